@@ -1,0 +1,39 @@
+"""What can go wrong, and when it may be talked about.
+
+    DiscreetError
+    ├── Refusal         before any data is read: names the value and what to do; nothing was charged
+    │   └── OverBudget  the budget would be exceeded
+    └── Fault           after data was read: a constant sentence, no cause, because an error is an output
+"""
+
+from __future__ import annotations
+
+
+class DiscreetError(Exception):
+    """Everything this package raises on purpose."""
+
+
+class Refusal(DiscreetError):
+    """Raised before any data is read, so it may say everything: what was expected, what came, what to do."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}; {self.hint}" if self.hint else self.message
+
+
+class OverBudget(Refusal):
+    """The loss does not fit into what is left of a budget. Nothing was charged."""
+
+
+class Fault(DiscreetError):
+    """Raised after data was read. Its sentence is a constant and it carries no cause."""
+
+    SENTENCE = "the answer could not be computed; its price stays spent"
+
+    def __init__(self) -> None:
+        super().__init__(self.SENTENCE)
+        self.__suppress_context__ = True

@@ -1,0 +1,36 @@
+"""Discrete Laplace and geometric noise, exact for every rational scale."""
+
+from __future__ import annotations
+
+from discreet.exact import Number, positive
+from discreet.noise.bernoulli import flip_exp_ratio
+from discreet.noise.entropy import SECURE, Entropy
+from discreet.noise.uniform import below
+
+
+def geometric(x: Number, *, rng: Entropy = SECURE) -> int:
+    """Pr[n] = (1 − e^{−x}) e^{−nx} on n ≥ 0 (Canonne, Kamath & Steinke 2020, Algorithm 2 without its sign)."""
+    rate = positive(x, "x")
+    return _geometric(rate.numerator, rate.denominator, rng)
+
+
+def _geometric(top: int, bottom: int, rng: Entropy) -> int:
+    """Proof: u + bottom·v is geometric with ratio exp(−1/bottom); its quotient by `top` has ratio exp(−top/bottom)."""
+    while True:
+        u = below(bottom, rng=rng)
+        if flip_exp_ratio(u, bottom, rng):
+            break
+    v = 0
+    while flip_exp_ratio(1, 1, rng):
+        v += 1
+    return (u + bottom * v) // top
+
+
+def laplace(scale: Number, *, rng: Entropy = SECURE) -> int:
+    """Pr[n] ∝ exp(−|n| / scale) (Canonne, Kamath & Steinke 2020, Algorithm 2)."""
+    width = positive(scale, "scale")
+    while True:
+        negative, size = rng.bits(1), _geometric(width.denominator, width.numerator, rng)
+        if size or not negative:
+            return -size if negative else size
+
