@@ -17,6 +17,7 @@ from discreet.noise.entropy import SECURE, Entropy
 from discreet.noise.lookup import Enclosure, Lookup
 
 LARGEST = 1 << 20  # of a mean in a vector: beyond it the number of parts would be felt
+_EXACT = 1 << 12  # bits of precision from which weights are exact
 _PART = 1 << 10  # one table serves means up to this; a larger Poisson count is a sum of smaller ones
 
 
@@ -59,6 +60,8 @@ class _Table:
 
     def _weights(self, precision: int) -> list[Enclosure]:
         """mean^n / n!, and for the tail the geometric series above it."""
+        if precision >= _EXACT:
+            return self._exact_weights()
         top, bottom = self.mean.numerator, self.mean.denominator
         weights = [(1 << precision, 1 << precision)]
         for n in range(1, self._last + 1):
@@ -67,6 +70,15 @@ class _Table:
         low, high = weights.pop()
         series = 1 / (1 - self._ratio)
         return [*weights, (math.floor(low * series), math.ceil(high * series))]
+
+    def _exact_weights(self) -> list[Enclosure]:
+        """The same, each times one common denominator: rationals that no enclosure separates are compared as they are."""
+        weights = [Fraction(1)]
+        for n in range(1, self._last + 1):
+            weights.append(weights[-1] * self.mean / n)
+        weights[-1] /= 1 - self._ratio
+        common = math.lcm(*(weight.denominator for weight in weights))
+        return [(whole, whole) for whole in (int(weight * common) for weight in weights)]
 
     @property
     def _ratio(self) -> Fraction:
