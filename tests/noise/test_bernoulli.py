@@ -78,6 +78,11 @@ def test_far_exponents_are_tails_unless_all_digits_are_zero() -> None:
     assert flips_exp(np.array([100.0]), lambda _: Fraction(100), rng=Scripted(zero)).tolist() == [True]
 
 
+def test_an_astronomic_exponent_costs_no_more_than_a_small_one() -> None:
+    assert not under_exp(1, 32, Fraction(10**9000), Seeded(1))
+    assert not under_exp(0, 32, Fraction(10**9), Seeded(1))
+
+
 @pytest.mark.parametrize("p", [Fraction(-1, 2), Fraction(3, 2), float("nan"), float("inf")])
 def test_nonsense_probabilities_are_refused_by_value(p: Fraction) -> None:
     for coin in (lambda: flip(p), lambda: flips(p, 3)):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import inspect
 import os
+import signal
 import threading
+from fractions import Fraction
 
+import numpy as np
 import pytest
 
-from discreet.noise import SECURE, Secure
+from discreet.errors import Refusal
+from discreet.noise import SECURE, Secure, entropy, flips
 from discreet.noise.entropy import STRETCH
 
 
@@ -85,3 +89,40 @@ def test_bits_reach_every_place_and_no_further(count: int) -> None:
 
 def test_production_takes_no_seed() -> None:
     assert list(inspect.signature(Secure).parameters) == []
+
+
+def test_a_signal_handler_that_draws_gets_other_bytes() -> None:
+    drawn: list[bytes] = []
+    previous = signal.signal(signal.SIGALRM, lambda *_: drawn.append(SECURE.raw(16)))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 1e-4, 1e-4)
+        while len(drawn) < 500:
+            drawn.extend(SECURE.raw(16) for _ in range(50))
+        ours = [SECURE.raw(16) for _ in range(20_000)]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    everything = [*drawn, *ours]
+    assert len(set(everything)) == len(everything)
+
+
+@pytest.mark.parametrize("count", [-1, -8])
+def test_the_stream_is_never_wound_back(count: int) -> None:
+    with pytest.raises(Refusal, match=str(count)):
+        SECURE.raw(count)
+
+
+def test_narrow_integers_do_not_wrap_around() -> None:
+    first = SECURE.raw(200)
+    assert len(SECURE.raw(np.uint8(100))) == 100  # type: ignore[arg-type]
+    assert len(flips(Fraction(1, 2), np.uint8(40))) == 40
+    assert first not in SECURE.raw(400)
+
+
+def test_a_process_id_that_comes_back_is_still_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Secure()
+    monkeypatch.setattr(os, "getpid", lambda: 7)
+    source.raw(1)
+    held = source._held[0].getvalue()
+    entropy._forked()  # what the hook does in a child
+    assert source.raw(32) not in held

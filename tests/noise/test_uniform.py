@@ -49,6 +49,17 @@ def test_belows_refuses_what_it_cannot_hold(n: int) -> None:
         belows(n, 3)
 
 
+@pytest.mark.parametrize("n", [0, -3, 1.5])
+def test_below_refuses_what_has_no_numbers_below_it(n: int) -> None:
+    with pytest.raises(Refusal, match=f"n={n}"):
+        below(n)
+
+
+def test_numpy_integers_are_integers() -> None:
+    assert below(np.int64(5)) in range(5)
+    assert belows(np.int64(5), np.int64(3)).max() < 5
+
+
 def test_permutations_of_three_are_equally_likely() -> None:
     drawn = Counter(tuple(permutation(3).tolist()) for _ in range(60_000))
     assert len(drawn) == 6

@@ -160,6 +160,8 @@ def test_scales_beyond_the_proof_are_refused_by_value(scale: Fraction) -> None:
 
 
 def test_the_ends_of_the_range_are_accepted() -> None:
+    assert not gaussians(Fraction(1, 2**20), 1000).any()  # fails with probability e^-500000
+    assert not poissons(Fraction(1, 10**3000), 10).any()
     assert not laplaces(Fraction(1, 2**10), 1000).any()  # fails with probability e^-1000
     assert np.abs(laplaces(2**40, 1000)).max() > 2**40  # fails with probability (1 - e^-1)^1000
     assert np.abs(gaussians(2**80, 1000)).max() > 2**40
@@ -169,3 +171,9 @@ def test_the_ends_of_the_range_are_accepted() -> None:
 def test_sizes_must_be_whole(size: object) -> None:
     with pytest.raises(Refusal, match="size"):
         laplaces(3, size)  # type: ignore[arg-type]
+
+
+def test_refusals_of_astronomic_values_are_refusals() -> None:
+    for draw in (lambda: laplaces(10**400, 3), lambda: geometrics(Fraction(1, 10**400), 3), lambda: poissons(10**400, 3)):
+        with pytest.raises(Refusal, match="expected"):
+            draw()

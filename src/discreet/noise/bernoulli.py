@@ -9,17 +9,17 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.exact import Number, exact, nonnegative
+from discreet.exact import Number, count, exact, nonnegative
 from discreet.errors import Refusal
-from discreet.interval import exp
+from discreet.interval import exp, log
 from discreet.noise.entropy import SECURE, Entropy
-from discreet.noise.uniform import below, words
+from discreet.noise.uniform import whole_below, words
 
 
 def flip(p: Number, *, rng: Entropy = SECURE) -> bool:
     """True with probability p, 0 ≤ p ≤ 1."""
     chance = _chance(p)
-    return below(chance.denominator, rng=rng) < chance.numerator
+    return whole_below(chance.denominator, rng) < chance.numerator
 
 
 def flip_exp(x: Number, *, rng: Entropy = SECURE) -> bool:
@@ -39,20 +39,20 @@ def flip_exp_ratio(top: int, bottom: int, rng: Entropy) -> bool:
             return False
         top -= bottom
     k = 1
-    while below(bottom * k, rng=rng) < top:
+    while whole_below(bottom * k, rng) < top:
         k += 1
     return k % 2 == 1
 
 
 def flips(p: Number, size: int, *, rng: Entropy = SECURE) -> NDArray[np.bool_]:
     """`size` independent coins, each true with probability p."""
-    chance = _chance(p)
+    chance, size = _chance(p), count(size, "size", least=0)
     if chance in (0, 1):
         return np.full(size, bool(chance))
     drawn, (threshold, rest) = words(size, rng=rng), divmod(chance.numerator << 64, chance.denominator)
     heads = drawn < np.uint64(threshold)
     for i in np.flatnonzero(drawn == np.uint64(threshold)):  # the first 64 binary digits agree: the others decide
-        heads[i] = below(chance.denominator, rng=rng) < rest
+        heads[i] = whole_below(chance.denominator, rng) < rest
     return heads
 
 
@@ -65,7 +65,7 @@ def _chance(p: Number) -> Fraction:
 
 # exp(−x) in floating point, with a proven error. Only + − × of IEEE doubles are used on values (docs/proofs/sampling.md).
 _CELLS = 16  # table step 1/16
-_FAR = 64  # beyond it exp(−x) < 2^−92, and a 64-bit word above 0 already says no
+_FAR = 64  # beyond it exp(−x) < 2^−92, and 32 digits that are not all 0 already say no
 ERROR = 2.0**-26  # relative error of `exp_near` on [0, 64), given an argument within 2^−40
 
 
@@ -102,14 +102,15 @@ def flips_exp(
 
 
 def under_exp(start: int, size: int, x: Fraction, rng: Entropy) -> bool:
-    """Whether U < exp(−x), for a uniform U in [0, 1) whose first `size` binary digits are `start`."""
-    if x == 0:
-        return True
+    """Whether U < exp(−x), for a uniform U in [0, 1) whose first `size` binary digits are `start`.
+
+    Logarithms are compared, so that an exponent of any size costs no more than a small one.
+    """
     digits = 40
-    while True:
-        bound = exp(-x, digits)
-        if Fraction(start + 1, 1 << size) <= bound.down:
+    while x:
+        if log(Fraction(start + 1, 1 << size), digits).up <= -x:
             return True
-        if Fraction(start, 1 << size) >= bound.up:
+        if start and log(Fraction(start, 1 << size), digits).down >= -x:
             return False
         start, size, digits = (start << 64) | rng.bits(64), size + 64, digits + 20
+    return True

@@ -1,16 +1,20 @@
 """Where randomness comes from: the operating system, through AES-256 in counter mode.
 
-Guarantee: no two processes share a byte, no byte is handed out twice, and what was handed out cannot be recomputed from
-    memory, because every stretch of `STRETCH` bytes has a fresh key from the operating system.
+Guarantee: no two processes share a byte and no byte is handed out twice. Every stretch of `STRETCH` bytes, and every longer
+    request, has a fresh key from the operating system, so what was handed out before the present stretch cannot be
+    recomputed from memory.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import threading
 from typing import Protocol
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+from discreet.errors import Refusal
 
 STRETCH = 1 << 16
 _LARGE = 1 << 20
@@ -42,7 +46,7 @@ class Secure(threading.local):
     """The only source of production. It takes no seed; each thread and each process has its own stretch."""
 
     def __init__(self) -> None:
-        self._stretch, self._at, self._owner = b"", 0, os.getpid()
+        self._held = io.BytesIO(), _process()
 
     def bits(self, count: int, /) -> int:
         """A uniform integer in [0, 2^count)."""
@@ -51,14 +55,35 @@ class Secure(threading.local):
 
     def raw(self, count: int, /) -> bytes:
         """So many uniform bytes, each handed out once."""
-        if count > STRETCH >> 2:
-            return _keystream(count)
-        end = self._at + count
-        if end > len(self._stretch) or self._owner != os.getpid():  # a forked child must not repeat its parent
-            self._stretch, end, self._owner = _keystream(STRETCH), count, os.getpid()
-        taken, self._at = self._stretch[end - count : end], end
-        return taken
+        count = int(count)  # a narrow integer type would wrap around
+        if count < 0:
+            raise Refusal(f"expected a number of bytes >= 0, got {count}")
+        stretch, owner = self._held
+        while True:
+            # one call takes the bytes and moves on, so a signal handler that draws in between gets others
+            taken = stretch.read(count)
+            if len(taken) == count and owner == _process():  # a forked child must not repeat its parent
+                return taken
+            owner = _process()
+            if count > STRETCH >> 2:
+                stretch = io.BytesIO(_keystream(count))  # a stretch of its own, not kept
+            else:
+                stretch = io.BytesIO(_keystream(STRETCH))
+                self._held = stretch, owner
 
 
+_forks = 0
+
+
+def _process() -> tuple[int, int]:
+    """Which process this is. The process id alone can come back; a fork that no hook of Python's saw changes it."""
+    return _forks, os.getpid()
+
+
+def _forked() -> None:
+    global _forks  # noqa: PLW0603  # the one fact about a process that its memory must know
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_forked)
 SECURE = Secure()
-os.register_at_fork(after_in_child=lambda: SECURE.__init__())  # type: ignore[misc]  # also where a pid comes back

@@ -5,7 +5,7 @@ from __future__ import annotations
 from discreet.exact import Number, positive
 from discreet.noise.bernoulli import flip_exp_ratio
 from discreet.noise.entropy import SECURE, Entropy
-from discreet.noise.uniform import below
+from discreet.noise.uniform import whole_below
 
 
 def geometric(x: Number, *, rng: Entropy = SECURE) -> int:
@@ -17,7 +17,7 @@ def geometric(x: Number, *, rng: Entropy = SECURE) -> int:
 def _geometric(top: int, bottom: int, rng: Entropy) -> int:
     """Proof: u + bottom·v is geometric with ratio exp(−1/bottom); its quotient by `top` has ratio exp(−top/bottom)."""
     while True:
-        u = below(bottom, rng=rng)
+        u = whole_below(bottom, rng)
         if flip_exp_ratio(u, bottom, rng):
             break
     v = 0

@@ -8,9 +8,8 @@ approximated: docs/proofs/sampling.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +33,16 @@ class Law:
     linear: Fraction
     log_width: int
     signed: bool = True
+    _bins: int = field(init=False, repr=False, compare=False)
+    _starts: NDArray[np.int64] = field(init=False, repr=False, compare=False)
+    _lookup: Lookup = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_bins", self._count_bins())
+        side = np.arange(self._bins + 1, dtype=np.int64) << self.log_width
+        # where each bin begins; below zero they begin at 1, so that zero has one bin; last on each side, the tail
+        object.__setattr__(self, "_starts", np.concatenate([side, side + 1]) if self.signed else side)
+        object.__setattr__(self, "_lookup", Lookup(self._weights))
 
     def phi(self, n: int) -> Fraction:
         """−log of the weight of n ≥ 0: convex and rising, so a bin is heaviest at its innermost integer."""
@@ -43,20 +52,13 @@ class Law:
         """φ(n+1) − φ(n), a lower bound of all later ones."""
         return self.square * (2 * n + 1) + self.linear
 
-    @cached_property
-    def _bins(self) -> int:
+    def _count_bins(self) -> int:
         """How many bins a side: few, if the weights fall fast."""
         low, high = 1, _BINS
         while low < high:
             middle = (low + high) // 2
             low, high = (low, middle) if self.phi(middle << self.log_width) >= _DEPTH else (middle + 1, high)
         return low
-
-    @cached_property
-    def _starts(self) -> NDArray[np.int64]:
-        """The innermost magnitude of each bin; below zero they begin at 1, so that zero has one bin. Last, the tail."""
-        side = np.arange(self._bins + 1, dtype=np.int64) << self.log_width
-        return np.concatenate([side, side + 1]) if self.signed else side
 
     def _weights(self, precision: int) -> list[Enclosure]:
         sides = (0, 1) if self.signed else (0,)
@@ -77,12 +79,8 @@ class Law:
             weight, ratio = times(weight, ratio, precision), times(ratio, change, precision)
         fall = exp_enclosure(self.slope(first + self._bins * width), precision)
         one = 1 << precision
-        tail = (weight[0] << precision) // (one - fall[0]), -((-weight[1] << precision) // max(1, one - fall[1]))
+        tail = (weight[0] << precision) // (one - fall[0]), -((-weight[1] << precision) // max(1, one - fall[1]))  # 1 − e^−d is above 2^−80: see the range
         return [*weights, (tail[0] >> self.log_width, -(-tail[1] >> self.log_width))]
-
-    @cached_property
-    def _lookup(self) -> Lookup:
-        return Lookup(self._weights)
 
     def draw(self, size: int, rng: Entropy) -> NDArray[np.int64]:
         """`size` independent draws."""

@@ -8,6 +8,7 @@ that they agree with one, more digits of both are worked out until they differ. 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
 from itertools import accumulate
 
@@ -26,8 +27,8 @@ START = 192  # bits of precision tried first: 64 are looked at, so the first try
 
 def exp_enclosure(x: Fraction, precision: int) -> Enclosure:
     """e^−x times 2^precision, x ≥ 0."""
-    bound = exp(-x, precision * 3 // 10 + 5)  # log10(2) < 0.302: so many digits are worth `precision` bits
-    return int(bound.down * (1 << precision)), -int(-bound.up * (1 << precision) // 1)
+    bound = exp(-x, precision * 302 // 1000 + 5) * (1 << precision)  # log10(2) < 0.302: digits worth `precision` bits
+    return int(bound.low.to_integral_value(ROUND_FLOOR)), int(bound.high.to_integral_value(ROUND_CEILING))
 
 
 def times(a: Enclosure, b: Enclosure, precision: int) -> Enclosure:
@@ -56,7 +57,7 @@ class Lookup:
         below, above = [list(accumulate(ends)) for ends in zip(*weights, strict=True)]
         least, most = max(1, below[-1]), above[-1]
         return [
-            ((low << size) // most, min((high << size) // least, 1 << size))
+            ((low << size) // most, min((high << size) // least, (1 << size) - 1))  # each is below 1, however little
             for low, high in zip(below[:-1], above[:-1], strict=True)
         ]
 

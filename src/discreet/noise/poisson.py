@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, positive
+from discreet.exact import Number, count, positive, spoken
 from discreet.noise.bernoulli import flip
 from discreet.noise.entropy import SECURE, Entropy
 from discreet.noise.lookup import Enclosure, Lookup
@@ -52,8 +52,12 @@ class _Table:
     """Poisson counts of one mean ≤ 2^10. The outcome `_last` stands for itself and all above it."""
 
     mean: Fraction
+    _lookup: Lookup = field(init=False, repr=False, compare=False)
 
-    @cached_property
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_lookup", Lookup(self._weights))
+
+    @property
     def _last(self) -> int:
         """Twelve standard deviations above the mean, and at least 40: met almost never."""
         return math.ceil(self.mean) + 12 * (math.isqrt(math.ceil(self.mean)) + 1) + 40
@@ -84,10 +88,6 @@ class _Table:
     def _ratio(self) -> Fraction:
         return self.mean / (self._last + 1)
 
-    @cached_property
-    def _lookup(self) -> Lookup:
-        return Lookup(self._weights)
-
     def draw(self, size: int, rng: Entropy) -> NDArray[np.int64]:
         """`size` independent counts."""
         out = self._lookup.draw(size, rng).astype(np.int64)
@@ -114,7 +114,7 @@ def poissons(mean: Number, size: int, *, rng: Entropy = SECURE) -> NDArray[np.in
     """`size` independent Poisson counts."""
     whole, size = positive(mean, "mean"), count(size, "size", least=0)
     if whole > LARGEST:
-        raise Refusal(f"expected mean <= 2^20, got {float(whole):g}", hint="add up counts of smaller means")
+        raise Refusal(f"expected mean <= 2^20, got {spoken(whole)}", hint="add up counts of smaller means")
     parts = math.ceil(whole / _PART)
     table = _table(whole / parts)
     return sum((table.draw(size, rng) for _ in range(parts)), start=np.zeros(size, dtype=np.int64))

@@ -12,6 +12,11 @@ from discreet.noise.entropy import SECURE, Entropy
 
 def below(n: int, *, rng: Entropy = SECURE) -> int:
     """Uniform on {0, …, n−1}."""
+    return whole_below(count(n, "n"), rng)
+
+
+def whole_below(n: int, rng: Entropy) -> int:
+    """`below` for inner loops, which know that n ≥ 1 is a Python integer."""
     size = (n - 1).bit_length()
     while (u := rng.bits(size)) >= n:
         pass
@@ -25,9 +30,10 @@ def words(size: int, *, rng: Entropy = SECURE) -> NDArray[np.uint64]:
 
 def belows(n: int, size: int, *, rng: Entropy = SECURE) -> NDArray[np.int64]:
     """`size` independent draws, uniform on {0, …, n−1}, for n up to 2^62."""
-    if not 1 <= n <= 1 << 62:
-        raise Refusal(f"expected 1 <= n <= 2^62, got n={n}")
-    shift, out = np.uint64(64 - (n - 1).bit_length()), np.zeros(count(size, "size", least=0), dtype=np.int64)
+    n, size = count(n, "n"), count(size, "size", least=0)
+    if n > 1 << 62:
+        raise Refusal(f"expected n <= 2^62, got n={n}")
+    shift, out = np.uint64(64 - (n - 1).bit_length()), np.zeros(size, dtype=np.int64)
     if n == 1:
         return out
     todo = np.arange(size)

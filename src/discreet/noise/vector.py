@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, positive
+from discreet.exact import Number, count, positive, spoken
 from discreet.noise.entropy import SECURE, Entropy
 from discreet.noise.law import Law
 
@@ -31,7 +31,7 @@ def _gaussian(variance: Fraction) -> Law:
 def _within(value: Fraction, name: str, power: int) -> None:
     if not SMALLEST**power <= value <= LARGEST**power:
         raise Refusal(
-            f"expected {name} between 2^{-10 * power} and 2^{40 * power}, got {float(value):g}",
+            f"expected {name} between 2^{-10 * power} and 2^{40 * power}, got {spoken(value)}",
             hint="the proof of the vector sampler ends there; a scalar draw has no such limit",
         )
 
