@@ -1,0 +1,21 @@
+"""Does the promise hold? An audit tries to show that it does not.
+
+A mechanism is run many times on neighbouring inputs. One half of the outputs is searched for the most telling event;
+the other half proves what that event shows, with a stated risk of a false alarm. Where outputs are few, nothing is
+sampled: `enumerated` works the loss out exactly. `ZOO` holds wrong mechanisms, to see what an audit catches, and `play`
+is the game of Alice and Bob. No audit shows that something is private; that takes a proof.
+"""
+
+from discreet.audit.bounds import at_least as at_least
+from discreet.audit.bounds import at_most as at_most
+from discreet.audit.exact import Enumeration as Enumeration
+from discreet.audit.exact import enumerated as enumerated
+from discreet.audit.game import Game as Game
+from discreet.audit.game import bound as bound
+from discreet.audit.game import play as play
+from discreet.audit.specimen import Specimen as Specimen
+from discreet.audit.trial import audit as audit
+from discreet.audit.trial import insist as insist
+from discreet.audit.verdict import Hits as Hits
+from discreet.audit.verdict import Verdict as Verdict
+from discreet.audit.zoo import ZOO as ZOO

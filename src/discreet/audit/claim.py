@@ -1,0 +1,63 @@
+"""A claim as points (ε, δ), each of which it promises: what an event can contradict.
+
+The claim is turned into its curve and never the reverse: an event says nothing about ρ, μ or a Rényi divergence except
+through the (ε, δ) that these imply.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.audit.bounds import Counts, roughly_at_least, roughly_at_most
+from discreet.interval import exp
+from discreet.privacy.loss import Approximate, Loss, Pure
+
+Reals = NDArray[np.float64]
+POINTS = 16  # of a curve
+ZERO = Fraction(0)
+_FAR = Fraction(10**6)  # an ε beyond it promises nothing
+
+
+@dataclass(frozen=True)
+class Point:
+    """p ≤ e^ε q + δ for the probabilities p, q of every event on neighbours, in both orders."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def contradicted(self, likely: Fraction, unlikely: Fraction) -> bool:
+        """Whether p ≥ `likely` and q ≤ `unlikely` cannot both be true. Exact: e^ε is rounded up."""
+        if likely <= self.delta:
+            return False
+        return likely - self.delta > (exp(self.epsilon) * unlikely).up
+
+
+def points(claim: Loss, samples: int) -> tuple[Point, ...]:
+    """Where to test a claim: at its own (ε, δ) if it is one, else on its curve, as far as so many outputs can see."""
+    if isinstance(claim, Pure):
+        return (Point(claim.epsilon, ZERO),)
+    if isinstance(claim, Approximate):
+        return (Point(claim.epsilon, claim.delta),)
+    far = Fraction(max(1, math.ceil(math.log(samples))))  # e^ε q is above 1 for every q that so few outputs can prove
+    least = claim.delta_at(far) + Fraction(1, samples)
+    while claim.delta_at(far / 2) <= least:
+        if far < Fraction(1, 1 << 20):
+            break
+        far /= 2
+    curve = (Point(far * i / POINTS, claim.delta_at(far * i / POINTS)) for i in range(POINTS + 1))
+    return tuple(point for point in curve if point.delta < 1)
+
+
+def excess(promised: tuple[Point, ...], likely: Counts, unlikely: Counts, samples: int, alpha: float) -> Reals:
+    """By how much the ε that each event proves exceeds the claim, at the best point; in floats, to choose by."""
+    low = roughly_at_least(likely, samples, alpha / 2)
+    high = roughly_at_most(unlikely, samples, alpha / 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        over = [np.log(np.maximum(low - float(p.delta), 0.0) / high) - float(min(p.epsilon, _FAR)) for p in promised]
+    best: Reals = np.max(over, axis=0)
+    return best

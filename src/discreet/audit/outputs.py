@@ -1,0 +1,107 @@
+"""Running a mechanism many times. Whatever comes out is an output: numbers, a text, nothing at all, an exception."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import Refusal
+from discreet.noise import SECURE, Entropy
+
+Outputs: TypeAlias = NDArray[Any] | Sequence[object]  # an array holds one output a row
+_HUGE = 1 << 62
+
+
+def draw(mechanism: Callable[..., object], data: object, size: int, *, rng: Entropy = SECURE) -> Outputs:
+    """`size` outputs on one input: by the mechanism's `sample` if it has one that works, else call by call."""
+    many = getattr(mechanism, "sample", None)
+    if callable(many):
+        try:
+            outputs: Any = many(data, size, rng=rng)
+        except Exception:  # noqa: BLE001  # then single calls will tell what is raised, and how often
+            return _singly(mechanism, data, size, rng)
+        if len(outputs) != size:
+            raise Refusal(f"expected {size} outputs of {mechanism!r}.sample, got {len(outputs)}")
+        return outputs if _numeric(outputs) else list(listed(outputs))
+    return _singly(mechanism, data, size, rng)
+
+
+def _singly(mechanism: Callable[..., object], data: object, size: int, rng: Entropy) -> Outputs:
+    call = (lambda: mechanism(data, rng=rng)) if _takes_rng(mechanism) else (lambda: mechanism(data))
+    return packed([_output(call) for _ in range(size)])
+
+
+def _takes_rng(mechanism: Callable[..., object]) -> bool:
+    try:
+        return "rng" in inspect.signature(mechanism).parameters
+    except (TypeError, ValueError):  # a builtin without a signature
+        return False
+
+
+def _output(call: Callable[[], object]) -> object:
+    try:
+        return call()
+    except Exception as raised:  # noqa: BLE001  # an exception is an output: its class is what we look at
+        return type(raised)
+
+
+def _numeric(outputs: object) -> bool:
+    return isinstance(outputs, np.ndarray) and outputs.dtype.kind in "biuf"
+
+
+def packed(outputs: Sequence[object]) -> Outputs:
+    """As an array, where all outputs are numbers of one type, or arrays of one type and shape."""
+    kinds = set(map(type, outputs))
+    if len(kinds) != 1:
+        return outputs
+    first = outputs[0]
+    if isinstance(first, (bool, float, np.number, np.bool_)):
+        return np.asarray(outputs)
+    if isinstance(first, int):
+        return np.asarray(outputs) if all(-_HUGE < n < _HUGE for n in outputs) else outputs  # type: ignore[operator]
+    if isinstance(first, np.ndarray) and first.dtype.kind in "biuf":
+        alike = len({(part.shape, part.dtype) for part in outputs}) == 1  # type: ignore[attr-defined]
+        return np.stack(outputs) if alike and first.size else outputs  # type: ignore[arg-type]
+    if isinstance(first, (tuple, list)) and first and len({len(part) for part in outputs}) == 1:  # type: ignore[arg-type]
+        flat = packed([cell for part in outputs for cell in part])  # type: ignore[attr-defined]
+        return flat.reshape(len(outputs), -1) if isinstance(flat, np.ndarray) and flat.ndim == 1 else outputs
+    return outputs
+
+
+def rows(array: NDArray[Any]) -> NDArray[Any]:
+    """One output a row, whatever its shape was."""
+    return array.reshape(len(array), -1)
+
+
+def keys(outputs: Outputs) -> Sequence[Hashable]:
+    """Something hashable for each output, equal where the outputs are equal to the last bit."""
+    if not isinstance(outputs, np.ndarray):
+        return [_key(output) for output in outputs]
+    flat = np.ascontiguousarray(rows(outputs))
+    if flat.shape[1] == 0:
+        return [b""] * len(flat)
+    if flat.shape[1] == 1 and flat.dtype.itemsize == 8:
+        return flat.ravel().view(np.int64).tolist()  # of floats the bits: −0 is not 0, and NaN is itself
+    whole: Sequence[Hashable] = flat.view(f"V{flat.shape[1] * flat.dtype.itemsize}").ravel().tolist()
+    return whole
+
+
+def _key(output: object) -> Hashable:
+    if isinstance(output, np.ndarray):
+        return output.shape, output.dtype.str, output.tobytes()
+    if isinstance(output, (tuple, list, float, set, frozenset, dict)):
+        return repr(output)  # tells 1 from 1.0 from True, and the order of a set or a dictionary, which shows
+    try:
+        hash(output)
+    except TypeError:
+        return repr(output)
+    return type(output), output
+
+
+def listed(outputs: Outputs) -> Iterable[object]:
+    """The outputs one by one, as Python's own values."""
+    return outputs.tolist() if isinstance(outputs, np.ndarray) else outputs

@@ -1,0 +1,145 @@
+"""What an audit found, with everything needed to check it by hand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from discreet.audit.bounds import at_least, at_most, epsilon_at_least
+from discreet.audit.claim import Point, excess
+from discreet.audit.outputs import Outputs
+from discreet.audit.witness import Event
+from discreet.exact import spoken
+from discreet.mechanisms.mechanism import Pair
+from discreet.privacy.loss import Loss
+
+POWER = 0.95  # of the violation that is called detectable
+_FAR = 8.0  # above the claim: a larger violation would be called none
+
+
+@dataclass(frozen=True)
+class Hits:
+    """How often an event was seen."""
+
+    hits: int
+    trials: int
+
+    def __str__(self) -> str:
+        return f"{self.hits} of {self.trials}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim after an audit: refuted, or not refuted. No sample can show that a mechanism is private.
+
+    Guarantee: if the claim is true, `refuted` has probability at most `alpha`; and with probability 1 − `alpha`,
+        (ε, `delta`)-privacy on this pair needs an ε of at least `epsilon`.
+    Proof: docs/proofs/audit.md.
+    """
+
+    claim: Loss
+    refuted: bool
+    epsilon: Fraction  # proven: the mechanism is not (ε, delta)-private for any smaller ε
+    promised: Fraction  # what the claim says instead, at this delta
+    delta: Fraction
+    detectable: Fraction | None
+    alpha: Fraction
+    pair: Pair[Any]
+    event: str
+    left: Hits
+    right: Hits
+    samples: int  # runs on either side, those that chose the event included
+
+    def __str__(self) -> str:
+        at = f" at δ = {spoken(self.delta, 3)}" if self.delta else ""
+        head = f"claimed {self.claim}; proven ε ≥ {_floor(self.epsilon)}{at}"
+        if self.refuted:
+            head += f": refuted (wrongly in at most a share {spoken(self.alpha, 3)} of all audits)"
+        else:
+            head += f", which does not contradict the promised {spoken(self.promised, 4)}; that is no proof of privacy"
+        lines = [
+            head,
+            f"event: {self.event}",
+            f"seen on {_short(self.pair.left)}: {self.left}; on {_short(self.pair.right)}: {self.right}",
+            f"neighbours: {self.pair.why}",
+        ]
+        if not self.refuted:
+            lines.append(self._power())
+        return "\n".join(lines)
+
+    def _power(self) -> str:
+        if self.detectable is None:
+            return f"with {self.samples} outputs no violation of this claim can be detected: draw more"
+        at = " at this δ" if self.delta else ""
+        return (
+            f"power: with {self.samples} outputs, ε ≥ {float(self.detectable):.3f}{at} is refuted in"
+            f" {100 * POWER:.0f} % of audits at best"
+        )
+
+
+def _floor(epsilon: Fraction) -> str:
+    return f"{float(epsilon * 1000 // 1) / 1000:.3f}"
+
+
+def _short(data: object) -> str:
+    text = repr(data)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def judged(  # noqa: PLR0913  # everything that a verdict rests on
+    claim: Loss,
+    promised: tuple[Point, ...],
+    pair: Pair[Any],
+    event: Event,
+    *,
+    left: Outputs,
+    right: Outputs,
+    alpha: Fraction,
+    samples: int,
+) -> Verdict:
+    """The verdict on an event that was fixed before these outputs were drawn."""
+    seen = Hits(event.hits(left), len(left)), Hits(event.hits(right), len(right))
+    more, fewer = seen if event.left_is_likelier else seen[::-1]
+    likely, unlikely = at_least(more.hits, more.trials, alpha / 2), at_most(fewer.hits, fewer.trials, alpha / 2)
+    proven = {point: epsilon_at_least(likely, unlikely, point.delta) for point in promised}
+    contradicted = {point: point.contradicted(likely, unlikely) for point in promised}
+    worst = max(promised, key=lambda p: (contradicted[p], proven[p] > 0, proven[p] - p.epsilon))
+    return Verdict(
+        claim,
+        contradicted[worst],
+        proven[worst],
+        worst.epsilon,
+        worst.delta,
+        detectable(worst, more.trials, float(alpha)),
+        alpha,
+        pair,
+        str(event),
+        *seen,
+        samples,
+    )
+
+
+@lru_cache(maxsize=256)
+def detectable(point: Point, trials: int, alpha: float) -> Fraction | None:
+    """The smallest ε that would have been refuted at this point with probability `POWER`, at best.
+
+    At best: by the mechanism that shows an ε most plainly, which is randomized response with a leak of δ (Kairouz, Oh
+    & Viswanath 2017, Theorem 3.3 at k = 1), with both counts of hits at their unlucky 2.5 % quantiles. Any other shows
+    that ε less plainly, and its event has to be found first. In floats: no guarantee rests on it.
+    """
+    unlucky, kept = (1 - POWER) / 2, 1 - float(point.delta)
+    low, high = float(point.epsilon), float(point.epsilon) + _FAR
+    while high - low > 1e-4:
+        middle = (low + high) / 2
+        likely, unlikely = 1 - kept / (1 + math.exp(middle)), kept / (1 + math.exp(middle))
+        more = stats.binom.ppf([unlucky], trials, likely).astype(np.int64)
+        fewer = stats.binom.ppf([1 - unlucky], trials, unlikely).astype(np.int64)
+        seen = excess((point,), more, fewer, trials, alpha)[0] > 0
+        low, high = (low, middle) if seen else (middle, high)
+    return Fraction(high).limit_denominator(10**4) if high < float(point.epsilon) + _FAR else None

@@ -1,0 +1,120 @@
+"""SQL above the noise: it runs on noisy tables, in a database that never saw a private row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import duckdb
+from sqlglot import exp
+
+from discreet.curator.estimate import Estimate
+from discreet.errors import Fault, Refusal
+from discreet.sql import render
+from discreet.sql.question import Part, Question
+from discreet.sql.schema import Key, Type
+
+Cell = bool | int | float | str | None | object
+Table = tuple[list[tuple[str, str]], list[tuple[Cell, ...]]]  # (name, SQL type), rows
+
+
+@dataclass(frozen=True)
+class Result:
+    """Columns with their SQL types, rows, and for each cell the span of the noise where it is known."""
+
+    columns: tuple[tuple[str, str], ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    spans: tuple[tuple[tuple[float, float] | None, ...], ...]
+
+
+def noisy_table(part: Part, groups: Sequence[tuple[Key, ...]], rows: Sequence[Sequence[Estimate]]) -> Table:
+    """A part's table: its keys, then each value with the two ends of its span."""
+    columns = [(key.name, key.expression.type.value) for key in part.measurement.keys]
+    for aggregate in part.aggregates:
+        columns += [(aggregate.name, aggregate.type.value)]
+        columns += [(f"{aggregate.name}_{end}", "double") for end in ("low", "high")]
+    cells = []
+    for group, row in zip(groups, rows, strict=True):
+        values = [cell for e in row for cell in (e.value, *(e.span or (None, None)))]
+        cells.append((*group, *values))
+    return columns, cells
+
+
+def run(question: Question, tables: Mapping[str, Table], public: Mapping[str, str]) -> Result:
+    """Run the upper half of a question. `public` says in which file a public table is kept."""
+    above = question.above.copy()
+    spans = _with_spans(above, question)
+    connection = duckdb.connect(config={"memory_limit": "1GB", "threads": 1, "python_enable_replacements": False})
+    try:
+        for name, file in public.items():
+            text = file.replace("'", "''")
+            connection.execute(f"ATTACH '{text}' AS {render.quoted('f_' + name)} (READ_ONLY)")
+            connection.execute(f"CREATE VIEW {render.quoted(name)} AS SELECT * FROM {render.quoted('f_' + name)}.rows")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+        for name, (columns, rows) in tables.items():
+            _fill(connection, name, columns, rows)
+        found = connection.execute(above.sql(dialect="duckdb"))
+        names = [(column[0], str(column[1]).lower()) for column in found.description or []]
+        rows = found.fetchall()
+    except duckdb.Error as broken:
+        if any(part for part in question.parts):
+            raise Fault from None
+        raise Refusal(str(broken).split("\n", maxsplit=1)[0]) from None
+    finally:
+        connection.close()
+    width = len(names) - 2 * len(spans)
+    return Result(
+        tuple(_typed(names[:width], question)),
+        tuple(row[:width] for row in rows),
+        tuple(_spans(row, width, spans) for row in rows),
+    )
+
+
+def _fill(
+    connection: duckdb.DuckDBPyConnection, name: str, columns: list[tuple[str, str]], rows: list[tuple[Cell, ...]]
+) -> None:
+    declared = ", ".join(f"{render.quoted(column)} {kind}" for column, kind in columns) or "nothing INTEGER"
+    connection.execute(f"CREATE TABLE {render.quoted(name)} ({declared})")
+    if rows:
+        holes = ", ".join("?" for _ in columns) or "NULL"
+        connection.executemany(f"INSERT INTO {render.quoted(name)} VALUES ({holes})", rows)
+
+
+def _with_spans(above: exp.Query, question: Question) -> list[int]:
+    """Ask for the spans of the columns that are a part's own values; which output columns those are."""
+    if not isinstance(above, exp.Select) or above.args.get("distinct"):
+        return []
+    values = {(part.name, aggregate.name) for part in question.parts for aggregate in part.aggregates}
+    places = [i for i, source in enumerate(question.direct) if source in values]
+    for i in places:
+        part, name = question.direct[i] or ("", "")
+        for end in ("low", "high"):
+            column = exp.column(f"{name}_{end}", table=part, quoted=True)
+            above.append("expressions", exp.alias_(column, f"#{i} {end}", quoted=True))
+    return places
+
+
+def _spans(
+    row: tuple[Cell, ...], width: int, places: list[int]
+) -> tuple[tuple[float, float] | None, ...]:
+    found: list[tuple[float, float] | None] = [None] * width
+    for k, i in enumerate(places):
+        low, high = row[width + 2 * k], row[width + 2 * k + 1]
+        if isinstance(low, float) and isinstance(high, float):
+            found[i] = (low, high)
+    return tuple(found)
+
+
+def _typed(names: list[tuple[str, str]], question: Question) -> list[tuple[str, str]]:
+    """COUNT is bigint, SUM and AVG double, whatever the upper database called them."""
+    kinds = {
+        (part.name, aggregate.name): aggregate.type.value for part in question.parts for aggregate in part.aggregates
+    }
+    return [
+        (label, kinds.get(source, kind) if source else kind)
+        for (_, kind), source, label in zip(names, question.direct, question.columns, strict=True)
+    ]
+
+
+__all__ = ["Result", "Type", "noisy_table", "run"]

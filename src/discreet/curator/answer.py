@@ -1,0 +1,96 @@
+"""What an analyst gets: rows with their noise, its bars, what it cost, and what was cut off before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from discreet.errors import Refusal
+from discreet.exact import Number, share
+from discreet.ledger.entry import BudgetLoss
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from discreet.curator.above import Result
+
+Spans = tuple[tuple[tuple[float, float] | None, ...], ...]
+
+_ARROW = {"bigint": "int64", "double": "float64", "boolean": "bool_", "varchar": "string", "date": "date32"}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The rows of an answer. Asking the same again costs nothing."""
+
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+    cost: BudgetLoss | None  # None: it was free
+    left: BudgetLoss | None
+    entry: str
+    bounding: str
+    confidence: Fraction
+    _again: Callable[[Fraction], Result]
+
+    def intervals(self, confidence: Number = Fraction(95, 100)) -> Spans:
+        """For each cell, between which numbers the bounded truth lies with this probability; None where not known."""
+        return self._again(share(confidence, "confidence")).spans
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The rows as an Arrow table."""
+        import pyarrow as pa
+
+        cells = list(zip(*self.rows, strict=True)) if self.rows else [()] * len(self.columns)
+        arrays = [
+            pa.array(list(column), type=getattr(pa, _ARROW[kind])() if kind in _ARROW else None)
+            for column, kind in zip(cells, self.types, strict=True)
+        ]
+        return pa.table(dict(zip(self.columns, arrays, strict=True)))
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas frame."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise Refusal("pandas is not installed", hint="pip install 'discreet[pandas]'") from None
+        return pd.DataFrame(list(self.rows), columns=list(self.columns))
+
+    def to_polars(self) -> Any:
+        """The rows as a polars frame."""
+        try:
+            import polars as pl
+        except ImportError:
+            raise Refusal("polars is not installed", hint="pip install 'discreet[polars]'") from None
+        return pl.from_arrow(self.to_arrow())
+
+    def plot(self, confidence: Number = Fraction(95, 100)) -> Any:
+        """A bar chart of the last numeric column over the first, with error bars."""
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError:
+            raise Refusal("matplotlib is not installed", hint="pip install matplotlib") from None
+        numeric = [i for i, kind in enumerate(self.types) if kind in ("bigint", "double")]
+        if not numeric or not self.rows:
+            raise Refusal("there is no number to plot in this answer")
+        value, spans = numeric[-1], self.intervals(confidence)
+        labels = [" ".join(str(cell) for i, cell in enumerate(row) if i not in numeric) or "all" for row in self.rows]
+        heights = [float(str(row[value])) if row[value] is not None else 0.0 for row in self.rows]
+        bars = [
+            (max(0.0, h - s[value][0]), max(0.0, s[value][1] - h)) if s[value] is not None else (0.0, 0.0)  # type: ignore[index]
+            for h, s in zip(heights, spans, strict=True)
+        ]
+        figure, axes = plt.subplots(figsize=(max(4.0, 0.5 * len(labels) + 2), 3.5))
+        axes.bar(range(len(labels)), heights, yerr=list(zip(*bars, strict=True)), capsize=3, color="#4c78a8")
+        axes.set_xticks(range(len(labels)), labels, rotation=45 if len(labels) > 6 else 0, ha="right" if len(labels) > 6 else "center")
+        axes.set_ylabel(self.columns[value])
+        axes.set_title(f"noise at {float(share(confidence, 'confidence')):.0%} confidence", fontsize=9)
+        figure.tight_layout()
+        return figure
+
+    def __str__(self) -> str:
+        lines = ["  ".join(self.columns)]
+        lines += ["  ".join("NULL" if cell is None else str(cell) for cell in row) for row in self.rows]
+        return "\n".join(lines)

@@ -1,0 +1,287 @@
+"""The curator: plan, price, spend durably, read, record, speak. In this order, always."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from discreet.curator import above, catalogue
+from discreet.curator.answer import Answer
+from discreet.curator.estimate import estimates
+from discreet.curator.explain import Explanation, explained
+from discreet.curator.measure import Engine, Noisy, measure, restored, stored
+from discreet.curator.price import Priced, priced
+from discreet.engines import DuckStore
+from discreet.errors import OverBudget, Refusal
+from discreet.exact import Number, positive, probability, share
+from discreet.ledger import Answer as Said
+from discreet.ledger import Spend, SqliteLedger
+from discreet.ledger.entry import BudgetLoss
+from discreet.mechanisms.mechanism import USUAL
+from discreet.noise import SECURE, Entropy, Secure
+from discreet.privacy import Approximate, Budget, Concentrated, Pure
+from discreet.sql.question import Part, Question
+from discreet.sql.split import Caps, question
+
+_DELTA_SHARE = 1000  # the part of a population's δ that one question may use to name groups
+
+BOUNDING = (
+    "Error bars cover the noise. They do not cover what was cut off before it: values beyond the declared bounds, "
+    "rows beyond max_rows and groups beyond max_groups of one unit."
+)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a question is asked for: a price or an error, and how."""
+
+    epsilon: Number | None = None
+    rho: Number | None = None
+    error: Number | None = None
+    delta: Number | None = None
+    confidence: Number = USUAL
+    fresh: bool = False
+    within: bool = False  # answer with what is left if the price does not fit
+    max_rows: int | None = None
+    max_groups: int | None = None
+
+
+class Curator:
+    """Answers questions about the tables of one home, within their populations' budgets."""
+
+    def __init__(self, home: Path, *, principal: str = "custodian", rng: Entropy = SECURE) -> None:
+        if not isinstance(rng, Secure):
+            raise Refusal("a curator takes no randomness but the operating system's")
+        self._home, self._principal = home, principal
+        self._catalogue = catalogue.read(home)
+        self._ledger = SqliteLedger(home / "ledger.db")
+        self._store = DuckStore(home / "tables")
+
+    # asking ----------------------------------------------------------------------------------------------------------
+
+    def query(self, sql: str, **terms: object) -> Answer:
+        """The answer to a question. Spends its price, unless the same was answered before."""
+        return self._answer(sql, Terms(**terms), self._store, SECURE)  # type: ignore[arg-type]
+
+    def explain(self, sql: str, **terms: object) -> Explanation:
+        """What a question would cost and how exact it would be. Free, and the same for every database of this schema."""
+        asked = Terms(**terms)  # type: ignore[arg-type]
+        parts = self._question(sql, asked)
+        return explained(parts, self._priced(parts, asked), share(asked.confidence, "confidence"), self._named(asked, parts))
+
+    def budget(self, population: str) -> Budget[BudgetLoss]:
+        """What a population may lose in all and has lost."""
+        return self._ledger.books().account(population).budget
+
+    def _question(self, sql: str, asked: Terms) -> Question:
+        found = question(sql, self._catalogue.schema, Caps(asked.max_rows, asked.max_groups))
+        self._allowed(found)
+        return found
+
+    def _allowed(self, found: Question) -> None:
+        grant = self._ledger.books().grants.get(self._principal)
+        if grant is None or grant.tables is None:
+            return
+        for table in sorted({name for part in found.parts for name in part.measurement.shape.tables} | found.public):
+            if table not in grant.tables:
+                raise Refusal(f"you may not ask about table {table!r}", hint="a custodian can grant it")
+
+    def _answer(self, sql: str, asked: Terms, engine: Engine, rng: Entropy) -> Answer:
+        found = self._question(sql, asked)
+        prices = self._priced(found, asked)
+        known = {} if asked.fresh else self._known(prices)
+        bought = self._buy([price for price in prices if price.part.name not in known], sql, asked, engine, rng)
+        return self._spoken(found, prices, {**known, **bought}, asked, [p for p in prices if p.part.name in bought])
+
+    # paying ----------------------------------------------------------------------------------------------------------
+
+    def _named(self, asked: Terms, found: Question) -> bool:
+        return not found.parts or any(value is not None for value in (asked.epsilon, asked.rho, asked.error))
+
+    def _priced(self, found: Question, asked: Terms) -> tuple[Priced, ...]:
+        populations = {part.measurement.shape.population for part in found.parts}
+        if not populations:
+            return ()
+        if len(populations) > 1:
+            raise Refusal(f"one question asks about one population, got {sorted(populations)}", hint="ask each by itself")
+        population = self._catalogue.population(populations.pop())
+        needs = any(not part.measurement.declared for part in found.parts)
+        if asked.error is not None:
+            return self._accurate(found.parts, population, asked, needs=needs)
+        return priced(found.parts, self._loss(population, asked, needs=needs), population.neighbours)
+
+    def _loss(self, population: catalogue.Population, asked: Terms, *, needs: bool) -> BudgetLoss:
+        total = population.total
+        word, other = ("rho", asked.epsilon) if isinstance(total, Concentrated) else ("epsilon", asked.rho)
+        if other is not None:
+            raise Refusal(
+                f"the budget of {population.name!r} is kept in {word}", hint=f"name a price with {word}="
+            )
+        given = asked.rho if isinstance(total, Concentrated) else asked.epsilon
+        amount = population.default if given is None else positive(given, word)
+        delta = self._delta(total, asked) if needs else Fraction(0)
+        if isinstance(total, Concentrated):
+            return Concentrated(amount, delta)
+        return Approximate(amount, delta) if isinstance(total, Approximate) else Pure(amount)
+
+    @staticmethod
+    def _delta(total: BudgetLoss, asked: Terms) -> Fraction:
+        if asked.delta is not None:
+            return probability(asked.delta, "delta")
+        return Fraction(0) if isinstance(total, Pure) else total.delta / _DELTA_SHARE
+
+    def _accurate(
+        self, parts: Sequence[Part], population: catalogue.Population, asked: Terms, *, needs: bool
+    ) -> tuple[Priced, ...]:
+        """The cheapest price at which every number of the question is within the error asked for."""
+        wanted, sure = positive(asked.error or 0, "error"), share(asked.confidence, "confidence")
+        word = "rho" if isinstance(population.total, Concentrated) else "epsilon"
+
+        def at(amount: Fraction) -> tuple[Priced, ...]:
+            loss = self._loss(population, Terms(**{word: amount, "delta": asked.delta}), needs=needs)  # type: ignore[arg-type]
+            return priced(parts, loss, population.neighbours)
+
+        def fits(amount: Fraction) -> bool:
+            return all(error <= wanted for price in at(amount) for error in data_free_errors(price, sure))
+
+        high = Fraction(1)
+        while not fits(high):
+            high *= 2
+            if high > 1 << 40:
+                raise Refusal(f"no price is high enough for error={asked.error}")
+        low = high / 2
+        while low > Fraction(1, 1 << 40) and fits(low):
+            high, low = low, low / 2
+        for _ in range(12):
+            middle = (low + high) / 2
+            low, high = (low, middle) if fits(middle) else (middle, high)
+        return at(high)
+
+    def _known(self, prices: Sequence[Priced]) -> dict[str, tuple[Priced, Noisy, int]]:
+        """Answers that were bought before and are at least as exact as what is asked for now."""
+        found: dict[str, tuple[Priced, Noisy, int]] = {}
+        for price in prices:
+            for paid, said, number in self._ledger.answered(price.part.measurement.question):
+                if type(paid.loss) is type(price.loss) and price.loss <= paid.loss:
+                    neighbours = self._catalogue.population(paid.population).neighbours
+                    again = priced([price.part], paid.loss, neighbours)[0]
+                    found[price.part.name] = (again, restored(said.answer), number)
+        return found
+
+    def _buy(
+        self, prices: Sequence[Priced], sql: str, asked: Terms, engine: Engine, rng: Entropy
+    ) -> dict[str, tuple[Priced, Noisy, int]]:
+        """Spend, then read, then record. A crash after the spend leaves it spent."""
+        if not prices:
+            return {}
+        spends = [
+            Spend(
+                price.part.measurement.shape.population,
+                price.loss,
+                self._principal,
+                price.part.measurement.question,
+                sorted(price.part.measurement.shape.tables),
+                {"sql": sql},
+            )
+            for price in prices
+        ]
+        try:
+            paid = self._ledger.append_all(spends)
+        except OverBudget:
+            if not asked.within:
+                raise
+            return self._within(prices, sql, engine, rng)
+        bought = {}
+        for price, entry in zip(prices, paid, strict=True):
+            noisy = measure(price, engine, rng=rng)
+            said = self._ledger.append(Said(entry.number, price.part.measurement.question, stored(noisy)))
+            bought[price.part.name] = (price, noisy, said.number)
+        return bought
+
+    def _within(
+        self, prices: Sequence[Priced], sql: str, engine: Engine, rng: Entropy
+    ) -> dict[str, tuple[Priced, Noisy, int]]:
+        """Ask for as much as is left, because the analyst said so."""
+        name = prices[0].part.measurement.shape.population
+        budget = self.budget(name)
+        rest = left(budget)
+        if rest <= 0 * rest:
+            raise OverBudget(f"nothing is left of the budget of {name!r}")
+        neighbours = self._catalogue.population(name).neighbours
+        cheaper = priced([price.part for price in prices], rest, neighbours)
+        return self._buy(cheaper, sql, Terms(), engine, rng)
+
+    # speaking --------------------------------------------------------------------------------------------------------
+
+    def _spoken(
+        self,
+        found: Question,
+        prices: Sequence[Priced],
+        noisy: Mapping[str, tuple[Priced, Noisy, int]],
+        asked: Terms,
+        paid: Sequence[Priced],
+    ) -> Answer:
+        files = {name: str(self._store.path(self._catalogue.schema.table(name))) for name in found.public}
+
+        def at(confidence: Fraction) -> above.Result:
+            tables = {
+                name: above.noisy_table(
+                    price.part, table.groups, [estimates(price, row, confidence) for row in table.values]
+                )
+                for name, (price, table, _) in noisy.items()
+            }
+            return above.run(found, tables, files)
+
+        confidence = share(asked.confidence, "confidence")
+        result = at(confidence)
+        population = prices[0].part.measurement.shape.population if prices else None
+        bought = [noisy[price.part.name][0].loss for price in paid]
+        return Answer(
+            tuple(name for name, _ in result.columns),
+            tuple(kind for _, kind in result.columns),
+            result.rows,
+            _sum(bought),
+            None if population is None else left(self.budget(population)),
+            ",".join(str(number) for _, _, number in noisy.values()),
+            BOUNDING if noisy else "",
+            confidence,
+            at,
+        )
+
+
+def _sum(losses: Sequence[BudgetLoss]) -> BudgetLoss | None:
+    total: BudgetLoss | None = None
+    for loss in losses:
+        total = loss if total is None else total + loss  # type: ignore[operator]
+    return total
+
+
+def left(budget: Budget[BudgetLoss]) -> BudgetLoss:
+    """What may still be spent."""
+    match budget.total, budget.spent:
+        case Pure() as total, Pure() as spent:
+            return Pure(total.epsilon - spent.epsilon)
+        case Approximate() as total, Approximate() as spent:
+            return Approximate(total.epsilon - spent.epsilon, total.delta - spent.delta)
+        case Concentrated() as total, Concentrated() as spent:
+            return Concentrated(total.rho - spent.rho, total.delta - spent.delta)
+        case _:
+            raise Refusal(f"a budget of {budget.total} cannot have spent {budget.spent}")
+
+
+def data_free_errors(price: Priced, confidence: Fraction) -> list[Fraction]:
+    """The errors of a part's numbers in their own units; refuses if one of them depends on the data."""
+    from discreet.curator.explain import error_of
+
+    errors = []
+    for aggregate in price.part.aggregates:
+        error = error_of(aggregate, price, confidence)
+        if error is None:
+            raise Refusal(
+                f"the error of {aggregate.kind.upper()} depends on the data, so it cannot be asked for",
+                hint="name a price, or ask for COUNT and SUM and divide",
+            )
+        errors.append(error)
+    return errors

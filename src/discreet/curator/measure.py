@@ -1,0 +1,127 @@
+"""Read and randomise: exact statistics in, noisy ones out. Only what leaves here may be recorded or said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Protocol
+
+import numpy as np
+
+from discreet.curator.price import Priced
+from discreet.engines import Counted
+from discreet.errors import Fault
+from discreet.ledger.entry import Plain
+from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector, Quantile
+from discreet.noise import SECURE, Entropy
+from discreet.sql.plan import Measurement, Rank, Statistic
+from discreet.sql.schema import Key
+
+Group = tuple[Key, ...]
+
+
+class Engine(Protocol):
+    """What a curator asks of an engine."""
+
+    def counted(self, measurement: Measurement, /) -> Counted:
+        """The statistics of the bounded rows."""
+        ...
+
+    def ranked(self, measurement: Measurement, rank: Rank, /) -> Mapping[Group, Mapping[int, int]]:
+        """For each group, how many bounded rows have each value."""
+        ...
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """A noisy table: its groups in an order that says nothing, and whole numbers for each of them."""
+
+    groups: tuple[Group, ...]
+    values: tuple[tuple[int, ...], ...]  # one row a group, one number for each statistic in the measurement's order
+
+
+def measure(priced: Priced, engine: Engine, *, rng: Entropy = SECURE) -> Noisy:
+    """Run every mechanism of a part once. What goes wrong on the way is a constant sentence."""
+    try:
+        return _measure(priced, engine, rng)
+    except Fault:
+        raise
+    except Exception:  # noqa: BLE001  # whatever it says, it says it about data
+        raise Fault from None
+
+
+def _measure(priced: Priced, engine: Engine, rng: Entropy) -> Noisy:
+    measurement = priced.part.measurement
+    counted = engine.counted(measurement)
+    groups = _groups(priced, counted, rng)
+    columns = [_column(priced, statistic, groups, counted, engine, rng) for statistic in measurement.statistics]
+    return Noisy(groups, tuple(zip(*columns, strict=True)) if columns else tuple(() for _ in groups))
+
+
+def _groups(priced: Priced, counted: Counted, rng: Entropy) -> tuple[Group, ...]:
+    measurement = priced.part.measurement
+    if measurement.declared:
+        return tuple(product(*(key.values for key in measurement.keys if key.values is not None)))
+    chosen = priced.charge(None).mechanism
+    if not isinstance(chosen, (LaplaceKeys, GaussianKeys)):
+        raise Fault
+    named = chosen(dict(counted.units), rng=rng)
+    return tuple(sorted((key for key, _ in named), key=_order))  # type: ignore[arg-type]
+
+
+def _order(group: Group) -> list[tuple[bool, str, Key]]:
+    """By the keys themselves, NULL last: an order that the data has no say in."""
+    return [(cell is None, type(cell).__name__, cell if cell is not None else 0) for cell in group]
+
+
+def _column(
+    priced: Priced,
+    statistic: Statistic | Rank,
+    groups: Sequence[Group],
+    counted: Counted,
+    engine: Engine,
+    rng: Entropy,
+) -> list[int]:
+    measurement, mechanism = priced.part.measurement, priced.charge(statistic).mechanism
+    if isinstance(statistic, Rank):
+        if not isinstance(mechanism, Quantile):
+            raise Fault
+        found = engine.ranked(measurement, statistic)
+        return [_quantile(mechanism, statistic, found.get(group, {}), rng) for group in groups]
+    place = [s for s in measurement.statistics if isinstance(s, Statistic)].index(statistic)
+    absent = (0,) * len(measurement.statistics)
+    exact = [counted.values.get(group, absent)[place] for group in groups]
+    if not isinstance(mechanism, (LaplaceVector, GaussianVector)):
+        raise Fault
+    return [int(value) for value in mechanism(np.array(exact, dtype=np.int64), rng=rng)]
+
+
+def _quantile(mechanism: Quantile, rank: Rank, rows: Mapping[int, int], rng: Entropy) -> int:
+    steps = np.repeat(np.fromiter(rows.keys(), dtype=np.int64), np.fromiter(rows.values(), dtype=np.int64))
+    return int(mechanism(steps * float(rank.grid.step), rng=rng) / rank.grid.step)
+
+
+def stored(noisy: Noisy) -> Plain:
+    """A noisy table as the ledger keeps it."""
+    return {
+        "groups": [[_cell(cell) for cell in group] for group in noisy.groups],
+        "values": [[str(value) for value in row] for row in noisy.values],
+    }
+
+
+def _cell(cell: Key) -> Plain:
+    return cell if cell is None or isinstance(cell, (bool, int, str)) else str(cell)
+
+
+def restored(body: Plain) -> Noisy:
+    """The table that `stored` wrote."""
+    if not isinstance(body, dict):
+        raise Fault
+    groups, values = body["groups"], body["values"]
+    if not isinstance(groups, list) or not isinstance(values, list):
+        raise Fault
+    return Noisy(
+        tuple(tuple(group) for group in groups if isinstance(group, list)),  # type: ignore[arg-type]
+        tuple(tuple(int(str(value)) for value in row) for row in values if isinstance(row, list)),
+    )

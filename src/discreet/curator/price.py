@@ -1,0 +1,166 @@
+"""What a question costs, and how its price is split: from public facts alone, before a row is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.errors import Refusal
+from discreet.ledger.entry import BudgetLoss
+from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector, Quantile
+from discreet.privacy import Approximate, Concentrated, Neighbours, Pure
+from discreet.sql.plan import Measurement, Rank, Statistic
+from discreet.sql.question import Part
+
+Additive = LaplaceVector | GaussianVector
+Selecting = LaplaceKeys | GaussianKeys
+
+MOST_GROUPS = 1_000_000  # combinations of declared keys
+_EDGE = Fraction(1, 1 << 20)  # MIN and MAX are the outermost quantiles that have a row beyond them
+
+# How much of a price each kind of number gets, relative to a plain count. An average is centred/present: with the average a
+# quarter of the range away from the middle (r = 1/2 of the half range), the variance K²h²(1/ε₁² + r²/ε₂²)/n² is least at
+# ε₁/ε₂ = r^(−2/3) ≈ 8/5.
+_WEIGHTS = {
+    "rows": Fraction(1),
+    "units": Fraction(1),
+    "present": Fraction(1),
+    "total": Fraction(1),
+    "centred": Fraction(8, 5),
+    "squares": Fraction(8, 5),
+}
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One number, or one choice, that is bought: with which mechanism, and so at which price."""
+
+    what: Statistic | Rank | None  # None: which groups may be named
+    mechanism: Additive | Selecting | Quantile
+
+    @property
+    def sensitivity(self) -> int:
+        """By how much one unit can change the number."""
+        return self.mechanism.sensitivity if isinstance(self.mechanism, LaplaceVector) else 0
+
+
+@dataclass(frozen=True)
+class Priced:
+    """A part of a question with its price and how that is split."""
+
+    part: Part
+    loss: BudgetLoss
+    charges: tuple[Charge, ...]
+
+    def charge(self, what: Statistic | Rank | None) -> Charge:
+        """The charge for one of the part's numbers."""
+        return next(charge for charge in self.charges if charge.what == what)
+
+
+def reach(statistic: Statistic, measurement: Measurement) -> int:
+    """The most that one unit adds to a statistic over all groups together."""
+    if statistic.kind == "units":
+        return measurement.max_groups
+    rows = measurement.needs_rows_cap("this aggregate")
+    grid = statistic.grid
+    match statistic.kind:
+        case "total" if grid is not None:
+            return max(1, rows * grid.reach)
+        case "centred" if grid is not None:
+            return max(1, rows * grid.half)
+        case "squares" if grid is not None:
+            return max(1, rows * grid.half**2)
+        case _:
+            return rows
+
+
+def _weight(what: Statistic | Rank | None) -> Fraction:
+    return _WEIGHTS[what.kind] if isinstance(what, Statistic) else Fraction(1)
+
+
+def _wanted(measurement: Measurement) -> list[Statistic | Rank | None]:
+    selection: list[Statistic | Rank | None] = [] if measurement.declared else [None]
+    return selection + list(measurement.statistics)
+
+
+def priced(parts: Sequence[Part], loss: BudgetLoss, neighbours: Neighbours) -> tuple[Priced, ...]:
+    """Split one price over the parts of a question, and each part's share over its numbers. Nothing is lost in rounding."""
+    wanted = [_wanted(part.measurement) for part in parts]
+    total = sum((_weight(what) for each in wanted for what in each), Fraction(0))
+    choosing = sum(1 for each in wanted if None in each)
+    if choosing and not loss_delta(loss):
+        raise Refusal(
+            "naming groups that were not declared needs a delta, and none is given",
+            hint="declare the keys with --keys, give the budget a --delta, or say SET discreet.delta",
+        )
+    found = []
+    for part, each in zip(parts, wanted, strict=True):
+        _refuse_too_many(part.measurement)
+        shares = [_weight(what) / total for what in each]
+        delta = loss_delta(loss) / choosing if choosing else Fraction(0)
+        charges = tuple(
+            Charge(what, _mechanism(what, part.measurement, loss, share, delta, neighbours))
+            for what, share in zip(each, shares, strict=True)
+        )
+        found.append(Priced(part, _portion(loss, sum(shares, Fraction(0)), delta if None in each else Fraction(0)), charges))
+    return tuple(found)
+
+
+def loss_delta(loss: BudgetLoss) -> Fraction:
+    """The δ of a price."""
+    return Fraction(0) if isinstance(loss, Pure) else loss.delta
+
+
+def _portion(loss: BudgetLoss, share: Fraction, delta: Fraction) -> BudgetLoss:
+    match loss:
+        case Pure():
+            return Pure(loss.epsilon * share)
+        case Approximate():
+            return Approximate(loss.epsilon * share, delta)
+        case Concentrated():
+            return Concentrated(loss.rho * share, delta)
+
+
+def _mechanism(
+    what: Statistic | Rank | None,
+    measurement: Measurement,
+    loss: BudgetLoss,
+    share: Fraction,
+    delta: Fraction,
+    neighbours: Neighbours,
+) -> Additive | Selecting | Quantile:
+    if isinstance(loss, Concentrated):
+        rho = loss.rho * share
+        if what is None:
+            return GaussianKeys(rho, delta, measurement.max_groups, neighbours)
+        if isinstance(what, Rank):
+            return _quantile(what, measurement, _pure_inside(rho), neighbours)
+        squared = measurement.max_groups if what.kind == "units" else reach(what, measurement) ** 2
+        return GaussianVector.of(rho, squared, neighbours)
+    epsilon = loss.epsilon * share
+    if what is None:
+        return LaplaceKeys(epsilon, delta, measurement.max_groups, neighbours)
+    if isinstance(what, Rank):
+        return _quantile(what, measurement, epsilon, neighbours)
+    return LaplaceVector.of(epsilon, reach(what, measurement), neighbours)
+
+
+def _quantile(rank: Rank, measurement: Measurement, epsilon: Fraction, neighbours: Neighbours) -> Quantile:
+    level = min(max(rank.quantile, _EDGE), 1 - _EDGE)
+    grid = rank.grid
+    rows = measurement.needs_rows_cap("a quantile")
+    return Quantile(epsilon, grid.low * grid.step, grid.high * grid.step, grid.step, level, rows, neighbours)
+
+
+def _pure_inside(rho: Fraction) -> Fraction:
+    """An ε whose exponential mechanism is ρ-zCDP: ε²/8 ≤ ρ (Cesar & Rogers 2021, Lemma 3.2), rounded down."""
+    scale = 1 << 40
+    return Fraction(math.isqrt(math.floor(8 * rho * scale * scale)), scale)
+
+
+def _refuse_too_many(measurement: Measurement) -> None:
+    cells = math.prod(len(key.values) for key in measurement.keys if key.values is not None)
+    if measurement.declared and cells > MOST_GROUPS:
+        raise Refusal(f"the declared keys make {cells} groups, more than {MOST_GROUPS}", hint="group by fewer columns")

@@ -1,0 +1,28 @@
+"""The durable, tamper-evident budget.
+
+Every charge is an entry in an append-only list, written to the disk before a row is read. An entry's hash covers the one
+before it, and a signed head pins down the whole list, so a charge can neither be forgotten nor taken back unnoticed.
+What is left of a budget is not stored anywhere: it is what the entries add up to.
+"""
+
+from discreet.ledger.books import Account as Account
+from discreet.ledger.books import Books as Books
+from discreet.ledger.entry import Answer as Answer
+from discreet.ledger.entry import Dataset as Dataset
+from discreet.ledger.entry import Entry as Entry
+from discreet.ledger.entry import Event as Event
+from discreet.ledger.entry import Grant as Grant
+from discreet.ledger.entry import Hold as Hold
+from discreet.ledger.entry import Opened as Opened
+from discreet.ledger.entry import Retired as Retired
+from discreet.ledger.entry import Revoked as Revoked
+from discreet.ledger.entry import Spend as Spend
+from discreet.ledger.head import Head as Head
+from discreet.ledger.head import read_head as read_head
+from discreet.ledger.head import sign as sign
+from discreet.ledger.head import signing_key as signing_key
+from discreet.ledger.sqlite import SqliteLedger as SqliteLedger
+from discreet.ledger.verify import Inclusion as Inclusion
+from discreet.ledger.verify import Report as Report
+from discreet.ledger.verify import prove as prove
+from discreet.ledger.verify import verify as verify

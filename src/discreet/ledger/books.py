@@ -1,0 +1,149 @@
+"""The fold of the entries: what each population has left, who may ask, what was answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from discreet.errors import OverBudget, Refusal
+from discreet.ledger.entry import (
+    Answer,
+    BudgetLoss,
+    Dataset,
+    Entry,
+    Grant,
+    Hold,
+    Opened,
+    Retired,
+    Revoked,
+    Spend,
+)
+from discreet.privacy import Budget, Guarantee, Neighbours
+
+MAINTENANCE = "this population is closed for maintenance; try again later"
+
+
+@dataclass(frozen=True)
+class Account:
+    """What is known of one population."""
+
+    budget: Budget[BudgetLoss]
+    retired: bool = False
+    held: bool = False
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The relation of everything charged here."""
+        return self.budget.neighbours
+
+
+@dataclass
+class Books:
+    """The state after some entries. Applying the same entries in the same order gives the same books."""
+
+    size: int = 0
+    accounts: dict[str, Account] = field(default_factory=dict)
+    grants: dict[str, Grant] = field(default_factory=dict)
+    used: dict[tuple[str, str], BudgetLoss] = field(default_factory=dict)  # (principal, population) -> spent
+    datasets: dict[str, Dataset] = field(default_factory=dict)
+    unanswered: dict[int, Spend] = field(default_factory=dict)
+    answers: dict[str, tuple[int, ...]] = field(default_factory=dict)  # question -> numbers of its answer entries
+
+    def copy(self) -> Books:
+        """Books that can be tried out. Entries are frozen, so copying the tables that hold them is enough."""
+        return Books(
+            self.size,
+            dict(self.accounts),
+            dict(self.grants),
+            dict(self.used),
+            dict(self.datasets),
+            dict(self.unanswered),
+            dict(self.answers),
+        )
+
+    def apply(self, entry: Entry) -> None:
+        """Take one more entry into the books; refuses what the rules would not have let in."""
+        event = entry.event
+        self.check(event)
+        match event:
+            case Opened():
+                self.accounts[event.population] = Account(Budget.of(event.total, event.neighbours))
+            case Spend():
+                self._spend(event)
+                self.unanswered[entry.number] = event
+            case Answer():
+                del self.unanswered[event.spend]
+                self.answers[event.question] = (*self.answers.get(event.question, ()), entry.number)
+            case Grant():
+                self.grants[event.principal] = event
+            case Revoked():
+                del self.grants[event.principal]
+            case Retired():
+                self.accounts[event.population] = replace(self.accounts[event.population], retired=True)
+            case Hold():
+                self.accounts[event.population] = replace(self.accounts[event.population], held=event.held)
+            case Dataset():
+                self.datasets[event.table] = event
+        self.size = entry.number
+
+    def check(self, event: object) -> None:
+        """Refuse an event that does not fit the books. Depends on public facts only."""
+        match event:
+            case Opened() if event.population in self.accounts:
+                raise Refusal(
+                    f"population {event.population!r} has its budget already", hint="a budget is set once and never refilled"
+                )
+            case Spend():
+                self._check_spend(event)
+            case Answer() if event.spend not in self.unanswered:
+                raise Refusal(f"entry {event.spend} is not a payment that waits for its answer")
+            case Revoked() if event.principal not in self.grants:
+                raise Refusal(f"there is no user {event.principal!r}", hint="see discreet user list")
+            case (Retired() | Hold()) if event.population not in self.accounts:
+                raise Refusal(f"there is no population {event.population!r}", hint="see discreet budget")
+            case _:
+                pass
+
+    def _check_spend(self, spend: Spend) -> None:
+        account = self.account(spend.population)
+        if account.retired:
+            raise OverBudget(f"population {spend.population!r} is retired", hint="its budget is closed for good")
+        if account.held:
+            raise Refusal(MAINTENANCE)
+        if type(spend.loss) is not type(account.budget.total):
+            raise Refusal(
+                f"the budget of {spend.population!r} is kept in {type(account.budget.total).__name__}, "
+                f"got {type(spend.loss).__name__}",
+                hint="name the price in the budget's own measure",
+            )
+        account.budget.spend(Guarantee(spend.loss, account.neighbours))
+        grant = self.grants.get(spend.principal)
+        if grant is not None and grant.allowance is not None:
+            own = Budget(grant.allowance, self.spent_by(spend.principal, spend.population), account.neighbours)
+            own.spend(Guarantee(spend.loss, account.neighbours))
+
+    def _spend(self, spend: Spend) -> None:
+        account = self.accounts[spend.population]
+        after = account.budget.spend(Guarantee(spend.loss, account.neighbours))
+        self.accounts[spend.population] = replace(account, budget=after)
+        key = spend.principal, spend.population
+        self.used[key] = self.spent_by(*key) + spend.loss  # type: ignore[operator]
+
+    def account(self, population: str) -> Account:
+        """The account of a population."""
+        if population not in self.accounts:
+            raise Refusal(f"there is no population {population!r}", hint=f"there are {sorted(self.accounts)}")
+        return self.accounts[population]
+
+    def spent_by(self, principal: str, population: str) -> BudgetLoss:
+        """What one person has spent of a population's budget."""
+        nothing: BudgetLoss = 0 * self.account(population).budget.total
+        return self.used.get((principal, population), nothing)
+
+
+def folded(entries: Iterable[Entry]) -> Books:
+    """The books after these entries."""
+    books = Books()
+    for entry in entries:
+        books.apply(entry)
+    return books

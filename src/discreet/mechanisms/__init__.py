@@ -1,0 +1,74 @@
+"""Mechanisms: the only parts that touch private data, each with a promise that is proved, and audited in the tests.
+
+A mechanism is a value. Its fields are public facts: how much may be lost, how far one person can move the answer.
+Calling it with data gives one noisy answer and costs `.privacy`; `.error(0.95)` says beforehand how far off it may be.
+
+    >>> from discreet.mechanisms import Laplace
+    >>> count = Laplace.of(epsilon=0.5)
+    >>> count.privacy.epsilon, count.error(0.95)
+    (Fraction(1, 2), 6)
+    >>> noisy = count(1034)
+
+Numbers get noise (`Laplace`, `Gaussian`, `Geometric`, their vectors, reals on a `Grid`); choices are made by score
+(`PermuteAndFlip`, `TopK`); one person can answer alone (`RandomizedResponse`). docs/mechanisms.md says which to take.
+Importing this room registers every mechanism under its public name.
+"""
+
+from discreet.mechanisms.additive import Gaussian as Gaussian
+from discreet.mechanisms.additive import GaussianVector as GaussianVector
+from discreet.mechanisms.additive import Laplace as Laplace
+from discreet.mechanisms.additive import LaplaceVector as LaplaceVector
+from discreet.mechanisms.auction import PostedPrice as PostedPrice
+from discreet.mechanisms.exponential import Exponential as Exponential
+from discreet.mechanisms.exponential import PermuteAndFlip as PermuteAndFlip
+from discreet.mechanisms.geometric import Geometric as Geometric
+from discreet.mechanisms.grid import Grid as Grid
+from discreet.mechanisms.keys import GaussianKeys as GaussianKeys
+from discreet.mechanisms.keys import LaplaceKeys as LaplaceKeys
+from discreet.mechanisms.keys import OptimalKeys as OptimalKeys
+from discreet.mechanisms.mechanism import Audited as Audited
+from discreet.mechanisms.mechanism import Mechanism as Mechanism
+from discreet.mechanisms.mechanism import Pair as Pair
+from discreet.mechanisms.median import PureMedian as PureMedian
+from discreet.mechanisms.median import PureRank as PureRank
+from discreet.mechanisms.median import SmoothMedian as SmoothMedian
+from discreet.mechanisms.median import SmoothRank as SmoothRank
+from discreet.mechanisms.moments import Average as Average
+from discreet.mechanisms.moments import Mean as Mean
+from discreet.mechanisms.moments import Spread as Spread
+from discreet.mechanisms.moments import Variance as Variance
+from discreet.mechanisms.noisymax import ReportNoisyMax as ReportNoisyMax
+from discreet.mechanisms.propose import ProposedMedian as ProposedMedian
+from discreet.mechanisms.propose import ProposeTestRelease as ProposeTestRelease
+from discreet.mechanisms.propose import Stability as Stability
+from discreet.mechanisms.propose import median_stability as median_stability
+from discreet.mechanisms.quantile import Quantile as Quantile
+from discreet.mechanisms.quantiles import Quantiles as Quantiles
+from discreet.mechanisms.real import GaussianReal as GaussianReal
+from discreet.mechanisms.real import LaplaceReal as LaplaceReal
+from discreet.mechanisms.registry import REGISTRY as REGISTRY
+from discreet.mechanisms.registry import described as described
+from discreet.mechanisms.registry import rebuilt as rebuilt
+from discreet.mechanisms.registry import registered as registered
+from discreet.mechanisms.relation import Caps as Caps
+from discreet.mechanisms.relation import Column as Column
+from discreet.mechanisms.relation import Frame as Frame
+from discreet.mechanisms.relation import Relation as Relation
+from discreet.mechanisms.response import RandomizedResponse as RandomizedResponse
+from discreet.mechanisms.response import Share as Share
+from discreet.mechanisms.sample import Aggregate as Aggregate
+from discreet.mechanisms.sample import BlockMean as BlockMean
+from discreet.mechanisms.sample import SampleAggregate as SampleAggregate
+from discreet.mechanisms.session import Above as Above
+from discreet.mechanisms.session import Answer as Answer
+from discreet.mechanisms.session import Below as Below
+from discreet.mechanisms.session import Interactive as Interactive
+from discreet.mechanisms.session import Session as Session
+from discreet.mechanisms.smooth import Order as Order
+from discreet.mechanisms.sparse import RefreshedSparseVector as RefreshedSparseVector
+from discreet.mechanisms.sparse import SparseVector as SparseVector
+from discreet.mechanisms.tails import LaplaceTails as LaplaceTails
+from discreet.mechanisms.tails import StudentTails as StudentTails
+from discreet.mechanisms.topk import ConcentratedTopK as ConcentratedTopK
+from discreet.mechanisms.topk import TopK as TopK
+from discreet.mechanisms.tulap import Tulap as Tulap

@@ -1,0 +1,97 @@
+"""A posted price for as many copies of a good as there are buyers: the tutorials' apples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import Refusal
+from discreet.exact import Number, count, positive
+from discreet.mechanisms.exponential import Exponential, PermuteAndFlip
+from discreet.mechanisms.mechanism import USUAL, Pair, settle
+from discreet.mechanisms.registry import registered
+from discreet.mechanisms.whole import Integers, whole
+from discreet.noise import SECURE, Entropy
+from discreet.privacy import AddRemove, Neighbours, Pure
+
+_RULES: dict[str, type[PermuteAndFlip | Exponential]] = {"permute-and-flip": PermuteAndFlip, "exponential": Exponential}
+_DEAREST = 1 << 29  # with as many buyers at most, a revenue is far enough from the largest score
+_MOST_PRICES = 1 << 20
+
+
+@registered("posted-price")
+@dataclass(frozen=True)
+class PostedPrice:
+    """A price that earns nearly as much as the best one: whoever bids at least the price buys one copy at it.
+
+    Guarantee: Pure(epsilon), when one buyer is added or removed, or, with `Replace` neighbours, changes a bid.
+    Proof: a bid b is worth p at every price p ≤ b and nothing above, so a buyer more raises each revenue by the highest
+        price or less and lowers none, and a bid raised does the same: monotone scores of that sensitivity, from which
+        docs/proofs/selection.md takes the guarantee. More than 2^29 buyers count as so many, which adds no distance.
+    Source: McSherry & Talwar 2007, Section 4; McKenna & Sheldon 2020 for permute-and-flip.
+    """
+
+    epsilon: Fraction
+    lowest: int
+    highest: int
+    step: int = 1
+    rule: str = "permute-and-flip"
+    neighbours: Neighbours = AddRemove("buyer")
+
+    def __post_init__(self) -> None:
+        settle(
+            self,
+            epsilon=positive(self.epsilon, "epsilon"),
+            lowest=count(self.lowest, "lowest"),
+            highest=count(self.highest, "highest"),
+            step=count(self.step, "step"),
+            neighbours=self.neighbours,
+        )
+        if not self.lowest <= self.highest <= _DEAREST:
+            raise Refusal(f"expected lowest <= highest <= 2^29, got lowest={self.lowest} highest={self.highest}")
+        if (self.highest - self.lowest) // self.step >= _MOST_PRICES:
+            raise Refusal(f"expected at most 2^20 prices, got step={self.step}", hint="take a larger step")
+        if self.rule not in _RULES:
+            raise Refusal(f"there is no rule {self.rule!r}", hint=f"use one of {sorted(_RULES)}")
+
+    @property
+    def prices(self) -> NDArray[np.int64]:
+        """The candidates."""
+        return np.arange(self.lowest, self.highest + 1, self.step, dtype=np.int64)
+
+    @property
+    def privacy(self) -> Pure:
+        """ε as asked for."""
+        return Pure(self.epsilon)
+
+    @property
+    def choice(self) -> PermuteAndFlip | Exponential:
+        """The mechanism that chooses among the prices by what they earn."""
+        prices = self.prices
+        return _RULES[self.rule](self.epsilon, prices.size, int(prices[-1]), monotone=True, neighbours=self.neighbours)
+
+    def error(self, confidence: Number = USUAL) -> int:
+        """The smallest α such that, whatever the bids, the price earns at most α less than the best one."""
+        return self.choice.error(confidence)
+
+    def revenues(self, bids: Integers) -> NDArray[np.int64]:
+        """What each price would earn. As private as the bids: for study, not for release."""
+        prices, buyers = self.prices, np.sort(whole(bids, 2 * _DEAREST).ravel())
+        return prices * np.minimum(_DEAREST, buyers.size - np.searchsorted(buyers, prices))
+
+    def pairs(self) -> tuple[Pair[tuple[int, ...]], ...]:
+        """A buyer more at the highest price, alone and beside some at the lowest; or a bid raised that far."""
+        dearest, others = int(self.prices[-1]), (self.lowest,) * 4
+        if isinstance(self.neighbours, AddRemove):
+            return (
+                Pair((), (dearest,), "the only buyer, who would pay the highest price"),
+                Pair(others, (*others, dearest), "one who would pay the highest price, beside some who pay the lowest"),
+            )
+        return (Pair((*others, 0), (*others, dearest), "who would pay nothing would now pay the highest price"),)
+
+    def __call__(self, bids: Integers, /, *, rng: Entropy = SECURE) -> int:
+        """A price."""
+        return int(self.prices[self.choice(self.revenues(bids), rng=rng)])

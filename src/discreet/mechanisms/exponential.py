@@ -1,0 +1,107 @@
+"""The exponential mechanism, and permute-and-flip, which is never worse."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.exact import Number, share
+from discreet.interval import Interval, exp, log
+from discreet.mechanisms.mechanism import USUAL
+from discreet.mechanisms.registry import registered
+from discreet.mechanisms.search import first
+from discreet.mechanisms.selection import Selection
+from discreet.mechanisms.whole import Integers
+from discreet.noise import SECURE, Entropy, exponential, permute_and_flip
+
+
+@registered("exponential")
+@dataclass(frozen=True)
+class Exponential(Selection):
+    """Chooses candidate r with probability proportional to exp(rate · score(r)).
+
+    Guarantee: |score(x, r) − score(x', r)| ≤ sensitivity for neighbours x, x' and every r implies Pure(epsilon), and
+        ε-bounded range, hence also Concentrated(epsilon² / 8).
+    Proof: docs/proofs/selection.md, "The exponential mechanism".
+    Source: McSherry & Talwar 2007, Theorem 6; bounded range: Durfee & Rogers 2019, Cesar & Rogers 2021.
+    """
+
+    def error(self, confidence: Number = USUAL) -> int:
+        """The smallest α such that, whatever the scores, the choice is at most α below the best, so confidently.
+
+        Never above (ln candidates + t)/rate with e^−t = 1 − confidence, the utility theorem of the textbooks.
+        """
+        sure = share(confidence, "confidence")
+        odds = (self.candidates - 1) * sure / (1 - sure)  # (m−1) e^{−rate (α+1)} must not exceed (1 − sure)/sure
+        return max(0, math.ceil(log(odds).up / self.rate) - 1) if odds > 1 else 0
+
+    def law(self, scores: Integers) -> tuple[Interval, ...]:
+        """The probability of each candidate. As private as the scores: for proofs and audits, not for release."""
+        weights = _chances(self.scored(scores).tolist(), self.rate)
+        total = sum(weights, Interval.of(0))
+        return tuple(weight / total for weight in weights)
+
+    def __call__(self, scores: Integers, /, *, rng: Entropy = SECURE) -> int:
+        """The index of the chosen candidate."""
+        return exponential(self.scored(scores), self.rate, rng=rng)
+
+
+@registered("permute-and-flip")
+@dataclass(frozen=True)
+class PermuteAndFlip(Selection):
+    """Tosses for candidates in random order, each a coin of chance exp(−rate · (best − score)), until one lands heads.
+
+    Guarantee: |score(x, r) − score(x', r)| ≤ sensitivity for neighbours x, x' and every r implies Pure(epsilon).
+        The choice is never stochastically worse than the exponential mechanism's.
+    Proof: docs/proofs/selection.md, "Permute-and-flip".
+    Source: McKenna & Sheldon 2020; Ding, Kifer, Saghaian, Steinke, Wang, Xiao & Zhang 2021.
+    """
+
+    def error(self, confidence: Number = USUAL) -> int:
+        """The smallest α such that, whatever the scores, the choice is at most α below the best, so confidently."""
+        rare = 1 - share(confidence, "confidence")
+        return first(lambda a: _misses(exp(-(a + 1) * self.rate), self.candidates, rare))
+
+    def law(self, scores: Integers) -> tuple[Interval, ...]:
+        """The probability of each candidate. As private as the scores: for proofs and audits, not for release."""
+        values = self.scored(scores).tolist()
+        chances, known = _chances(values, self.rate), dict[int, Interval]()
+        for i, value in enumerate(values):
+            if value not in known:
+                known[value] = chances[i] * _first_of_heads([*chances[:i], *chances[i + 1 :]])
+        return tuple(known[value] for value in values)
+
+    def __call__(self, scores: Integers, /, *, rng: Entropy = SECURE) -> int:
+        """The index of the chosen candidate."""
+        return permute_and_flip(self.scored(scores), self.rate, rng=rng)
+
+
+def _chances(scores: Sequence[int], rate: Fraction) -> list[Interval]:
+    best = max(scores)
+    return [exp(-(best - score) * rate) for score in scores]
+
+
+def _misses(chance: Interval, candidates: int, rare: Fraction) -> bool:
+    """Whether permute-and-flip misses the best with probability at most `rare`, if all other coins have this chance.
+
+    The probability is 1 − (1 − (1−p)^m)/(mp), which is at most (m−1)p/2.
+    """
+    if ((candidates - 1) * chance).high <= 2 * rare:
+        return True
+    tails = 1 - chance
+    if tails.low <= 0:
+        return False
+    return (1 - (candidates * tails.log()).exp()).low >= (candidates * (1 - rare) * chance).high
+
+
+def _first_of_heads(others: Sequence[Interval]) -> Interval:
+    """E[1/(1 + heads)] for these coins: the chance to be the first in random order among those that land heads."""
+    law = [Interval.of(1)]
+    for chance in others:
+        law = [
+            (law[k] * (1 - chance) if k < len(law) else Interval.of(0)) + (law[k - 1] * chance if k else Interval.of(0))
+            for k in range(len(law) + 1)
+        ]
+    return sum((mass / (k + 1) for k, mass in enumerate(law)), Interval.of(0))

@@ -1,0 +1,171 @@
+"""Real numbers on a fixed grid: the only way they meet noise.
+
+A float is mapped to a whole number of steps before anything is summed, and noise is added to whole numbers, so neither
+the order of a sum nor the digits of a float can tell who is in the data.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from discreet.errors import Refusal
+from discreet.exact import Number, exact, nonnegative, positive
+
+_MOST = 1 << 53  # steps from zero: a double holds every whole number up to here
+_WIDEST = 20_000  # decimal exponents beyond this are as good as infinite, or zero: no bound or step has more than 9999
+
+
+@dataclass(frozen=True, init=False)
+class Grid:
+    """Whole steps between two bounds. What is not a number counts as `lower`; what is outside, as the nearer bound."""
+
+    lower: Fraction
+    upper: Fraction
+    step: Fraction
+
+    def __init__(self, lower: Number, upper: Number, step: Number) -> None:
+        object.__setattr__(self, "lower", exact(lower, "lower"))
+        object.__setattr__(self, "upper", exact(upper, "upper"))
+        object.__setattr__(self, "step", positive(step, "step"))
+        if not self.lower < self.upper:
+            raise Refusal(f"expected lower < upper, got lower={lower} upper={upper}")
+        if self.low > self.high:
+            raise Refusal(f"no multiple of step={step} lies between {lower} and {upper}", hint="take a smaller step")
+        if self.reach >= _MOST:
+            raise Refusal(f"the bounds are 2^53 steps from zero or more, got step={step}", hint="take a larger step")
+
+    @property
+    def low(self) -> int:
+        """The lower bound in steps, rounded inward: no value is below it."""
+        return math.ceil(self.lower / self.step)
+
+    @property
+    def high(self) -> int:
+        """The upper bound in steps, rounded inward."""
+        return math.floor(self.upper / self.step)
+
+    @property
+    def reach(self) -> int:
+        """How far one value can lie from zero: the sensitivity of a sum when a row is added or removed."""
+        return max(abs(self.low), abs(self.high))
+
+    @property
+    def span(self) -> int:
+        """How far two values can lie apart: the sensitivity of a sum when a row is replaced."""
+        return self.high - self.low
+
+    @property
+    def slack(self) -> Fraction:
+        """How far a value within the bounds can lie from its image: half a step, more where a bound is no multiple."""
+        ends = self.low - self.lower / self.step, self.upper / self.step - self.high
+        return self.step * max(Fraction(1, 2), *ends)
+
+    def apart(self, distance: Number) -> int:
+        """How many steps the images of two values that differ by at most `distance` can lie apart.
+
+        Proof: with a ≥ b and d = ⌈(a − b)/step⌉, a/step + 1/2 ≤ b/step + 1/2 + d, and the floor of the right side is d
+            more than b's image. Clamping brings images no further apart.
+        """
+        return min(self.span, math.ceil(nonnegative(distance, "distance") / self.step))
+
+    def steps(self, values: ArrayLike) -> NDArray[np.int64]:
+        """Each value as a whole number of steps: ⌊value/step + 1/2⌋ exactly, clamped.
+
+        Total and monotone: every float, integer, decimal and fraction has an image, and so has what is no number. The
+        image of a cell depends on that cell alone, also in a list that mixes types.
+        """
+        given = cells(values)
+        kind = given.dtype.kind
+        if kind == "f":
+            return self._of_floats(given)
+        if kind in "iub":
+            return self._of_integers(given)
+        if kind == "O":
+            return self._one_by_one(given)
+        return np.full(given.shape, self.low, dtype=np.int64)
+
+    def value(self, steps: int) -> Fraction:
+        """The number that so many steps stand for."""
+        return int(steps) * self.step
+
+    def _of_floats(self, given: NDArray[np.generic]) -> NDArray[np.int64]:
+        """In doubles, and again in rationals where their error could move a value over the middle between two steps."""
+        if not Fraction(1, 1 << 1000) < self.step < 1 << 1000:
+            return self._one_by_one(given)
+        with np.errstate(all="ignore"):
+            reals = given.astype(np.float64)
+            scaled = reals / float(self.step)
+            floor = np.floor(scaled)
+            part = scaled - floor  # NaN at infinities, which are at no middle
+            image = floor + (part >= 0.5)
+            size = np.abs(scaled)
+            # scaled is within 2^-51 of value/step relatively, and part within 2^-53 of scaled − floor
+            near = (np.abs(part - 0.5) <= (size + 1) * 2.0**-50) & (size <= 2.0**54)
+        if not _is_power_of_two(self.step):  # else the division is exact
+            middle, places = np.unique(reals[near], return_inverse=True)
+            image[near] = self._one_by_one(middle)[places]
+        low, high = float(self.low), float(self.high)
+        return np.where(np.isnan(reals), low, np.clip(image, low, high)).astype(np.int64)
+
+    def _of_integers(self, given: NDArray[np.generic]) -> NDArray[np.int64]:
+        """⌊(2 v bottom + top)/(2 top)⌋ in 64 bits, if the bounds leave room for it."""
+        low, high = math.floor(self.lower), math.ceil(self.upper)
+        top, bottom = self.step.numerator, self.step.denominator
+        if 2 * max(abs(low), abs(high)) * bottom + 2 * top >= 1 << 63:
+            return self._one_by_one(given)
+        if given.dtype.kind == "u":
+            given = np.minimum(given.astype(np.uint64), np.uint64(max(high, 0)))
+        inside = np.clip(given.astype(np.int64), low, high)
+        return np.clip((2 * bottom * inside + top) // (2 * top), self.low, self.high)
+
+    def _one_by_one(self, given: NDArray[np.generic]) -> NDArray[np.int64]:
+        low, high = self.low, self.high
+        images = [self._image(cell, low, high) for cell in given.ravel().tolist()]
+        return np.array(images, dtype=np.int64).reshape(given.shape)
+
+    def _image(self, cell: object, low: int, high: int) -> int:
+        number = _real(cell)
+        if isinstance(number, float):  # not finite
+            return high if number > 0 else low
+        return max(low, min(high, math.floor(number / self.step + Fraction(1, 2))))
+
+
+def cells(values: ArrayLike) -> NDArray[np.generic]:
+    """An array of the values in which no cell was changed to fit its neighbours. A list is read cell by cell."""
+    if not isinstance(values, (list, tuple)):
+        return np.asarray(values)
+    kinds = set(map(type, values))
+    if kinds == {float}:
+        return np.array(values, dtype=np.float64)
+    array = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        array[i] = value
+    whole = kinds == {int} and all(-(1 << 63) <= value < 1 << 63 for value in array)
+    return array.astype(np.int64) if whole else array
+
+
+def _real(cell: object) -> Fraction | float:
+    """The number that a cell is, exactly; an infinity as it is; NaN for everything else."""
+    if isinstance(cell, numbers.Rational):
+        return Fraction(int(cell.numerator), int(cell.denominator))
+    if isinstance(cell, numbers.Real):
+        near = float(cell)
+        return Fraction(near) if math.isfinite(near) else near
+    if isinstance(cell, Decimal) and not cell.is_nan():
+        if cell.is_zero() or cell.adjusted() < -_WIDEST:
+            return Fraction(0)
+        if cell.is_infinite() or cell.adjusted() > _WIDEST:
+            return -math.inf if cell.is_signed() else math.inf
+        return Fraction(cell)
+    return math.nan
+
+
+def _is_power_of_two(x: Fraction) -> bool:
+    return (x.numerator & (x.numerator - 1)) == 0 and (x.denominator & (x.denominator - 1)) == 0

@@ -1,0 +1,281 @@
+"""Which groups may be named at all, when the names themselves come from the data.
+
+Input is the number of *distinct units* of each key; a unit counts for at most `max_groups` keys. A key with no unit is
+never named. What comes out is a set, filled in an order that depends on nothing but what is in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import Refusal
+from discreet.exact import Number, count, positive, share
+from discreet.interval import exp, log, simpler_down
+from discreet.mechanisms.additive import GaussianVector, LaplaceVector
+from discreet.mechanisms.mechanism import USUAL, Pair, settle
+from discreet.mechanisms.registry import registered
+from discreet.mechanisms.search import first
+from discreet.noise import SECURE, Entropy, flip
+from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Replace
+from discreet.privacy.calibrate import gaussian_tail, laplace_tail
+
+Key: TypeAlias = str | int | bool | tuple["Key", ...] | None
+Counts: TypeAlias = Mapping[Key, int]
+Named: TypeAlias = frozenset[tuple[Key, int]]
+
+T = TypeVar("T")
+
+_LONGEST = 1 << 17  # entries of a table of probabilities
+_GUARD = 64  # bits of it below the last that matters
+_LARGEST = 1 << 61  # no data has more units
+
+
+@registered("optimal-keys")
+@dataclass(frozen=True)
+class OptimalKeys:
+    """Names each key with the largest probability that its number of units allows.
+
+    Guarantee: Approximate(epsilon, delta), when one unit, in at most `max_groups` keys, is added or removed.
+    Proof: docs/proofs/keys.md. Each key is named by itself with π(n), at ε' = epsilon/max_groups and δ' with
+        (1 − δ')^max_groups ≥ 1 − delta; π(n+1) is the most that (ε', δ') allows after π(n), rounded down.
+    Source: Desfontaines, Voss, Gipson & Mandayam 2022, derived again there; Kairouz, Oh & Viswanath 2017, Theorem 3.3.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    max_groups: int = 1
+    neighbours: Neighbours = AddRemove()
+
+    def __post_init__(self) -> None:
+        settle(
+            self,
+            epsilon=positive(self.epsilon, "epsilon"),
+            delta=share(self.delta, "delta"),
+            max_groups=count(self.max_groups, "max_groups"),
+            neighbours=_added_or_removed(self.neighbours),
+        )
+        if self._steps_needed() > _LONGEST:
+            raise Refusal(
+                f"epsilon={self.epsilon} over max_groups={self.max_groups} needs a table of more than 2^17 counts",
+                hint="take a larger epsilon, or laplace-keys",
+            )
+
+    @property
+    def privacy(self) -> Approximate:
+        """(ε, δ) as asked for."""
+        return Approximate(self.epsilon, self.delta)
+
+    @cached_property
+    def chances(self) -> tuple[Fraction, ...]:
+        """π(0), π(1), … up to the first that is 1."""
+        return _chances(self.epsilon / self.max_groups, each(self.delta, self.max_groups))
+
+    def _steps_needed(self) -> float:
+        """About how many counts the table has, from above: either half rises as fast as the sums of δ' e^{kε'}."""
+        rare = each(self.delta, self.max_groups)
+        price, far = float(self.epsilon / self.max_groups), math.log(rare.denominator) - math.log(rare.numerator)
+        steep = (max(0.0, math.log(price) + far) + math.log(2)) / price if price > 1e-300 else math.inf
+        return 4 + 2 * min(steep + 1, math.exp(min(far, 700)))
+
+    def error(self, confidence: Number = USUAL) -> int:
+        """The smallest number of units with which a key is named with this probability."""
+        sure = share(confidence, "confidence")
+        return next(n for n, chance in enumerate(self.chances) if chance >= sure)
+
+    def pairs(self) -> tuple[Pair[dict[Key, int]], ...]:
+        """A unit alone in its keys; and one more in keys that are named about half the time."""
+        half = self.error(Fraction(1, 2))
+        return _pairs(self.max_groups, half - 1)
+
+    def __call__(self, units: Counts, /, *, rng: Entropy = SECURE) -> frozenset[Key]:
+        """The keys that may be named."""
+        chances, last = self.chances, len(self.chances) - 1
+        kept = [key for key, n in units.items() if n > 0 and flip(chances[min(n, last)], rng=rng)]
+        return ordered(kept)
+
+
+@registered("laplace-keys")
+@dataclass(frozen=True)
+class LaplaceKeys:
+    """Names each key whose number of units, with discrete Laplace noise, reaches a threshold; and that noisy number.
+
+    Guarantee: Approximate(epsilon, delta), when one unit, in at most `max_groups` keys, is added or removed.
+    Proof: docs/proofs/keys.md. Keys that others have too move by 1 each, at most max_groups in L1. A key of the unit
+        alone is named if 1 + noise reaches the threshold, with exact probability p; some such key is, with probability
+        1 − (1 − p)^max_groups at most, and the threshold keeps that below delta.
+    Source: Korolova, Kenthapadi, Mishra & Ntoulas 2009, here for discrete noise and several keys.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    max_groups: int = 1
+    neighbours: Neighbours = AddRemove()
+
+    def __post_init__(self) -> None:
+        settle(
+            self,
+            epsilon=positive(self.epsilon, "epsilon"),
+            delta=share(self.delta, "delta"),
+            max_groups=count(self.max_groups, "max_groups"),
+            neighbours=_added_or_removed(self.neighbours),
+        )
+
+    @property
+    def scale(self) -> Fraction:
+        """Of the noise: max_groups/ε."""
+        return self.max_groups / self.epsilon
+
+    @property
+    def privacy(self) -> Approximate:
+        """(ε, δ) as asked for."""
+        return Approximate(self.epsilon, self.delta)
+
+    @cached_property
+    def threshold(self) -> int:
+        """The smallest noisy number that is named."""
+        rare = each(self.delta, self.max_groups)
+        return 2 + first(lambda noise: self._beyond(noise) <= rare)
+
+    def _beyond(self, noise: int) -> Fraction:
+        """The probability of more noise than this, rounded up."""
+        return laplace_tail(noise, self.scale).up / 2
+
+    def error(self, confidence: Number = USUAL) -> int:
+        """A number of units with which a key is named with this probability: the smallest, if that is above 1/2."""
+        return _sure(self.threshold, self._beyond, confidence)
+
+    def pairs(self) -> tuple[Pair[dict[Key, int]], ...]:
+        """A unit alone in its keys; and one more in keys at the threshold."""
+        return _pairs(self.max_groups, self.threshold)
+
+    def __call__(self, units: Counts, /, *, rng: Entropy = SECURE) -> Named:
+        """The keys that may be named, each with its noisy number of units."""
+        keys, numbers = _present(units)
+        return _reaching(keys, LaplaceVector(self.scale, self.max_groups)(numbers, rng=rng), self.threshold)
+
+
+@registered("gaussian-keys")
+@dataclass(frozen=True)
+class GaussianKeys:
+    """Names each key whose number of units, with discrete Gaussian noise, reaches a threshold; and that noisy number.
+
+    Guarantee: Concentrated(rho, delta), when one unit, in at most `max_groups` keys, is added or removed.
+    Proof: docs/proofs/keys.md. As for `LaplaceKeys`, with max_groups as the squared L2 sensitivity of the other keys;
+        the tail of the discrete Gaussian is enclosed, and its upper end counts.
+    Source: Gopi, Gulhane, Kulkarni, Shen, Shokouhi & Yekhanin 2020, here for discrete noise; Canonne, Kamath & Steinke
+        2020, Theorem 4; Bun & Steinke 2016, Definition 8.1.
+    """
+
+    rho: Fraction
+    delta: Fraction
+    max_groups: int = 1
+    neighbours: Neighbours = AddRemove()
+
+    def __post_init__(self) -> None:
+        settle(
+            self,
+            rho=positive(self.rho, "rho"),
+            delta=share(self.delta, "delta"),
+            max_groups=count(self.max_groups, "max_groups"),
+            neighbours=_added_or_removed(self.neighbours),
+        )
+
+    @property
+    def variance(self) -> Fraction:
+        """Of the noise: max_groups/(2ρ)."""
+        return self.max_groups / (2 * self.rho)
+
+    @property
+    def privacy(self) -> Concentrated:
+        """(ρ, δ) as asked for."""
+        return Concentrated(self.rho, self.delta)
+
+    @cached_property
+    def threshold(self) -> int:
+        """The smallest noisy number that is named."""
+        rare = each(self.delta, self.max_groups)
+        return 2 + first(lambda noise: self._beyond(noise) <= rare)
+
+    def _beyond(self, noise: int) -> Fraction:
+        """The probability of more noise than this, rounded up."""
+        return gaussian_tail(noise, self.variance).up / 2
+
+    def error(self, confidence: Number = USUAL) -> int:
+        """A number of units with which a key is named with this probability."""
+        return _sure(self.threshold, self._beyond, confidence)
+
+    def pairs(self) -> tuple[Pair[dict[Key, int]], ...]:
+        """A unit alone in its keys; and one more in keys at the threshold."""
+        return _pairs(self.max_groups, self.threshold)
+
+    def __call__(self, units: Counts, /, *, rng: Entropy = SECURE) -> Named:
+        """The keys that may be named, each with its noisy number of units."""
+        keys, numbers = _present(units)
+        return _reaching(keys, GaussianVector(self.variance, self.max_groups)(numbers, rng=rng), self.threshold)
+
+
+def each(delta: Fraction, groups: int) -> Fraction:
+    """1 − (1 − δ)^{1/groups}, rounded down: what each of `groups` independent tests may fail by."""
+    return delta if groups == 1 else simpler_down((1 - (log(1 - delta) / groups).exp()).down)
+
+
+def ordered(chosen: Iterable[T]) -> frozenset[T]:
+    """A set whose inner order, which shows, is a function of its members: they go in sorted by their text."""
+    return frozenset(sorted(chosen, key=repr))
+
+
+@lru_cache(maxsize=32)
+def _chances(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, ...]:
+    """π(0) = 0 and π(n+1) = min(e^ε π(n) + δ, 1 − e^−ε (1 − π(n) − δ), 1), each rounded down to one binary grid."""
+    bits = delta.denominator.bit_length() - delta.numerator.bit_length() + 1 + 2 * _GUARD
+    one = 1 << bits
+    digits = bits * 3 // 10 + 10
+    grow, shrink = math.floor(exp(epsilon, digits).down * one), math.ceil(exp(-epsilon, digits).up * one)
+    rare, table = math.floor(delta * one), [0]
+    while table[-1] < one:
+        now = table[-1]
+        rest = max(0, one - now - rare)
+        table.append(min((grow * now >> bits) + rare, one - (-(-shrink * rest >> bits)), one))
+    return tuple(Fraction(chance, one) for chance in table)
+
+
+def _present(units: Counts) -> tuple[list[Key], NDArray[np.int64]]:
+    """Keys that some unit has, and the number of units of each."""
+    keys = [key for key, n in units.items() if n > 0]
+    return keys, np.array([min(units[key], _LARGEST) for key in keys], dtype=np.int64)
+
+
+def _reaching(keys: list[Key], noisy: NDArray[np.int64], threshold: int) -> Named:
+    return ordered((keys[i], int(noisy[i])) for i in np.flatnonzero(noisy >= threshold))
+
+
+def _sure(threshold: int, beyond: Callable[[int], Fraction], confidence: Number) -> int:
+    """The smallest n ≥ threshold with Pr[n + noise < threshold] = Pr[noise > n − threshold] ≤ 1 − confidence."""
+    rare = 1 - share(confidence, "confidence")
+    return threshold + first(lambda noise: beyond(noise) <= rare)
+
+
+def _pairs(groups: int, number: int) -> tuple[Pair[dict[Key, int]], ...]:
+    names: list[Key] = [f"key {i}" for i in range(groups)]
+    common, more = dict.fromkeys(names, max(1, number)), dict.fromkeys(names, max(1, number) + 1)
+    return (
+        Pair({}, dict.fromkeys(names, 1), "a unit alone in as many keys as it may have"),
+        Pair(common, more, "a unit more in as many keys as it may have, where it matters most"),
+    )
+
+
+def _added_or_removed(neighbours: Neighbours) -> Neighbours:
+    if isinstance(neighbours, Replace):
+        raise Refusal(
+            f"expected AddRemove neighbours, got {neighbours}: a unit replaced may leave its keys and enter others",
+            hint="take AddRemove: replacing is removing, then adding",
+        )
+    return neighbours

@@ -1,0 +1,82 @@
+"""What a mechanism is: public parameters, a guarantee, and a call that touches data once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Generic, Protocol, TypeVar
+
+from discreet.errors import Refusal
+from discreet.exact import Number
+from discreet.noise import SECURE, Entropy
+from discreet.privacy import AddRemove, Loss, Neighbours, Replace
+
+D = TypeVar("D")
+D_contra = TypeVar("D_contra", contravariant=True)
+T_co = TypeVar("T_co", covariant=True)
+L_co = TypeVar("L_co", bound=Loss, covariant=True)
+
+USUAL = Fraction(95, 100)  # the confidence of an error bar that nobody asked for otherwise
+
+
+@dataclass(frozen=True)
+class Pair(Generic[D]):
+    """Two neighbouring inputs on which a mechanism is as distinguishable as it gets, and why."""
+
+    left: D
+    right: D
+    why: str
+
+
+class Mechanism(Protocol[D_contra, T_co, L_co]):
+    """A frozen value. Fields are public facts that may be printed and stored; data and randomness are arguments.
+
+    Every mechanism's docstring states `Guarantee:`, `Proof:` and `Source:`; its `pairs` are what an audit runs it on. A
+    call is total: parameters are checked when the mechanism is built, and nothing in the data makes it raise.
+    """
+
+    @property
+    def privacy(self) -> L_co:
+        """What one run loses, for the neighbours below."""
+        ...
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Which inputs the loss compares."""
+        ...
+
+    def error(self, confidence: Number = USUAL, /) -> Fraction | int:
+        """α such that the answer is within α of the truth with probability `confidence`; each says how it measures."""
+        ...
+
+    def __call__(self, data: D_contra, /, *, rng: Entropy = SECURE) -> T_co:
+        """One answer. Spends `privacy`."""
+        ...
+
+
+class Audited(Protocol[D]):
+    """A mechanism that names its own worst inputs."""
+
+    def pairs(self) -> Sequence[Pair[D]]:
+        """Neighbouring inputs that an audit should try first."""
+        ...
+
+
+def settle(mechanism: object, **fields: object) -> None:
+    """Put checked values into the fields of a frozen mechanism: for `__post_init__` only."""
+    for name, value in fields.items():
+        object.__setattr__(mechanism, name, _checked(value) if name == "neighbours" else value)
+
+
+def _checked(neighbours: object) -> Neighbours:
+    if isinstance(neighbours, (AddRemove, Replace)):
+        return neighbours
+    raise Refusal(f"expected neighbours as AddRemove or Replace, got {neighbours!r}")
+
+
+def yes_or_no(value: object, name: str) -> bool:
+    """`value`, if it is True or False."""
+    if isinstance(value, bool):
+        return value
+    raise Refusal(f"expected {name} as True or False, got {name}={value!r}")

@@ -1,0 +1,116 @@
+"""Mechanisms by name: through a door, a mechanism is a registered name and parameters in JSON, never an object."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any, TypeAlias, TypeVar
+
+from discreet.errors import Refusal
+from discreet.exact import exact
+from discreet.privacy import AddRemove, Replace
+
+C = TypeVar("C", bound=type[Any])
+Plain: TypeAlias = "bool | int | str | list[Plain] | dict[str, Plain] | None"
+
+REGISTRY: dict[str, type[Any]] = {}
+_RELATIONS: dict[str, type[AddRemove | Replace]] = {"add-remove": AddRemove, "replace": Replace}
+
+
+def registered(name: str) -> Callable[[C], C]:
+    """Give a mechanism its public name. The meaning of a name never changes; a new meaning gets a new name."""
+
+    def record(mechanism: C) -> C:
+        made = vars(mechanism).get("__dataclass_params__")
+        if made is None or not made.frozen:
+            raise TypeError(f"{name!r} must be a frozen dataclass: its fields are its public parameters")
+        if REGISTRY.setdefault(name, mechanism) is not mechanism:
+            raise ValueError(f"two mechanisms are called {name!r}")
+        return mechanism
+
+    return record
+
+
+def described(mechanism: object) -> dict[str, Plain]:
+    """The name and parameters of a mechanism, as JSON can hold them: rationals as text, exactly."""
+    name = next((name for name, known in REGISTRY.items() if type(mechanism) is known), None)
+    if name is None:
+        kind = type(mechanism).__name__
+        raise Refusal(f"{kind} is not a registered mechanism", hint=f"use one of {sorted(REGISTRY)}")
+    fields = [field.name for field in dataclasses.fields(REGISTRY[name])]
+    return {"name": name, "parameters": {field: _plain(getattr(mechanism, field)) for field in fields}}
+
+
+def rebuilt(name: object, parameters: object) -> Any:  # noqa: ANN401  # which mechanism, the name says
+    """The mechanism of this name and parameters, whatever came through the door, checked as if a person wrote it."""
+    known = REGISTRY.get(name) if isinstance(name, str) else None
+    if known is None:
+        raise Refusal(f"there is no mechanism called {name!r}", hint=f"use one of {sorted(REGISTRY)}")
+    if not isinstance(parameters, Mapping):
+        raise Refusal(f"expected the parameters of {name} by their names, got {parameters!r}")
+    fields = {field.name: field for field in dataclasses.fields(known)}
+    unknown = [key for key in parameters if key not in fields]
+    if unknown:
+        raise Refusal(f"{name} has no parameter {unknown}", hint=f"it has {list(fields)}")
+    missing = [key for key, field in fields.items() if key not in parameters and _required(field)]
+    if missing:
+        raise Refusal(f"{name} needs its parameter {missing}")
+    kinds = typing.get_type_hints(known)
+    return known(**{key: _typed(value, kinds[key], key) for key, value in parameters.items()})
+
+
+def _required(field: dataclasses.Field[Any]) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+def _plain(value: object) -> Plain:
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, (AddRemove, Replace)):
+        relation = next(text for text, kind in _RELATIONS.items() if type(value) is kind)
+        return {"relation": relation, "unit": value.unit}
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    raise Refusal(f"a parameter of type {type(value).__name__} cannot go through a door")
+
+
+def _typed(value: Plain, kind: Any, name: str) -> Any:  # noqa: ANN401  # a type at run time
+    """`value` as the field's type asks: only plain kinds, so nothing is ever executed."""
+    if kind in (AddRemove | Replace, AddRemove, Replace):
+        return _relation(value, name)
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType):
+        return _one_of(value, inner, name)
+    if kind is type(None) and value is None:
+        return None
+    if kind is Fraction and isinstance(value, (int, str)) and not isinstance(value, bool):
+        return exact(value, name)
+    if kind in (int, str, bool) and type(value) is kind:
+        return value
+    if origin is tuple and isinstance(value, list):
+        each = (inner[0],) * len(value) if inner[1:] == (...,) else inner
+        if len(each) == len(value):
+            return tuple(_typed(part, part_kind, name) for part, part_kind in zip(value, each, strict=True))
+    raise Refusal(f"expected {name} as {getattr(kind, '__name__', kind)}, got {value!r}")
+
+
+def _one_of(value: Plain, kinds: tuple[Any, ...], name: str) -> Any:  # noqa: ANN401  # a type at run time
+    for kind in kinds:
+        try:
+            return _typed(value, kind, name)
+        except Refusal:
+            continue
+    raise Refusal(f"expected {name} as one of {[getattr(kind, '__name__', kind) for kind in kinds]}, got {value!r}")
+
+
+def _relation(value: Plain, name: str) -> AddRemove | Replace:
+    if isinstance(value, dict) and value.keys() <= {"relation", "unit"}:
+        relation, unit = value.get("relation"), value.get("unit", "row")
+        if isinstance(relation, str) and relation in _RELATIONS and isinstance(unit, str):
+            return _RELATIONS[relation](unit=unit)
+    raise Refusal(f"expected {name} as {{'relation': 'add-remove', 'unit': 'row'}}, got {value!r}")

@@ -1,0 +1,207 @@
+"""Sample and aggregate: any function of any data, made private by running it on small blocks.
+
+Every row falls into one block, so a row changes one block's result at most, whatever the function is. A private mean or
+median of the blocks' results then needs no analysis of the function.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from discreet.errors import Refusal
+from discreet.exact import Number, count, exact, positive
+from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.isolated import number_of
+from discreet.mechanisms.mechanism import USUAL, Pair, settle
+from discreet.mechanisms.median import PureRank
+from discreet.mechanisms.registry import registered
+from discreet.noise import SECURE, Entropy, belows, laplace
+from discreet.privacy import AddRemove, Loss, Neighbours, Pure, Replace
+from discreet.privacy.calibrate import laplace_error
+
+X = TypeVar("X")
+L_co = TypeVar("L_co", bound=Loss, covariant=True)
+
+
+@registered("block-mean")
+@dataclass(frozen=True)
+class BlockMean:
+    """The mean of a public number of values between two bounds, with Laplace noise.
+
+    Guarantee: Pure(epsilon) when one value is replaced.
+    Proof: replacing a value moves the sum by at most upper − lower; the noise on it is discrete Laplace of scale
+        (upper − lower) / epsilon, and dividing by the public size loses nothing.
+    Source: Dwork, McSherry, Nissim & Smith 2006, Proposition 1.
+    """
+
+    epsilon: Fraction
+    lower: Fraction
+    upper: Fraction
+    step: Fraction
+    size: int
+    neighbours: Neighbours = Replace()
+
+    def __post_init__(self) -> None:
+        grid = self.grid
+        settle(
+            self,
+            epsilon=positive(self.epsilon, "epsilon"),
+            lower=grid.lower,
+            upper=grid.upper,
+            step=grid.step,
+            size=count(self.size, "size"),
+            neighbours=self.neighbours,
+        )
+        if not isinstance(self.neighbours, Replace):
+            raise Refusal(f"the mean of a public number of values is proved for Replace, got {self.neighbours}")
+
+    @property
+    def grid(self) -> Grid:
+        """Where the values lie."""
+        return Grid(self.lower, self.upper, self.step)
+
+    @property
+    def privacy(self) -> Pure:
+        """ε."""
+        return Pure(self.epsilon)
+
+    @property
+    def scale(self) -> Fraction:
+        """Of the noise on the sum, in steps."""
+        return max(1, self.grid.span) / self.epsilon
+
+    def error(self, confidence: Number = USUAL) -> Fraction:
+        """The smallest α with Pr[|answer − mean| ≤ α] ≥ confidence, for the numbers on the grid."""
+        return self.step * laplace_error(self.scale, confidence) / self.size
+
+    def pairs(self) -> tuple[Pair[tuple[Fraction, ...]], ...]:
+        """One value goes from one bound to the other."""
+        low, high = self.grid.value(self.grid.low), self.grid.value(self.grid.high)
+        rest = (low,) * (self.size - 1)
+        return (Pair((*rest, low), (*rest, high), "one value crosses the whole span"),)
+
+    def __call__(self, values: ArrayLike, /, *, rng: Entropy = SECURE) -> Fraction:
+        """The mean with noise."""
+        steps = self.grid.steps(values).ravel().tolist()
+        if len(steps) != self.size:  # public under Replace, so it may be said
+            raise Refusal(f"expected {self.size} values, got {len(steps)}", hint="their number is public and declared")
+        return self.step * Fraction(sum(steps) + laplace(self.scale, rng=rng), self.size)
+
+
+class Aggregate(Protocol[L_co]):
+    """A private summary of one number for each block, proved for replacing one of them."""
+
+    @property
+    def grid(self) -> Grid:
+        """Where the numbers lie."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are: public."""
+        ...
+
+    @property
+    def privacy(self) -> L_co:
+        """What it loses when one number is replaced."""
+        ...
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """A `Replace`."""
+        ...
+
+    def error(self, confidence: Number = USUAL, /) -> Fraction:
+        """How far the answer is from the summary without noise."""
+        ...
+
+    def __call__(self, values: ArrayLike, /, *, rng: Entropy = SECURE) -> Fraction:
+        """The summary."""
+        ...
+
+
+@dataclass(frozen=True)
+class SampleAggregate(Generic[X, L_co]):
+    """Runs a function on random blocks of the rows and releases a private summary of what it returned.
+
+    Guarantee: the loss of `aggregate`, whether one row is added, removed or replaced, for any function that looks at
+        its block alone. A row must be all that one unit gives. Conditional on termination: a block within its processor
+        time `seconds` must also end within `patience` on the wall.
+    Proof: docs/proofs/sample.md. Given where the rows fall, one row changes one block's result, and where they fall
+        does not depend on the data. An exception, a result that is no finite number, or too much time is `otherwise`.
+    Source: Nissim, Raskhodnikova & Smith 2007, Section 4; Mohan, Thakurta, Shi, Song & Culler 2012 for isolated blocks.
+    """
+
+    function: Callable[[Sequence[X]], object]
+    aggregate: Aggregate[L_co]
+    otherwise: Fraction
+    seconds: Fraction = Fraction(10)
+    patience: Fraction = Fraction(60)
+    neighbours: Neighbours = AddRemove()
+
+    def __post_init__(self) -> None:
+        settle(
+            self,
+            otherwise=exact(self.otherwise, "otherwise"),
+            seconds=positive(self.seconds, "seconds"),
+            patience=positive(self.patience, "patience"),
+            neighbours=self.neighbours,
+        )
+        if not isinstance(self.aggregate.neighbours, Replace):
+            raise Refusal(f"the blocks' results need a mechanism for Replace, got {self.aggregate.neighbours}")
+
+    @classmethod
+    def mean(
+        cls, function: Callable[[Sequence[X]], object], grid: Grid, blocks: int, epsilon: Number
+    ) -> SampleAggregate[X, Pure]:
+        """The mean of the blocks' results. What fails counts as the middle of the grid."""
+        price = positive(epsilon, "epsilon")
+        return SampleAggregate(function, BlockMean(price, grid.lower, grid.upper, grid.step, blocks), _middle(grid))
+
+    @classmethod
+    def median(
+        cls, function: Callable[[Sequence[X]], object], grid: Grid, blocks: int, epsilon: Number
+    ) -> SampleAggregate[X, Pure]:
+        """The median of the blocks' results. What fails counts as the middle of the grid."""
+        price, rank = positive(epsilon, "epsilon"), (count(blocks, "blocks") + 1) // 2
+        summary = PureRank(price, grid.lower, grid.upper, grid.step, rank, blocks)
+        return SampleAggregate(function, summary, _middle(grid))
+
+    @property
+    def privacy(self) -> L_co:
+        """What the aggregate loses when one block's result is replaced."""
+        return self.aggregate.privacy
+
+    def error(self, confidence: Number = USUAL) -> Fraction:
+        """α such that the answer is within α of the blocks' summary without noise, with this probability."""
+        return self.aggregate.error(confidence)
+
+    def results(self, rows: Sequence[X] | NDArray[np.generic], *, rng: Entropy = SECURE) -> list[float]:
+        """What each block returned. Private."""
+        places = belows(self.aggregate.size, len(rows), rng=rng)
+        return [self._result(_taken(rows, np.flatnonzero(places == block))) for block in range(self.aggregate.size)]
+
+    def _result(self, block: Sequence[X]) -> float:
+        number = number_of(self.function, block, float(self.seconds), float(self.patience))
+        return float(self.otherwise) if number is None or not math.isfinite(number) else number
+
+    def __call__(self, rows: Sequence[X] | NDArray[np.generic], /, *, rng: Entropy = SECURE) -> Fraction:
+        """The summary with noise."""
+        return self.aggregate(self.results(rows, rng=rng), rng=rng)
+
+
+def _middle(grid: Grid) -> Fraction:
+    return (grid.lower + grid.upper) / 2
+
+
+def _taken(rows: Sequence[X] | NDArray[np.generic], where: NDArray[np.int64]) -> Sequence[X]:
+    if isinstance(rows, np.ndarray):
+        return rows[where]  # type: ignore[return-value]  # an array of rows is as good as a list of them
+    return [rows[int(i)] for i in where]

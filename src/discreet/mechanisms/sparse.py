@@ -1,0 +1,257 @@
+"""The sparse vector technique: many questions of the kind "is it above?", paid only for the few that are.
+
+Easy answers are free and the whole price is paid at the start, for a stated number of hard ones. Called with a list of
+values a mechanism runs a whole session in memory; `open` gives one that is asked question by question and survives a
+crash. With `hard=1` it is AboveThreshold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from discreet.errors import Refusal
+from discreet.exact import Number, count, nonnegative, positive, probability, share, spoken
+from discreet.interval import log, simpler_up
+from discreet.mechanisms.mechanism import USUAL, Pair, settle, yes_or_no
+from discreet.mechanisms.registry import registered
+from discreet.mechanisms.session import Above, Below, Openable, State
+from discreet.mechanisms.whole import LIMIT
+from discreet.noise import Entropy, laplace
+from discreet.privacy import AddRemove, Approximate, Neighbours, Pure
+from discreet.privacy.calibrate import laplace_error
+
+_EASY = 8  # easy questions in a worst pair: the loss of a session approaches its bound as they grow in number
+ZERO = Fraction(0)
+
+
+@registered("sparse-vector")
+@dataclass(frozen=True)
+class SparseVector(Openable[Pure]):
+    """Says which of many values reach a public threshold, and stops after `hard` of them.
+
+    Guarantee: if each value differs by at most `sensitivity` between neighbours, Pure(epsilon_threshold +
+        epsilon_questions + epsilon_numbers) for everything that a session answers, questions chosen one by one. With
+        `monotone` the values must also all move the same way between any two neighbours, as counts do when a row is
+        added; then the questions' noise is halved.
+    Proof: docs/proofs/sparse.md, Theorem 1.
+    Source: Lyu, Su & Li 2017, Algorithms 1 and 7: the noisy threshold is drawn once, and a number, where
+        epsilon_numbers > 0 pays for it, has fresh noise of its own.
+    """
+
+    epsilon_threshold: Fraction
+    epsilon_questions: Fraction
+    threshold: int
+    hard: int = 1
+    sensitivity: int = 1
+    epsilon_numbers: Fraction = ZERO
+    monotone: bool = False
+    questions: int = 1000
+    neighbours: Neighbours = AddRemove()
+
+    def __post_init__(self) -> None:
+        settle(
+            self,
+            epsilon_threshold=positive(self.epsilon_threshold, "epsilon_threshold"),
+            epsilon_questions=positive(self.epsilon_questions, "epsilon_questions"),
+            monotone=yes_or_no(self.monotone, "monotone"),
+            **_read(self),
+        )
+
+    @classmethod
+    def of(  # noqa: PLR0913  # what the mechanism itself is asked for
+        cls,
+        epsilon: Number,
+        threshold: int,
+        hard: int = 1,
+        *,
+        sensitivity: int = 1,
+        numeric: bool = False,
+        monotone: bool = False,
+        questions: int = 1000,
+        neighbours: Neighbours = AddRemove(),
+    ) -> SparseVector:
+        """The one that loses exactly `epsilon`: a third of it for numbers, if asked; the rest split for least variance.
+
+        The variance of a comparison is least at 1 : (2·hard)^(2/3), at 1 : hard^(2/3) if monotone (Lyu, Su & Li 2017,
+        Section 4). Any split is private, so floats may choose it.
+        """
+        total = positive(epsilon, "epsilon")
+        numbers = total / 3 if numeric else ZERO
+        odds = Fraction((count(hard, "hard") * (1 if monotone else 2)) ** (2 / 3)).limit_denominator(1000)
+        first = (total - numbers) / (1 + odds)
+        second = total - numbers - first
+        return cls(first, second, threshold, hard, sensitivity, numbers, monotone, questions, neighbours)
+
+    @property
+    def privacy(self) -> Pure:
+        """The whole price, for every answer together."""
+        return Pure(self.epsilon_threshold + self.epsilon_questions + self.epsilon_numbers)
+
+    @property
+    def threshold_scale(self) -> Fraction:
+        """Of the noise on the threshold."""
+        return self.sensitivity / self.epsilon_threshold
+
+    @property
+    def question_scale(self) -> Fraction:
+        """Of the noise on each value that is compared."""
+        return (1 if self.monotone else 2) * self.hard * self.sensitivity / self.epsilon_questions
+
+    @property
+    def number_scale(self) -> Fraction | None:
+        """Of the fresh noise on a number that is released; None where no number is."""
+        return self.hard * self.sensitivity / self.epsilon_numbers if self.epsilon_numbers else None
+
+    @property
+    def widest(self) -> Fraction:
+        """The largest of these scales."""
+        return max(self.threshold_scale, self.question_scale, self.number_scale or ZERO)
+
+    def error(self, confidence: Number = USUAL) -> int:
+        """α such that, with this probability, all answers of a session together are right within α.
+
+        Right means: a value answered `Above` is at least threshold − α, one answered `Below` at most threshold + α, and
+        a released number is within α of its value. Data-free; docs/proofs/sparse.md, Theorem 3.
+        """
+        return _error(self, 1, confidence)
+
+    def pairs(self) -> tuple[Pair[tuple[int, ...]], ...]:
+        """Easy questions rise by the sensitivity, hard ones fall by it, or stay where values may only move one way."""
+        return (_pair(self, 0 if self.monotone else self.sensitivity),)
+
+    def start(self, rng: Entropy) -> State:
+        """The noisy threshold, drawn once."""
+        return State(self.threshold + laplace(self.threshold_scale, rng=rng))
+
+    def step(self, state: State, value: int, rng: Entropy) -> State:
+        """Compare with fresh noise, and with yet other noise release the number."""
+        true = _clamped(value)
+        if true + laplace(self.question_scale, rng=rng) < state.threshold:
+            return state.followed(Below(), state.threshold)
+        return state.followed(Above(_number(true, self.number_scale, rng)), state.threshold)
+
+
+@registered("sparse-vector-refreshed")
+@dataclass(frozen=True)
+class RefreshedSparseVector(Openable[Approximate]):
+    """The lecture's form: the noisy threshold is drawn anew after each hard answer, and δ > 0 buys smaller noise.
+
+    Guarantee: if each value differs by at most `sensitivity` between neighbours, Approximate(epsilon + epsilon_numbers,
+        delta), questions chosen one by one. For delta > 0 it needs epsilon ≤ 8 ln(1/delta), and refuses otherwise.
+    Proof: docs/proofs/sparse.md, Theorem 2.
+    Source: Dwork & Roth 2014, Algorithm 2: noise of scale θ on the threshold and 2θ on each value, θ = 2c/ε, or
+        √(32 c ln(1/δ))/ε with the root that the lecture lost, times the sensitivity.
+    """
+
+    epsilon: Fraction
+    threshold: int
+    hard: int = 1
+    delta: Fraction = ZERO
+    sensitivity: int = 1
+    epsilon_numbers: Fraction = ZERO
+    questions: int = 1000
+    neighbours: Neighbours = AddRemove()
+
+    def __post_init__(self) -> None:
+        settle(
+            self,
+            epsilon=positive(self.epsilon, "epsilon"),
+            delta=probability(self.delta, "delta"),
+            **_read(self),
+        )
+        if self.delta and self.epsilon > 8 * log(1 / self.delta).down:
+            raise Refusal(
+                f"for delta={spoken(self.delta)} the proof ends at epsilon = 8 ln(1/delta), got {spoken(self.epsilon)}",
+                hint="take delta=0, or a smaller epsilon or delta",
+            )
+
+    @property
+    def privacy(self) -> Approximate:
+        """The whole price, for every answer together."""
+        return Approximate(self.epsilon + self.epsilon_numbers, self.delta)
+
+    @cached_property
+    def threshold_scale(self) -> Fraction:
+        """θ, rounded up."""
+        if not self.delta:
+            return 2 * self.hard * self.sensitivity / self.epsilon
+        root = (32 * self.hard * log(1 / self.delta)).sqrt()
+        return simpler_up((self.sensitivity * root / self.epsilon).up)
+
+    @property
+    def question_scale(self) -> Fraction:
+        """2θ."""
+        return 2 * self.threshold_scale
+
+    @property
+    def number_scale(self) -> Fraction | None:
+        """Of the fresh noise on a number that is released; None where no number is."""
+        return self.hard * self.sensitivity / self.epsilon_numbers if self.epsilon_numbers else None
+
+    @property
+    def widest(self) -> Fraction:
+        """The largest of these scales."""
+        return max(self.question_scale, self.number_scale or ZERO)
+
+    def error(self, confidence: Number = USUAL) -> int:
+        """α such that, with this probability, all answers of a session together are right within α, as there."""
+        return _error(self, self.hard, confidence)
+
+    def pairs(self) -> tuple[Pair[tuple[int, ...]], ...]:
+        """Easy questions rise by the sensitivity, hard ones fall by it."""
+        return (_pair(self, self.sensitivity),)
+
+    def start(self, rng: Entropy) -> State:
+        """The first noisy threshold."""
+        return State(self.threshold + laplace(self.threshold_scale, rng=rng))
+
+    def step(self, state: State, value: int, rng: Entropy) -> State:
+        """Compare with fresh noise; after a hard answer, draw the threshold anew."""
+        true = _clamped(value)
+        if true + laplace(self.question_scale, rng=rng) <= state.threshold:
+            return state.followed(Below(), state.threshold)
+        answer = Above(_number(true, self.number_scale, rng))
+        return state.followed(answer, self.threshold + laplace(self.threshold_scale, rng=rng))
+
+
+def _read(mechanism: SparseVector | RefreshedSparseVector) -> dict[str, object]:
+    threshold = count(mechanism.threshold, "threshold", least=-LIMIT)
+    if threshold > LIMIT:
+        raise Refusal(f"expected threshold < 2^62, got threshold={threshold}")
+    return {
+        "threshold": threshold,
+        "hard": count(mechanism.hard, "hard"),
+        "sensitivity": count(mechanism.sensitivity, "sensitivity"),
+        "questions": count(mechanism.questions, "questions"),
+        "epsilon_numbers": nonnegative(mechanism.epsilon_numbers, "epsilon_numbers"),
+        "neighbours": mechanism.neighbours,
+    }
+
+
+def _clamped(value: int) -> int:
+    """Every whole number has an image, and neighbours come no further apart."""
+    return min(max(int(value), -LIMIT), LIMIT)
+
+
+def _number(true: int, scale: Fraction | None, rng: Entropy) -> int | None:
+    return None if scale is None else true + laplace(scale, rng=rng)
+
+
+def _error(mechanism: SparseVector | RefreshedSparseVector, thresholds: int, confidence: Number) -> int:
+    """A union bound over every draw of a session, its failure probability shared evenly between the kinds of draw."""
+    numbers = mechanism.number_scale
+    rare = (1 - share(confidence, "confidence")) / (2 if numbers is None else 3)
+    compared = laplace_error(mechanism.threshold_scale, 1 - rare / thresholds)
+    compared += laplace_error(mechanism.question_scale, 1 - rare / mechanism.questions)
+    return compared if numbers is None else max(compared, laplace_error(numbers, 1 - rare / mechanism.hard))
+
+
+def _pair(mechanism: SparseVector | RefreshedSparseVector, fall: int) -> Pair[tuple[int, ...]]:
+    hard = min(mechanism.hard, mechanism.questions)
+    easy = min(_EASY, mechanism.questions - hard)
+    low, high = mechanism.threshold, mechanism.threshold + mechanism.sensitivity
+    left = (low,) * easy + (low + fall,) * hard
+    right = (high,) * easy + (low,) * hard
+    return Pair(left, right, f"{easy} easy questions rise together, {hard} hard ones {'fall' if fall else 'stay'}")

@@ -1,0 +1,225 @@
+"""What many mechanisms lose together: the total of every theorem that applies, and what each of many may lose.
+
+All totals are proven upper bounds for parameters that were fixed beforehand; no central limit, no estimate.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import log, log1p
+from typing import TypeAlias
+
+from discreet.errors import Refusal
+from discreet.exact import Number, count, positive, share
+from discreet.interval import simpler_up
+from discreet.privacy.amplify import poisson
+from discreet.privacy.compose import Price, advanced, advanced_each, optimal, optimal_closed, optimal_each
+from discreet.privacy.convert import convert, epsilon_at
+from discreet.privacy.loss import Approximate, Concentrated, Pure, best_order
+from discreet.privacy.neighbours import AddRemove, Guarantee
+from discreet.privacy.profile import SMALLEST_DELTA, Profile, gaussian_epsilon
+from discreet.privacy.renyi import ORDERS, Renyi
+from discreet.privacy.tradeoff import Gaussian
+
+Uses: TypeAlias = Iterable[tuple[Number, int]]  # a parameter, and how often
+SampledUses: TypeAlias = Iterable[tuple[Number, Number, int]]  # rate, sigma, how often
+
+ZERO = Fraction(0)
+_BITS = 40  # a parameter that takes twice as many bits to write is rounded up to so many, lest sums grow without end
+_MANY = 10**7  # more mechanisms than this are left to the formulas that do not count them out
+_FEW = 40  # with more kinds of mechanisms than this, time is saved where it costs almost nothing
+
+
+@dataclass(frozen=True)
+class Total:
+    """A theorem, and the ε that it proves."""
+
+    theorem: str
+    epsilon: Fraction
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """A theorem, what it lets each of many databases lose, and what it proves that they lose together."""
+
+    theorem: str
+    each: Fraction
+    total: Fraction
+
+
+@dataclass(frozen=True)
+class _Use:
+    """One kind of mechanism in all the measures in which it is known."""
+
+    times: int
+    at: Callable[[Fraction], Price]  # its price at a given δ of its own
+    renyi: Callable[[Sequence[Fraction]], Renyi]
+    concentrated: Concentrated | None = None
+    gaussian: Gaussian | None = None
+    profile: Profile | None = None
+    needs_delta: bool = True
+
+
+def account(  # noqa: PLR0913  # one argument for each kind of mechanism
+    *,
+    gaussian: Uses = (),
+    laplace: Uses = (),
+    pure: Uses = (),
+    discrete_gaussian: Uses = (),
+    discrete_laplace: Uses = (),
+    sampled_gaussian: SampledUses = (),
+    delta: Number,
+) -> tuple[Total, ...]:
+    """The total ε at this δ by every theorem that applies, tightest first.
+
+    A Gaussian use is (σ/sensitivity, times), a Laplace or pure one (ε each, times), a sampled one (rate, σ, times).
+    `gaussian` and `laplace` are continuous noise. The integer noise that this package draws may lose a little more and
+    goes under `discrete_gaussian`, which claims only what holds for every sensitivity, and `discrete_laplace`, which
+    for a count is exactly the worst pure mechanism. Sampling is Poisson, for add/remove neighbours.
+    """
+    total = share(delta, "delta")
+    uses = [
+        *(_gaussian(positive(sigma, "sigma"), count(times, "times")) for sigma, times in gaussian),
+        *(_laplace(positive(epsilon, "epsilon"), count(times, "times")) for epsilon, times in laplace),
+        *(_pure(positive(epsilon, "epsilon"), count(times, "times")) for epsilon, times in (*pure, *discrete_laplace)),
+        *(_discrete_gaussian(positive(sigma, "sigma"), count(times, "times")) for sigma, times in discrete_gaussian),
+        *(_sampled(rate, positive(sigma, "sigma"), count(times, "times")) for rate, sigma, times in sampled_gaussian),
+    ]
+    if not uses:
+        raise Refusal("there is nothing to account for", hint="name at least one mechanism, as in gaussian=[(10, 100)]")
+    totals = [*_by_price(uses, total), *_by_moments(uses, total), *_by_distribution(uses, total)]
+    return tuple(sorted(totals, key=lambda line: line.epsilon))
+
+
+def lifetime(databases: int, epsilon: Number, delta: Number) -> tuple[Allowance, ...]:
+    """What ε each of so many databases may use for a life in which all of them together lose (epsilon, delta).
+
+    Every answer is rounded down, largest first; any ε-private mechanism qualifies, chosen adaptively.
+    """
+    k, total, spare = count(databases, "databases"), positive(epsilon, "epsilon"), share(delta, "delta")
+    plain = Pure(total / k)
+    drv, kov = advanced_each(k, total, slack=spare), optimal_each(k, total, delta=spare)
+    answers = [
+        Allowance(_BASIC, plain.epsilon, total),
+        Allowance(_ADVANCED, drv.epsilon, advanced({drv: k}, slack=spare).epsilon),
+        Allowance(_OPTIMAL, kov.epsilon, min(total, optimal(kov, k, delta=spare).epsilon)),  # proven twice
+    ]
+    return tuple(sorted(answers, key=lambda answer: answer.each, reverse=True))
+
+
+_BASIC = "basic composition"
+_ADVANCED = "advanced composition (Dwork, Rothblum & Vadhan 2010)"
+_OPTIMAL = "optimal composition (Kairouz, Oh & Viswanath 2017)"
+_CLOSED = "optimal composition, closed form (same, Theorem 3.5)"
+_ZCDP = "zero-concentrated privacy (Bun & Steinke 2016)"
+_RENYI = "Rényi privacy (Mironov 2017)"
+_EXACT = "Gaussian privacy (Dong, Roth & Su 2022)"
+_PROFILE = "privacy loss distribution, on a grid from above"
+
+
+def _by_price(uses: list[_Use], delta: Fraction) -> Iterator[Total]:
+    """Each mechanism gets an (ε, δ) of its own first. Where it needs a δ, half of the total is shared out for that."""
+    needy = sum(use.times for use in uses if use.needs_delta)
+    slack, own = (delta / 2, delta / 2 / needy) if needy else (delta, ZERO)
+    prices: Counter[Price] = Counter()
+    for use in uses:
+        prices[use.at(own)] += use.times
+    plain = ((use.times, use.at(2 * own)) for use in uses) if len(uses) <= _FEW else ((n, p) for p, n in prices.items())
+    yield Total(_BASIC, sum((times * price.epsilon for times, price in plain), ZERO))
+    yield Total(_ADVANCED, advanced(prices, slack=slack).epsilon)
+    yield Total(_CLOSED, optimal_closed(prices, delta=delta).epsilon)
+    if len(prices) == 1 and sum(prices.values()) <= _MANY:
+        ((price, times),) = prices.items()
+        yield Total(_OPTIMAL, optimal(price, times, delta=delta).epsilon)
+
+
+def _by_moments(uses: list[_Use], delta: Fraction) -> Iterator[Total]:
+    known = [(use.times, use.concentrated) for use in uses if use.concentrated is not None]
+    orders = ORDERS
+    if len(known) == len(uses):
+        loss = sum((times * concentrated for times, concentrated in known), Concentrated(0))
+        yield Total(_ZCDP, epsilon_at(loss, delta))
+        orders = _nearest(loss, delta) if len(uses) > _FEW else ORDERS
+    curves = [use.times * use.renyi(orders) for use in uses]
+    yield Total(_RENYI, sum(curves[1:], curves[0]).epsilon_at(delta))
+
+
+def _by_distribution(uses: list[_Use], delta: Fraction) -> Iterator[Total]:
+    gaussians = [use.times * use.gaussian for use in uses if use.gaussian is not None]
+    if len(gaussians) == len(uses):
+        yield Total(_EXACT, gaussian_epsilon(sum(gaussians[1:], gaussians[0]), delta))
+    profiles = [use.times * use.profile for use in uses if use.profile is not None]
+    if len(profiles) == len(uses) and delta >= SMALLEST_DELTA and sum(use.times for use in uses) <= _MANY:
+        yield Total(_PROFILE, Profile.together(profiles).epsilon_at(delta))
+
+
+def _nearest(loss: Concentrated, delta: Fraction) -> tuple[Fraction, ...]:
+    """The few orders around the one that zCDP would take: computing all of them for many mechanisms takes long."""
+    rho, far = float(loss.rho), -log(delta)
+    best = best_order(lambda a: a * rho + (far + a * log1p(-1 / a) - log(a - 1)) / (a - 1))
+    return tuple(sorted(sorted(ORDERS, key=lambda order: abs(log(order - 1) - log(best - 1)))[:9]))
+
+
+def _pure(epsilon: Fraction, times: int) -> _Use:
+    loss = Pure(epsilon)
+    return _Use(
+        times,
+        at=lambda _: loss,
+        renyi=lambda orders: Renyi.pure(loss, orders),
+        concentrated=_concentrated(loss),
+        profile=Profile.pure(epsilon),
+        needs_delta=False,
+    )
+
+
+def _laplace(epsilon: Fraction, times: int) -> _Use:
+    loss = Pure(epsilon)
+    return _Use(
+        times,
+        at=lambda _: loss,
+        renyi=lambda orders: Renyi.laplace(epsilon, orders),
+        concentrated=_concentrated(loss),
+        profile=Profile.laplace(epsilon),
+        needs_delta=False,
+    )
+
+
+def _concentrated(loss: Pure) -> Concentrated:
+    return Concentrated(simpler_up(convert(loss, Concentrated).rho, _BITS))
+
+
+def _gaussian(sigma: Fraction, times: int) -> _Use:
+    loss = Gaussian(simpler_up(1 / sigma**2, _BITS))
+    return _Use(
+        times,
+        at=lambda delta: Approximate(gaussian_epsilon(loss, delta), delta),
+        renyi=lambda orders: Renyi.concentrated(convert(loss, Concentrated), orders),
+        concentrated=convert(loss, Concentrated),
+        gaussian=loss,
+        profile=Profile.gaussian(sigma),
+    )
+
+
+def _discrete_gaussian(sigma: Fraction, times: int) -> _Use:
+    loss = Concentrated(simpler_up(1 / (2 * sigma**2), _BITS))  # Canonne, Kamath & Steinke 2020, Theorem 4
+    return _Use(
+        times,
+        at=lambda delta: convert(loss, Approximate, delta=delta),
+        renyi=lambda orders: Renyi.concentrated(loss, orders),
+        concentrated=loss,
+    )
+
+
+def _sampled(rate: Number, sigma: Fraction, times: int) -> _Use:
+    inner, profile, part = Gaussian.noise(sigma**2), Profile.poisson_gaussian(rate, sigma), positive(rate, "rate")
+
+    def at(delta: Fraction) -> Approximate:
+        if delta >= part:  # with that probability nobody is in the sample
+            return Approximate(0, delta)
+        whole = Approximate(gaussian_epsilon(inner, delta / part), delta / part)
+        return poisson(Guarantee(whole, AddRemove()), part).loss
+
+    return _Use(times, at=at, renyi=lambda orders: Renyi.sampled_gaussian(rate, sigma, orders), profile=profile)

@@ -1,0 +1,202 @@
+"""How much noise a loss buys, and how much loss an error costs. Both are rounded so that the promise holds.
+
+Noise here is discrete, on answers that are integers: Pr[n] ∝ exp(−|n|/scale) or Pr[n] ∝ exp(−n²/(2 variance)). An error
+is the size of the noise on one number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from discreet.errors import Refusal
+from discreet.exact import Number, count, positive, share
+from discreet.interval import (
+    DIGITS,
+    Interval,
+    exp,
+    greatest,
+    least,
+    log,
+    normal_tail,
+    pi,
+    simpler_down,
+    sqrt,
+)
+from discreet.privacy.compose import crossing
+from discreet.privacy.loss import Concentrated, Pure, best_order
+from discreet.privacy.sensitivity import Sensitivity
+from discreet.privacy.tradeoff import Gaussian, log_profile
+
+_WIDTH = Fraction(1, 10**10)
+_FAR = Fraction(10) ** 300  # a float can hold it
+_SUMMED = 1000  # a variance up to which the tail of the discrete Gaussian is summed term by term
+
+
+def laplace_scale(loss: Pure, sensitivity: Sensitivity) -> Fraction:
+    """L1/ε, exactly (Dwork, McSherry, Nissim & Smith 2006; on integers Ghosh, Roughgarden & Sundararajan 2009)."""
+    return _moves(sensitivity).l1 / positive(loss.epsilon, "epsilon")
+
+
+def gaussian_variance(loss: Concentrated, sensitivity: Sensitivity) -> Fraction:
+    """L2²/(2ρ), exactly, for the discrete Gaussian and the continuous (Canonne, Kamath & Steinke 2020, Theorem 4)."""
+    return _moves(sensitivity).l2_squared / (2 * positive(loss.rho, "rho"))
+
+
+def gaussian_variance_for(epsilon: Number, delta: Number, sensitivity: Sensitivity) -> Fraction:
+    """σ² for the *continuous* Gaussian to be (ε, δ)-private, rounded up (Balle & Wang 2018, Theorem 8)."""
+    return _moves(sensitivity).l2_squared / gaussian_for(epsilon, delta).mu_squared
+
+
+def gaussian_for(epsilon: Number, delta: Number) -> Gaussian:
+    """The largest μ² that is (epsilon, delta)-private, to ten digits, rounded down."""
+    target, rare = positive(epsilon, "epsilon"), share(delta, "delta")
+
+    def holds(square: Fraction) -> bool:
+        return Gaussian(square).delta_at(target) <= rare
+
+    low = 2 * concentrated_for(target, rare).rho  # μ-GDP is (μ²/2)-zCDP, so this much is certainly private
+    high = 2 * low
+    while holds(high):
+        low, high = high, 2 * high
+    near, aim = float(min(target, _FAR)), float(log(rare).low)
+    guess = 1 / Fraction(crossing(lambda t: log_profile(near, 1 / t) - aim, float(1 / sqrt(low).up))) ** 2
+    safe, unsafe = guess * (1 - _WIDTH), guess * (1 + _WIDTH)
+    if low < safe and holds(safe) and not holds(unsafe):  # a float guessed well
+        low, high = safe, unsafe
+    return Gaussian(simpler_down(greatest(holds, low, high, _WIDTH), 48))
+
+
+def concentrated_for(epsilon: Number, delta: Number) -> Concentrated:
+    """The largest ρ that is (epsilon, delta)-private by Canonne, Kamath & Steinke 2020, Proposition 12, from below."""
+    target, rare = positive(epsilon, "epsilon"), share(delta, "delta")
+    near, rarely = float(min(target, _FAR)), float(log(rare).low)
+    alpha = best_order(lambda a: -(near + (math.log(a) + rarely) / (a - 1) - math.log1p(-1 / a)) / a)
+    rho = (target + (log(alpha) + log(rare)) / (alpha - 1) - log(1 - 1 / alpha)) / alpha
+    if rho.low <= 0:
+        raise Refusal(f"no rho is found for epsilon={epsilon} and delta={delta}", hint="ask for more of either")
+    return Concentrated(simpler_down(rho.down))
+
+
+def laplace_error(scale: Number, confidence: Number) -> int:
+    """The smallest a for which discrete Laplace noise is in [−a, a] with at least this probability, exactly."""
+    width, rare = positive(scale, "scale"), 1 - share(confidence, "confidence")
+    return _first(lambda a: _laplace_exceeds(a, width, rare), float(min(width, _FAR)) * float(log(1 / rare).high))
+
+
+def gaussian_error(variance: Number, confidence: Number) -> int:
+    """An a for which discrete Gaussian noise is in [−a, a] with at least this probability.
+
+    The smallest there is for a variance up to 1000, and at most one above it beyond.
+    """
+    spread, rare = positive(variance, "variance"), 1 - share(confidence, "confidence")
+    near = math.sqrt(min(spread, _FAR)) * math.sqrt(2 * log(1 / rare).high)
+    return _first(lambda a: gaussian_tail(a, spread).up > rare, near)
+
+
+def laplace_loss_for_error(error: int, confidence: Number, sensitivity: Sensitivity) -> Pure:
+    """The smallest ε, to ten digits, whose discrete Laplace noise is in [−error, error] with this probability."""
+    most, rare = count(error, "error", least=0), 1 - share(confidence, "confidence")
+    high = (log(2 / rare) / (most + 1)).up  # 2q^(a+1)/(1 + q) lies between q^(a+1) and 2q^(a+1)
+    low = (log(1 / rare) / (most + 1)).down
+    inverse = least(lambda t: not _laplace_exceeds(most, 1 / t, rare), low, high, _WIDTH)
+    return Pure(inverse * _moves(sensitivity).l1)
+
+
+def gaussian_loss_for_error(error: int, confidence: Number, sensitivity: Sensitivity) -> Concentrated:
+    """A ρ whose discrete Gaussian noise is in [−error, error] with this probability: the smallest that is certified.
+
+    Larger variances have heavier tails: the likelihood ratio of two of them increases in n².
+    """
+    most, rare = count(error, "error", least=0), 1 - share(confidence, "confidence")
+    low = Fraction(most + 1) ** 2 / (8 * log(4 / rare)).up  # small enough, see the loop
+    while gaussian_tail(most, low).up > rare:
+        low /= 2
+    high = 2 * low
+    while gaussian_tail(most, high).up <= rare:
+        low, high = high, 2 * high
+    variance = greatest(lambda v: gaussian_tail(most, v).up <= rare, low, high, _WIDTH)
+    return Concentrated(_moves(sensitivity).l2_squared / (2 * variance))
+
+
+def laplace_tail(error: int, scale: Number) -> Interval:
+    """Pr[|noise| > error] = 2 q^(error+1) / (1 + q) with q = exp(−1/scale), for discrete Laplace noise."""
+    most, width = count(error, "error", least=0), positive(scale, "scale")
+    return 2 * exp(-(most + 1) / width) / (1 + exp(-1 / width))
+
+
+def gaussian_tail(error: int, variance: Number) -> Interval:
+    """Pr[|noise| > error] for discrete Gaussian noise: summed, or enclosed by integrals where that is long.
+
+    Proof: docs/proofs/conversions.md, "The tail of the discrete Gaussian".
+    """
+    most, spread = count(error, "error", least=0), positive(variance, "variance")
+    beyond = _summed_tail(most, spread) if spread <= _SUMMED else _integral_tail(most, spread)
+    return Interval(max(beyond.low, Interval.of(0).low), min(beyond.high, Interval.of(1).high))
+
+
+def _summed_tail(most: int, spread: Fraction) -> Interval:
+    inside = 1 + 2 * _terms(1, most, spread)
+    outside = 2 * _terms(most + 1, None, spread)
+    return outside / (inside + outside)
+
+
+def _terms(first: int, last: int | None, spread: Fraction) -> Interval:
+    """Σ r^(n²) for n from `first` to `last`, r = exp(−1/(2σ²)), each by r^((n+1)²) = r^(n²) · r^(2n+1)."""
+    term, step = exp(-Fraction(first**2) / (2 * spread)), exp(-Fraction(2 * first + 1) / (2 * spread))
+    square, total, tiny, n = exp(-1 / spread), Interval.of(0), Interval.of(Fraction(1, 10**DIGITS)), first
+    while last is None or n <= last:
+        total = total + term
+        if term.high <= (tiny * total).high and (2 * step).high <= 1:
+            return Interval(total.low, (total + term).high)  # further terms shrink by half or more each time
+        term, step, n = term * step, step * square, n + 1
+    return total
+
+
+def _integral_tail(most: int, spread: Fraction) -> Interval:
+    """The weight g(n) = exp(−n²/(2σ²)) falls, and is convex from σ on, so integrals enclose its sum from a+1 on.
+
+    Where it is convex, ∫ from a+1/2 on is above the sum and ∫ from a+1 on plus g(a+1)/2 below it; else ∫ from a on is
+    above it and ∫ from a+1 on below it.
+    """
+    sigma, middle, after = sqrt(spread), Fraction(2 * most + 1, 2), Fraction(most + 1)
+    above = 2 * normal_tail((middle if middle**2 >= spread else Fraction(most)) / sigma)
+    half = exp(-(after**2) / (2 * spread)) / (2 * pi() * spread).sqrt() if after**2 >= spread else Interval.of(0)
+    below = (2 * normal_tail(after / sigma) + half) / (1 + _theta(spread))
+    return Interval(below.low, above.high)
+
+
+def _theta(spread: Fraction) -> Interval:
+    """t in Σ exp(−n²/(2σ²)) = √(2πσ²) (1 + t): by Poisson 2 Σ_{k≥1} exp(−2π²σ²k²), at most twice its first term."""
+    return Interval(Interval.of(0).low, (4 * (-(2 * spread * pi() * pi())).exp()).high)
+
+
+def _laplace_exceeds(most: int, width: Fraction, rare: Fraction) -> bool:
+    """Whether 2q^(a+1)/(1+q) > rare. Equality cannot be: q is transcendental (Lindemann), so more digits decide."""
+    digits = DIGITS
+    while True:
+        q = Interval.of(-1 / width, digits).exp()
+        gap = 2 * Interval.of(-(most + 1) / width, digits).exp() - rare * (1 + q)
+        if gap.low > 0 or gap.high < 0:
+            return gap.low > 0
+        digits *= 2
+
+
+def _first(exceeds: Callable[[int], bool], near: float) -> int:
+    """The smallest a ≥ 0 that does not exceed, for something that falls with a; `near` is where to begin."""
+    if not exceeds(0):
+        return 0
+    low, high = 0, max(1, math.ceil(near))
+    while exceeds(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if exceeds(middle) else (low, middle)
+    return high
+
+
+def _moves(sensitivity: Sensitivity) -> Sensitivity:
+    if sensitivity.linf == 0:
+        raise Refusal("a query of sensitivity 0 needs no noise", hint="release it as it is, or say what moves")
+    return sensitivity

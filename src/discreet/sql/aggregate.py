@@ -1,0 +1,60 @@
+"""SQL's aggregates as arithmetic on measured statistics."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.errors import Refusal
+from discreet.sql.expression import Expression, Field
+from discreet.sql.plan import Grid, Rank, Shape, Statistic, facts
+from discreet.sql.schema import Type
+
+FINEST = 1 << 20  # steps across the range of an expression that declares no step
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One aggregate of a question: what it is called above the noise, and which statistics it is made of."""
+
+    name: str
+    kind: str  # count, sum, avg, variance, stddev, rank
+    statistics: tuple[Statistic | Rank, ...]
+    sample: bool = False  # divide by n − 1
+
+    @property
+    def type(self) -> Type:
+        """COUNT is a bigint, everything else a double."""
+        return Type.BIGINT if self.kind == "count" else Type.DOUBLE
+
+
+def grid_of(expression: Expression, shape: Shape, text: str) -> Grid:
+    """The grid on which an expression is summed: the column's own step, or a constant of its type and range."""
+    known = facts(expression, shape)
+    bounds = known.range.bounded
+    if not known.type.numeric:
+        raise Refusal(f"{text} is {known.type.value}, and only numbers can be summed", hint="cast it to a number")
+    if bounds is None:
+        raise Refusal(
+            f"{text} has no bounds, so one person could change its sum without limit",
+            hint=_how_to_bound(expression, text),
+        )
+    low, high = bounds
+    step = known.step or (Fraction(1) if known.type is Type.BIGINT else _step(high - low))
+    first, last = math.ceil(low / step), math.floor(high / step)
+    if first >= last:
+        first, last = math.floor(low / step), math.floor(low / step) + 1
+    return Grid(first, last, step)
+
+
+def _step(span: Fraction) -> Fraction:
+    """A power of ten that cuts the span into about a million steps."""
+    power = math.floor(math.log10(max(span, Fraction(1, 10**12)) / FINEST)) if span else 0
+    return Fraction(10) ** power
+
+
+def _how_to_bound(expression: Expression, text: str) -> str:
+    if isinstance(expression, Field):
+        return f"the custodian declares --bounds {expression.name}=LOW:HIGH, or you write LEAST(GREATEST({text}, low), high)"
+    return f"write LEAST(GREATEST({text}, low), high)"

@@ -1,0 +1,98 @@
+"""From text to a qualified, typed tree of allowed nodes. Whatever else SQL can say is refused here, by name."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from sqlglot import exp, parse
+from sqlglot.errors import OptimizeError, ParseError, TokenError
+from sqlglot.optimizer.annotate_types import annotate_types
+from sqlglot.optimizer.qualify import qualify
+from sqlglot.schema import MappingSchema
+
+from discreet.errors import Refusal
+from discreet.sql.schema import Schema
+
+LONGEST = 20_000  # characters of a question
+DEEPEST = 60  # levels of nesting
+
+# Every node class that a question may hold, above or below the noise. Below it, `translate` is stricter.
+ALLOWED: frozenset[type[exp.Expression]] = frozenset({
+    exp.Select, exp.From, exp.Where, exp.Group, exp.Having, exp.Order, exp.Ordered, exp.Limit, exp.Offset, exp.Distinct,
+    exp.With, exp.CTE, exp.Subquery, exp.Table, exp.TableAlias, exp.Alias, exp.Column, exp.Identifier, exp.Star, exp.Join,
+    exp.Union, exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.Neg, exp.Not, exp.And, exp.Or,
+    exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.In,
+    exp.Between, exp.Like, exp.Case, exp.If, exp.Cast, exp.DataType, exp.Var,
+    exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevPop, exp.StddevSamp,
+    exp.Median, exp.PercentileCont, exp.PercentileDisc, exp.WithinGroup,
+    exp.Abs, exp.Floor, exp.Ceil, exp.Round, exp.Sqrt, exp.Exp, exp.Ln, exp.Least, exp.Greatest, exp.Coalesce, exp.Nullif,
+    exp.Lower, exp.Upper, exp.Length, exp.Substring, exp.Extract, exp.TimestampTrunc, exp.DateTrunc,
+    exp.Window, exp.WindowSpec, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag, exp.Lead,
+})  # fmt: skip
+
+
+@lru_cache(maxsize=512)
+def _parsed(text: str) -> exp.Expression:
+    if len(text) > LONGEST:
+        raise Refusal(f"a question has at most {LONGEST} characters, got {len(text)}")
+    try:
+        found = [tree for tree in parse(text, dialect="postgres") if tree is not None]
+    except (ParseError, TokenError) as broken:
+        raise Refusal(f"this is not SQL: {_where(broken)}") from None
+    except RecursionError:
+        raise Refusal("this question is nested too deeply", hint="split it") from None
+    if len(found) != 1:
+        raise Refusal(f"expected one question, got {len(found)}")
+    return found[0]
+
+
+def _where(broken: ParseError | TokenError) -> str:
+    errors = getattr(broken, "errors", [])
+    if not errors:
+        return "it could not be read"
+    first = errors[0]
+    return f"{first['description']} at line {first['line']}, near {first['highlight']!r}"
+
+
+def parsed(text: str, schema: Schema) -> exp.Query:
+    """The question as a tree in which every column names its table and every node is allowed and has a type."""
+    tree = _parsed(text).copy()
+    if not isinstance(tree, (exp.Select, exp.Union)):
+        raise Refusal(f"only SELECT is answered here, got {tree.key.upper()}")
+    _check(tree)
+    for table in tree.find_all(exp.Table):
+        if table.db or table.catalog:
+            raise Refusal(f"there is no table {table.sql()!r}", hint="name tables without a schema")
+    known = MappingSchema(
+        {name: {column.name: column.type.value for column in table.columns} for name, table in schema.tables.items()},
+        dialect="postgres",
+    )
+    _check_tables(tree, schema)
+    try:
+        tree = qualify(tree, schema=known, dialect="postgres", quote_identifiers=True, validate_qualify_columns=True)
+        tree = annotate_types(tree, schema=known, dialect="postgres")
+    except OptimizeError as unknown:
+        raise Refusal(str(unknown).split(" Line:", maxsplit=1)[0].rstrip("."), hint="see discreet tables") from None
+    _check(tree)
+    return tree
+
+
+def _check_tables(tree: exp.Expression, schema: Schema) -> None:
+    named = {cte.alias_or_name for cte in tree.find_all(exp.CTE)}
+    for table in tree.find_all(exp.Table):
+        if table.name not in named:
+            schema.table(table.name)
+
+
+def _check(tree: exp.Expression) -> None:
+    for node in tree.walk():
+        if type(node) not in ALLOWED:
+            raise Refusal(f"{_named(node)} is not supported", hint="see what may be asked in the docs")
+        if node.depth > DEEPEST:
+            raise Refusal("this question is nested too deeply", hint="split it")
+
+
+def _named(node: exp.Expression) -> str:
+    if isinstance(node, exp.Anonymous):
+        return f"the function {node.name}()"
+    return node.key.upper().replace("_", " ")

@@ -1,0 +1,90 @@
+"""What is declared about tables, and so public: names, types, units, caps, bounds, keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from fractions import Fraction
+
+from discreet.errors import Refusal
+
+Key = str | int | bool | None
+
+
+class Type(Enum):
+    """The types of columns; the value is the SQL name."""
+
+    BOOLEAN = "boolean"
+    BIGINT = "bigint"
+    DOUBLE = "double"
+    VARCHAR = "varchar"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+
+    @property
+    def numeric(self) -> bool:
+        """Whether values of this type can be summed."""
+        return self in (Type.BIGINT, Type.DOUBLE)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: bounds and step if it may be summed, keys if it may be grouped by without paying for them."""
+
+    name: str
+    type: Type
+    bounds: tuple[Fraction, Fraction] | None = None
+    step: Fraction | None = None
+    keys: tuple[Key, ...] | None = None
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        if self.bounds is not None:
+            low, high = self.bounds
+            if not self.type.numeric:
+                raise Refusal(f"column {self.name!r} is {self.type.value}: only numbers have bounds")
+            if not low < high:
+                raise Refusal(f"column {self.name!r} needs bounds with low < high, got {low}:{high}")
+        if self.step is not None and self.step <= 0:
+            raise Refusal(f"column {self.name!r} needs step > 0, got {self.step}")
+        if self.keys is not None and len(set(self.keys)) != len(self.keys):
+            raise Refusal(f"column {self.name!r} declares a key twice")
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table: public, or private with a unit that owns each of its rows."""
+
+    name: str
+    columns: tuple[Column, ...]
+    population: str | None = None  # None: public
+    unit: str | None = None  # a column, or None in a private table whose every row is its own unit
+    max_rows: int | None = None
+    max_groups: int = 1
+    version: int = 1
+
+    @property
+    def public(self) -> bool:
+        """Whether it holds nobody's data."""
+        return self.population is None
+
+    def column(self, name: str) -> Column:
+        """The column of this name."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise Refusal(f"table {self.name!r} has no column {name!r}", hint=f"it has {[c.name for c in self.columns]}")
+
+
+@dataclass(frozen=True)
+class Schema:
+    """All tables that a question may name."""
+
+    tables: Mapping[str, Table] = field(default_factory=dict)
+
+    def table(self, name: str) -> Table:
+        """The table of this name."""
+        if name not in self.tables:
+            raise Refusal(f"there is no table {name!r}", hint=f"there are {sorted(self.tables)}")
+        return self.tables[name]
