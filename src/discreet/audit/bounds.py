@@ -49,7 +49,8 @@ def at_most(hits: int, trials: int, alpha: Number) -> Fraction:
     risk = _checked(hits, trials, alpha)
     if hits == trials:
         return ONE
-    guess, give = Fraction(float(special.betainccinv(hits + 1, trials - hits, float(risk)))), _STEP
+    near = float(special.betainccinv(hits + 1, trials - hits, float(risk)))
+    guess, give = max(Fraction(near), _STEP**2), _STEP  # a guess of 0 could not grow
     while True:
         limit = guess * (1 + give)
         if limit >= 1:

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.outputs import Outputs, keys, listed, rows
+from discreet.audit.outputs import Outputs, Raised, keys, listed, rows
 
 Reals = NDArray[np.float64]
 
@@ -76,11 +76,7 @@ class Numbers:
         """The numbers."""
         if isinstance(outputs, np.ndarray) and rows(outputs).shape[1] >= self.width:
             return rows(outputs)[:, : self.width].astype(np.float64)
-        table = np.full((len(outputs), self.width), np.nan)
-        for row, output in zip(table, listed(outputs), strict=True):
-            numbers_ = [_number(cell) for _, cell in _cells(output)][: self.width]
-            row[: len(numbers_)] = [math.nan if number is None else number for number in numbers_]
-        return table
+        return Objects(tuple(cell.words for cell in self.cells), ()).read(outputs)
 
 
 @dataclass(frozen=True)
@@ -126,7 +122,7 @@ class Objects:
                 table[key] = len(read)
                 read.append(self._row(dict(islice(_cells(output), MOST_LEAVES))))
             place[i] = table[key]
-        return np.array(read, dtype=np.float64).reshape(len(read), -1)[place]
+        return np.array(read, dtype=np.float64).reshape(len(read), len(self.cells))[place]
 
     def _row(self, cells: Mapping[str, object]) -> list[float]:
         numbers_ = (_number(cells.get(name)) for name in self.values)
@@ -149,6 +145,8 @@ def _cells(output: object, name: str = "output") -> Iterator[tuple[str, object]]
 
 
 def _parts(output: object, name: str) -> list[tuple[str, object]] | None:
+    if isinstance(output, Raised):
+        return [("the exception", output.kind), ("its text", output.text)]
     if dataclasses.is_dataclass(output) and not isinstance(output, type):
         return [(f"{name}.{field.name}", getattr(output, field.name)) for field in dataclasses.fields(output)]
     if isinstance(output, Mapping):
@@ -170,9 +168,7 @@ def _number(cell: object) -> float | None:
 
 
 def _text(cell: object) -> str:
-    if isinstance(cell, type):
-        return f"an exception, {cell.__name__}" if issubclass(cell, BaseException) else cell.__name__
-    return repr(cell)
+    return cell.__name__ if isinstance(cell, type) else repr(cell)
 
 
 def lowest_bit(values: Reals) -> Reals:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from operator import eq
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +17,14 @@ from discreet.noise import SECURE, Entropy
 
 Outputs: TypeAlias = NDArray[Any] | Sequence[object]  # an array holds one output a row
 _HUGE = 1 << 62
+
+
+@dataclass(frozen=True)
+class Raised:
+    """What comes out of a run that raises: whoever sees it fail sees how."""
+
+    kind: str
+    text: str
 
 
 def draw(mechanism: Callable[..., object], data: object, size: int, *, rng: Entropy = SECURE) -> Outputs:
@@ -45,8 +56,8 @@ def _takes_rng(mechanism: Callable[..., object]) -> bool:
 def _output(call: Callable[[], object]) -> object:
     try:
         return call()
-    except Exception as raised:  # noqa: BLE001  # an exception is an output: its class is what we look at
-        return type(raised)
+    except Exception as raised:  # noqa: BLE001  # an exception is an output
+        return Raised(type(raised).__name__, str(raised))
 
 
 def _numeric(outputs: object) -> bool:
@@ -54,22 +65,37 @@ def _numeric(outputs: object) -> bool:
 
 
 def packed(outputs: Sequence[object]) -> Outputs:
-    """As an array, where all outputs are numbers of one type, or arrays of one type and shape."""
-    kinds = set(map(type, outputs))
-    if len(kinds) != 1:
+    """As an array, where all are numbers of one type or vectors of one type and length, and nothing is lost."""
+    if len(set(map(type, outputs))) != 1:
         return outputs
+    if isinstance(outputs[0], np.ndarray):
+        return _stacked(outputs)  # type: ignore[arg-type]
+    if isinstance(outputs[0], (tuple, list)):
+        return _flattened(outputs)  # type: ignore[arg-type]
+    return _numbers(outputs)
+
+
+def _stacked(outputs: Sequence[NDArray[Any]]) -> Outputs:
     first = outputs[0]
-    if isinstance(first, (bool, float, np.number, np.bool_)):
-        return np.asarray(outputs)
-    if isinstance(first, int):
-        return np.asarray(outputs) if all(-_HUGE < n < _HUGE for n in outputs) else outputs  # type: ignore[operator]
-    if isinstance(first, np.ndarray) and first.dtype.kind in "biuf":
-        alike = len({(part.shape, part.dtype) for part in outputs}) == 1  # type: ignore[attr-defined]
-        return np.stack(outputs) if alike and first.size else outputs  # type: ignore[arg-type]
-    if isinstance(first, (tuple, list)) and first and len({len(part) for part in outputs}) == 1:  # type: ignore[arg-type]
-        flat = packed([cell for part in outputs for cell in part])  # type: ignore[attr-defined]
-        return flat.reshape(len(outputs), -1) if isinstance(flat, np.ndarray) and flat.ndim == 1 else outputs
-    return outputs
+    alike = all(part.shape == first.shape and part.dtype == first.dtype for part in outputs)
+    return np.stack(outputs) if alike and first.size and _numeric(first) else outputs
+
+
+def _flattened(outputs: Sequence[Sequence[object]]) -> Outputs:
+    if not outputs[0] or len(set(map(len, outputs))) != 1:
+        return outputs
+    cells = packed([cell for part in outputs for cell in part])
+    return cells.reshape(len(outputs), -1) if isinstance(cells, np.ndarray) and cells.ndim == 1 else outputs
+
+
+def _numbers(outputs: Sequence[Any]) -> Outputs:
+    first = outputs[0]
+    if isinstance(first, Fraction):
+        near = [float(part) for part in outputs if abs(part) < _HUGE]
+        return np.asarray(near) if len(near) == len(outputs) and all(map(eq, near, outputs)) else outputs
+    if isinstance(first, int) and not all(-_HUGE < n < _HUGE for n in outputs):
+        return outputs
+    return np.asarray(outputs) if isinstance(first, (bool, int, float, np.number, np.bool_)) else outputs
 
 
 def rows(array: NDArray[Any]) -> NDArray[Any]:

@@ -83,7 +83,7 @@ def at_smooth_bound(values: Sequence[int], size: int, rng: Entropy) -> Integers:
     return ordered[len(ordered) // 2] + laplaces(smooth_bound(ordered, TOP, 1), size, rng=rng)
 
 
-CLASSIC = Approximate(6, "0.6")
+CLASSIC = Approximate(5, "0.8")
 FINE = 1 << 10  # steps of the grid in one unit, so that the discrete Gaussian is as good as the continuous one
 
 

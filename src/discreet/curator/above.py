@@ -12,7 +12,7 @@ from discreet.curator.estimate import Estimate
 from discreet.errors import Fault, Refusal
 from discreet.sql import render
 from discreet.sql.question import Part, Question
-from discreet.sql.schema import Key, Type
+from discreet.sql.schema import Key
 
 Cell = bool | int | float | str | None | object
 Table = tuple[list[tuple[str, str]], list[tuple[Cell, ...]]]  # (name, SQL type), rows
@@ -115,6 +115,3 @@ def _typed(names: list[tuple[str, str]], question: Question) -> list[tuple[str, 
         (label, kinds.get(source, kind) if source else kind)
         for (_, kind), source, label in zip(names, question.direct, question.columns, strict=True)
     ]
-
-
-__all__ = ["Result", "Type", "noisy_table", "run"]

@@ -17,7 +17,7 @@ from discreet.engines import DuckStore
 from discreet.errors import OverBudget, Refusal
 from discreet.exact import Number, positive, probability, share
 from discreet.ledger import Answer as Said
-from discreet.ledger import Spend, SqliteLedger
+from discreet.ledger import Grant, Spend, SqliteLedger
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms.mechanism import USUAL
 from discreet.noise import SECURE, Entropy, Secure
@@ -75,6 +75,14 @@ class Curator:
         """What a population may lose in all and has lost."""
         return self._ledger.books().account(population).budget
 
+    def populations(self) -> list[str]:
+        """The populations that have a budget."""
+        return sorted(self._ledger.books().accounts)
+
+    def grants(self) -> list[Grant]:
+        """Who may ask."""
+        return list(self._ledger.books().grants.values())
+
     def _question(self, sql: str, asked: Terms) -> Question:
         found = question(sql, self._catalogue.schema, Caps(asked.max_rows, asked.max_groups))
         self._allowed(found)
@@ -89,6 +97,7 @@ class Curator:
                 raise Refusal(f"you may not ask about table {table!r}", hint="a custodian can grant it")
 
     def _answer(self, sql: str, asked: Terms, engine: Engine, rng: Entropy) -> Answer:
+        share(asked.confidence, "confidence")  # everything that can be refused is refused before anything is paid
         found = self._question(sql, asked)
         prices = self._priced(found, asked)
         known = {} if asked.fresh else self._known(prices)
@@ -207,7 +216,7 @@ class Curator:
         name = prices[0].part.measurement.shape.population
         budget = self.budget(name)
         rest = left(budget)
-        if rest <= 0 * rest:
+        if not (rest.rho if isinstance(rest, Concentrated) else rest.epsilon):
             raise OverBudget(f"nothing is left of the budget of {name!r}")
         neighbours = self._catalogue.population(name).neighbours
         cheaper = priced([price.part for price in prices], rest, neighbours)

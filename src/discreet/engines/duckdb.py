@@ -17,10 +17,13 @@ import duckdb
 
 from discreet.errors import Fault, Refusal
 from discreet.sql import render
-from discreet.sql.plan import Measurement, Rank, Scan, Statistic
+from discreet.sql.plan import Measurement, Rank, Scan
 from discreet.sql.schema import Key, Table
 
 Group = tuple[Key, ...]
+
+# This optimizer moves a TRY_CAST into the reader of a file and makes an error of what should be NULL (seen in DuckDB 2.0).
+_SAFE = "SET disabled_optimizers = 'type_pushdown'"
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ class DuckStore:
         old = os.umask(0o077)
         try:
             with duckdb.connect(str(aside)) as connection:
+                connection.execute(_SAFE)
                 connection.execute("SET preserve_insertion_order = false")
                 self._copy(connection, table, source)
             _sync(aside)
@@ -109,6 +113,7 @@ class DuckStore:
                 raise Refusal(f"the rows of table {table.name!r} are missing", hint="add it again, or restore the home")
             file = str(self.path(table)).replace("'", "''")
             connection.execute(f"ATTACH '{file}' AS {render.quoted('t_' + table.name)} (READ_ONLY)")
+        connection.execute(_SAFE)
         connection.execute("SET preserve_insertion_order = false")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
@@ -190,6 +195,3 @@ def read_source(connection: duckdb.DuckDBPyConnection, source: object) -> str:
             raise Refusal(
                 f"{path.name!r} is of no kind that is read here", hint="use .parquet, .csv or FILE.duckdb::TABLE"
             )
-
-
-__all__ = ["Counted", "DuckStore", "Group", "Statistic", "read_source"]

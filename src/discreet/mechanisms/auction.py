@@ -1,9 +1,10 @@
-"""A posted price for as many copies of a good as there are buyers: the tutorials' apples."""
+"""A posted price for as many copies of a good as there are buyers: the tutorial's apples."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,7 @@ class PostedPrice:
     Proof: a bid b is worth p at every price p ≤ b and nothing above, so a buyer more raises each revenue by the highest
         price or less and lowers none, and a bid raised does the same: monotone scores of that sensitivity, from which
         docs/proofs/selection.md takes the guarantee. More than 2^29 buyers count as so many, which adds no distance.
-    Source: McSherry & Talwar 2007, Section 4; McKenna & Sheldon 2020 for permute-and-flip.
+    Source: McSherry & Talwar 2007; McKenna & Sheldon 2020 for permute-and-flip.
     """
 
     epsilon: Fraction
@@ -57,17 +58,19 @@ class PostedPrice:
         if self.rule not in _RULES:
             raise Refusal(f"there is no rule {self.rule!r}", hint=f"use one of {sorted(_RULES)}")
 
-    @property
+    @cached_property
     def prices(self) -> NDArray[np.int64]:
         """The candidates."""
-        return np.arange(self.lowest, self.highest + 1, self.step, dtype=np.int64)
+        prices = np.arange(self.lowest, self.highest + 1, self.step, dtype=np.int64)
+        prices.flags.writeable = False
+        return prices
 
     @property
     def privacy(self) -> Pure:
         """ε as asked for."""
         return Pure(self.epsilon)
 
-    @property
+    @cached_property
     def choice(self) -> PermuteAndFlip | Exponential:
         """The mechanism that chooses among the prices by what they earn."""
         prices = self.prices

@@ -15,6 +15,7 @@ from discreet.mechanisms.search import first
 from discreet.mechanisms.selection import Selection
 from discreet.mechanisms.whole import Integers
 from discreet.noise import SECURE, Entropy, exponential, permute_and_flip
+from discreet.privacy import Concentrated
 
 
 @registered("exponential")
@@ -27,6 +28,11 @@ class Exponential(Selection):
     Proof: docs/proofs/selection.md, "The exponential mechanism".
     Source: McSherry & Talwar 2007, Theorem 6; bounded range: Durfee & Rogers 2019, Cesar & Rogers 2021.
     """
+
+    @property
+    def concentrated(self) -> Concentrated:
+        """The same promise for a budget that counts ρ: a quarter of what ε costs in general, ε²/2."""
+        return Concentrated(self.epsilon**2 / 8)
 
     def error(self, confidence: Number = USUAL) -> int:
         """The smallest α such that, whatever the scores, the choice is at most α below the best, so confidently.

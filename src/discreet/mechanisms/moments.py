@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -65,7 +66,7 @@ class Mean:
         """Of values on this grid, at the price `epsilon`."""
         return cls(positive(epsilon, "epsilon"), grid.lower, grid.upper, grid.step, max_rows)
 
-    @property
+    @cached_property
     def grid(self) -> Grid:
         """What the numbers are rounded to."""
         return Grid(self.lower, self.upper, self.step)
@@ -75,7 +76,7 @@ class Mean:
         """ε as asked for, for the mean and the number of rows together."""
         return Pure(self.epsilon)
 
-    @property
+    @cached_property
     def scale(self) -> Fraction:
         """Of the noise on either sum, in steps."""
         return self.max_rows * self.grid.span / self.epsilon
@@ -142,7 +143,7 @@ class Variance:
         """Of values on this grid, at the price `epsilon`."""
         return cls(positive(epsilon, "epsilon"), grid.lower, grid.upper, grid.step, max_rows)
 
-    @property
+    @cached_property
     def grid(self) -> Grid:
         """What the numbers are rounded to."""
         return Grid(self.lower, self.upper, self.step)
@@ -152,7 +153,7 @@ class Variance:
         """ε as asked for, for the variance, the mean and the number of rows together."""
         return Pure(self.epsilon)
 
-    @property
+    @cached_property
     def scale(self) -> Fraction:
         """Of the noise on each sum, in steps squared."""
         return self.max_rows * self.grid.span**2 / self.epsilon

@@ -37,8 +37,8 @@ class ProposeTestRelease:
     """Releases an answer with noise for a proposed sensitivity, or nothing if the data is too near to breaking it.
 
     Guarantee: for a distance and a value as `Stability` asks, Approximate(epsilon_test + epsilon_release, delta).
-    Proof: docs/proofs/propose.md, Theorem 1: a distance of 0 passes the test with probability at most delta; any other has a
-        neighbour's answer within `bound`.
+    Proof: docs/proofs/propose.md, Theorem 1: a distance of 0 passes the test with probability at most delta; any other
+        has every neighbour's answer within `bound`.
     Source: Dwork & Lei 2009, for whole numbers.
     """
 

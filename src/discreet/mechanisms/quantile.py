@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate
 
 import numpy as np
@@ -39,7 +39,7 @@ class Quantile:
         neighbours and one row a unit, when one row changes.
     Proof: docs/proofs/quantile.md. A candidate's score is minus the number of rows by which its rank misses the target.
         A row more or less moves it by at most max(level, 1 − level), a row replaced by at most 1.
-    Source: Smith 2011, Algorithm 2, with McSherry & Talwar 2007, Theorem 6.
+    Source: Smith 2011, with McSherry & Talwar 2007, Theorem 6.
     """
 
     epsilon: Fraction
@@ -74,7 +74,7 @@ class Quantile:
         price, where = positive(epsilon, "epsilon"), share(level, "level")
         return cls(price, grid.lower, grid.upper, grid.step, where, neighbours=neighbours)
 
-    @property
+    @cached_property
     def grid(self) -> Grid:
         """The candidates."""
         return Grid(self.lower, self.upper, self.step)
@@ -84,7 +84,7 @@ class Quantile:
         """ε as asked for."""
         return Pure(self.epsilon)
 
-    @property
+    @cached_property
     def rate(self) -> Fraction:
         """What a row's distance from the target costs in the exponent: ε over twice the sensitivity of the score."""
         moved = Fraction(1) if isinstance(self.neighbours, Replace) else max(self.level, 1 - self.level)

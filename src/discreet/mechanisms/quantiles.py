@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -32,7 +33,7 @@ class Quantiles:
     Guarantee: Pure(epsilon), when the rows of one unit (at most `max_rows`) are added or removed.
     Proof: docs/proofs/quantiles.md. A cut divides the rows in two, and a row more or less is one more or less on one
         side only, so the two sides cost as much as one: the loss of m levels is that of ⌊log₂ m⌋ + 1 cuts.
-    Source: Kaplan, Schnapp & Stemmer 2022, Algorithm 1, here with equal values divided between the sides.
+    Source: Kaplan, Schnapp & Stemmer 2022, here with equal values divided between the sides.
     """
 
     epsilon: Fraction
@@ -67,7 +68,7 @@ class Quantiles:
         price, where = positive(epsilon, "epsilon"), tuple(share(level, "level") for level in levels)
         return cls(price, grid.lower, grid.upper, grid.step, where)
 
-    @property
+    @cached_property
     def grid(self) -> Grid:
         """The candidates."""
         return Grid(self.lower, self.upper, self.step)

@@ -97,6 +97,7 @@ class Frame:
         shapes = [value.shape for value in self.values]
         if len(set(shapes)) > 1 or any(len(shape) != 1 for shape in shapes) or len(shapes) != len(self.columns):
             raise Refusal(f"expected {len(self.columns)} columns of one length, got {shapes}")
+        settle(self, neighbours=self.neighbours)
         if len(self.schema) < len(self.columns):
             raise Refusal(f"expected columns of different names, got {[column.name for column in self.columns]}")
 
@@ -169,18 +170,15 @@ class Frame:
         return np.bincount(place, minlength=cuts.size + 1).astype(np.int64)
 
     def rows(self) -> Iterator[tuple[object, ...]]:
-        """All rows."""
+        """All rows, their cells as they came."""
         return iter(zip(*(value.tolist() for value in self.values), strict=True))
 
 
 def _codes(values: NDArray[np.generic], keys: tuple[Cell, ...]) -> NDArray[np.int64]:
     """The place of each value among the keys, −1 where it is none of them."""
     places: dict[object, int] = {key: i for i, key in enumerate(keys)}
-    if values.dtype.kind == "O":
-        return np.array([_place(cell, places) for cell in values.tolist()], dtype=np.int64)
-    kinds, inverse = np.unique(values, return_inverse=True)
-    found = [places.get(cell, -1) for cell in kinds.tolist()]
-    return np.array(found, dtype=np.int64)[inverse]
+    look = (lambda cell: _place(cell, places)) if values.dtype.kind == "O" else (lambda cell: places.get(cell, -1))
+    return np.fromiter(map(look, values.tolist()), dtype=np.int64, count=values.size)
 
 
 def _place(cell: object, places: Mapping[object, int]) -> int:

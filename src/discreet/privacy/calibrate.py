@@ -155,14 +155,10 @@ def _terms(first: int, last: int | None, spread: Fraction) -> Interval:
 
 
 def _integral_tail(most: int, spread: Fraction) -> Interval:
-    """The weight g(n) = exp(−n²/(2σ²)) falls, and is convex from σ on, so integrals enclose its sum from a+1 on.
-
-    Where it is convex, ∫ from a+1/2 on is above the sum and ∫ from a+1 on plus g(a+1)/2 below it; else ∫ from a on is
-    above it and ∫ from a+1 on below it.
-    """
-    sigma, middle, after = sqrt(spread), Fraction(2 * most + 1, 2), Fraction(most + 1)
-    above = 2 * normal_tail((middle if middle**2 >= spread else Fraction(most)) / sigma)
-    half = exp(-(after**2) / (2 * spread)) / (2 * pi() * spread).sqrt() if after**2 >= spread else Interval.of(0)
+    """The sum of g(n) = exp(−n²/(2σ²)) from a+1 on is below ∫ from a+1/2 on, and above ∫ from a+1 on plus g(a+1)/2."""
+    sigma, after = sqrt(spread), Fraction(most + 1)
+    above = 2 * normal_tail((after - Fraction(1, 2)) / sigma)
+    half = exp(-(after**2) / (2 * spread)) / (2 * pi() * spread).sqrt()
     below = (2 * normal_tail(after / sigma) + half) / (1 + _theta(spread))
     return Interval(below.low, above.high)
 

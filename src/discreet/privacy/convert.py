@@ -43,7 +43,7 @@ def convert(loss: Loss, to: type[T], *, delta: Number | None = None) -> T:
     rule = _RULES.get(to)
     found = rule(loss, None if delta is None else probability(delta, "delta")) if rule else None
     if not isinstance(found, to):
-        raise Refusal(f"no promise of {to.__name__} follows from {loss}", hint=_HINTS.get(to, ""))
+        raise Refusal(f"no conversion of {loss} to {to.__name__} is proven", hint=_HINTS.get(to, ""))
     return found
 
 

@@ -27,7 +27,7 @@ _LOST = 1e-15  # share of the tilted distribution that may lie outside the windo
 _FAINTEST = 1e-300  # no δ is below it, where a float would vanish
 _SMALLEST, _LARGEST = 1 << 15, 1 << 21  # points of the grid
 _FINENESS = 160  # points per typical loss of one mechanism: splitting losses then adds 1e-5 to their variance
-_WIDEST = 1 << 18  # points of one event
+_WIDEST = 1 << 17  # points of one event
 _WORK = 1 << 27  # points times transforms
 _TRIED = np.geomspace(0.05, 20, 20), np.geomspace(0.01, 1e5, 20)  # exponents for Chernoff: per deviation, and plain
 
@@ -96,9 +96,10 @@ class Composed:
 
     def delta_at(self, epsilon: float) -> float:
         """An upper bound on δ(ε): e^{ln M(θ) − θε} Σ_x tilted(x) weight(ε − x), plus the infinite losses."""
-        weights = _weights(epsilon - self.losses, self.theta, self.mu)
+        begin = 0 if self.mu else int(np.searchsorted(self.losses, epsilon))  # else the losses below weigh nothing
+        weights = _weights(epsilon - self.losses[begin:], self.theta, self.mu)
         lost = float(np.linalg.norm(weights)) * self.error + 4 * _LOST  # no weight is above 1
-        finite = max(0.0, float(weights @ self.masses)) + lost
+        finite = max(0.0, float(weights @ self.masses[begin:])) + lost
         exponent = self.log_moment - self.theta * epsilon + math.log(finite) + self.slop
         return min(1.0, math.exp(min(0.0, exponent)) + self.infinite * math.exp(self.slop) + _FAINTEST)
 
@@ -125,8 +126,8 @@ def compose(events: Sequence[tuple[Event, int]], mu: float, direction: Direction
     typical = rough.deviation(theta) / math.sqrt(sum(times for _, times in events))
     points = min(_LARGEST, _FINENESS * (high - low) / max(typical, 1e-9), max(_SMALLEST, _WORK // len(events)))
     step = max((high - low) / max(_SMALLEST, points), max(high - low for low, high in spans) / _WIDEST)
-    widest = max(range(len(events)), key=lambda i: events[i][1] * spans[i][1] ** 2)
-    step = spans[widest][1] / math.ceil(spans[widest][1] / step) or step  # its largest loss is on the grid
+    widest = max(range(len(events)), key=lambda i: events[i][1] * spans[i][1] ** 2)  # whose largest loss matters most
+    step = spans[widest][1] / math.ceil(spans[widest][1] / step) if spans[widest][1] else step  # so it lies on the grid
     parts = _parts(events, [step] * len(events), direction)
     return _transform(parts, Cumulants(parts), theta, mu)
 

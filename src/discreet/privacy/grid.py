@@ -131,8 +131,8 @@ def _discrete_gaussian(sigma: float, sensitivity: int) -> tuple[Floats, Floats]:
     """Loss (d² − 2nd)/(2σ²) with probability ∝ e^{−n²/(2σ²)}; the tails beyond 13σ lie on the two ends, or fail."""
     radius = math.ceil(_DEVIATIONS * sigma) + 1
     if 2 * radius >= _ATOMS:
-        hint = "use Renyi.gaussian or Concentrated"
-        raise Refusal(f"a profile of discrete Gaussian noise takes sigma <= {_ATOMS // 28}, got {sigma}", hint=hint)
+        most, hint = _ATOMS // (2 * _DEVIATIONS), "use Renyi.gaussian or Concentrated"
+        raise Refusal(f"a profile of discrete Gaussian noise takes sigma <= {most}, got {sigma}", hint=hint)
     n = np.arange(-radius, radius + 1, dtype=np.float64)
     weights = np.exp(-(n**2) / (2 * sigma**2))
     return (sensitivity**2 - 2 * n * sensitivity) / (2 * sigma**2), weights / weights.sum()

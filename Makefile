@@ -1,0 +1,71 @@
+# Everything below needs only make and Python 3.11 or newer; each target builds .venv when it is missing or out of date.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-all lint format bench peers docs clean
+
+help:
+	@echo "make demo      a tour on generated data"
+	@echo "make test      the tests, without the slow ones"
+	@echo "make test-all  every test"
+	@echo "make lint      style, types, import directions"
+	@echo "make bench     the measured claims, as ratios; make peers first for the libraries we compare with"
+	@echo "make docs      the documentation, into site/"
+	@echo "make clean     remove everything that was built"
+
+setup: $(READY)
+
+# uv is quicker; where it does not work (no wheel, another way to reach packages), pip does the same.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else \
+	"discreet needs Python 3.11 or newer, got %d.%d; say make PYTHON=/path/to/python" % v[:2])'
+	@echo "building .venv (a minute or two)"
+	@$(PYTHON) -m venv .venv
+	@$(call install,.venv,-e '.[dev]')
+	@touch $@
+
+# $(call install,ENVIRONMENT,WHAT)
+define install
+	$(1)/bin/python -m pip install --quiet --disable-pip-version-check uv 2>/dev/null \
+	&& $(1)/bin/uv pip install --quiet --python $(1)/bin/python -c constraints.txt $(2) 2>/dev/null \
+	|| $(1)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(2)
+endef
+
+demo: setup
+	@$(BIN)/discreet demo
+
+test: setup
+	@$(BIN)/pytest -n 2 -m "not slow"
+
+test-all: setup
+	@$(BIN)/pytest -n 2 --hypothesis-profile=explore
+
+lint: setup
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+format: setup
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+bench: setup
+	@$(BIN)/python -m benchmarks
+
+# Each peer library lives in its own environment, with discreet beside it, so that both are timed in one process.
+peers: .peers/opendp/ready
+
+.peers/%/ready: pyproject.toml constraints.txt | setup
+	@echo "building .peers/$*"
+	@$(PYTHON) -m venv .peers/$*
+	@$(call install,.peers/$*,-e . numpy $*)
+	@touch $@
+
+docs: setup
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+clean:
+	rm -rf .venv .peers site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,37 @@
+"""Put sensitive data to use under differential privacy, in each of the three ways a society can trust it.
+
+    curator     a trusted curator answers questions as they come
+    release     a trusted curator publishes once, and everyone computes on that
+    local       nobody is trusted with the raw value
+
+None of the three stands yet. What stands is what they will be built from: `discreet.noise`, exact random integers, and
+`discreet.privacy`, promises as arithmetic. A room opens when it is first named, so that `import discreet` is quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from discreet.errors import DiscreetError as DiscreetError
+from discreet.errors import Fault as Fault
+from discreet.errors import OverBudget as OverBudget
+from discreet.errors import Refusal as Refusal
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from discreet import noise as noise
+    from discreet import privacy as privacy
+else:  # a type checker should not believe in every name
+
+    def __getattr__(name: str) -> ModuleType:
+        """A room, opened when it is first named."""
+        room = f"discreet.{name}"
+        try:
+            return import_module(room)
+        except ModuleNotFoundError as missing:
+            if missing.name != room:
+                raise
+        raise AttributeError(f"module 'discreet' has no attribute {name!r}")

@@ -1,0 +1,3 @@
+"""The command line: one module per command, opened only when that command is called."""
+
+from discreet.cli.command import main as main

@@ -1,0 +1,172 @@
+"""`discreet account`: what many mechanisms lose together, and what each of many may lose."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from enum import StrEnum
+from fractions import Fraction
+from typing import Annotated
+
+import typer
+
+from discreet.errors import Refusal
+from discreet.exact import exact
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+class Format(StrEnum):
+    """How an answer is printed."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+AsFormat = Annotated[Format, typer.Option("--format", help="How to print the answer.")]
+
+
+def _uses(metavar: str, text: str) -> typer.models.OptionInfo:
+    option: typer.models.OptionInfo = typer.Option(metavar=metavar, help=f"{text} May be given several times.")
+    return option
+
+
+@app.callback(invoke_without_command=True)
+def account(  # noqa: PLR0913  # one option for each kind of noise
+    context: typer.Context,
+    *,
+    gaussian: Annotated[list[str] | None, _uses("SIGMAxK", "Gaussian noise of σ/sensitivity, K times.")] = None,
+    laplace: Annotated[list[str] | None, _uses("EPSxK", "Laplace noise of ε each, K times.")] = None,
+    discrete_gaussian: Annotated[list[str] | None, _uses("SIGMAxK", "Gaussian noise on whole numbers.")] = None,
+    discrete_laplace: Annotated[list[str] | None, _uses("EPSxK", "Laplace noise on whole numbers.")] = None,
+    pure: Annotated[list[str] | None, _uses("EPSxK", "Any ε-private mechanism, K times.")] = None,
+    sampled_gaussian: Annotated[list[str] | None, _uses("RATE:SIGMAxK", "Gaussian noise on Poisson samples.")] = None,
+    delta: Annotated[str | None, typer.Option(metavar="D", help="The δ at which ε is wanted.")] = None,
+    form: AsFormat = Format.table,
+) -> None:
+    """What many mechanisms lose together: every theorem's total, tightest first.
+
+    All totals are proven upper bounds. The continuous kinds are ideal; what this package draws is the discrete noise.
+    """
+    kinds = (gaussian, laplace, discrete_gaussian, discrete_laplace, pure, sampled_gaussian)
+    if context.invoked_subcommand is not None:
+        if any(kinds) or delta is not None:
+            raise Refusal("the options of `account` mean nothing to its sub-commands", hint="leave them out")
+        return
+    if delta is None:
+        raise Refusal("ε depends on δ, and no δ was given", hint="say which, as in --delta 1e-6")
+    from discreet.privacy.account import account as totals
+
+    with _busy("adding up"):
+        found = totals(
+            gaussian=_read(gaussian, "gaussian"),
+            laplace=_read(laplace, "laplace"),
+            discrete_gaussian=_read(discrete_gaussian, "discrete-gaussian"),
+            discrete_laplace=_read(discrete_laplace, "discrete-laplace"),
+            pure=_read(pure, "pure"),
+            sampled_gaussian=[_read_sampled(text) for text in sampled_gaussian or ()],
+            delta=delta,
+        )
+    if form is Format.json:
+        lines = [{"theorem": total.theorem, "epsilon": _above(total.epsilon)} for total in found]
+        _print_json({"delta": float(exact(delta, "delta")), "totals": lines})
+    elif form is Format.csv:
+        _print_csv(["epsilon", "theorem"], [[_above(total.epsilon), total.theorem] for total in found])
+    else:
+        _print_table(["epsilon", "theorem"], [[_digits(total.epsilon), total.theorem] for total in found])
+
+
+@app.command()
+def lifetime(
+    *,
+    databases: Annotated[int, typer.Option(metavar="K", help="How many databases a person is in, over a life.")],
+    epsilon: Annotated[str, typer.Option(metavar="E", help="The ε of all of them together.")],
+    delta: Annotated[str, typer.Option(metavar="D", help="The δ of all of them together.")],
+    form: AsFormat = Format.table,
+) -> None:
+    """What ε each of many databases may use for a lifetime of (ε, δ), by each theorem, largest first."""
+    from discreet.privacy.account import lifetime as allowances
+
+    with _busy("looking for the largest ε"):
+        found = allowances(databases, epsilon, delta)
+    if form is Format.json:
+        lines = [{"theorem": a.theorem, "each": _below(a.each), "total": _above(a.total)} for a in found]
+        asked = {"lifetime": float(exact(epsilon, "epsilon")), "delta": float(exact(delta, "delta"))}
+        _print_json({"databases": databases, **asked, "allowances": lines})
+    elif form is Format.csv:
+        _print_csv(["each", "total", "theorem"], [[_below(a.each), _above(a.total), a.theorem] for a in found])
+    else:
+        rows = [[f"1/{_digits(1 / a.each)}", _digits(a.total), a.theorem] for a in found]
+        _print_table(["each", "together", "theorem"], rows)
+
+
+def _read(texts: Sequence[str] | None, option: str) -> list[tuple[str, int]]:
+    return [_read_one(text, option) for text in texts or ()]
+
+
+def _read_one(text: str, option: str) -> tuple[str, int]:
+    """`10x100` is the number 10, a hundred times; `10` is once."""
+    number, _, times = text.partition("x")
+    if not (times or "1").isdecimal() or not number:
+        hint = "write 10x100 for 10, a hundred times"
+        raise Refusal(f"--{option} takes a number and how often, got {text!r}", hint=hint)
+    return number, int(times or "1")
+
+
+def _read_sampled(text: str) -> tuple[str, str, int]:
+    rate, colon, rest = text.partition(":")
+    if not colon:
+        raise Refusal(f"--sampled-gaussian takes RATE:SIGMAxK, got {text!r}", hint="write 0.01:1x10000")
+    return rate, *_read_one(rest, "sampled-gaussian")
+
+
+def _busy(what: str) -> AbstractContextManager[object]:
+    """A sign of life on a terminal, for what may take longer than a second."""
+    from rich.console import Console
+
+    return Console(stderr=True).status(what)
+
+
+def _above(x: Fraction) -> float:
+    """Fifteen digits, rounded up: this package reads a float by its decimal text, so that is what must not be less."""
+    return float(_rounded(x, 15, ROUND_CEILING))
+
+
+def _below(x: Fraction) -> float:
+    return float(_rounded(x, 15, ROUND_FLOOR))
+
+
+def _digits(x: Fraction) -> str:
+    """Six digits, rounded up."""
+    return f"{_rounded(x, 6, ROUND_CEILING).normalize():f}"
+
+
+def _rounded(x: Fraction, digits: int, rounding: str) -> Decimal:
+    return Context(prec=digits, rounding=rounding).divide(Decimal(x.numerator), Decimal(x.denominator))
+
+
+def _print_json(whole: dict[str, object]) -> None:
+    typer.echo(json.dumps(whole, ensure_ascii=False, indent=2))
+
+
+def _print_csv(head: list[str], rows: list[list[float | str]]) -> None:
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerows([head, *rows])
+
+
+def _print_table(head: list[str], rows: list[list[str]]) -> None:
+    from rich.box import SIMPLE
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=SIMPLE, padding=(0, 1, 0, 0))
+    for title in head:
+        table.add_column(title, justify="left" if title == "theorem" else "right")
+    for row in rows:
+        table.add_row(*row)
+    Console(highlight=False, markup=False).print(table)

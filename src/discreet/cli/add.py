@@ -1,0 +1,95 @@
+"""`discreet add`: take a table in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.home import HOME, AtHome, new_app
+from discreet.errors import Refusal
+
+app = new_app()
+Many = list[str] | None
+
+
+def _option(metavar: str, text: str) -> typer.models.OptionInfo:
+    option: typer.models.OptionInfo = typer.Option(metavar=metavar, help=text)
+    return option
+
+
+@app.command()
+def add(  # noqa: PLR0913  # each option is one declaration
+    name: str,
+    source: Annotated[str, typer.Argument(help="A .parquet or .csv file, or FILE.duckdb::TABLE.")],
+    *,
+    unit: Annotated[str | None, _option("COLUMN|row", "Whose rows they are: a column, or each row its own.")] = None,
+    epsilon: Annotated[str | None, _option("E", "The whole budget of the population.")] = None,
+    delta: Annotated[str | None, _option("D", "Its δ, used to name groups that were not declared.")] = None,
+    rho: Annotated[str | None, _option("R", "The budget in zCDP instead; better for many questions.")] = None,
+    population: Annotated[str | None, _option("P", "Who the rows speak about; by default the unit's name.")] = None,
+    max_rows: Annotated[int | None, _option("N", "The most rows that one unit has in an answer.")] = None,
+    max_groups: Annotated[int | None, _option("N", "The most groups that one unit is in.")] = None,
+    bounds: Annotated[Many, _option("COL=LO:HI", "Between which numbers a column is summed.")] = None,
+    keys: Annotated[Many, _option("COL=a,b,c|@FILE", "The values that a column is grouped by.")] = None,
+    types: Annotated[Many, _option("COL=TYPE", "The type of a column.")] = None,
+    step: Annotated[Many, _option("COL=STEP", "The grid on which a column is summed.")] = None,
+    describe: Annotated[Many, _option("COL=TEXT", "What a column means.")] = None,
+    public: Annotated[bool, typer.Option("--public", help="Nobody's data: free to ask.")] = False,
+    home: AtHome = HOME,
+) -> None:
+    """Take a table in, with its unit, caps, bounds and keys. The first table of a population sets its budget."""
+    from discreet.cli.printing import busy
+    from discreet.curator.custody import Custody, Declared
+
+    said = Declared(
+        unit=unit,
+        population=population,
+        epsilon=epsilon,
+        rho=rho,
+        delta=delta,
+        max_rows=max_rows,
+        max_groups=max_groups,
+        bounds={column: _interval(column, text) for column, text in _pairs(bounds, "--bounds")},
+        keys={column: _listed(text) for column, text in _pairs(keys, "--keys")},
+        types=dict(_pairs(types, "--types")),
+        steps=dict(_pairs(step, "--step")),
+        describe=dict(_pairs(describe, "--describe")),
+        public=public,
+    )
+    with busy(f"reading {source}"):
+        table = Custody(home).add(name, source, said)
+    typer.echo(f"added {name}, version {table.version}")
+    if table.population is not None:
+        shared = "each row is its own unit" if table.unit is None else f"unit {table.unit}"
+        typer.echo(f"{shared}; budget of population {table.population}", err=True)
+        if table.max_rows is None and table.unit is not None:
+            typer.echo("without --max-rows only COUNT(DISTINCT unit) is answered", err=True)
+
+
+def _pairs(texts: Sequence[str] | None, option: str) -> list[tuple[str, str]]:
+    found = []
+    for text in texts or ():
+        column, equals, value = text.partition("=")
+        if not equals or not column:
+            raise Refusal(f"{option} takes COLUMN=VALUE, got {text!r}")
+        found.append((column, value))
+    return found
+
+
+def _interval(column: str, text: str) -> tuple[str, str]:
+    low, colon, high = text.partition(":")
+    if not colon:
+        raise Refusal(f"--bounds takes {column}=LOW:HIGH, got {text!r}")
+    return low, high
+
+
+def _listed(text: str) -> list[str]:
+    if not text.startswith("@"):
+        return text.split(",")
+    path = Path(text[1:])
+    if not path.exists():
+        raise Refusal(f"there is no file {str(path)!r}")
+    return [line for line in path.read_text(encoding="utf-8").splitlines() if line]

@@ -1,0 +1,176 @@
+"""`discreet audit`: run a mechanism many times and try to refute what it claims."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.cli.account import AsFormat, Format
+from discreet.errors import Refusal
+from discreet.exact import exact
+
+if TYPE_CHECKING:
+    from discreet.audit import Verdict
+    from discreet.privacy.loss import Loss
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+
+@app.command()
+def audit(  # noqa: PLR0913  # one option for each thing that an audit rests on
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TARGET", help="MODULE:NAME, zoo:NAME, or the name of a registered mechanism, with --parameters."
+        ),
+    ],
+    *,
+    claim: Annotated[
+        str | None, typer.Option(metavar="epsilon=E[,delta=D]", help="The claim to refute; also rho=R[,delta=D], mu=M.")
+    ] = None,
+    pair: Annotated[
+        list[str] | None,
+        typer.Option(metavar="JSON", help="Neighbouring inputs [LEFT, RIGHT]. May be given again."),
+    ] = None,
+    parameters: Annotated[
+        str | None, typer.Option(metavar="JSON", help="The parameters of a registered mechanism.")
+    ] = None,
+    samples: Annotated[int, typer.Option(metavar="N", help="How often to run it on each input.")] = 100_000,
+    alpha: Annotated[str, typer.Option(metavar="A", help="The risk of refuting a true claim.")] = "1e-6",
+    budget: Annotated[
+        str | None, typer.Option(metavar="60s", help="Go on with ever more runs until refuted, or for so long.")
+    ] = None,
+    form: AsFormat = Format.table,
+) -> None:
+    """Try to refute a claim of privacy by running the mechanism.
+
+    It prints what is proven, the event that proves it, and what could have been detected. Not refuted is not proven.
+    """
+    from rich.console import Console
+
+    from discreet.audit import audit as tried
+    from discreet.audit import insist
+
+    mechanism, promise = _found(target, parameters), _claimed(claim)
+    pairs = [_read_pair(text) for text in pair] if pair else None
+    with Console(stderr=True).status("running the mechanism"):
+        if budget is None:
+            verdict = tried(mechanism, pairs, promise, samples=samples, alpha=alpha)
+        else:
+            verdict = insist(mechanism, pairs, promise, seconds=_read_seconds(budget), samples=samples, alpha=alpha)
+    _print(verdict, form)
+
+
+def _found(target: str, parameters: str | None) -> Callable[..., Any]:
+    module, colon, name = target.partition(":")
+    if not colon:
+        return _registered(target, parameters)
+    if parameters is not None:
+        raise Refusal(f"--parameters is for registered mechanisms, and {target!r} is not a name of one")
+    if module == "zoo":
+        from discreet.audit.zoo import ZOO
+
+        if name not in ZOO:
+            raise Refusal(f"the zoo has no {name!r}", hint=f"it has {', '.join(ZOO)}")
+        return ZOO[name]
+    sys.path.insert(0, "")  # the folder one stands in, as `python -m` does
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as missing:
+        raise Refusal(f"cannot find {target!r}: {missing}", hint="write MODULE:NAME, as in survey:count") from None
+    if not callable(found) or isinstance(found, type):
+        raise Refusal(f"expected {target!r} to be a mechanism or a function, got {type(found).__name__}")
+    return found  # type: ignore[no-any-return]
+
+
+def _registered(name: str, parameters: str | None) -> Callable[..., Any]:
+    from discreet.mechanisms.registry import rebuilt
+
+    import_module("discreet.mechanisms")  # they register themselves
+    values = _json(parameters, "--parameters") if parameters else {}
+    if not isinstance(values, dict):
+        raise Refusal(f"--parameters takes a JSON object, got {parameters}")
+    return rebuilt(name, values)  # type: ignore[no-any-return]
+
+
+def _claimed(text: str | None) -> Loss | None:
+    """A loss from `epsilon=1,delta=1e-6`, `rho=0.5` or `mu=1`."""
+    if text is None:
+        return None
+    from discreet.privacy.loss import Approximate, Concentrated, Pure
+    from discreet.privacy.tradeoff import Gaussian
+
+    given = [part.partition("=")[::2] for part in text.split(",")]
+    values = {name.strip(): exact(value.strip(), name.strip()) for name, value in given}
+    kinds: dict[frozenset[str], Callable[[], Loss]] = {
+        frozenset({"epsilon"}): lambda: Pure(values["epsilon"]),
+        frozenset({"epsilon", "delta"}): lambda: Approximate(values["epsilon"], values["delta"]),
+        frozenset({"rho"}): lambda: Concentrated(values["rho"]),
+        frozenset({"rho", "delta"}): lambda: Concentrated(values["rho"], values["delta"]),
+        frozenset({"mu"}): lambda: Gaussian.of(values["mu"]),
+    }
+    if frozenset(values) not in kinds or len(given) != len(values):
+        raise Refusal(f"--claim cannot be read, got {text!r}", hint="write epsilon=1,delta=1e-6 or rho=0.5 or mu=1")
+    return kinds[frozenset(values)]()
+
+
+def _read_pair(text: str) -> tuple[Any, Any]:
+    both = _json(text, "--pair")
+    if not isinstance(both, list) or len(both) != 2:
+        raise Refusal(f"--pair takes two inputs, got {text}", hint="write --pair '[0, 1]'")
+    return both[0], both[1]
+
+
+def _json(text: str, option: str) -> Any:  # noqa: ANN401  # whatever the mechanism takes
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise Refusal(f"{option} takes JSON, got {text!r}") from None
+
+
+def _read_seconds(text: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text)
+    if found is None:
+        raise Refusal(f"--budget takes a time, got {text!r}", hint="write 60s, 5m or 1h")
+    return float(found[1]) * _SECONDS[found[2]]
+
+
+def _below(x: Fraction) -> float:
+    near = float(x)
+    return near if Fraction(near) <= x else math.nextafter(near, 0.0)
+
+
+def _print(verdict: Verdict, form: Format) -> None:
+    if form is Format.table:
+        typer.echo(str(verdict))
+        return
+    cells: dict[str, object] = {
+        "claim": str(verdict.claim),
+        "refuted": verdict.refuted,
+        "epsilon": _below(verdict.epsilon),
+        "promised": float(verdict.promised),
+        "delta": float(verdict.delta),
+        "detectable": None if verdict.detectable is None else float(verdict.detectable),
+        "alpha": float(verdict.alpha),
+        "event": verdict.event,
+        "neighbours": verdict.pair.why,
+        "left": str(verdict.left),
+        "right": str(verdict.right),
+        "samples": verdict.samples,
+    }
+    if form is Format.json:
+        typer.echo(json.dumps(cells, ensure_ascii=False, indent=2))
+    else:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerows([list(cells), list(cells.values())])

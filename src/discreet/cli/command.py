@@ -1,0 +1,86 @@
+"""The `discreet` command itself: which commands there are, and how each of them ends.
+
+Exit codes: 0 done, 2 refused (usage, privacy, budget), 1 fault. Answers go to stdout, everything else to stderr.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from io import TextIOWrapper
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from discreet import __version__
+from discreet.errors import Fault, Refusal
+
+# Name, and one line for `discreet --help`. The command is `app` in the module of that name, imported when it is called.
+COMMANDS = {
+    "demo": "A tour on generated sample data: a few noisy counts, and a budget that runs out.",
+    "account": "What many mechanisms lose together: every theorem's total, tightest first.",
+}
+
+
+class Opened(TyperGroup):
+    """A group that knows its commands by name and imports the one that is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # noqa: ANN401
+        """The command that `args` names, with its real parameters (typer keeps click, hence its types, to itself)."""
+        name, listed, rest = super().resolve_command(ctx, args)
+        if name is None:
+            return name, listed, rest
+        return name, get_command(import_module(f"discreet.cli.{name}").app), rest
+
+
+app = typer.Typer(
+    cls=Opened,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,  # they print local variables, and those may be data
+    rich_markup_mode=None,  # laying out the help in colour costs more than everything else `--help` does
+)
+
+
+def _print_version(asked: bool) -> None:  # noqa: FBT001  # typer calls it by position
+    if asked:
+        typer.echo(f"discreet {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def discreet(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Put sensitive data to use under differential privacy."""
+
+
+def _list(name: str, line: str) -> None:
+    @app.command(name, short_help=line)
+    def stands_in() -> None:
+        raise NotImplementedError(name)  # `Opened` calls the real one
+
+
+for _name, _line in COMMANDS.items():
+    _list(_name, _line)
+
+
+def main() -> None:
+    """Run the command line, and turn what this package raises on purpose into a sentence and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without ε is no reason to fail
+    try:
+        app()
+    except Refusal as refusal:
+        hint = f"\nhint: {refusal.hint}" if refusal.hint else ""
+        typer.echo(f"refused: {refusal.message}{hint}", err=True)
+        sys.exit(2)
+    except Fault as fault:
+        typer.echo(f"fault: {fault}", err=True)
+        sys.exit(1)

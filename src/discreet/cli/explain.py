@@ -1,0 +1,35 @@
+"""`discreet explain`: what a question would cost, free."""
+
+from __future__ import annotations
+
+import typer
+
+from discreet.cli.home import HOME, AtHome, new_app
+from discreet.cli.printing import AsFormat, Format, print_json
+from discreet.cli.query import Confidence, Delta, Epsilon, Error, Rho
+
+app = new_app()
+
+
+@app.command()
+def explain(  # noqa: PLR0913  # the terms of a question
+    sql: str,
+    *,
+    epsilon: Epsilon = None,
+    rho: Rho = None,
+    error: Error = None,
+    delta: Delta = None,
+    confidence: Confidence = "0.95",
+    home: AtHome = HOME,
+    form: AsFormat = Format.table,
+) -> None:
+    """Price, expected error and plan of a question, from public facts only. Spends nothing."""
+    from discreet.curator import Curator
+    from discreet.curator.explain import LATER, said
+
+    found = Curator(home).explain(sql, epsilon=epsilon, rho=rho, error=error, delta=delta, confidence=confidence)
+    if form is Format.table:
+        typer.echo(str(found))
+        return
+    errors = {name: LATER if value is None else str(value) for name, value in found.error}
+    print_json({"price": None if found.price is None else said(found.price), "error": errors, "plan": list(found.plan)})

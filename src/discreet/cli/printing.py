@@ -1,0 +1,65 @@
+"""How commands print what they found: a table for people, CSV and JSON for programs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+
+class Format(StrEnum):
+    """How an answer is printed."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+AsFormat = Annotated[Format, typer.Option("--format", help="How to print the answer.")]
+
+
+def busy(what: str) -> AbstractContextManager[object]:
+    """A sign of life on a terminal, for what may take longer than a second."""
+    from rich.console import Console
+
+    return Console(stderr=True).status(what)
+
+
+def print_json(whole: object) -> None:
+    """One JSON value."""
+    typer.echo(json.dumps(whole, ensure_ascii=False, indent=2, default=str))
+
+
+def print_csv(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """A head line and rows; NULL is empty."""
+    csv.writer(sys.stdout, lineterminator="\n").writerows([list(head), *map(list, rows)])
+
+
+def print_table(head: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[str] = ()) -> None:
+    """A table on a terminal; the columns named in `right` are aligned there."""
+    from rich.box import SIMPLE
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=SIMPLE, padding=(0, 1, 0, 0))
+    for title in head:
+        table.add_column(title, justify="right" if title in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*("" if cell is None else str(cell) for cell in row))
+    Console(highlight=False, markup=False).print(table)
+
+
+def print_rows(form: Format, head: Sequence[str], rows: Sequence[Sequence[object]], right: Sequence[str] = ()) -> None:
+    """Rows in any of the three forms; as JSON, a list of objects."""
+    if form is Format.json:
+        print_json([dict(zip(head, row, strict=True)) for row in rows])
+    elif form is Format.csv:
+        print_csv(head, rows)
+    else:
+        print_table(head, rows, right=right)

@@ -1,0 +1,68 @@
+"""`discreet query` and `discreet explain`: ask, or see what asking would cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.cli.home import HOME, AtHome, new_app
+from discreet.cli.printing import AsFormat, Format, print_json, print_rows
+
+if TYPE_CHECKING:
+    from discreet.curator import Answer
+
+app = new_app()
+
+Amount = Annotated[str | None, typer.Option(metavar="X")]
+Epsilon = Annotated[str | None, typer.Option("--epsilon", metavar="E", help="The price.")]
+Rho = Annotated[str | None, typer.Option("--rho", metavar="R", help="The price, where the budget is in zCDP.")]
+Error = Annotated[str | None, typer.Option("--error", metavar="X", help="The error wanted; the price follows.")]
+Delta = Annotated[str | None, typer.Option("--delta", metavar="D", help="δ for naming groups.")]
+Confidence = Annotated[str, typer.Option("--confidence", metavar="C", help="Of error bars.")]
+
+
+@app.command()
+def query(  # noqa: PLR0913  # the terms of a question
+    sql: str,
+    *,
+    epsilon: Epsilon = None,
+    rho: Rho = None,
+    error: Error = None,
+    delta: Delta = None,
+    confidence: Confidence = "0.95",
+    intervals: Annotated[bool, typer.Option("--intervals", help="Print the ends of the error bars too.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Buy a new draw even if this was answered before.")] = False,
+    within: Annotated[bool, typer.Option("--within", help="If the price does not fit, use what is left.")] = False,
+    home: AtHome = HOME,
+    form: AsFormat = Format.table,
+) -> None:
+    """Ask a question in SQL. Its price is spent before a row is read; the same question again is free."""
+    from discreet.curator import Curator
+    from discreet.curator.explain import said
+
+    answer = Curator(home).query(
+        sql, epsilon=epsilon, rho=rho, error=error, delta=delta, confidence=confidence, fresh=fresh, within=within
+    )
+    _print(answer, form, confidence, intervals=intervals)
+    if answer.left is not None:
+        price = "free: answered before" if answer.cost is None else said(answer.cost)
+        typer.echo(f"cost {price}; left {said(answer.left)}", err=True)
+        typer.echo(answer.bounding, err=True)
+
+
+def _print(answer: Answer, form: Format, confidence: str, *, intervals: bool) -> None:
+    head, rows = list(answer.columns), [list(row) for row in answer.rows]
+    numbers = [name for name, kind in zip(answer.columns, answer.types, strict=True) if kind in ("bigint", "double")]
+    if intervals:
+        spans = answer.intervals(confidence)
+        for i, name in reversed(list(enumerate(answer.columns))):
+            if any(span[i] is not None for span in spans):
+                head[i + 1 : i + 1] = [f"{name}_low", f"{name}_high"]
+                for row, span in zip(rows, spans, strict=True):
+                    row[i + 1 : i + 1] = list(span[i] or (None, None))
+                numbers += [f"{name}_low", f"{name}_high"]
+    if form is Format.json:
+        print_json({"columns": head, "rows": rows})
+    else:
+        print_rows(form, head, rows, numbers)

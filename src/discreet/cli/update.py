@@ -1,0 +1,20 @@
+"""`discreet update`: new rows for a table."""
+
+from __future__ import annotations
+
+import typer
+
+from discreet.cli.home import HOME, AtHome, new_app
+
+app = new_app()
+
+
+@app.command()
+def update(name: str, source: str, *, home: AtHome = HOME) -> None:
+    """Bring new rows for a table. Declarations stay, and so does what was spent."""
+    from discreet.cli.printing import busy
+    from discreet.curator.custody import Custody
+
+    with busy(f"reading {source}"):
+        table = Custody(home).update(name, source)
+    typer.echo(f"updated {name}, version {table.version}")

@@ -1,0 +1,51 @@
+"""`discreet user`: who may ask."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from discreet.cli.home import HOME, AtHome, new_app
+from discreet.cli.printing import AsFormat, Format, print_rows
+
+app = new_app()
+
+
+@app.command()
+def add(
+    name: str,
+    *,
+    role: Annotated[str, typer.Option(metavar="analyst|custodian", help="What they may do.")] = "analyst",
+    allowance: Annotated[str | None, typer.Option(metavar="E", help="The most they may spend.")] = None,
+    grant: Annotated[list[str] | None, typer.Option(metavar="TABLE", help="A table they may ask about; else all.")] = None,
+    home: AtHome = HOME,
+) -> None:
+    """Let a person in. Their token stands alone on the last line and is kept nowhere."""
+    from discreet.curator.custody import Custody
+
+    token = Custody(home).let_in(name, role, allowance=allowance, tables=grant)
+    typer.echo(f"{name} may ask as {role}; this token is shown once", err=True)
+    typer.echo(token)
+
+
+@app.command("list")
+def list_(*, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
+    """Who may ask, about which tables, and how much they may spend."""
+    from discreet.curator.curator import Curator
+    from discreet.curator.explain import said
+
+    rows = [
+        [g.principal, g.role, "all" if g.tables is None else ",".join(g.tables), "" if g.allowance is None else said(g.allowance)]
+        for g in Curator(home).grants()
+    ]
+    print_rows(form, ["user", "role", "tables", "allowance"], rows)
+
+
+@app.command()
+def revoke(name: str, *, home: AtHome = HOME) -> None:
+    """Take a person's access away."""
+    from discreet.curator.custody import Custody
+
+    Custody(home).shut_out(name)
+    typer.echo(f"{name} may not ask any more")

@@ -1,0 +1,250 @@
+"""What only a custodian does: make a home, declare tables and budgets, let people in, close a population for good."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+
+from discreet.curator import catalogue
+from discreet.curator.catalogue import Catalogue, Population, budget_loss, declaration, population_of, type_of
+from discreet.engines.duckdb import DuckStore, read_source
+from discreet.errors import Refusal
+from discreet.exact import Number, exact
+from discreet.ledger import Dataset, Grant, Opened, Retired, Revoked, SqliteLedger
+from discreet.ledger.entry import BudgetLoss
+from discreet.privacy import Approximate, Concentrated, Pure
+from discreet.sql.schema import Column, Key, Table, Type
+
+ROLES = ("analyst", "custodian")
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a custodian says about a table when it is added."""
+
+    unit: str | None = None
+    population: str | None = None
+    epsilon: Number | None = None
+    rho: Number | None = None
+    delta: Number | None = None
+    max_rows: int | None = None
+    max_groups: int | None = None
+    bounds: Mapping[str, tuple[Number, Number]] = field(default_factory=dict)
+    keys: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    types: Mapping[str, str] = field(default_factory=dict)
+    steps: Mapping[str, Number] = field(default_factory=dict)
+    describe: Mapping[str, str] = field(default_factory=dict)
+    public: bool = False
+
+
+def found_home(folder: Path) -> None:
+    """An empty home that only its owner can open."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if (folder / catalogue.FILE).exists():
+        raise Refusal(f"{str(folder)!r} is a home already")
+    os.chmod(folder, 0o700)
+    catalogue.write(folder, Catalogue())
+    SqliteLedger(folder / "ledger.db").close()
+
+
+class Custody:
+    """The custodian's side of one home. Changes are made one at a time, whoever makes them."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        catalogue.read(home)
+        self._ledger = SqliteLedger(home / "ledger.db")
+        self._store = DuckStore(home / "tables")
+
+    @contextmanager
+    def _alone(self) -> Iterator[Catalogue]:
+        lock = os.open(self._home / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield catalogue.read(self._home)
+        finally:
+            os.close(lock)
+
+    def add(self, name: str, source: object, said: Declared) -> Table:
+        """Take a table in: declare it, open its population's budget if it is new, copy its rows."""
+        if not name.replace("_", "").isalnum() or not name.isascii() or name[0].isdigit():
+            raise Refusal(f"a table is named with letters, digits and _, got {name!r}")
+        with self._alone() as known:
+            if name in known.tables:
+                raise Refusal(f"there is a table {name!r} already", hint="bring new rows with discreet update")
+            columns = self._columns(source, said)
+            table, population = _declared(name, columns, said, known)
+            version = 1 + (self._ledger.books().datasets[name].version if name in self._ledger.books().datasets else 0)
+            table = replace(table, version=version)
+            after = known.with_table(table) if population is None else known.with_population(population).with_table(table)
+            self._store.ingest(table, source)
+            if population is not None and population.name not in self._ledger.books().accounts:
+                self._ledger.append(Opened(population.name, population.total, population.neighbours))
+            self._ledger.append(Dataset(name, table.population, version, declaration(table)))
+            catalogue.write(self._home, after)
+            return table
+
+    def update(self, name: str, source: object) -> Table:
+        """New rows for a table, read by the declared types. Its budget stays as it is."""
+        with self._alone() as known:
+            old = known.schema.table(name)
+            missing = [column.name for column in old.columns if column.name not in dict(_source_types(source))]
+            if missing:
+                raise Refusal(f"the new rows have no column {missing}", hint="an update keeps what was declared")
+            table = replace(old, version=old.version + 1)
+            self._store.ingest(table, source)
+            self._ledger.append(Dataset(name, table.population, table.version, declaration(table)))
+            catalogue.write(self._home, known.with_table(table))
+            self._store.remove(old)
+            return table
+
+    def remove(self, name: str) -> None:
+        """Forget a table's rows. What was spent on them stays spent."""
+        with self._alone() as known:
+            table = known.schema.table(name)
+            self._ledger.append(Dataset(name, table.population, table.version + 1, "removed"))
+            catalogue.write(self._home, known.without_table(name))
+            self._store.remove(table)
+
+    def retire(self, population: str) -> None:
+        """Close a population's budget for good."""
+        self._ledger.append(Retired(population))
+
+    def let_in(self, name: str, role: str, *, allowance: Number | None = None, tables: Sequence[str] | None = None) -> str:
+        """Give a person a token. Only its digest is kept."""
+        if role not in ROLES:
+            raise Refusal(f"a role is one of {list(ROLES)}, got {role!r}")
+        if not name or not all(c.isalnum() or c in "_-.@" for c in name):
+            raise Refusal(f"a user is named with letters, digits and _ - . @, got {name!r}")
+        known = catalogue.read(self._home)
+        for table in tables or ():
+            known.schema.table(table)
+        if name in self._ledger.books().grants:
+            raise Refusal(f"there is a user {name!r} already", hint="revoke it first")
+        token = secrets.token_urlsafe(32)
+        digest = hashlib.sha256(token.encode()).hexdigest()
+        loss = None if allowance is None else _allowance(allowance, known)
+        self._ledger.append(Grant(name, role, None if tables is None else list(tables), loss, {"sha256": digest}))
+        return token
+
+    def shut_out(self, name: str) -> None:
+        """Take a person's access away."""
+        self._ledger.append(Revoked(name))
+
+    def _columns(self, source: object, said: Declared) -> dict[str, Type]:
+        """The declared type of every column: the source's own, or what the custodian said."""
+        found = dict(_source_types(source))
+        unknown = (set(said.types) | set(said.bounds) | set(said.keys) | set(said.describe) | set(said.steps)) - set(found)
+        if unknown:
+            raise Refusal(f"the source has no column {sorted(unknown)[0]!r}", hint=f"it has {list(found)}")
+        if _untyped(source) and set(said.types) != set(found):
+            proposed = " ".join(f"--types {name}={kind}" for name, kind in _guessed(source).items())
+            raise Refusal(
+                "a CSV file does not say its types, and they must not be guessed from private rows",
+                hint=f"check and pass: {proposed}",
+            )
+        return {name: type_of(said.types.get(name, kind), name) for name, kind in found.items()}
+
+
+def _allowance(amount: Number, known: Catalogue) -> BudgetLoss:
+    """An allowance in the measure that the home's budgets have."""
+    measures = {type(population.total) for population in known.populations.values()}
+    if len(measures) != 1:
+        raise Refusal("an allowance needs populations whose budgets have one measure", hint="add a table first")
+    total = next(iter(known.populations.values())).total
+    match total:
+        case Pure():
+            return Pure(amount)
+        case Approximate():
+            return Approximate(amount, total.delta)
+        case Concentrated():
+            return Concentrated(amount, total.delta)
+
+
+def _declared(
+    name: str, columns: Mapping[str, Type], said: Declared, known: Catalogue
+) -> tuple[Table, Population | None]:
+    made = tuple(_column(column, kind, said) for column, kind in columns.items())
+    if said.public:
+        return Table(name, made), None
+    if said.unit is None:
+        raise Refusal(f"table {name!r} needs to know whose rows they are", hint="say --unit COLUMN, --unit row, or --public")
+    if said.unit != "row" and said.unit not in columns:
+        raise Refusal(f"the source has no column {said.unit!r} to be the unit", hint=f"it has {list(columns)}")
+    people = said.population or (name if said.unit == "row" else said.unit)
+    if said.unit == "row" and people in known.populations:
+        raise Refusal(f"rows that are their own unit never share a budget, and {people!r} has one", hint="use another name")
+    population = _population(people, said, known)
+    unit = None if said.unit == "row" else said.unit
+    table = Table(name, made, people, unit, said.max_rows, said.max_groups or 1)
+    return table, population
+
+
+def _population(name: str, said: Declared, known: Catalogue) -> Population:
+    if name in known.populations and said.epsilon is None and said.rho is None:
+        return known.populations[name]
+    total = budget_loss(said.epsilon, said.rho, said.delta, f"population {name!r}")
+    word = "rho" if isinstance(total, Concentrated) else "epsilon"
+    given = {word: total.rho if isinstance(total, Concentrated) else total.epsilon}
+    return population_of(name, {**given, "delta": None if isinstance(total, Pure) else total.delta})
+
+
+def _column(name: str, kind: Type, said: Declared) -> Column:
+    bounds = None
+    if name in said.bounds:
+        low, high = said.bounds[name]
+        bounds = (exact(low, f"{name} bounds"), exact(high, f"{name} bounds"))
+    step = exact(said.steps[name], f"{name} step") if name in said.steps else _usual_step(kind)
+    keys: tuple[Key, ...] | None = None
+    if name in said.keys:
+        keys = tuple(_key(text, kind, name) for text in said.keys[name])
+    return Column(name, kind, bounds, step, keys, said.describe.get(name, ""))
+
+
+def _usual_step(kind: Type) -> Fraction | None:
+    """A constant of the type: whole numbers in ones, others in hundredths."""
+    return {Type.BIGINT: Fraction(1), Type.DOUBLE: Fraction(1, 100)}.get(kind)
+
+
+def _key(text: str, kind: Type, name: str) -> Key:
+    match kind:
+        case Type.BIGINT:
+            return int(exact(text, f"a key of {name}"))
+        case Type.BOOLEAN:
+            return text.lower() in ("true", "t", "1")
+        case Type.VARCHAR:
+            return text
+        case _:
+            raise Refusal(f"column {name!r} is {kind.value}: keys are declared for text, whole numbers and booleans")
+
+
+def _untyped(source: object) -> bool:
+    return isinstance(source, (str, Path)) and Path(str(source)).suffix.lower() in (".csv", ".tsv", ".txt")
+
+
+def _source_types(source: object) -> list[tuple[str, str]]:
+    """The columns of a source and the types it declares itself. No row is read."""
+    with duckdb.connect() as connection:
+        read = read_source(connection, source)
+        try:
+            described = connection.execute(f"DESCRIBE SELECT * FROM {read}").fetchall()
+        except duckdb.Error as broken:
+            raise Refusal(f"the source cannot be read: {str(broken).splitlines()[0][:200]}") from None
+    return [(str(row[0]), str(row[1])) for row in described]
+
+
+def _guessed(source: object) -> dict[str, str]:
+    """What a CSV file looks like. A proposal for the custodian's eyes, never used by itself."""
+    file = str(source).replace("'", "''")
+    with duckdb.connect() as connection:
+        described = connection.execute(f"DESCRIBE SELECT * FROM read_csv('{file}', header = true)").fetchall()
+    return {str(row[0]): type_of(str(row[1]), str(row[0])).value for row in described}

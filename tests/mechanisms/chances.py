@@ -1,0 +1,32 @@
+"""What the tests of this room share: whether outcomes fit a law, and whether an error bar covers."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from doubles import Seeded
+
+from discreet.noise import Entropy
+
+RUNS = 2000
+Whatever: TypeAlias = Any  # what callers pass that no type checker has seen
+
+
+def fits(seen: Iterable[Hashable], law: Mapping[Hashable, float], false_alarm: float = 1e-9) -> bool:
+    """Hoeffding for each outcome: a right sampler fails with probability at most `false_alarm`."""
+    counts = Counter(seen)
+    total = sum(counts.values())
+    slack = math.sqrt(math.log(2 * len(law) / false_alarm) / (2 * total))
+    return counts.keys() <= law.keys() and all(abs(counts[y] / total - p) <= slack for y, p in law.items())
+
+
+def covers(miss: Callable[[Entropy], bool], confidence: Fraction | float, seed: int, runs: int = RUNS) -> bool:
+    """Whether at least a share `confidence` of runs does not miss, less two standard errors."""
+    rng = Seeded(seed)
+    held = sum(not miss(rng) for _ in range(runs)) / runs
+    level = float(confidence)
+    return held >= level - 2 * math.sqrt(level * (1 - level) / runs)

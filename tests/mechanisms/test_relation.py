@@ -1,0 +1,125 @@
+"""A frame in memory counts and sums exactly what it says, whatever is in its cells."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mechanisms.chances import Whatever
+
+from discreet.errors import Refusal
+from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.relation import Caps, Column, Frame
+from discreet.mechanisms.whole import LIMIT
+from discreet.privacy import Replace
+
+COLOURS = ("red", "green", None)
+SIZES = (1, 2, 5)
+AGE = Grid(0, 120, 1)
+CELLS = st.one_of(st.sampled_from(["red", "green", "blue", None, 1, 2, 3, 5, 2.0, True, np.nan]), st.just([1]))
+
+
+@given(st.lists(st.tuples(CELLS, CELLS, st.floats() | st.none() | st.integers()), max_size=30))
+def test_counts_and_sums_are_those_of_a_loop(rows: list[tuple[Whatever, Whatever, Whatever]]) -> None:
+    colour, size, age = ([row[i] for row in rows] for i in range(3))
+    frame = Frame.of(
+        {"colour": colour, "size": size, "age": age, "more": age},
+        Column("colour", keys=COLOURS),
+        Column("size", keys=SIZES),
+        Column("age", grid=AGE),
+    )
+    hashed = [(c, s, a) for c, s, a in rows if not isinstance(c, list) and not isinstance(s, list)]
+    seen = Counter((c, s) for c, s, _ in hashed)
+    counts, sums = frame.counts(["colour", "size"]), frame.sums(["colour", "size"], ["age"])
+    assert counts.shape == (3, 3)
+    assert sums.shape == (3, 3, 1)
+    for (i, c), (j, s) in product(enumerate(COLOURS), enumerate(SIZES)):
+        assert counts[i, j] == seen[(c, s)]
+        images = [AGE.steps([a]).item() for c_, s_, a in hashed if (c_, s_) == (c, s)]
+        assert sums[i, j, 0] == sum(images)
+    assert frame.counts([]).tolist() == len(rows)
+    assert [tuple(map(repr, row)) for row in frame.rows()] == [tuple(map(repr, row)) for row in rows]
+
+
+def test_typed_arrays_are_counted_like_lists() -> None:
+    data = {
+        "size": np.array([1, 5, 5, 9]),
+        "name": np.array(["red", "green", "red", "x"]),
+        "wide": np.array([1.0, 5, np.nan, 2]),
+    }
+    frame = Frame.of(data, Column("size", keys=SIZES), Column("name", keys=COLOURS), Column("wide", keys=SIZES))
+    assert frame.counts(["size"]).tolist() == [1, 0, 2]
+    assert frame.counts(["name"]).tolist() == [2, 1, 0]
+    assert frame.counts(["wide"]).tolist() == [1, 1, 1]
+    assert frame.counts(["size", "name"]).sum() == 3
+
+
+def test_one_strange_cell_changes_no_other_row() -> None:
+    plain = Frame.of({"size": [1, 2, 2, 5]}, Column("size", keys=SIZES))
+    strangers: list[Whatever] = ["1", None, 2.5, 1 << 80, [2]]
+    for stranger in strangers:
+        frame = Frame.of({"size": [1, 2, 2, stranger]}, Column("size", keys=SIZES))
+        assert (plain.counts(["size"]) - frame.counts(["size"])).tolist() == [0, 0, 1]
+
+
+def test_sums_do_not_wrap_around() -> None:
+    most = (1 << 53) - 1
+    column = Column("money", grid=Grid(-most, most, 1))
+    for size in (1000, 1023, 1030):  # 2^53 · 1024 = 2^63
+        values = np.full(size, most)
+        total = Frame.of({"money": values}, column).sums([], ["money"]).item()
+        assert total == min(LIMIT, size * most)
+        fewer = Frame.of({"money": values[1:]}, column).sums([], ["money"]).item()
+        assert abs(total - fewer) <= most
+    mixed = np.array([most, -most] * 600)
+    assert Frame.of({"money": mixed}, column).sums([], ["money"]).item() == 0
+
+
+@given(st.lists(st.floats(-10, 200), max_size=30), st.lists(st.integers(-5, 130), max_size=6))
+def test_quantile_counts_are_those_of_a_loop(ages: list[float], edges: list[int]) -> None:
+    cuts = sorted(edges)
+    images = AGE.steps(ages).tolist()
+    counts = Frame.of({"age": ages}, Column("age", grid=AGE)).quantile_counts("age", cuts)
+    fences = [-(10**9), *cuts, 10**9]
+    assert counts.tolist() == [sum(a <= x < b for x in images) for a, b in pairwise(fences)]
+
+
+def test_declarations_are_kept() -> None:
+    frame = Frame.of({"age": [1.0]}, Column("age", grid=AGE), neighbours=Replace("person"))
+    assert frame.schema == {"age": Column("age", grid=AGE)}
+    assert frame.caps == Caps(1, 1)
+    assert frame.neighbours == Replace("person")
+
+
+DATA: dict[str, Whatever] = {"size": [1, 2], "age": [30.0, 40.0]}
+FRAME = Frame.of(DATA, Column("size", keys=SIZES), Column("age", grid=AGE))
+
+
+def test_nonsense_is_refused() -> None:
+    with pytest.raises(Refusal, match=r"no column \['height'\]; it has \['age', 'size'\]"):
+        Frame.of(DATA, Column("height"))
+    with pytest.raises(Refusal, match="there is no column 'height'"):
+        FRAME.counts(["height"])
+    with pytest.raises(Refusal, match="'age' has no declared keys"):
+        FRAME.counts(["age"])
+    with pytest.raises(Refusal, match="'size' has no declared bounds"):
+        FRAME.sums([], ["size"])
+    with pytest.raises(Refusal, match="rising edges"):
+        FRAME.quantile_counts("age", [3, 1])
+    with pytest.raises(Refusal, match="one length"):
+        Frame.of({"a": [1], "b": [1, 2]}, Column("a"), Column("b"))
+    with pytest.raises(Refusal, match="different names"):
+        Frame.of(DATA, Column("age"), Column("age"))
+    with pytest.raises(Refusal, match="different keys"):
+        Column("size", keys=(1, 1))
+    with pytest.raises(Refusal, match="at least one"):
+        Column("size", keys=())
+    with pytest.raises(Refusal, match="max_rows >= 1, got max_rows=0"):
+        Caps(0, 1)
+    wide = Frame.of({"a": [1]}, Column("a", keys=tuple(range(1001))))
+    with pytest.raises(Refusal, match="cells"):
+        wide.counts(["a"] * 3)

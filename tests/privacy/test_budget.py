@@ -1,0 +1,72 @@
+"""Check first, then spend, never refund."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.errors import OverBudget, Refusal
+from discreet.privacy.budget import Budget, balance
+from discreet.privacy.loss import Approximate, Concentrated, Pure
+from discreet.privacy.neighbours import AddRemove, Guarantee, Replace
+from discreet.privacy.tradeoff import Gaussian
+
+PERSON = AddRemove("person")
+prices = st.lists(st.fractions(0, 1, max_denominator=100).map(lambda e: Guarantee(Pure(e), PERSON)), max_size=20)
+
+
+def test_ten_tenths_fit_and_not_a_hair_more() -> None:
+    budget = balance(Budget.of(Pure(1), PERSON), [Guarantee(Pure(0.1), PERSON)] * 10)
+    assert budget.spent == Pure(1)
+    assert budget.left == Pure(0)
+    with pytest.raises(OverBudget, match=r"Pure\(epsilon=1E-30\) on top of Pure\(epsilon=1\) exceeds Pure"):
+        budget.spend(Guarantee(Pure("1e-30"), PERSON))
+
+
+@given(st.fractions(0, 5, max_denominator=10), prices)
+def test_spent_never_exceeds_total_and_only_grows(total: Fraction, charges: list[Guarantee[Pure]]) -> None:
+    budget = Budget.of(Pure(total), PERSON)
+    for charge in charges:
+        before = budget
+        try:
+            budget = budget.spend(charge)
+        except OverBudget:
+            assert before.spent.epsilon + charge.loss.epsilon > total  # only what does not fit is refused
+        assert before.spent <= budget.spent <= budget.total
+        assert budget.left.epsilon + budget.spent.epsilon == total
+
+
+def test_every_filter_measure_fills_a_budget() -> None:
+    approximate = Budget.of(Approximate(1, "1e-6"), PERSON).spend(Guarantee(Approximate("0.5", "4e-7"), PERSON))
+    assert approximate.left == Approximate("0.5", "6e-7")
+    concentrated = Budget.of(Concentrated(1), PERSON).spend(Guarantee(Concentrated("0.25"), PERSON))
+    assert concentrated.left == Concentrated("0.75")
+    gaussian = Budget.of(Gaussian(1), PERSON).spend(Guarantee(Gaussian("0.25"), PERSON))
+    assert gaussian.left == Gaussian("0.75")
+
+
+def test_each_part_of_a_loss_must_fit() -> None:
+    budget = Budget.of(Approximate(1, "1e-6"), PERSON)
+    with pytest.raises(OverBudget):
+        budget.spend(Guarantee(Approximate("0.1", "2e-6"), PERSON))
+    with pytest.raises(OverBudget):
+        budget.spend(Guarantee(Approximate("1.1", "1e-9"), PERSON))
+
+
+def test_neighbours_decide_the_price() -> None:
+    replaced = Budget.of(Pure(1), Replace("person")).spend(Guarantee(Pure("0.25"), PERSON))
+    assert replaced.spent == Pure("0.5")
+    with pytest.raises(Refusal, match="says nothing about adding or removing"):
+        Budget.of(Pure(1), PERSON).spend(Guarantee(Pure("0.25"), Replace("person")))
+
+
+def test_a_budget_that_is_overdrawn_cannot_be_written_down() -> None:
+    with pytest.raises(OverBudget, match=r"Pure\(epsilon=2\) is spent of Pure\(epsilon=1\)"):
+        Budget(Pure(1), Pure(2), PERSON)
+
+
+def test_the_default_is_adding_or_removing_a_row() -> None:
+    assert Budget.of(Pure(1)).neighbours == AddRemove("row")

@@ -1,0 +1,180 @@
+"""Shuffling against the exact laws of small crowds, and the published figures for a large one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Callable
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from discreet.errors import Refusal
+from discreet.privacy.clones import Clones, _binomial, _fair
+from discreet.privacy.loss import Approximate, Pure
+from discreet.privacy.neighbours import AddRemove, Guarantee, Replace
+from discreet.privacy.shuffle import Randomizer, shuffled, shuffled_delta
+
+PERSON = Replace("person")
+
+
+def local(epsilon: int | str | Fraction) -> Guarantee[Pure]:
+    return Guarantee(Pure(epsilon), PERSON)
+
+
+def dominating_delta(price: str, crowd: int, chance: Decimal, epsilon: str) -> Decimal:
+    """The pair of laws, summed outcome by outcome: how many clones, and how many of the first kind."""
+    q = Decimal(price).exp() / (1 + Decimal(price).exp())
+    total = Decimal(0)
+    for clones in range(crowd):
+        there = math.comb(crowd - 1, clones) * chance**clones * (1 - chance) ** (crowd - 1 - clones)
+        for first in range(clones + 2):
+            less, same = (Decimal(math.comb(clones, n) if n >= 0 else 0) / 2**clones for n in (first - 1, first))
+            p, other = q * less + (1 - q) * same, (1 - q) * less + q * same
+            total += there * max(Decimal(0), p - Decimal(epsilon).exp() * other)
+    return total
+
+
+@pytest.mark.parametrize("price", ["0.1", "1", "3"])
+@pytest.mark.parametrize("crowd", [1, 2, 3, 7, 40, 90])
+def test_the_bound_is_the_pair_of_laws(price: str, crowd: int) -> None:
+    with localcontext(prec=60):
+        chances = {"any": (-Decimal(price)).exp(), "binary": 2 / (1 + Decimal(price).exp())}
+        for kind, chance in chances.items():
+            clones = Clones(float(price), crowd, float(chance))
+            for share in ("0", "0.01", "0.1", "0.5", "0.9"):
+                epsilon = Decimal(price) * Decimal(share)
+                exact = dominating_delta(price, crowd, chance, str(epsilon))
+                found = Decimal(clones.delta_at(float(epsilon)))
+                assert exact * (1 - Decimal("1e-12")) <= found <= exact * (1 + Decimal("1e-6")) + Decimal("1e-18"), kind
+
+
+def counts(bits: tuple[int, ...], truth: float) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """The law of the number of ones after binary randomized response of everyone: all that shuffling leaves."""
+    law = np.ones(1)
+    for bit in bits:
+        one = truth if bit else 1 - truth
+        law = np.convolve(law, [1 - one, one])
+    return law
+
+
+@pytest.mark.parametrize("price", ["0.2", "1", "2"])
+@pytest.mark.parametrize("crowd", [1, 2, 3, 5, 8, 40])
+def test_shuffled_binary_response_keeps_the_promise(price: str, crowd: int) -> None:
+    truth = 1 / (1 + math.exp(-float(price)))
+    for ones, share in itertools.product({0, 1, crowd // 2, crowd - 1} & set(range(crowd)), (0.0, 0.1, 0.3, 0.7)):
+        others = (1,) * ones + (0,) * (crowd - 1 - ones)
+        mine, changed = counts((1, *others), truth), counts((0, *others), truth)
+        epsilon = Fraction(price) * Fraction(str(share))
+        exact = max(
+            float(np.maximum(0, p - math.exp(epsilon) * q).sum()) for p, q in ((mine, changed), (changed, mine))
+        )
+        tight = float(shuffled_delta(local(price), crowd, epsilon, randomizer="binary"))
+        assert exact <= tight * (1 + 1e-9) + 1e-15
+        assert tight <= float(shuffled_delta(local(price), crowd, epsilon)) * (1 + 1e-9)
+
+
+def test_the_binary_bound_is_nearly_what_the_crowd_loses() -> None:
+    """Not vacuous: with half of the others at one, the real shuffled counts are within a factor of two of it."""
+    truth, others = 1 / (1 + math.exp(-1.0)), (1,) * 20 + (0,) * 19
+    mine, changed = counts((1, *others), truth), counts((0, *others), truth)
+    exact = float(np.maximum(0, mine - math.exp(0.2) * changed).sum())
+    bound = float(shuffled_delta(local(1), 40, "0.2", randomizer="binary"))
+    assert exact <= bound <= 2 * exact
+
+
+def multisets(values: tuple[int, ...], price: float, kinds: int) -> dict[tuple[int, ...], float]:
+    """The law of the shuffled reports of k-ary randomized response."""
+    truth = math.exp(price) / (math.exp(price) + kinds - 1)
+    law: dict[tuple[int, ...], float] = defaultdict(float)
+    for reports in itertools.product(range(kinds), repeat=len(values)):
+        chance = 1.0
+        for report, value in zip(reports, values, strict=True):
+            chance *= truth if report == value else (1 - truth) / (kinds - 1)
+        law[tuple(sorted(reports))] += chance
+    return law
+
+
+@pytest.mark.parametrize("price", ["0.5", "1.5"])
+@pytest.mark.parametrize(("crowd", "kinds"), [(2, 3), (4, 3), (6, 3), (4, 5)])
+def test_shuffled_response_over_more_values_keeps_the_general_promise(price: str, crowd: int, kinds: int) -> None:
+    for others in {(2,) * (crowd - 1), tuple(n % kinds for n in range(crowd - 1)), (0,) * (crowd - 1)}:
+        mine = multisets((0, *others), float(price), kinds)
+        changed = multisets((1, *others), float(price), kinds)
+        for share in ("0", "0.2", "0.5", "0.9"):
+            epsilon = Fraction(price) * Fraction(share)
+            exact = sum(max(0.0, p - math.exp(epsilon) * changed[o]) for o, p in mine.items())
+            assert exact <= float(shuffled_delta(local(price), crowd, epsilon)) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("randomizer", "figure"), [("any", 0.0153), ("binary", 0.0124)])
+def test_a_hundred_thousand_reports(randomizer: Randomizer, figure: float) -> None:
+    found = shuffled(local(1), 100_000, delta="1e-6", randomizer=randomizer)
+    assert float(found.loss.epsilon) == pytest.approx(figure, abs=5e-5)
+    assert found.neighbours == PERSON
+    assert shuffled_delta(local(1), 100_000, found.loss.epsilon, randomizer=randomizer) <= Fraction("1e-6")
+    less = found.loss.epsilon * (1 - Fraction(1, 10**6))
+    assert shuffled_delta(local(1), 100_000, less, randomizer=randomizer) > Fraction("1e-6")
+    closed = math.log1p(math.tanh(0.5) * 8 * (math.sqrt(math.e * math.log(4e6) / 1e5) + math.e / 1e5))
+    assert float(found.loss.epsilon) < closed  # Feldman, McMillan & Talwar 2021, Theorem 3.1: 0.0726
+
+
+def test_more_reports_hide_more_and_shuffling_never_hurts() -> None:
+    found = [shuffled(local(2), n, delta="1e-5").loss.epsilon for n in (1, 10, 100, 1000, 10_000)]
+    assert found == sorted(found, reverse=True)
+    assert found[0] <= 2
+    assert found[-1] < found[0] / 10
+
+
+def test_a_large_delta_needs_no_epsilon() -> None:
+    assert shuffled(local("0.1"), 1000, delta="0.1").loss == Approximate(0, "0.1")
+
+
+def test_without_a_price_nothing_is_lost() -> None:
+    assert shuffled(local(0), 10, delta="1e-6").loss == Approximate(0, "1e-6")
+    assert shuffled_delta(local(0), 10, 0) == 0
+
+
+def test_a_hopeless_price_stays_what_it_is() -> None:
+    assert shuffled(local(60), 10, delta="1e-6").loss == Approximate(60, "1e-6")
+
+
+@pytest.mark.parametrize(("tosses", "heads"), [(10, 5), (33, 20), (1000, 560), (36_787, 18_793)])
+def test_the_fair_coin_is_right_to_eleven_digits(tosses: int, heads: int) -> None:
+    found = Fraction(float(_fair(np.array([float(heads)]), np.array([float(tosses)]))[0]))
+    assert abs(found * 2**tosses / math.comb(tosses, heads) - 1) < Fraction(1, 10**11)
+
+
+def test_binomial_probabilities_agree_with_scipy() -> None:
+    n = np.arange(300, 450, dtype=np.float64)
+    ours, theirs = _binomial(n, 1000, 0.37), stats.binom.pmf(n, 1000, 0.37)
+    assert ours == pytest.approx(theirs / theirs.sum(), rel=1e-10)
+
+
+def test_what_lies_outside_the_window_is_added() -> None:
+    clones = Clones(1.0, 100_000, 0.3)
+    mean, deviation = 30_000, math.sqrt(21_000)
+    assert clones._counts[0] > mean - 12 * deviation
+    true = stats.binom.cdf(clones._counts[0] - 1, 99_999, 0.3) + stats.binom.sf(clones._counts[-1], 99_999, 0.3)
+    assert 0 < true <= clones._unseen < 1e-20
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: shuffled(Guarantee(Pure(1), AddRemove("person")), 10, delta="0.1"), "replacing its person's value"),
+        (lambda: shuffled(local(1), 0, delta="0.1"), "reports=0"),
+        (lambda: shuffled(local(1), 10, delta=0), "delta=0"),
+        (lambda: shuffled(local(1), 10, delta=1), "delta=1"),
+        (lambda: shuffled_delta(local(1), 10, -1), "epsilon=-1"),
+        (lambda: shuffled(local(1), 10, delta="0.1", randomizer="ternary"), "ternary"),  # type: ignore[arg-type]
+    ],
+)
+def test_nonsense_is_refused_by_name(build: Callable[[], object], words: str) -> None:
+    with pytest.raises(Refusal, match=words):
+        build()
