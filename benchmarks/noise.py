@@ -56,19 +56,29 @@ def peer_single(peer: Any) -> Callable[[], object]:
     return lambda: measure(0)
 
 
+def our_vector(kind: str, scale: int) -> Draw:
+    """Our sampler over a vector."""
+    return (lambda n: laplaces(scale, n)) if kind == "laplace" else (lambda n: gaussians(scale * scale, n))
+
+
+def plain_vector(kind: str, scale: int) -> Draw:
+    """numpy's floating-point sampler over a vector."""
+    source = np.random.default_rng()
+    draw = source.laplace if kind == "laplace" else source.normal
+    return lambda n: draw(0, scale, n)
+
+
 def vectors(peer: Any | None) -> list[dict[str, str]]:
     """One row for each law and scale."""
-    numpy_draws = np.random.default_rng()
     rows = []
     for kind, scale in (("laplace", 10), ("laplace", 10**6), ("gaussian", 10), ("gaussian", 10**6)):
-        if kind == "laplace":
-            ours: Draw = lambda n, s=scale: laplaces(s, n)  # type: ignore[misc]
-            plain: Draw = lambda n, s=scale: numpy_draws.laplace(0, s, n)  # type: ignore[misc]
-        else:
-            ours = lambda n, s=scale: gaussians(s * s, n)  # type: ignore[misc]
-            plain = lambda n, s=scale: numpy_draws.normal(0, s, n)  # type: ignore[misc]
+        ours, plain = our_vector(kind, scale), plain_vector(kind, scale)
         mine, inexact = rate(ours, 1_000_000), rate(plain, 1_000_000)
-        row = {"draw": f"{kind} {scale:g}", "ours": f"{mine / 1e6:.1f} M/s", "ours / numpy float": f"{mine / inexact:.2f}"}
+        row = {
+            "draw": f"{kind} {scale:g}",
+            "ours": f"{mine / 1e6:.1f} M/s",
+            "ours / numpy float": f"{mine / inexact:.2f}",
+        }
         if peer is not None:
             theirs = peer_vector(peer, kind, scale)
             row["ours / OpenDP"] = f"{mine / rate(theirs, 50_000):.0f}"
@@ -87,7 +97,9 @@ def singles(peer: Any | None) -> list[dict[str, str]]:
         call = peer_single(peer)
         row["OpenDP / ours"] = f"{1e6 / rate(lambda n: [call() for _ in range(n)], 2000) / mine:.1f}"
     rows.append(row)
-    rows.append({"call": "gaussian 10", "ours": f"{1e6 / rate(lambda n: [gaussian(100) for _ in range(n)], 5000):.1f} µs"})
+    rows.append(
+        {"call": "gaussian 10", "ours": f"{1e6 / rate(lambda n: [gaussian(100) for _ in range(n)], 5000):.1f} µs"}
+    )
     return rows
 
 

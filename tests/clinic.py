@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import random
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from discreet.curator.custody import Custody, Declared, found_home
 from discreet.sql.schema import Column, Schema, Table, Type
 
 REGIONS = ("north", "south", "east")
-START = datetime.date(2024, 1, 1)
+COUNT = "SELECT count(*) AS n FROM visits"
+START = dt.date(2024, 1, 1)
 
 
 def visits(patients: int = 60, seed: int = 1) -> pa.Table:
@@ -23,18 +25,20 @@ def visits(patients: int = 60, seed: int = 1) -> pa.Table:
     for patient in range(patients):
         for _ in range(rng.randint(1, 9)):
             cost = None if rng.random() < 0.05 else round(rng.uniform(0, 900), 2)
-            day = START + datetime.timedelta(days=rng.randrange(700))
+            day = START + dt.timedelta(days=rng.randrange(700))
             rows.append((patient, rng.choice(REGIONS), f"d{rng.randrange(6)}", cost, day, rng.random() < 0.3))
     rng.shuffle(rows)
     return table(rows)
 
 
-def table(rows: list[tuple[object, ...]]) -> pa.Table:
+def table(rows: Sequence[tuple[object, ...]]) -> pa.Table:
     """Rows in the columns of the clinic."""
     kinds = [pa.int64(), pa.string(), pa.string(), pa.float64(), pa.date32(), pa.bool_()]
     names = ["patient", "region", "diagnosis", "cost", "day", "urgent"]
-    columns = list(zip(*rows, strict=True)) if rows else [[] for _ in names]
-    return pa.table({name: pa.array(list(column), kind) for name, column, kind in zip(names, columns, kinds, strict=True)})
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
+    return pa.table(
+        {name: pa.array(list(column), kind) for name, column, kind in zip(names, columns, kinds, strict=True)}
+    )
 
 
 def declared(**changes: object) -> Declared:

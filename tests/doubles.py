@@ -93,7 +93,7 @@ class _Replay:
 
 
 def enumerated(draw: Callable[[Entropy], Hashable], depth: int) -> tuple[dict[Hashable, Fraction], Fraction]:
-    """The law of `draw` by following every string of up to `depth` bits: the mass of each outcome, and what is left open.
+    """The law of `draw`, following every string of up to `depth` bits: the mass of each outcome, and what is left open.
 
     The true probability of an outcome lies between its mass and its mass plus what is open.
     """

@@ -29,7 +29,7 @@ def test_a_tenth_is_a_tenth_however_it_is_said(value: float) -> None:
 def test_small_and_large_texts() -> None:
     assert exact("1e-6", "delta") == Fraction(1, 10**6)
     assert exact(1e-300, "delta") == Fraction(1, 10**300)
-    assert exact("1e9999", "epsilon") == 10**9999
+    assert exact("1e999", "epsilon") == 10**999
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=12))
@@ -72,8 +72,8 @@ def test_an_integer_of_numpy_does_not_wrap_around_later() -> None:
         "1/0",
         None,
         [1],
-        "1e99999",
-        "1E-0000099999",
+        "1e1000",
+        "1E-0009999",
         Decimal("1e-123456789"),
     ],
     ids=repr,

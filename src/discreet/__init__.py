@@ -4,13 +4,16 @@
     release     a trusted curator publishes once, and everyone computes on that
     local       nobody is trusted with the raw value
 
-None of the three stands yet. What stands is what they will be built from: `discreet.noise`, exact random integers, and
-`discreet.privacy`, promises as arithmetic. A room opens when it is first named, so that `import discreet` is quick.
+What they are built from: `discreet.noise`, exact random integers; `discreet.privacy`, promises as arithmetic;
+`discreet.mechanisms`, the building blocks; `discreet.audit`, which tests what they claim. Of the three, a first curator
+stands: `discreet.open(home)`. A room opens when it is first named, so that `import discreet` is quick.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
+from os import PathLike
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -22,8 +25,13 @@ from discreet.errors import Refusal as Refusal
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from discreet import audit as audit
+    from discreet import curator as curator
+    from discreet import ledger as ledger
+    from discreet import mechanisms as mechanisms
     from discreet import noise as noise
     from discreet import privacy as privacy
+    from discreet.curator import Curator
 else:  # a type checker should not believe in every name
 
     def __getattr__(name: str) -> ModuleType:
@@ -35,3 +43,8 @@ else:  # a type checker should not believe in every name
             if missing.name != room:
                 raise
         raise AttributeError(f"module 'discreet' has no attribute {name!r}")
+
+
+def open(home: str | PathLike[str] = "discreet-home") -> Curator:  # noqa: A001  # discreet.open, as one says
+    """The curator of a home that `discreet init` made."""
+    return import_module("discreet.curator").Curator(Path(home))  # type: ignore[no-any-return]

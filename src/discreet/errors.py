@@ -1,9 +1,9 @@
 """What can go wrong, and when it may be talked about.
 
-    DiscreetError
-    ├── Refusal         before any data is read: names the value and what to do; nothing was charged
-    │   └── OverBudget  the budget would be exceeded
-    └── Fault           after data was read: a constant sentence, no cause, because an error is an output
+DiscreetError
+├── Refusal         before any data is read: names the value and what to do; nothing was charged
+│   └── OverBudget  the budget would be exceeded
+└── Fault           after data was read: a constant sentence, no cause, because an error is an output
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from discreet.errors import Refusal
 
 Number: TypeAlias = int | float | str | Fraction | Decimal
 
-_HUGE_EXPONENT = re.compile(r"[eE][+-]?[0_]*[1-9][0-9_]{4}")  # '1e999999999' would fill the memory with zeros
+_HUGE_EXPONENT = re.compile(r"[eE][+-]?[0_]*[1-9][0-9_]{3}")  # '1e999999999' would fill the memory with zeros
 
 
 def exact(value: Number, name: str) -> Fraction:
@@ -33,7 +33,7 @@ def _read(value: object, name: str) -> Fraction:  # whatever came, for callers t
         raise Refusal(f"{name} must be finite, got {value!r}")
     text = str(value)  # of numpy's floats as well: the shortest digits that give the value back at its own precision
     if _HUGE_EXPONENT.search(text):
-        raise Refusal(f"{name} must have an exponent of at most four digits, got {value!r}")
+        raise Refusal(f"{name} must have an exponent of at most three digits, got {value!r}")
     try:
         return Fraction(text)
     except (ValueError, ZeroDivisionError, OverflowError):

@@ -25,7 +25,7 @@ from functools import lru_cache
 
 DIGITS = 60  # enough that no figure we print can see the width
 ONE = Decimal(1)
-REACH = 10_000  # powers of ten between which a number is written out as a fraction
+REACH = 4000  # powers of ten between which a number is written out as a fraction; Python prints integers up to 4300
 
 
 @lru_cache(maxsize=64)

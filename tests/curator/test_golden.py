@@ -1,4 +1,4 @@
-"""With the noise silenced by a double, answers equal plain DuckDB on the rows; the double is passed to an inner function."""
+"""With the noise silenced by a double, answers equal plain DuckDB; the double is passed to an inner function."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from discreet.curator import Curator, Terms
 class Silent:
     """All bits are zero: the vector samplers then draw 0. Nothing in production accepts it."""
 
-    def bits(self, count: int, /) -> int:
+    def bits(self, _: int, /) -> int:
         return 0
 
     def raw(self, count: int, /) -> bytes:
@@ -48,7 +48,10 @@ EXACT = [
     "SELECT region, count(*) AS n FROM visits GROUP BY region HAVING count(*) > 90 ORDER BY n DESC",
     "SELECT region, count(*) AS n FROM visits GROUP BY region ORDER BY n DESC, region LIMIT 2",
     "SELECT max(n) - min(n) FROM (SELECT region, count(*) AS n FROM visits GROUP BY region) t",
-    "WITH u AS (SELECT region AS r, cost AS c FROM visits WHERE urgent) SELECT r, count(*) FROM u GROUP BY r ORDER BY r",
+    (
+        "WITH u AS (SELECT region AS r, cost AS c FROM visits WHERE urgent) "
+        "SELECT r, count(*) FROM u GROUP BY r ORDER BY r"
+    ),
     "SELECT a.n + b.n FROM (SELECT count(*) n FROM visits) a, (SELECT count(*) n FROM visits WHERE urgent) b",
     "SELECT region, rank() OVER (ORDER BY count(*) DESC) FROM visits GROUP BY region ORDER BY 2, 1",
     "SELECT 1 + count(*) FROM visits",
@@ -74,7 +77,9 @@ def test_counts_equal_plain_duckdb(asked: tuple[Curator, duckdb.DuckDBPyConnecti
 def test_sums_equal_plain_duckdb_on_the_grid(asked: tuple[Curator, duckdb.DuckDBPyConnection], sql: str) -> None:
     curator, plain = asked
     for ours, theirs in zip(quiet(curator, sql), plain.execute(sql).fetchall(), strict=True):
-        assert [cell if isinstance(cell, str) else pytest.approx(float(str(cell)), rel=1e-4) for cell in theirs] == list(ours)
+        assert [
+            cell if isinstance(cell, str) else pytest.approx(float(str(cell)), rel=1e-4) for cell in theirs
+        ] == list(ours)
 
 
 def test_unknown_keys_are_named_if_they_have_enough_people(
@@ -87,7 +92,8 @@ def test_unknown_keys_are_named_if_they_have_enough_people(
 
 def test_declared_keys_appear_even_if_nobody_has_them(tmp_path: Path) -> None:
     folder = clinic.home(tmp_path / "home", keys={"region": ["north", "nowhere"]})
-    found = dict(quiet(Curator(folder), "SELECT region, count(*) FROM visits GROUP BY region"))  # type: ignore[arg-type]
+    rows = quiet(Curator(folder), "SELECT region, count(*) FROM visits GROUP BY region")
+    found = {row[0]: row[1] for row in rows}
     assert found["nowhere"] == 0
     assert set(found) == {"north", "nowhere"}
 

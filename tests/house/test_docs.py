@@ -21,6 +21,7 @@ from typer.main import get_command
 from discreet.cli.command import COMMANDS
 
 OUTPUT = 'text title="output"'
+SESSION = 'console title="session"'
 NOISY = {"discreet demo"}  # what it prints differs from run to run, in digits
 
 
@@ -93,6 +94,25 @@ def test_a_command_on_a_page_runs_and_prints_what_the_page_says(page: Path, comm
     if output:
         say = masked if command in NOISY else exactly
         assert say(done.stdout) == say(output), page
+
+
+SESSIONS = pages_with(SESSION)
+
+
+@pytest.mark.parametrize("page", SESSIONS, ids=shown)
+def test_the_commands_of_a_session_work_one_after_another(page: Path, tmp_path: Path) -> None:
+    bare = {"PATH": os.environ["PATH"]}
+    lines = [line for block in blocks(page) if block.language == SESSION for line in block.text.splitlines()]
+    assert all(line.startswith("$ discreet ") for line in lines)
+    for line in lines:
+        call = [sys.executable, "-m", *shlex.split(line.removeprefix("$ "))]
+        done = subprocess.run(call, capture_output=True, encoding="utf-8", check=False, env=bare, cwd=tmp_path)
+        assert done.returncode == 0, (line, done.stderr)
+        assert done.stdout, line
+
+
+def test_a_session_is_shown() -> None:
+    assert SESSIONS
 
 
 def exactly(text: str) -> list[str]:

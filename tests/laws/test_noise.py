@@ -1,8 +1,8 @@
 """Samplers follow their law and reject one that is 30 % wider or narrower, on bits of the production source.
 
-Each acceptance may fail by chance with probability at most 1e-11 (Dvoretzky, Kiefer & Wolfowitz; Massart 1990) and each
-moment with 1e-11 (normal approximation at 6.8 standard errors); with fewer than 60 of them the module's false-alarm rate
-is below 1e-9.
+Each acceptance may fail by chance with probability at most 1e-11 (Dvoretzky, Kiefer & Wolfowitz; Massart 1990) and
+each moment with 1e-11 (normal approximation at 6.8 standard errors); with fewer than 60 of them the module's
+false-alarm rate is below 1e-9.
 """
 
 from __future__ import annotations

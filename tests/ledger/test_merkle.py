@@ -31,7 +31,7 @@ def test_every_leaf_is_included_and_no_other_in_its_place(size: int) -> None:
         proof = merkle.inclusion(leaves, i)
         assert merkle.included(leaves[i], i, size, proof, root)
         assert not merkle.included(LEAVES[32], i, size, proof, root)
-        assert not merkle.included(leaves[i], i + 1, size, proof, root) or size == 1 and i + 1 < size
+        assert not merkle.included(leaves[i], i + 1, size, proof, root) or (size == 1 and i + 1 < size)
         assert not merkle.included(leaves[i], i, size, [*proof, LEAVES[0]], root)
         assert not proof or not merkle.included(leaves[i], i, size, proof[:-1], root)
 

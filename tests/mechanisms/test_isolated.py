@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import resource
+import signal
 import subprocess
 import sys
 import time
@@ -89,6 +92,75 @@ def test_what_one_block_remembers_no_other_block_sees() -> None:
     assert memory == []
 
 
+def test_the_collector_walks_through_no_other_rows() -> None:
+    """Its walks would be paid from this block's time, however many rows the other blocks have."""
+
+    def walked(_: Rows) -> int:
+        return len(gc.get_objects())
+
+    def due(_: Rows) -> int:
+        young, middle, old = gc.get_count()
+        return young + 1000 * middle + 10**6 * old
+
+    alone = run(walked), run(due)
+    others = [[i] for i in range(50_000)]
+    assert (run(walked), run(due)) == alone
+    assert len(others) == 50_000
+
+
+def test_no_open_file_is_handed_down(tmp_path: Path) -> None:
+    """Two processes with one open file share its position, and a block could count the others by it."""
+    path = tmp_path / "file"
+    path.write_bytes(bytes(range(1, 100)))
+    bare = run(lambda _: len(os.listdir("/proc/self/fd")))  # noqa: PTH208
+    assert bare == 5  # three that lead nowhere, the answer's, the listing's
+    with path.open("rb", buffering=0) as file:
+        assert [run(lambda _: file.read(1)[0]) for _ in range(3)] == [None] * 3
+        assert file.tell() == 0
+        assert run(lambda _: len(os.listdir("/proc/self/fd"))) == bare  # noqa: PTH208
+    assert [run(lambda _: path.read_bytes()[0]) for _ in range(3)] == [1.0] * 3  # what it opens itself, it reads
+
+
+def test_many_open_files_do_no_harm() -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(1200, limits[0]), limits[1]))
+    handles = [os.open(os.devnull, os.O_RDONLY)]
+    try:
+        while handles[-1] < 1100:
+            handles.append(os.dup(handles[0]))
+        assert run(sum) == 6.0
+    finally:
+        for handle in handles:
+            os.close(handle)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def test_a_parent_that_ignores_its_children_gets_the_number_too() -> None:
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        assert run(sum) == 6.0
+        assert run(lambda _: time.sleep(60), patience=0.2) is None
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
+def test_a_long_patience_is_no_error() -> None:
+    assert run(sum, patience=1e9) == 6.0
+
+
+STREAMLESS = """
+import os
+from discreet.mechanisms.isolated import number_of
+for standard in (0, 1, 2):
+    os.close(standard)
+os._exit(int(number_of(sum, [1, 2, 3], 5.0, 20.0) or 0))
+"""
+
+
+def test_a_parent_without_standard_streams_gets_the_number_too() -> None:
+    assert subprocess.run([sys.executable, "-c", STREAMLESS], check=False, env=os.environ).returncode == 6
+
+
 def test_what_it_prints_goes_nowhere(capfd: pytest.CaptureFixture[str]) -> None:
     def loud(rows: Rows) -> int:
         sys.stdout.write(f"{rows}\n")
@@ -137,6 +209,16 @@ def test_no_process_to_be_had_is_a_constant_sentence(monkeypatch: pytest.MonkeyP
         run(sum)
     assert str(fault.value) == Fault.SENTENCE
     assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_no_pipe_to_be_had_is_the_same_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused() -> tuple[int, int]:
+        raise OSError("Too many open files")
+
+    monkeypatch.setattr(os, "pipe", refused)
+    with pytest.raises(Fault) as fault:
+        run(sum)
+    assert str(fault.value) == Fault.SENTENCE
 
 
 def test_a_block_draws_other_random_bits_than_its_parent() -> None:

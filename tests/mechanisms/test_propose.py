@@ -110,6 +110,26 @@ def test_data_that_is_far_from_breaking_passes() -> None:
         assert passed >= level - 2 * math.sqrt(level * (1 - level) / 2000)
 
 
+def test_a_machine_s_integer_does_not_wrap_around() -> None:
+    """127 plus noise of scale 100 leaves eight bits about every second time."""
+    wide, rng = ProposeTestRelease(ONE, HUNDREDTH, HUNDREDTH, 1), Seeded(9)
+    data = Stability(np.int8(127), np.int8(127))  # type: ignore[arg-type]
+    assert (type(data.value), type(data.distance)) == (int, int)
+    answers = [wide(data, rng=rng) for _ in range(200)]
+    assert {type(answer) for answer in answers} == {int}
+    assert max(answer for answer in answers if answer is not None) > 200
+
+
+@pytest.mark.parametrize("other", [0.125, Fraction(1, 8), None, "0.125", math.nan, np.float64(0.125)], ids=repr)
+def test_a_stability_of_other_than_whole_numbers_is_refused_by_its_type(other: object) -> None:
+    """Noise on whole numbers hides no fraction; the number itself is private and not said."""
+    for place in (0, 1):
+        with pytest.raises(Refusal) as refused:
+            Stability(*((other, 5), (5, other))[place])
+        assert f"got a {type(other).__name__};" in str(refused.value)
+        assert "125" not in str(refused.value)
+
+
 def added_or_removed(data: Data) -> Iterable[Data]:
     yield from (tuple(sorted((*data, value))) for value in range(4))
     yield from (data[:i] + data[i + 1 :] for i in range(len(data)))

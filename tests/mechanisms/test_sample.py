@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -135,6 +136,26 @@ def test_its_worst_pair_crosses_the_span() -> None:
     assert rebuilt(**described(MEAN)) == MEAN
 
 
+PLAIN: SampleAggregate[object, Pure] = SampleAggregate.mean(len, GRID, 3, 1)
+
+
+def test_whatever_public_number_is_accepted_can_be_used() -> None:
+    for otherwise in (Fraction(sys.float_info.max), -Fraction(sys.float_info.max), Fraction(1, 10**400)):
+        failing = replace(PLAIN, function=lambda _: None, otherwise=otherwise)
+        assert failing.results([1], rng=Seeded(1)) == [float(otherwise)] * 3
+
+
+def test_the_shortest_time_has_an_end() -> None:
+    """A timer of zero would be none."""
+
+    def spin(_: object) -> float:
+        while True:
+            pass
+
+    mechanism = replace(PLAIN, function=spin, seconds=Fraction(1, 10**6))
+    assert mechanism.results([1], rng=Seeded(1)) == [5.0] * 3
+
+
 REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: SampleAggregate.mean(len, GRID, 0, 1), "size >= 1, got size=0"),
     (lambda: SampleAggregate.median(len, GRID, 0, 1), "blocks >= 1, got blocks=0"),
@@ -146,6 +167,12 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         "for Replace, got AddRemove",
     ),
     (lambda: replace(MEAN, neighbours=AddRemove()), "proved for Replace, got AddRemove"),
+    (lambda: replace(PLAIN, otherwise=Fraction(10**400)), "otherwise within a float's range, got otherwise=1E+400"),
+    (lambda: replace(PLAIN, otherwise=Fraction(-(10**400))), "otherwise within a float's range"),
+    (lambda: replace(PLAIN, seconds=Fraction(1, 10**400)), "0.000001 <= seconds <= 1000000000, got seconds=1E-400"),
+    (lambda: replace(PLAIN, seconds=Fraction(10**400)), "0.000001 <= seconds <= 1000000000, got seconds=1E+400"),
+    (lambda: replace(PLAIN, patience=Fraction(1, 10**400)), "0.000001 <= patience <= 1000000000, got"),
+    (lambda: replace(PLAIN, patience=Fraction(10**400)), "0.000001 <= patience <= 1000000000, got"),
     (lambda: MEAN([1, 2]), "expected 4 values, got 2"),
     (lambda: replace(MEAN, neighbours=Replace("block"), step=Fraction(0)), "step > 0"),
 ]

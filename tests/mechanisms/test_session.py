@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -16,7 +17,7 @@ from pathlib import Path
 import pytest
 from doubles import Seeded
 
-from discreet.errors import OverBudget, Refusal
+from discreet.errors import Fault, OverBudget, Refusal
 from discreet.mechanisms.registry import described
 from discreet.mechanisms.sealed import CLOSED
 from discreet.mechanisms.session import Above, Answer, Below, Session
@@ -164,6 +165,112 @@ def test_a_number_that_is_not_the_next_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Refusal, match="question 1 is not the next; the next is 3"):
         session.ask(0, number=1, question="a")
     assert session.asked == 2
+
+
+def test_a_link_is_no_second_session(tmp_path: Path) -> None:
+    mechanism = SparseVector.of(1, T, 1, questions=40)
+    session = opened(mechanism, tmp_path)
+    (tmp_path / "alias").symlink_to(tmp_path / "state")
+    alias = mechanism.resume(tmp_path / "alias", tmp_path / "key", dataset="v1")
+    assert isinstance(alias.ask(10**6), Above)
+    for door in (session, alias):
+        assert door.closed
+        with pytest.raises(OverBudget):
+            door.ask(10**6)
+    with pytest.raises(Refusal, match="already a state file"):
+        opened(mechanism, tmp_path, name="alias")
+
+
+def test_a_second_name_is_no_second_session(tmp_path: Path) -> None:
+    session = opened(KINDS[0], tmp_path)
+    (tmp_path / "alias").hardlink_to(tmp_path / "state")
+    with pytest.raises(Refusal, match="one name"):
+        session.ask(10**6)
+    with pytest.raises(Refusal, match="one name"):
+        KINDS[0].resume(tmp_path / "alias", tmp_path / "key", dataset="v1")
+
+
+def test_a_session_does_not_depend_on_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "inner").mkdir()
+    monkeypatch.chdir(tmp_path)
+    session = opened(KINDS[0], Path())
+    monkeypatch.chdir(tmp_path / "inner")
+    assert replace(session, rng=Seeded(3)).ask(-(10**6)) == Below()
+    assert session.asked == 1
+    assert list((tmp_path / "inner").iterdir()) == []
+
+
+def test_a_session_opens_no_file_but_its_own_mechanism_s(tmp_path: Path) -> None:
+    session = opened(SparseVector.of(1, T, 1), tmp_path)
+    session.ask(10**6)
+    for other in (replace(session, mechanism=SparseVector.of(1, T, 100)), replace(session, dataset="v2")):
+        with pytest.raises(Refusal) as refused:
+            other.ask(10**6)
+        assert str(refused.value) == CLOSED
+    assert not hasattr(session, "write")
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        SparseVector(Fraction(1, 10**4290), Fraction(1), 0),
+        SparseVector(1 + Fraction(1, 10**5000), Fraction(1), 0),
+        SparseVector(Fraction(1), Fraction(1), 0, hard=10**9),
+    ],
+    ids=["scale", "digits", "hard"],
+)
+def test_what_no_file_can_hold_is_refused_before_it_is_paid(mechanism: SparseVector, tmp_path: Path) -> None:
+    bills: list[object] = []
+    with pytest.raises(Refusal, match=r"too large|too many digits"):
+        mechanism.open(tmp_path / "state", tmp_path / "key", dataset="v1", pay=bills.append)
+    assert bills == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_numbers_as_large_as_a_session_takes_are_written_and_read(tmp_path: Path) -> None:
+    session = opened(SparseVector(Fraction(1, 10**500), Fraction(1), 0), tmp_path)
+    session.ask(0)
+    assert session.asked == 1
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), None, "7", 3.7], ids=repr)
+def test_any_value_is_answered(value: object, tmp_path: Path) -> None:
+    session = opened(KINDS[0], tmp_path)
+    assert isinstance(session.ask(value), Above | Below)  # type: ignore[arg-type]
+    assert session.asked == 1
+
+
+LOOKS: list[Callable[[Session], object]] = [
+    lambda session: session.ask(60, number=1, question="how many?"),
+    lambda session: session.answers,
+    lambda session: session.asked,
+    lambda session: session.closed,
+]
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=["again", "answers", "asked", "closed"])
+def test_a_recorded_answer_is_durable_before_it_leaves(
+    look: Callable[[Session], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk fails after the rename, when the folder should be flushed: nothing of the new state may be seen."""
+    session, flush, failing = opened(KINDS[0], tmp_path), os.fsync, True
+    folder, before = tmp_path.stat().st_ino, (tmp_path / "state").stat().st_ino
+
+    def fragile(handle: int) -> None:
+        renamed = (tmp_path / "state").stat().st_ino != before
+        if failing and renamed and os.fstat(handle).st_ino == folder:
+            raise OSError("Input/output error")
+        flush(handle)
+
+    monkeypatch.setattr(os, "fsync", fragile)
+    with pytest.raises(Fault):
+        session.ask(60, number=1, question="how many?")
+    assert (tmp_path / "state").stat().st_ino != before
+    with pytest.raises(Fault):
+        look(session)
+    failing = False
+    look(session)
+    assert session.asked == 1
 
 
 SCRIPT = """

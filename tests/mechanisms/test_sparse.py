@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -19,9 +20,10 @@ from numpy.typing import NDArray
 from discreet.errors import Refusal
 from discreet.interval import log
 from discreet.mechanisms.registry import described, rebuilt
-from discreet.mechanisms.session import Above, Answer, Below, finished
-from discreet.mechanisms.sparse import RefreshedSparseVector, SparseVector
-from discreet.privacy import Approximate, Pure
+from discreet.mechanisms.session import Above, Answer, Below, State, finished
+from discreet.mechanisms.sparse import RefreshedSparseVector, SparseVector, _clamped
+from discreet.mechanisms.whole import LIMIT
+from discreet.privacy import Approximate, Pure, Replace
 
 Sparse = SparseVector | RefreshedSparseVector
 Said = tuple[bool, ...]  # which questions were answered Above
@@ -278,6 +280,61 @@ def test_every_whole_number_is_answered(mechanism: Sparse, value: int) -> None:
     assert answers == ((Above() if value > 0 else Below()),)
 
 
+WHOLE: list[tuple[object, int]] = [
+    (float("inf"), LIMIT),
+    (-math.inf, -LIMIT),
+    (math.nan, 0),
+    (None, 0),
+    ("7", 0),
+    (b"7", 0),
+    (7 + 0j, 0),
+    ([7], 0),
+    (np.array([7, 8]), 0),
+    (True, 1),
+    (np.True_, 1),
+    (3.7, 3),
+    (-3.2, -4),
+    (Fraction(-1, 3), -1),
+    (Fraction(10**400), LIMIT),
+    (Decimal("-2.5"), -3),
+    (Decimal("1e999999"), LIMIT),
+    (Decimal("-1e-999999"), -1),
+    (Decimal("nan"), 0),
+    (Decimal("snan"), 0),
+    (Decimal("-inf"), -LIMIT),
+    (np.float32(2.5), 2),
+    (np.float64("nan"), 0),
+    (np.longdouble("inf"), LIMIT),
+    (np.longdouble(-0.5), -1),
+    (np.int64(2**61 + 1), 2**61 + 1),  # not through a float, which would round it
+    (np.uint64(2**64 - 1), LIMIT),
+    (np.array(5), 5),
+    (np.datetime64("NaT"), 0),
+    (1e300, LIMIT),
+]
+
+
+@pytest.mark.parametrize(("value", "counts_as"), WHOLE, ids=[repr(value) for value, _ in WHOLE])
+def test_every_value_counts_as_a_whole_number(value: object, counts_as: int) -> None:
+    """With hardly any noise the released number says what the value was taken for."""
+    sure = SparseVector(Fraction(10**3), Fraction(10**3), -LIMIT, epsilon_numbers=Fraction(10**3))
+    again = RefreshedSparseVector(Fraction(10**3), -LIMIT, epsilon_numbers=Fraction(10**3))
+    for mechanism in (sure, again):
+        state = mechanism.step(State(-LIMIT - 1), value, Seeded(2))  # type: ignore[arg-type]
+        assert state.answers == (Above(counts_as),)
+
+
+@given(
+    st.one_of(st.floats(allow_nan=False, allow_infinity=False).map(Fraction), st.fractions()),
+    st.integers(1, 10),
+    st.fractions(-1, 1),
+)
+def test_values_no_further_apart_than_the_sensitivity_stay_so(
+    value: Fraction, sensitivity: int, part: Fraction
+) -> None:
+    assert abs(_clamped(value) - _clamped(value + part * sensitivity)) <= sensitivity
+
+
 @pytest.mark.parametrize("mechanism", [*MECHANISMS, replace(PLAIN, questions=1, hard=5)], ids=repr)
 def test_the_worst_pairs_are_neighbours_that_a_session_can_ask(mechanism: Sparse) -> None:
     for pair in mechanism.pairs():
@@ -310,6 +367,8 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: SparseVector.of(1, 1 << 62), "threshold"),
     (lambda: SparseVector.of(1, 0.5), "threshold"),  # type: ignore[arg-type]
     (lambda: SparseVector.of(1, T, monotone=1), "monotone"),  # type: ignore[arg-type]
+    (lambda: SparseVector.of(1, T, monotone=True, neighbours=Replace()), "expected monotone=False for Replace"),
+    (lambda: replace(PLAIN, monotone=True, neighbours=Replace("person")), "got monotone=True"),
     (lambda: RefreshedSparseVector(Fraction(0), T), "epsilon > 0, got epsilon=0"),
     (lambda: RefreshedSparseVector(Fraction(1), T, delta=Fraction(1)), "delta < 1, got delta=1"),
     (lambda: RefreshedSparseVector(Fraction(112), T, delta=Fraction(1, 10**6)), "the proof ends at epsilon = 8 ln"),

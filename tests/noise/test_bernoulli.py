@@ -15,7 +15,9 @@ from discreet.noise import flip, flip_exp, flips, flips_exp
 from discreet.noise.bernoulli import ERROR, exp_near, under_exp
 
 
-@pytest.mark.parametrize("p", [Fraction(0), Fraction(1), Fraction(1, 2), Fraction(3, 8), Fraction(1, 3), Fraction(5, 7)])
+@pytest.mark.parametrize(
+    "p", [Fraction(0), Fraction(1), Fraction(1, 2), Fraction(3, 8), Fraction(1, 3), Fraction(5, 7)]
+)
 def test_flip_has_its_probability_by_enumeration(p: Fraction) -> None:
     mass, unresolved = enumerated(lambda rng: flip(p, rng=rng), 15)
     assert mass.get(True, 0) <= p <= mass.get(True, 0) + unresolved
@@ -45,7 +47,9 @@ def test_exp_near_keeps_its_promised_error() -> None:
     x = np.concatenate([np.arange(0, 64, 1 / 16), np.nextafter(np.arange(1, 1024) / 16, 0), np.linspace(0, 63.99, 999)])
     near = exp_near(x)
     with mpmath.workdps(40):
-        worst = max(abs(mpmath.mpf(float(p)) / mpmath.exp(-mpmath.mpf(float(v))) - 1) for p, v in zip(near, x, strict=True))
+        worst = max(
+            abs(mpmath.mpf(float(p)) / mpmath.exp(-mpmath.mpf(float(v))) - 1) for p, v in zip(near, x, strict=True)
+        )
     assert worst < ERROR
     assert worst > ERROR / 16  # else the promise is idle and hides a mistake in its derivation
 

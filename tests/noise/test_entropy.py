@@ -115,7 +115,7 @@ def test_the_stream_is_never_wound_back(count: int) -> None:
 def test_narrow_integers_do_not_wrap_around() -> None:
     first = SECURE.raw(200)
     assert len(SECURE.raw(np.uint8(100))) == 100  # type: ignore[arg-type]
-    assert len(flips(Fraction(1, 2), np.uint8(40))) == 40
+    assert len(flips(Fraction(1, 2), np.uint8(40))) == 40  # type: ignore[arg-type]
     assert first not in SECURE.raw(400)
 
 

@@ -56,8 +56,8 @@ def test_below_refuses_what_has_no_numbers_below_it(n: int) -> None:
 
 
 def test_numpy_integers_are_integers() -> None:
-    assert below(np.int64(5)) in range(5)
-    assert belows(np.int64(5), np.int64(3)).max() < 5
+    assert below(np.int64(5)) in range(5)  # type: ignore[arg-type]
+    assert belows(np.int64(5), np.int64(3)).max() < 5  # type: ignore[arg-type]
 
 
 def test_permutations_of_three_are_equally_likely() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import mpmath
@@ -23,9 +24,12 @@ def _law(square: object, linear: object, log_width: int = 0, *, signed: bool = T
 def _distribution(law: Law) -> list[mpmath.mpf]:
     """The proposal's distribution function over bins, from its definition, in 60 digits."""
     width = 1 << law.log_width
-    phi = lambda n: mpmath.mpf(law.square.numerator) / law.square.denominator * n * n + mpmath.mpf(
-        law.linear.numerator
-    ) / law.linear.denominator * n
+    square = mpmath.mpf(law.square.numerator) / law.square.denominator
+    linear = mpmath.mpf(law.linear.numerator) / law.linear.denominator
+
+    def phi(n: int) -> mpmath.mpf:
+        return square * n * n + linear * n
+
     weights = []
     for first in (0, 1) if law.signed else (0,):
         weights += [width * mpmath.exp(-phi(first + h * width)) for h in range(law._bins)]
@@ -174,6 +178,11 @@ def test_sizes_must_be_whole(size: object) -> None:
 
 
 def test_refusals_of_astronomic_values_are_refusals() -> None:
-    for draw in (lambda: laplaces(10**400, 3), lambda: geometrics(Fraction(1, 10**400), 3), lambda: poissons(10**400, 3)):
+    draws: list[Callable[[], object]] = [
+        lambda: laplaces(10**400, 3),
+        lambda: geometrics(Fraction(1, 10**400), 3),
+        lambda: poissons(10**400, 3),
+    ]
+    for draw in draws:
         with pytest.raises(Refusal, match="expected"):
             draw()

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import json
-import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated
 
 import typer
 
+from discreet.cli.printing import AsFormat, Format, busy, print_csv, print_json, print_table
 from discreet.errors import Refusal
 from discreet.exact import exact
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-
-
-class Format(StrEnum):
-    """How an answer is printed."""
-
-    table = "table"
-    csv = "csv"
-    json = "json"
-
-
-AsFormat = Annotated[Format, typer.Option("--format", help="How to print the answer.")]
 
 
 def _uses(metavar: str, text: str) -> typer.models.OptionInfo:
@@ -62,7 +47,7 @@ def account(  # noqa: PLR0913  # one option for each kind of noise
         raise Refusal("ε depends on δ, and no δ was given", hint="say which, as in --delta 1e-6")
     from discreet.privacy.account import account as totals
 
-    with _busy("adding up"):
+    with busy("adding up"):
         found = totals(
             gaussian=_read(gaussian, "gaussian"),
             laplace=_read(laplace, "laplace"),
@@ -74,11 +59,13 @@ def account(  # noqa: PLR0913  # one option for each kind of noise
         )
     if form is Format.json:
         lines = [{"theorem": total.theorem, "epsilon": _above(total.epsilon)} for total in found]
-        _print_json({"delta": float(exact(delta, "delta")), "totals": lines})
+        print_json({"delta": float(exact(delta, "delta")), "totals": lines})
     elif form is Format.csv:
-        _print_csv(["epsilon", "theorem"], [[_above(total.epsilon), total.theorem] for total in found])
+        print_csv(["epsilon", "theorem"], [[_above(total.epsilon), total.theorem] for total in found])
     else:
-        _print_table(["epsilon", "theorem"], [[_digits(total.epsilon), total.theorem] for total in found])
+        print_table(
+            ["epsilon", "theorem"], [[_digits(total.epsilon), total.theorem] for total in found], right=["epsilon"]
+        )
 
 
 @app.command()
@@ -92,17 +79,17 @@ def lifetime(
     """What ε each of many databases may use for a lifetime of (ε, δ), by each theorem, largest first."""
     from discreet.privacy.account import lifetime as allowances
 
-    with _busy("looking for the largest ε"):
+    with busy("looking for the largest ε"):
         found = allowances(databases, epsilon, delta)
     if form is Format.json:
         lines = [{"theorem": a.theorem, "each": _below(a.each), "total": _above(a.total)} for a in found]
         asked = {"lifetime": float(exact(epsilon, "epsilon")), "delta": float(exact(delta, "delta"))}
-        _print_json({"databases": databases, **asked, "allowances": lines})
+        print_json({"databases": databases, **asked, "allowances": lines})
     elif form is Format.csv:
-        _print_csv(["each", "total", "theorem"], [[_below(a.each), _above(a.total), a.theorem] for a in found])
+        print_csv(["each", "total", "theorem"], [[_below(a.each), _above(a.total), a.theorem] for a in found])
     else:
         rows = [[f"1/{_digits(1 / a.each)}", _digits(a.total), a.theorem] for a in found]
-        _print_table(["each", "together", "theorem"], rows)
+        print_table(["each", "together", "theorem"], rows, right=["each", "together"])
 
 
 def _read(texts: Sequence[str] | None, option: str) -> list[tuple[str, int]]:
@@ -125,13 +112,6 @@ def _read_sampled(text: str) -> tuple[str, str, int]:
     return rate, *_read_one(rest, "sampled-gaussian")
 
 
-def _busy(what: str) -> AbstractContextManager[object]:
-    """A sign of life on a terminal, for what may take longer than a second."""
-    from rich.console import Console
-
-    return Console(stderr=True).status(what)
-
-
 def _above(x: Fraction) -> float:
     """Fifteen digits, rounded up: this package reads a float by its decimal text, so that is what must not be less."""
     return float(_rounded(x, 15, ROUND_CEILING))
@@ -148,25 +128,3 @@ def _digits(x: Fraction) -> str:
 
 def _rounded(x: Fraction, digits: int, rounding: str) -> Decimal:
     return Context(prec=digits, rounding=rounding).divide(Decimal(x.numerator), Decimal(x.denominator))
-
-
-def _print_json(whole: dict[str, object]) -> None:
-    typer.echo(json.dumps(whole, ensure_ascii=False, indent=2))
-
-
-def _print_csv(head: list[str], rows: list[list[float | str]]) -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerows([head, *rows])
-
-
-def _print_table(head: list[str], rows: list[list[str]]) -> None:
-    from rich.box import SIMPLE
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=SIMPLE, padding=(0, 1, 0, 0))
-    for title in head:
-        table.add_column(title, justify="left" if title == "theorem" else "right")
-    for row in rows:
-        table.add_row(*row)
-    Console(highlight=False, markup=False).print(table)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import re
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.account import AsFormat, Format
+from discreet.cli.printing import AsFormat, Format, busy, print_csv, print_json
 from discreet.errors import Refusal
 from discreet.exact import exact
 
@@ -57,14 +56,12 @@ def audit(  # noqa: PLR0913  # one option for each thing that an audit rests on
 
     It prints what is proven, the event that proves it, and what could have been detected. Not refuted is not proven.
     """
-    from rich.console import Console
-
     from discreet.audit import audit as tried
     from discreet.audit import insist
 
     mechanism, promise = _found(target, parameters), _claimed(claim)
     pairs = [_read_pair(text) for text in pair] if pair else None
-    with Console(stderr=True).status("running the mechanism"):
+    with busy("running the mechanism"):
         if budget is None:
             verdict = tried(mechanism, pairs, promise, samples=samples, alpha=alpha)
         else:
@@ -170,7 +167,6 @@ def _print(verdict: Verdict, form: Format) -> None:
         "samples": verdict.samples,
     }
     if form is Format.json:
-        typer.echo(json.dumps(cells, ensure_ascii=False, indent=2))
+        print_json(cells)
     else:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerows([list(cells), list(cells.values())])
+        print_csv(list(cells), [list(cells.values())])

@@ -20,7 +20,19 @@ from discreet.errors import Fault, Refusal
 # Name, and one line for `discreet --help`. The command is `app` in the module of that name, imported when it is called.
 COMMANDS = {
     "demo": "A tour on generated sample data: a few noisy counts, and a budget that runs out.",
+    "init": "Make a home for tables, declarations and the ledger.",
+    "add": "Take a table in, with its unit, caps, bounds and keys.",
+    "update": "Bring new rows for a table.",
+    "remove": "Forget a table's rows; what was spent stays spent.",
+    "tables": "What may be asked about, as it was declared.",
+    "query": "Ask a question in SQL, at a price.",
+    "explain": "Price and error of a question, free.",
+    "budget": "What is spent and what is left.",
+    "retire": "Close a population for good.",
+    "ledger": "Verify the ledger, sign its head, export it, prove an entry.",
+    "user": "Who may ask.",
     "account": "What many mechanisms lose together: every theorem's total, tightest first.",
+    "audit": "Try to refute a claim of privacy by running the mechanism.",
 }
 
 

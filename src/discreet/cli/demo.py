@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
+from typing import Annotated
 
 import typer
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from discreet.cli.sample import write_visits
 from discreet.errors import OverBudget
 from discreet.exact import spoken
 from discreet.interval import exp
@@ -106,8 +109,17 @@ def tour(
 
 
 @app.command()
-def demo() -> None:
+def demo(
+    *,
+    write: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write made-up visits to a Parquet file instead, to try things on."),
+    ] = None,
+) -> None:
     """A tour on generated sample data: a few noisy counts, and a budget that runs out."""
+    if write is not None:
+        typer.echo(f"wrote {write_visits(write)} made-up visits to {write}")
+        return
     console, table, refused = Console(highlight=False, markup=False), clinic(), []
     console.print(f"A clinic of {len(table)} patients. This program made them up: none of them exists.")
     console.print(f"Budget: ε = {TOTAL.epsilon} for each patient, over everything that is ever asked.")

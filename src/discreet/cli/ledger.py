@@ -37,7 +37,9 @@ def _head(home: Path) -> Head:
 @app.command()
 def verify(
     *,
-    head: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="A head that was kept. May be repeated.")] = None,
+    head: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="A head that was kept. May be repeated.")
+    ] = None,
     home: AtHome = HOME,
 ) -> None:
     """Recompute every hash and every sum, and compare with heads that somebody kept."""

@@ -26,7 +26,13 @@ def tables(
     if name is None:
         head = ["table", "population", "unit", "max_rows", "max_groups"]
         rows = [
-            [t.name, t.population or "(public)", "" if t.public else t.unit or "row", t.max_rows, "" if t.public else t.max_groups]
+            [
+                t.name,
+                t.population or "(public)",
+                "" if t.public else t.unit or "row",
+                t.max_rows,
+                "" if t.public else t.max_groups,
+            ]
             for t in known.tables.values()
         ]
         print_rows(form, head, rows)

@@ -18,7 +18,9 @@ def add(
     *,
     role: Annotated[str, typer.Option(metavar="analyst|custodian", help="What they may do.")] = "analyst",
     allowance: Annotated[str | None, typer.Option(metavar="E", help="The most they may spend.")] = None,
-    grant: Annotated[list[str] | None, typer.Option(metavar="TABLE", help="A table they may ask about; else all.")] = None,
+    grant: Annotated[
+        list[str] | None, typer.Option(metavar="TABLE", help="A table they may ask about; else all.")
+    ] = None,
     home: AtHome = HOME,
 ) -> None:
     """Let a person in. Their token stands alone on the last line and is kept nowhere."""
@@ -36,7 +38,12 @@ def list_(*, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
     from discreet.curator.explain import said
 
     rows = [
-        [g.principal, g.role, "all" if g.tables is None else ",".join(g.tables), "" if g.allowance is None else said(g.allowance)]
+        [
+            g.principal,
+            g.role,
+            "all" if g.tables is None else ",".join(g.tables),
+            "" if g.allowance is None else said(g.allowance),
+        ]
         for g in Curator(home).grants()
     ]
     print_rows(form, ["user", "role", "tables", "allowance"], rows)

@@ -95,9 +95,7 @@ def _with_spans(above: exp.Query, question: Question) -> list[int]:
     return places
 
 
-def _spans(
-    row: tuple[Cell, ...], width: int, places: list[int]
-) -> tuple[tuple[float, float] | None, ...]:
+def _spans(row: tuple[Cell, ...], width: int, places: list[int]) -> tuple[tuple[float, float] | None, ...]:
     found: list[tuple[float, float] | None] = [None] * width
     for k, i in enumerate(places):
         low, high = row[width + 2 * k], row[width + 2 * k + 1]

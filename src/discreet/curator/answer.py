@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from discreet.errors import Refusal
 from discreet.exact import Number, share
 from discreet.ledger.entry import BudgetLoss
 
 if TYPE_CHECKING:
-    import pyarrow
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+    from matplotlib.figure import Figure
 
     from discreet.curator.above import Result
 
@@ -39,9 +42,9 @@ class Answer:
         """For each cell, between which numbers the bounded truth lies with this probability; None where not known."""
         return self._again(share(confidence, "confidence")).spans
 
-    def to_arrow(self) -> pyarrow.Table:
+    def to_arrow(self) -> pa.Table:
         """The rows as an Arrow table."""
-        import pyarrow as pa
+        import pyarrow as pa  # noqa: PLC0415  # slow to import
 
         cells = list(zip(*self.rows, strict=True)) if self.rows else [()] * len(self.columns)
         arrays = [
@@ -50,26 +53,26 @@ class Answer:
         ]
         return pa.table(dict(zip(self.columns, arrays, strict=True)))
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pd.DataFrame:
         """The rows as a pandas frame."""
         try:
-            import pandas as pd
+            import pandas as pd  # noqa: PLC0415  # optional, and slow to import
         except ImportError:
             raise Refusal("pandas is not installed", hint="pip install 'discreet[pandas]'") from None
         return pd.DataFrame(list(self.rows), columns=list(self.columns))
 
-    def to_polars(self) -> Any:
+    def to_polars(self) -> pl.DataFrame:
         """The rows as a polars frame."""
         try:
-            import polars as pl
+            import polars as pl  # noqa: PLC0415  # optional, and slow to import
         except ImportError:
             raise Refusal("polars is not installed", hint="pip install 'discreet[polars]'") from None
-        return pl.from_arrow(self.to_arrow())
+        return cast("pl.DataFrame", pl.from_arrow(self.to_arrow()))  # a table, so no series
 
-    def plot(self, confidence: Number = Fraction(95, 100)) -> Any:
+    def plot(self, confidence: Number = Fraction(95, 100)) -> Figure:
         """A bar chart of the last numeric column over the first, with error bars."""
         try:
-            import matplotlib.pyplot as plt
+            import matplotlib.pyplot as plt  # noqa: PLC0415  # optional, and slow to import
         except ImportError:
             raise Refusal("matplotlib is not installed", hint="pip install matplotlib") from None
         numeric = [i for i, kind in enumerate(self.types) if kind in ("bigint", "double")]
@@ -78,13 +81,15 @@ class Answer:
         value, spans = numeric[-1], self.intervals(confidence)
         labels = [" ".join(str(cell) for i, cell in enumerate(row) if i not in numeric) or "all" for row in self.rows]
         heights = [float(str(row[value])) if row[value] is not None else 0.0 for row in self.rows]
-        bars = [
-            (max(0.0, h - s[value][0]), max(0.0, s[value][1] - h)) if s[value] is not None else (0.0, 0.0)  # type: ignore[index]
-            for h, s in zip(heights, spans, strict=True)
-        ]
+        bars = [_bar(height, row[value]) for height, row in zip(heights, spans, strict=True)]
         figure, axes = plt.subplots(figsize=(max(4.0, 0.5 * len(labels) + 2), 3.5))
         axes.bar(range(len(labels)), heights, yerr=list(zip(*bars, strict=True)), capsize=3, color="#4c78a8")
-        axes.set_xticks(range(len(labels)), labels, rotation=45 if len(labels) > 6 else 0, ha="right" if len(labels) > 6 else "center")
+        axes.set_xticks(
+            range(len(labels)),
+            labels,
+            rotation=45 if len(labels) > 6 else 0,
+            ha="right" if len(labels) > 6 else "center",
+        )
         axes.set_ylabel(self.columns[value])
         axes.set_title(f"noise at {float(share(confidence, 'confidence')):.0%} confidence", fontsize=9)
         figure.tight_layout()
@@ -94,3 +99,8 @@ class Answer:
         lines = ["  ".join(self.columns)]
         lines += ["  ".join("NULL" if cell is None else str(cell) for cell in row) for row in self.rows]
         return "\n".join(lines)
+
+
+def _bar(height: float, span: tuple[float, float] | None) -> tuple[float, float]:
+    """How far an error bar reaches down and up."""
+    return (0.0, 0.0) if span is None else (max(0.0, height - span[0]), max(0.0, span[1] - height))

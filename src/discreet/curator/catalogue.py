@@ -1,4 +1,4 @@
-"""What a custodian declares, in `discreet.toml`: populations with their budgets, tables with their units, caps and bounds."""
+"""What a custodian declares, in `discreet.toml`: populations with budgets, tables with their units, caps and bounds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import Refusal
-from discreet.exact import exact, positive
+from discreet.exact import Number, exact, positive
 from discreet.ledger.entry import BudgetLoss
 from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Pure, Replace
 from discreet.sql.schema import Column, Key, Schema, Table, Type
@@ -78,7 +78,9 @@ def declaration(table: Table) -> str:
 
 def population_of(name: str, parameters: Mapping[str, Any]) -> Population:
     """A population from its declaration."""
-    total = budget_loss(parameters.get("epsilon"), parameters.get("rho"), parameters.get("delta"), f"population {name!r}")
+    total = budget_loss(
+        parameters.get("epsilon"), parameters.get("rho"), parameters.get("delta"), f"population {name!r}"
+    )
     relation = parameters.get("relation", "add-remove")
     if relation not in ("add-remove", "replace"):
         raise Refusal(f"population {name!r}: relation is add-remove or replace, got {relation!r}")
@@ -89,13 +91,13 @@ def population_of(name: str, parameters: Mapping[str, Any]) -> Population:
     return Population(name, total, neighbours, default)
 
 
-def budget_loss(epsilon: Any, rho: Any, delta: Any, where: str) -> BudgetLoss:
+def budget_loss(epsilon: Number | None, rho: Number | None, delta: Number | None, where: str) -> BudgetLoss:
     """A budget from what was given of epsilon, rho and delta."""
-    if (epsilon is None) == (rho is None):
-        raise Refusal(f"{where} needs either epsilon or rho", hint="for example --epsilon 3 --delta 1e-8")
-    if rho is not None:
+    if rho is not None and epsilon is None:
         return Concentrated(positive(rho, "rho"), delta or 0)
-    return Approximate(positive(epsilon, "epsilon"), delta) if delta else Pure(positive(epsilon, "epsilon"))
+    if rho is None and epsilon is not None:
+        return Approximate(positive(epsilon, "epsilon"), delta) if delta else Pure(positive(epsilon, "epsilon"))
+    raise Refusal(f"{where} needs either epsilon or rho", hint="for example --epsilon 3 --delta 1e-8")
 
 
 def read(folder: Path) -> Catalogue:
@@ -113,12 +115,14 @@ def read(folder: Path) -> Catalogue:
         raise Refusal(f"{FILE} needs version = 1 on its first line, got {parsed.get('version')!r}")
     unknown = set(parsed) - {"version", "population", "table"}
     if unknown:
-        raise Refusal(f"{FILE} has an unknown section {sorted(unknown)[0]!r}")
+        raise Refusal(f"{FILE} has an unknown section {min(unknown)!r}")
     populations = {name: population_of(name, body) for name, body in parsed.get("population", {}).items()}
     tables = {name: _table(name, body) for name, body in parsed.get("table", {}).items()}
     for table in tables.values():
         if table.population is not None and table.population not in populations:
-            raise Refusal(f"{FILE}: table {table.name!r} names the population {table.population!r}, which is not declared")
+            raise Refusal(
+                f"{FILE}: table {table.name!r} names the population {table.population!r}, which is not declared"
+            )
     return Catalogue(populations, tables)
 
 
@@ -129,7 +133,9 @@ _COLUMN_KEYS = {"type", "bounds", "step", "keys", "description"}
 def _table(name: str, body: Mapping[str, Any]) -> Table:
     unknown = set(body) - _TABLE_KEYS
     if unknown:
-        raise Refusal(f"{FILE}: table {name!r} has an unknown entry {sorted(unknown)[0]!r}", hint=f"known: {sorted(_TABLE_KEYS)}")
+        raise Refusal(
+            f"{FILE}: table {name!r} has an unknown entry {min(unknown)!r}", hint=f"known: {sorted(_TABLE_KEYS)}"
+        )
     columns = tuple(_column(f"{name}.{key}", key, value) for key, value in body.get("columns", {}).items())
     if body.get("public"):
         return Table(name, columns, version=int(body.get("version", 1)))
@@ -153,7 +159,7 @@ def _table(name: str, body: Mapping[str, Any]) -> Table:
 def _column(where: str, name: str, body: Mapping[str, Any]) -> Column:
     unknown = set(body) - _COLUMN_KEYS
     if unknown:
-        raise Refusal(f"{FILE}: column {where} has an unknown entry {sorted(unknown)[0]!r}")
+        raise Refusal(f"{FILE}: column {where} has an unknown entry {min(unknown)!r}")
     kind = type_of(str(body.get("type")), where)
     bounds = body.get("bounds")
     return Column(
@@ -167,8 +173,9 @@ def _column(where: str, name: str, body: Mapping[str, Any]) -> Column:
 
 
 _ALIASES = {
-    "integer": "bigint", "int": "bigint", "smallint": "bigint", "tinyint": "bigint", "hugeint": "bigint", "int64": "bigint",
-    "uinteger": "bigint", "ubigint": "bigint", "usmallint": "bigint", "utinyint": "bigint", "int32": "bigint",
+    "integer": "bigint", "int": "bigint", "smallint": "bigint", "tinyint": "bigint", "hugeint": "bigint",
+    "uinteger": "bigint", "ubigint": "bigint", "usmallint": "bigint", "utinyint": "bigint",
+    "int32": "bigint", "int64": "bigint",
     "float": "double", "real": "double", "decimal": "double", "numeric": "double", "double precision": "double",
     "text": "varchar", "string": "varchar", "char": "varchar", "bool": "boolean", "datetime": "timestamp",
 }  # fmt: skip

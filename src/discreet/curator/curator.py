@@ -10,7 +10,7 @@ from pathlib import Path
 from discreet.curator import above, catalogue
 from discreet.curator.answer import Answer
 from discreet.curator.estimate import estimates
-from discreet.curator.explain import Explanation, explained
+from discreet.curator.explain import Explanation, error_of, explained
 from discreet.curator.measure import Engine, Noisy, measure, restored, stored
 from discreet.curator.price import Priced, priced
 from discreet.engines import DuckStore
@@ -66,10 +66,12 @@ class Curator:
         return self._answer(sql, Terms(**terms), self._store, SECURE)  # type: ignore[arg-type]
 
     def explain(self, sql: str, **terms: object) -> Explanation:
-        """What a question would cost and how exact it would be. Free, and the same for every database of this schema."""
+        """What a question would cost and how exact it would be. Free, and the same for every database of a schema."""
         asked = Terms(**terms)  # type: ignore[arg-type]
         parts = self._question(sql, asked)
-        return explained(parts, self._priced(parts, asked), share(asked.confidence, "confidence"), self._named(asked, parts))
+        return explained(
+            parts, self._priced(parts, asked), share(asked.confidence, "confidence"), self._named(asked, parts)
+        )
 
     def budget(self, population: str) -> Budget[BudgetLoss]:
         """What a population may lose in all and has lost."""
@@ -114,7 +116,9 @@ class Curator:
         if not populations:
             return ()
         if len(populations) > 1:
-            raise Refusal(f"one question asks about one population, got {sorted(populations)}", hint="ask each by itself")
+            raise Refusal(
+                f"one question asks about one population, got {sorted(populations)}", hint="ask each by itself"
+            )
         population = self._catalogue.population(populations.pop())
         needs = any(not part.measurement.declared for part in found.parts)
         if asked.error is not None:
@@ -125,9 +129,7 @@ class Curator:
         total = population.total
         word, other = ("rho", asked.epsilon) if isinstance(total, Concentrated) else ("epsilon", asked.rho)
         if other is not None:
-            raise Refusal(
-                f"the budget of {population.name!r} is kept in {word}", hint=f"name a price with {word}="
-            )
+            raise Refusal(f"the budget of {population.name!r} is kept in {word}", hint=f"name a price with {word}=")
         given = asked.rho if isinstance(total, Concentrated) else asked.epsilon
         amount = population.default if given is None else positive(given, word)
         delta = self._delta(total, asked) if needs else Fraction(0)
@@ -173,7 +175,7 @@ class Curator:
         found: dict[str, tuple[Priced, Noisy, int]] = {}
         for price in prices:
             for paid, said, number in self._ledger.answered(price.part.measurement.question):
-                if type(paid.loss) is type(price.loss) and price.loss <= paid.loss:
+                if _covers(paid.loss, price.loss):
                     neighbours = self._catalogue.population(paid.population).neighbours
                     again = priced([price.part], paid.loss, neighbours)[0]
                     found[price.part.name] = (again, restored(said.answer), number)
@@ -260,6 +262,19 @@ class Curator:
         )
 
 
+def _covers(paid: BudgetLoss, wanted: BudgetLoss) -> bool:
+    """Whether one price is at least the other. Prices in two measures are not compared."""
+    match wanted, paid:
+        case Pure() as less, Pure() as more:
+            return less <= more
+        case Approximate() as less, Approximate() as more:
+            return less <= more
+        case Concentrated() as less, Concentrated() as more:
+            return less <= more
+        case _:
+            return False
+
+
 def _sum(losses: Sequence[BudgetLoss]) -> BudgetLoss | None:
     total: BudgetLoss | None = None
     for loss in losses:
@@ -282,8 +297,6 @@ def left(budget: Budget[BudgetLoss]) -> BudgetLoss:
 
 def data_free_errors(price: Priced, confidence: Fraction) -> list[Fraction]:
     """The errors of a part's numbers in their own units; refuses if one of them depends on the data."""
-    from discreet.curator.explain import error_of
-
     errors = []
     for aggregate in price.part.aggregates:
         error = error_of(aggregate, price, confidence)

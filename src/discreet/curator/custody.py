@@ -51,7 +51,7 @@ def found_home(folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if (folder / catalogue.FILE).exists():
         raise Refusal(f"{str(folder)!r} is a home already")
-    os.chmod(folder, 0o700)
+    folder.chmod(0o700)
     catalogue.write(folder, Catalogue())
     SqliteLedger(folder / "ledger.db").close()
 
@@ -85,7 +85,9 @@ class Custody:
             table, population = _declared(name, columns, said, known)
             version = 1 + (self._ledger.books().datasets[name].version if name in self._ledger.books().datasets else 0)
             table = replace(table, version=version)
-            after = known.with_table(table) if population is None else known.with_population(population).with_table(table)
+            after = (
+                known.with_table(table) if population is None else known.with_population(population).with_table(table)
+            )
             self._store.ingest(table, source)
             if population is not None and population.name not in self._ledger.books().accounts:
                 self._ledger.append(Opened(population.name, population.total, population.neighbours))
@@ -119,7 +121,9 @@ class Custody:
         """Close a population's budget for good."""
         self._ledger.append(Retired(population))
 
-    def let_in(self, name: str, role: str, *, allowance: Number | None = None, tables: Sequence[str] | None = None) -> str:
+    def let_in(
+        self, name: str, role: str, *, allowance: Number | None = None, tables: Sequence[str] | None = None
+    ) -> str:
         """Give a person a token. Only its digest is kept."""
         if role not in ROLES:
             raise Refusal(f"a role is one of {list(ROLES)}, got {role!r}")
@@ -143,9 +147,9 @@ class Custody:
     def _columns(self, source: object, said: Declared) -> dict[str, Type]:
         """The declared type of every column: the source's own, or what the custodian said."""
         found = dict(_source_types(source))
-        unknown = (set(said.types) | set(said.bounds) | set(said.keys) | set(said.describe) | set(said.steps)) - set(found)
+        unknown = {*said.types, *said.bounds, *said.keys, *said.describe, *said.steps} - set(found)
         if unknown:
-            raise Refusal(f"the source has no column {sorted(unknown)[0]!r}", hint=f"it has {list(found)}")
+            raise Refusal(f"the source has no column {min(unknown)!r}", hint=f"it has {list(found)}")
         if _untyped(source) and set(said.types) != set(found):
             proposed = " ".join(f"--types {name}={kind}" for name, kind in _guessed(source).items())
             raise Refusal(
@@ -177,12 +181,16 @@ def _declared(
     if said.public:
         return Table(name, made), None
     if said.unit is None:
-        raise Refusal(f"table {name!r} needs to know whose rows they are", hint="say --unit COLUMN, --unit row, or --public")
+        raise Refusal(
+            f"table {name!r} needs to know whose rows they are", hint="say --unit COLUMN, --unit row, or --public"
+        )
     if said.unit != "row" and said.unit not in columns:
         raise Refusal(f"the source has no column {said.unit!r} to be the unit", hint=f"it has {list(columns)}")
     people = said.population or (name if said.unit == "row" else said.unit)
     if said.unit == "row" and people in known.populations:
-        raise Refusal(f"rows that are their own unit never share a budget, and {people!r} has one", hint="use another name")
+        raise Refusal(
+            f"rows that are their own unit never share a budget, and {people!r} has one", hint="use another name"
+        )
     population = _population(people, said, known)
     unit = None if said.unit == "row" else said.unit
     table = Table(name, made, people, unit, said.max_rows, said.max_groups or 1)

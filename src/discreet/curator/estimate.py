@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.curator.price import Priced
+from discreet.errors import Fault
 from discreet.mechanisms import GaussianVector, LaplaceVector
 from discreet.sql.aggregate import Aggregate
 from discreet.sql.plan import Grid, Rank, Statistic
@@ -47,17 +48,17 @@ def _estimate(
 
 def _error(priced: Priced, statistic: Statistic, confidence: Fraction) -> int:
     mechanism = priced.charge(statistic).mechanism
-    assert isinstance(mechanism, (LaplaceVector, GaussianVector))
+    if not isinstance(mechanism, (LaplaceVector, GaussianVector)):
+        raise Fault
     return mechanism.error(confidence)
 
 
-def _ratio(
-    aggregate: Aggregate, priced: Priced, values: dict[Statistic | Rank, int], confidence: Fraction
-) -> Estimate:
+def _ratio(aggregate: Aggregate, priced: Priced, values: dict[Statistic | Rank, int], confidence: Fraction) -> Estimate:
     """Averages and spreads: each statistic moves within its own error, all of them together with this confidence."""
     statistics = [s for s in aggregate.statistics if isinstance(s, Statistic)]
     grid = statistics[1].grid
-    assert grid is not None
+    if grid is None:
+        raise Fault
     each = 1 - (1 - confidence) / len(statistics)
     errors = [_error(priced, statistic, each) for statistic in statistics]
     numbers = [values[statistic] for statistic in statistics]
@@ -76,7 +77,7 @@ def _ratio(
 
 def _average(numbers: list[int], grid: Grid) -> float:
     mean = Fraction(numbers[1], max(1, numbers[0])) + grid.middle
-    return float(min(max(mean, grid.low), grid.high) * grid.step)
+    return float(min(max(mean, Fraction(grid.low)), Fraction(grid.high)) * grid.step)
 
 
 def _spread(aggregate: Aggregate) -> Callable[[list[int], Grid], float]:

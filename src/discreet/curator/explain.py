@@ -37,7 +37,9 @@ class Explanation:
 def said(loss: BudgetLoss) -> str:
     """A loss in words."""
     delta = "" if isinstance(loss, Pure) or not loss.delta else f", delta {spoken(loss.delta)}"
-    return f"rho {spoken(loss.rho)}{delta}" if isinstance(loss, Concentrated) else f"epsilon {spoken(loss.epsilon)}{delta}"
+    return (
+        f"rho {spoken(loss.rho)}{delta}" if isinstance(loss, Concentrated) else f"epsilon {spoken(loss.epsilon)}{delta}"
+    )
 
 
 def explained(found: Question, prices: Sequence[Priced], confidence: Fraction, named: bool) -> Explanation:  # noqa: FBT001
@@ -45,7 +47,9 @@ def explained(found: Question, prices: Sequence[Priced], confidence: Fraction, n
     total: BudgetLoss | None = None
     for price in prices:
         total = price.loss if total is None else total + price.loss  # type: ignore[operator]
-    by_name = {(price.part.name, a.name): error_of(a, price, confidence) for price in prices for a in price.part.aggregates}
+    by_name = {
+        (price.part.name, a.name): error_of(a, price, confidence) for price in prices for a in price.part.aggregates
+    }
     errors = tuple(
         (name, by_name[source])
         for name, source in zip(found.columns, found.direct, strict=True)

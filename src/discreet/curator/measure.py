@@ -14,6 +14,7 @@ from discreet.engines import Counted
 from discreet.errors import Fault
 from discreet.ledger.entry import Plain
 from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector, Quantile
+from discreet.mechanisms.keys import Key as Name
 from discreet.noise import SECURE, Entropy
 from discreet.sql.plan import Measurement, Rank, Statistic
 from discreet.sql.schema import Key
@@ -55,7 +56,12 @@ def _measure(priced: Priced, engine: Engine, rng: Entropy) -> Noisy:
     measurement = priced.part.measurement
     counted = engine.counted(measurement)
     groups = _groups(priced, counted, rng)
-    columns = [_column(priced, statistic, groups, counted, engine, rng) for statistic in measurement.statistics]
+    columns = [
+        _quantiles(priced, statistic, groups, engine.ranked(measurement, statistic), rng)
+        if isinstance(statistic, Rank)
+        else _numbers(priced, statistic, groups, counted, rng)
+        for statistic in measurement.statistics
+    ]
     return Noisy(groups, tuple(zip(*columns, strict=True)) if columns else tuple(() for _ in groups))
 
 
@@ -66,8 +72,8 @@ def _groups(priced: Priced, counted: Counted, rng: Entropy) -> tuple[Group, ...]
     chosen = priced.charge(None).mechanism
     if not isinstance(chosen, (LaplaceKeys, GaussianKeys)):
         raise Fault
-    named = chosen(dict(counted.units), rng=rng)
-    return tuple(sorted((key for key, _ in named), key=_order))  # type: ignore[arg-type]
+    named = {key for key, _ in chosen(dict[Name, int](counted.units.items()), rng=rng)}
+    return tuple(sorted((group for group in counted.units if group in named), key=_order))
 
 
 def _order(group: Group) -> list[tuple[bool, str, Key]]:
@@ -75,20 +81,19 @@ def _order(group: Group) -> list[tuple[bool, str, Key]]:
     return [(cell is None, type(cell).__name__, cell if cell is not None else 0) for cell in group]
 
 
-def _column(
-    priced: Priced,
-    statistic: Statistic | Rank,
-    groups: Sequence[Group],
-    counted: Counted,
-    engine: Engine,
-    rng: Entropy,
+def _quantiles(
+    priced: Priced, rank: Rank, groups: Sequence[Group], found: Mapping[Group, Mapping[int, int]], rng: Entropy
+) -> list[int]:
+    mechanism = priced.charge(rank).mechanism
+    if not isinstance(mechanism, Quantile):
+        raise Fault
+    return [_quantile(mechanism, rank, found.get(group, {}), rng) for group in groups]
+
+
+def _numbers(
+    priced: Priced, statistic: Statistic, groups: Sequence[Group], counted: Counted, rng: Entropy
 ) -> list[int]:
     measurement, mechanism = priced.part.measurement, priced.charge(statistic).mechanism
-    if isinstance(statistic, Rank):
-        if not isinstance(mechanism, Quantile):
-            raise Fault
-        found = engine.ranked(measurement, statistic)
-        return [_quantile(mechanism, statistic, found.get(group, {}), rng) for group in groups]
     place = [s for s in measurement.statistics if isinstance(s, Statistic)].index(statistic)
     absent = (0,) * len(measurement.statistics)
     exact = [counted.values.get(group, absent)[place] for group in groups]
@@ -110,7 +115,7 @@ def stored(noisy: Noisy) -> Plain:
     }
 
 
-def _cell(cell: Key) -> Plain:
+def _cell(cell: object) -> Plain:  # a date is a key too, and JSON has none
     return cell if cell is None or isinstance(cell, (bool, int, str)) else str(cell)
 
 

@@ -20,9 +20,9 @@ Selecting = LaplaceKeys | GaussianKeys
 MOST_GROUPS = 1_000_000  # combinations of declared keys
 _EDGE = Fraction(1, 1 << 20)  # MIN and MAX are the outermost quantiles that have a row beyond them
 
-# How much of a price each kind of number gets, relative to a plain count. An average is centred/present: with the average a
-# quarter of the range away from the middle (r = 1/2 of the half range), the variance K²h²(1/ε₁² + r²/ε₂²)/n² is least at
-# ε₁/ε₂ = r^(−2/3) ≈ 8/5.
+# How much of a price each kind of number gets, relative to a plain count. An average is centred/present: with the
+# average a quarter of the range away from the middle (r = 1/2 of the half range), the variance
+# K²h²(1/ε₁² + r²/ε₂²)/n² is least at ε₁/ε₂ = r^(−2/3) ≈ 8/5.
 _WEIGHTS = {
     "rows": Fraction(1),
     "units": Fraction(1),
@@ -86,7 +86,7 @@ def _wanted(measurement: Measurement) -> list[Statistic | Rank | None]:
 
 
 def priced(parts: Sequence[Part], loss: BudgetLoss, neighbours: Neighbours) -> tuple[Priced, ...]:
-    """Split one price over the parts of a question, and each part's share over its numbers. Nothing is lost in rounding."""
+    """Split one price over the parts of a question, each part's share over its numbers. Nothing is lost in rounding."""
     wanted = [_wanted(part.measurement) for part in parts]
     total = sum((_weight(what) for each in wanted for what in each), Fraction(0))
     choosing = sum(1 for each in wanted if None in each)
@@ -99,12 +99,12 @@ def priced(parts: Sequence[Part], loss: BudgetLoss, neighbours: Neighbours) -> t
     for part, each in zip(parts, wanted, strict=True):
         _refuse_too_many(part.measurement)
         shares = [_weight(what) / total for what in each]
-        delta = loss_delta(loss) / choosing if choosing else Fraction(0)
-        charges = tuple(
-            Charge(what, _mechanism(what, part.measurement, loss, share, delta, neighbours))
-            for what, share in zip(each, shares, strict=True)
-        )
-        found.append(Priced(part, _portion(loss, sum(shares, Fraction(0)), delta if None in each else Fraction(0)), charges))
+        delta = loss_delta(loss) / choosing if None in each else Fraction(0)
+        charges = []
+        for what, share in zip(each, shares, strict=True):
+            own = _portion(loss, share, delta if what is None else Fraction(0))
+            charges.append(Charge(what, _mechanism(what, part.measurement, own, neighbours)))
+        found.append(Priced(part, _portion(loss, sum(shares, Fraction(0)), delta), tuple(charges)))
     return tuple(found)
 
 
@@ -124,27 +124,20 @@ def _portion(loss: BudgetLoss, share: Fraction, delta: Fraction) -> BudgetLoss:
 
 
 def _mechanism(
-    what: Statistic | Rank | None,
-    measurement: Measurement,
-    loss: BudgetLoss,
-    share: Fraction,
-    delta: Fraction,
-    neighbours: Neighbours,
+    what: Statistic | Rank | None, measurement: Measurement, loss: BudgetLoss, neighbours: Neighbours
 ) -> Additive | Selecting | Quantile:
     if isinstance(loss, Concentrated):
-        rho = loss.rho * share
         if what is None:
-            return GaussianKeys(rho, delta, measurement.max_groups, neighbours)
+            return GaussianKeys(loss.rho, loss.delta, measurement.max_groups, neighbours)
         if isinstance(what, Rank):
-            return _quantile(what, measurement, _pure_inside(rho), neighbours)
+            return _quantile(what, measurement, _pure_inside(loss.rho), neighbours)
         squared = measurement.max_groups if what.kind == "units" else reach(what, measurement) ** 2
-        return GaussianVector.of(rho, squared, neighbours)
-    epsilon = loss.epsilon * share
+        return GaussianVector.of(loss.rho, squared, neighbours)
     if what is None:
-        return LaplaceKeys(epsilon, delta, measurement.max_groups, neighbours)
+        return LaplaceKeys(loss.epsilon, loss_delta(loss), measurement.max_groups, neighbours)
     if isinstance(what, Rank):
-        return _quantile(what, measurement, epsilon, neighbours)
-    return LaplaceVector.of(epsilon, reach(what, measurement), neighbours)
+        return _quantile(what, measurement, loss.epsilon, neighbours)
+    return LaplaceVector.of(loss.epsilon, reach(what, measurement), neighbours)
 
 
 def _quantile(rank: Rank, measurement: Measurement, epsilon: Fraction, neighbours: Neighbours) -> Quantile:

@@ -1,7 +1,7 @@
 """Rows in DuckDB files: one file for each version of a table, written once, then read-only to everyone.
 
-A query connection sees only attached files, cannot reach anything else, and cannot change its own settings. Whatever the
-engine has to say about data stays here: after a row was read, its errors become one constant sentence.
+A query connection sees only attached files, cannot reach anything else, and cannot change its own settings. Whatever
+the engine has to say about data stays here: after a row was read, its errors become one constant sentence.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -22,7 +23,8 @@ from discreet.sql.schema import Key, Table
 
 Group = tuple[Key, ...]
 
-# This optimizer moves a TRY_CAST into the reader of a file and makes an error of what should be NULL (seen in DuckDB 2.0).
+# This optimizer moves a TRY_CAST into the reader of a file and makes an error of what should be NULL (seen in
+# DuckDB 2.0).
 _SAFE = "SET disabled_optimizers = 'type_pushdown'"
 
 
@@ -135,12 +137,12 @@ class DuckStore:
             found.setdefault(tuple(group), {})[int(value)] = int(number)
         return found
 
-    def _run(self, measurement: Measurement, text: object) -> list[tuple[object, ...]]:
+    def _run(self, measurement: Measurement, text: Callable[[int], str]) -> list[tuple[Any, ...]]:
         table = _scanned(measurement)
         connection = self._connection([table])
         try:
             salt = connection.execute(f"SELECT salt FROM {render.quoted('t_' + table.name)}.salt").fetchall()[0][0]
-            return connection.execute(text(salt)).fetchall()  # type: ignore[operator,no-any-return]
+            return connection.execute(text(salt)).fetchall()
         except (duckdb.Error, OverflowError, ValueError, MemoryError):
             raise Fault from None
         finally:

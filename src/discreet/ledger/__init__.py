@@ -1,8 +1,8 @@
 """The durable, tamper-evident budget.
 
-Every charge is an entry in an append-only list, written to the disk before a row is read. An entry's hash covers the one
-before it, and a signed head pins down the whole list, so a charge can neither be forgotten nor taken back unnoticed.
-What is left of a budget is not stored anywhere: it is what the entries add up to.
+Every charge is an entry in an append-only list, written to the disk before a row is read. An entry's hash covers the
+one before it, and a signed head pins down the whole list, so a charge can neither be forgotten nor taken back
+unnoticed. What is left of a budget is not stored anywhere: it is what the entries add up to.
 """
 
 from discreet.ledger.books import Account as Account

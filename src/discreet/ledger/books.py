@@ -91,7 +91,8 @@ class Books:
         match event:
             case Opened() if event.population in self.accounts:
                 raise Refusal(
-                    f"population {event.population!r} has its budget already", hint="a budget is set once and never refilled"
+                    f"population {event.population!r} has its budget already",
+                    hint="a budget is set once and never refilled",
                 )
             case Spend():
                 self._check_spend(event)
@@ -99,7 +100,7 @@ class Books:
                 raise Refusal(f"entry {event.spend} is not a payment that waits for its answer")
             case Revoked() if event.principal not in self.grants:
                 raise Refusal(f"there is no user {event.principal!r}", hint="see discreet user list")
-            case (Retired() | Hold()) if event.population not in self.accounts:
+            case Retired() | Hold() if event.population not in self.accounts:
                 raise Refusal(f"there is no population {event.population!r}", hint="see discreet budget")
             case _:
                 pass

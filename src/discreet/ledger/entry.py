@@ -41,7 +41,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Grant:
-    """A person may ask: which role, which tables (None: all), how much of the population's budget (None: what is left)."""
+    """A person may ask: role, tables (None: all), and how much of the population's budget (None: what is left)."""
 
     kind: ClassVar[str] = "grant"
     principal: str
@@ -185,7 +185,9 @@ class Entry:
     @property
     def body(self) -> bytes:
         """The bytes that are hashed and stored."""
-        return canonical({"number": self.number, "time": self.time, "nonce": self.nonce, "event": write_event(self.event)})
+        return canonical(
+            {"number": self.number, "time": self.time, "nonce": self.nonce, "event": write_event(self.event)}
+        )
 
     @property
     def hash(self) -> str:

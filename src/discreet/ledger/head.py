@@ -38,7 +38,9 @@ class Head:
     def genuine(self) -> bool:
         """Whether the signature is the key's."""
         try:
-            Ed25519PublicKey.from_public_bytes(bytes.fromhex(self.key)).verify(bytes.fromhex(self.signature), self.signed)
+            Ed25519PublicKey.from_public_bytes(bytes.fromhex(self.key)).verify(
+                bytes.fromhex(self.signature), self.signed
+            )
         except (InvalidSignature, ValueError):
             return False
         return True

@@ -86,9 +86,7 @@ def consistent(old_size: int, old_root: bytes, new_size: int, new_root: bytes, p
     return both == (old_root, new_root)
 
 
-def _rise(
-    old: int, new: int, proof: list[bytes], old_root: bytes, *, whole: bool
-) -> tuple[bytes, bytes] | None:
+def _rise(old: int, new: int, proof: list[bytes], old_root: bytes, *, whole: bool) -> tuple[bytes, bytes] | None:
     """The two roots that a proof implies, or None if it has the wrong length."""
     if old == new:
         if whole:

@@ -133,7 +133,8 @@ class SqliteLedger:
         """One entry by its number."""
         with self._lock:
             rows = self._file.execute(
-                "SELECT body, (SELECT hash FROM entry WHERE number = ?) FROM entry WHERE number = ?", (number - 1, number)
+                "SELECT body, (SELECT hash FROM entry WHERE number = ?) FROM entry WHERE number = ?",
+                (number - 1, number),
             ).fetchall()
         if not rows:
             raise Refusal(f"there is no entry {number}", hint="see discreet ledger export")

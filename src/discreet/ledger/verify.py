@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from discreet.errors import Refusal
 from discreet.ledger import merkle
 from discreet.ledger.books import Books
-from discreet.ledger.entry import GENESIS, read_entry
+from discreet.ledger.entry import GENESIS, Entry, read_entry
 from discreet.ledger.head import Head
 
 Row = tuple[int, str, bytes]  # number, stored hash, body
@@ -32,13 +32,9 @@ class Report:
 def verify(rows: Sequence[Row], *, heads: Sequence[Head] = ()) -> Report:
     """Check numbers, hashes, canonical bytes and budgets entry by entry, then every head that somebody kept."""
     books, previous, hashes, faults = Books(), GENESIS, [], []
-    for place, (number, stored, body) in enumerate(rows, start=1):
+    for place, row in enumerate(rows, start=1):
         try:
-            entry = read_entry(body, previous)
-            if not number == entry.number == place:
-                raise Refusal(f"it is number {entry.number} in place {place}")
-            if entry.hash != stored:
-                raise Refusal("its hash does not follow from its bytes and the entry before")
+            entry = _in_place(place, row, previous)
             books.apply(entry)
         except (Refusal, ValueError, KeyError, TypeError, AttributeError) as found:
             faults.append(f"entry {place}: {found}")
@@ -51,11 +47,24 @@ def verify(rows: Sequence[Row], *, heads: Sequence[Head] = ()) -> Report:
     return Report(len(leaves), merkle.root(leaves).hex(), tuple(faults))
 
 
+def _in_place(place: int, row: Row, previous: str) -> Entry:
+    """The entry of a row, if it is the one that belongs here."""
+    number, stored, body = row
+    entry = read_entry(body, previous)
+    if not number == entry.number == place:
+        raise Refusal(f"it is number {entry.number} in place {place}")
+    if entry.hash != stored:
+        raise Refusal("its hash does not follow from its bytes and the entry before")
+    return entry
+
+
 def _against(head: Head, leaves: Sequence[bytes]) -> list[str]:
     if not head.genuine():
         return [f"the head of size {head.size} is not signed by its key"]
     if head.size > len(leaves):
-        return [f"a head of {head.time} knew {head.size} entries, the ledger has {len(leaves)}: it was cut or rolled back"]
+        return [
+            f"a head of {head.time} knew {head.size} entries, the ledger has {len(leaves)}: it was cut or rolled back"
+        ]
     if merkle.root(leaves[: head.size]).hex() != head.root:
         return [f"the first {head.size} entries are not those of the head of {head.time}: they were rewritten"]
     return []
@@ -83,7 +92,8 @@ class Inclusion:
     def text(self) -> str:
         """The proof as JSON."""
         return json.dumps(
-            {"entry": self.number, "hash": self.hash, "siblings": self.siblings, "head": self.head.__dict__}, sort_keys=True
+            {"entry": self.number, "hash": self.hash, "siblings": self.siblings, "head": self.head.__dict__},
+            sort_keys=True,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -29,6 +30,16 @@ class Stability:
 
     value: int
     distance: int
+
+    def __post_init__(self) -> None:
+        settle(self, value=_whole(self.value), distance=_whole(self.distance))
+
+
+def _whole(number: object) -> int:
+    """A machine's integer as one that never wraps around. What is refused is named by its type: the rest is private."""
+    if isinstance(number, numbers.Integral):
+        return int(number)
+    raise Refusal(f"expected whole numbers in a Stability, got a {type(number).__name__}", hint="put reals on a Grid")
 
 
 @registered("propose-test-release")

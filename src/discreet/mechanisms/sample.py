@@ -7,6 +7,7 @@ median of the blocks' results then needs no analysis of the function.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, exact, positive
+from discreet.exact import Number, count, exact, positive, spoken
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.isolated import number_of
 from discreet.mechanisms.mechanism import USUAL, Pair, settle
@@ -132,8 +133,8 @@ class SampleAggregate(Generic[X, L_co]):
     """Runs a function on random blocks of the rows and releases a private summary of what it returned.
 
     Guarantee: the loss of `aggregate`, whether one row is added, removed or replaced, for any function that looks at
-        its block alone. A row must be all that one unit gives. Conditional on termination: a block within its processor
-        time `seconds` must also end within `patience` on the wall.
+        its block alone. A row must be all that one unit gives. Conditional on limits that are never near: no block's
+        processor time is about `seconds` or its time on the wall about `patience`, and memory suffices.
     Proof: docs/proofs/sample.md. Given where the rows fall, one row changes one block's result, and where they fall
         does not depend on the data. An exception, a result that is no finite number, or too much time is `otherwise`.
     Source: Nissim, Raskhodnikova & Smith 2007, Section 4; Mohan, Thakurta, Shi, Song & Culler 2012 for isolated blocks.
@@ -149,9 +150,9 @@ class SampleAggregate(Generic[X, L_co]):
     def __post_init__(self) -> None:
         settle(
             self,
-            otherwise=exact(self.otherwise, "otherwise"),
-            seconds=positive(self.seconds, "seconds"),
-            patience=positive(self.patience, "patience"),
+            otherwise=_float_sized(exact(self.otherwise, "otherwise"), "otherwise"),
+            seconds=_clocked(positive(self.seconds, "seconds"), "seconds"),
+            patience=_clocked(positive(self.patience, "patience"), "patience"),
             neighbours=self.neighbours,
         )
         if not isinstance(self.aggregate.neighbours, Replace):
@@ -195,6 +196,20 @@ class SampleAggregate(Generic[X, L_co]):
     def __call__(self, rows: Sequence[X] | NDArray[np.generic], /, *, rng: Entropy = SECURE) -> Fraction:
         """The summary with noise."""
         return self.aggregate(self.results(rows, rng=rng), rng=rng)
+
+
+def _float_sized(number: Fraction, name: str) -> Fraction:
+    """Checked here and not when a block fails, because which blocks fail depends on the rows."""
+    if abs(number) > Fraction(sys.float_info.max):
+        raise Refusal(f"expected {name} within a float's range, got {name}={spoken(number)}")
+    return number
+
+
+def _clocked(seconds: Fraction, name: str) -> Fraction:
+    """A timer set to less than a tick would be no timer."""
+    if not Fraction(1, 10**6) <= seconds <= 10**9:
+        raise Refusal(f"expected 0.000001 <= {name} <= 1000000000, got {name}={spoken(seconds)}")
+    return seconds
 
 
 def _middle(grid: Grid) -> Fraction:

@@ -1,17 +1,20 @@
 """A small secret that outlives the process: encrypted at rest, replaced as a whole, never half written.
 
 An interactive mechanism keeps a secret between its answers (SOUNDNESS 9). It lies in one file under AES-256-GCM, the
-key in another. What it was sealed for (format, mechanism, data version) is authenticated with it, so it opens for
-nothing else. What this does not protect against: docs/proofs/sparse.md, "What the state file does not protect".
+key in another. What it was sealed for (format, mechanism, data version) and its file's name are authenticated with it,
+so it opens for nothing else and under no other name. What this does not protect against: docs/proofs/sparse.md, "What
+the state file does not protect".
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -20,6 +23,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from discreet.errors import Fault, Refusal
+from discreet.mechanisms.mechanism import settle
 
 _MAGIC = b"discreet sealed 1\n"
 _KEY, _NONCE = 32, 12
@@ -28,34 +32,56 @@ CLOSED = "the state file does not open: another key, other parameters, another d
 
 @dataclass(frozen=True)
 class Sealed:
-    """One secret, in the file `path`, under the key in `key_file`, for the purpose that `binding` spells out."""
+    """One secret, in the file `path`, under the key in `key_file`, for the purpose that `binding` spells out.
+
+    There is one name for the file: symbolic links in `path` are followed once, here, and a file that has a second name
+    is refused. Replacing it under one name would leave the old secret under the other.
+    """
 
     path: Path
     key_file: Path
     binding: bytes
 
+    def __post_init__(self) -> None:
+        try:
+            settle(self, path=self.path.resolve(), key_file=self.key_file.absolute())
+        except (OSError, RuntimeError):  # links in a circle
+            raise Refusal(f"the path {self.path} leads nowhere") from None
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Alone with the secret: other threads and processes wait, so reading, deciding and writing are one step."""
-        guard = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            guard = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError:
+            raise Refusal(f"the state file {self.path} cannot be locked", hint="its folder must be writable") from None
         try:
             fcntl.flock(guard, fcntl.LOCK_EX)
             yield
         finally:
             os.close(guard)
 
+    @property
+    def taken(self) -> bool:
+        """Whether anything lies at `path`."""
+        return self.path.exists() or self.path.is_symlink()
+
     def create_key(self) -> None:
-        """A fresh key where there is none yet; one that is there is kept."""
-        try:
-            target = os.open(self.key_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        except FileExistsError:
-            self._key()
-            return
-        with os.fdopen(target, "wb") as file:
-            file.write(AESGCM.generate_key(8 * _KEY))
-            file.flush()
-            os.fsync(file.fileno())
-        _settle(self.key_file.parent)
+        """A fresh key where there is none yet; one that is there is kept.
+
+        Written aside and linked into place whole: of two processes that start at once, the first one's key stays.
+        """
+        if not self.key_file.exists():
+            aside = self.key_file.with_name(f"{self.key_file.name}.{secrets.token_hex(8)}")
+            try:
+                _put(aside, AESGCM.generate_key(8 * _KEY))
+                with suppress(FileExistsError):
+                    os.link(aside, self.key_file)
+                aside.unlink()
+                _settle(self.key_file.parent)
+            except OSError:
+                raise Refusal(f"the key file {self.key_file} cannot be made", hint="is its folder writable?") from None
+        self._key()
 
     def _key(self) -> AESGCM:
         try:
@@ -68,16 +94,37 @@ class Sealed:
             raise Refusal(f"expected a key file of {_KEY} bytes, got {len(key)} in {self.key_file}")
         return AESGCM(key)
 
-    def read(self) -> bytes:
-        """The secret; one constant refusal if it does not open, whatever the reason."""
-        cipher = self._key()
+    @property
+    def _context(self) -> bytes:
+        return _MAGIC + os.fsencode(self.path.name) + b"\0" + self.binding  # no name holds a zero byte
+
+    def _content(self) -> bytes:
         try:
-            content = self.path.read_bytes()
-        except OSError:
+            source = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise _linked(self.path) from None
             raise Refusal(f"there is no state file {self.path}", hint="open the session first") from None
-        head, nonce, body = _split(content)
+        with os.fdopen(source, "rb") as file:
+            found = os.fstat(source)
+            if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+                raise _linked(self.path)
+            return file.read()
+
+    def read(self) -> bytes:
+        """The secret; one constant refusal if it does not open, whatever the reason.
+
+        A process that died between putting a secret in place and flushing the folder left a name that may not be on the
+        disk yet. So the folder is flushed here too: no power failure brings back an older secret than was read.
+        """
+        cipher = self._key()
+        head, nonce, body = _split(self._content())
         try:
-            return cipher.decrypt(nonce, body, _MAGIC + self.binding) if head == _MAGIC else _unopened()
+            _settle(self.path.parent)
+        except OSError:
+            raise Fault from None
+        try:
+            return cipher.decrypt(nonce, body, self._context) if head == _MAGIC else _unopened()
         except InvalidTag:
             return _unopened()
 
@@ -87,15 +134,11 @@ class Sealed:
         The file's size is the secret's size and a constant.
         """
         nonce = os.urandom(_NONCE)
-        content = _MAGIC + nonce + self._key().encrypt(nonce, secret, _MAGIC + self.binding)
+        content = _MAGIC + nonce + self._key().encrypt(nonce, secret, self._context)
         aside = Path(f"{self.path}.new")
         try:
-            target = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            with os.fdopen(target, "wb") as file:
-                os.fchmod(target, 0o600)  # also where a file was left behind
-                file.write(content)
-                file.flush()
-                os.fsync(target)
+            aside.unlink(missing_ok=True)  # left behind by a crash
+            _put(aside, content)
             aside.replace(self.path)
             _settle(self.path.parent)
         except OSError:
@@ -104,7 +147,7 @@ class Sealed:
     @property
     def head(self) -> str:
         """A digest of the file as it lies there: what a ledger can note to tell an older copy from the latest."""
-        return sha256(self.path.read_bytes()).hexdigest()
+        return sha256(self._content()).hexdigest()
 
 
 def _split(content: bytes) -> tuple[bytes, bytes, bytes]:
@@ -114,6 +157,21 @@ def _split(content: bytes) -> tuple[bytes, bytes, bytes]:
 
 def _unopened() -> bytes:
     raise Refusal(CLOSED) from None
+
+
+def _linked(path: Path) -> Refusal:
+    return Refusal(
+        f"expected a plain file with one name at {path}", hint="a link would be a second session for one payment"
+    )
+
+
+def _put(path: Path, content: bytes) -> None:
+    """A new file, for its owner alone, durable but for its name."""
+    target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(target, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(target)
 
 
 def _settle(folder: Path) -> None:

@@ -11,12 +11,14 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from discreet.errors import OverBudget, Refusal
 from discreet.exact import count
+from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.registry import described
 from discreet.mechanisms.sealed import Sealed
 from discreet.noise import SECURE, Entropy
@@ -26,6 +28,8 @@ L = TypeVar("L", bound=Loss)
 L_co = TypeVar("L_co", bound=Loss, covariant=True)
 
 FORMAT = 1  # of the state's text; a new meaning gets a new number
+_DIGITS = 600  # of one number in it: Python turns at least 640 into text, whatever it is configured to
+_ROOM = 1 << 26  # characters
 
 
 @dataclass(frozen=True)
@@ -114,11 +118,30 @@ def finished(mechanism: Interactive[Loss], state: State) -> bool:
 
 @dataclass(frozen=True)
 class Session:
-    """The open door to one state file. Holds no secret."""
+    """The open door to one state file. Holds no secret, and opens no file but that of its own mechanism and data."""
 
     mechanism: Interactive[Loss]
-    sealed: Sealed
+    path: Path
+    key_file: Path
+    dataset: str
     rng: Entropy = field(default=SECURE, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self._digits > _DIGITS or self._room > _ROOM:  # else it would fail after it was paid
+            raise Refusal(
+                f"a session of noise up to {self._digits} digits and {self._room} characters is too large",
+                hint=f"at most {_DIGITS} and {_ROOM}: larger epsilons, or fewer hard answers",
+            )
+        settle(self, path=self.sealed.path, key_file=self.sealed.key_file)  # whatever the working folder is later
+
+    @cached_property
+    def sealed(self) -> Sealed:
+        """The state file, bound to what it is for: any other format, parameter or data version does not open it."""
+        try:
+            purpose = {"format": FORMAT, "mechanism": described(self.mechanism), "dataset": self.dataset}
+        except ValueError:  # a fraction beyond the digits that Python turns into text
+            raise Refusal("a parameter of the mechanism has too many digits", hint="use shorter fractions") from None
+        return Sealed(self.path, self.key_file, json.dumps(purpose, sort_keys=True).encode())
 
     @property
     def asked(self) -> int:
@@ -138,6 +161,8 @@ class Session:
     def ask(self, value: int, *, number: int | None = None, question: str = "") -> Answer:
         """The answer to the next question, whose true value is `value`; it is on disk before it is returned.
 
+        Any value is answered: a fraction counts as the whole number below it, what is no number as 0.
+
         After a crash, ask again with the same `number` and `question`: if an answer was drawn, it is that one.
         """
         label = sha256(question.encode()).hexdigest()
@@ -155,7 +180,7 @@ class Session:
                     hint="open and pay for a new one",
                 )
             after = self.mechanism.step(state, value, self.rng)
-            self.write(after, label)
+            _write(self, after, label)
         return after.answer(turn)
 
     def _read(self) -> tuple[State, str]:
@@ -163,17 +188,28 @@ class Session:
         hard = tuple((int(place), released) for place, released in content["hard"])
         return State(int(content["threshold"]), int(content["asked"]), hard), str(content["last"])
 
-    def write(self, state: State, label: str = "") -> None:
-        """Make this the state, durably, in as many bytes as any other."""
-        content = {"threshold": state.threshold, "asked": state.asked, "hard": state.hard, "last": label}
-        text, room = json.dumps(content), self._room()
-        self.sealed.write(text.ljust(-(-len(text) // room) * room).encode())
+    @property
+    def _digits(self) -> int:
+        """Of any number in a state, and its sign: noise of 2^64 scales is met with probability e^−2^64."""
+        return _decimals(2**63 + 2**64 * (int(self.mechanism.widest) + 1)) + 1
 
+    @property
     def _room(self) -> int:
-        """Characters that a state needs, whatever it says: noise of 2^64 scales is met with probability e^−2^64."""
-        number = len(str(2**63 + 2**64 * (int(self.mechanism.widest) + 1))) + 1
-        place = len(str(self.mechanism.questions))
-        return 128 + 64 + place + number + self.mechanism.hard * (place + number + 8)
+        """Characters that a state needs, whatever it says."""
+        place = _decimals(self.mechanism.questions)
+        return 128 + 64 + place + self._digits + self.mechanism.hard * (place + self._digits + 8)
+
+
+def _decimals(number: int) -> int:
+    """At least as many digits as a number > 0 has: three bits are less than one."""
+    return number.bit_length() // 3 + 1
+
+
+def _write(session: Session, state: State, label: str = "") -> None:
+    """Make this the state, durably, in as many bytes as any other."""
+    content = {"threshold": state.threshold, "asked": state.asked, "hard": state.hard, "last": label}
+    text, room = json.dumps(content), session._room  # noqa: SLF001  # only here may a state be written
+    session.sealed.write(text.ljust(-(-len(text) // room) * room).encode())
 
 
 class Openable(Generic[L]):
@@ -202,28 +238,19 @@ class Openable(Generic[L]):
         `dataset` names the version of the data; the state opens for no other. A key is made where `key_file` has none.
         A crash between paying and writing leaves a price paid for nothing: it is never paid back.
         """
-        session = _session(self, path, key_file, dataset, rng)
+        session = Session(self, Path(path), Path(key_file), dataset, rng)
         with session.sealed.locked():
-            if session.sealed.path.exists():
-                raise Refusal(f"there is already a state file {path}", hint="resume it, or choose another name")
+            if session.sealed.taken:
+                raise Refusal(f"there is already a state file {session.path}", hint="resume it, or choose another name")
             session.sealed.create_key()
             pay(Guarantee(self.privacy, self.neighbours))
-            session.write(self.start(rng))
+            _write(session, self.start(rng))
         return session
 
     def resume(
         self: Interactive[L], path: Path | str, key_file: Path | str, *, dataset: str, rng: Entropy = SECURE
     ) -> Session:
         """The session as it was left; refused unless key, mechanism and data version are those it was opened with."""
-        session = _session(self, path, key_file, dataset, rng)
+        session = Session(self, Path(path), Path(key_file), dataset, rng)
         session.sealed.read()
         return session
-
-
-def _session(
-    mechanism: Interactive[Loss], path: Path | str, key_file: Path | str, dataset: str, rng: Entropy
-) -> Session:
-    """Bound to what it is for: any other format, parameter or data version fails to authenticate."""
-    purpose = {"format": FORMAT, "mechanism": described(mechanism), "dataset": dataset}
-    binding = json.dumps(purpose, sort_keys=True).encode()
-    return Session(mechanism, Sealed(Path(path), Path(key_file), binding), rng)

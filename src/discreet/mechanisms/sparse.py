@@ -7,9 +7,14 @@ crash. With `hard=1` it is AboveThreshold.
 
 from __future__ import annotations
 
+import math
+import numbers
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
+
+import numpy as np
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, nonnegative, positive, probability, share, spoken
@@ -19,7 +24,7 @@ from discreet.mechanisms.registry import registered
 from discreet.mechanisms.session import Above, Below, Openable, State
 from discreet.mechanisms.whole import LIMIT
 from discreet.noise import Entropy, laplace
-from discreet.privacy import AddRemove, Approximate, Neighbours, Pure
+from discreet.privacy import AddRemove, Approximate, Neighbours, Pure, Replace
 from discreet.privacy.calibrate import laplace_error
 
 _EASY = 8  # easy questions in a worst pair: the loss of a session approaches its bound as they grow in number
@@ -34,7 +39,7 @@ class SparseVector(Openable[Pure]):
     Guarantee: if each value differs by at most `sensitivity` between neighbours, Pure(epsilon_threshold +
         epsilon_questions + epsilon_numbers) for everything that a session answers, questions chosen one by one. With
         `monotone` the values must also all move the same way between any two neighbours, as counts do when a row is
-        added; then the questions' noise is halved.
+        added; then the questions' noise is halved. They do not when a row is replaced, so with `Replace` it is refused.
     Proof: docs/proofs/sparse.md, Theorem 1.
     Source: Lyu, Su & Li 2017, Algorithms 1 and 7: the noisy threshold is drawn once, and a number, where
         epsilon_numbers > 0 pays for it, has fresh noise of its own.
@@ -58,6 +63,11 @@ class SparseVector(Openable[Pure]):
             monotone=yes_or_no(self.monotone, "monotone"),
             **_read(self),
         )
+        if self.monotone and isinstance(self.neighbours, Replace):
+            raise Refusal(
+                f"expected monotone=False for {self.neighbours}, got monotone=True",
+                hint="when a row is replaced some counts rise and others fall; take AddRemove, or the wider noise",
+            )
 
     @classmethod
     def of(  # noqa: PLR0913  # what the mechanism itself is asked for
@@ -230,9 +240,23 @@ def _read(mechanism: SparseVector | RefreshedSparseVector) -> dict[str, object]:
     }
 
 
-def _clamped(value: int) -> int:
-    """Every whole number has an image, and neighbours come no further apart."""
-    return min(max(int(value), -LIMIT), LIMIT)
+def _clamped(value: object) -> int:
+    """Any value has an image: the whole number at or below it, within ±LIMIT, and 0 for what is no number, as NaN.
+
+    Rounding down and clamping bring no two numbers further apart than a whole sensitivity, and no value raises, because
+    that would be an answer. Where a value can be no number on one data set, the sensitivity must count it as 0.
+    """
+    given = value.item() if isinstance(value, (np.generic, np.ndarray)) and value.size == 1 else value
+    if isinstance(given, numbers.Integral):
+        return min(max(int(given), -LIMIT), LIMIT)
+    if not isinstance(given, (float, Fraction, Decimal, np.floating)):
+        return 0
+    try:
+        if not -LIMIT < given < LIMIT:  # first, because the digits of Decimal("1e999999") would fill the memory
+            return LIMIT if given >= LIMIT else -LIMIT if given <= -LIMIT else 0
+        return int(np.floor(given)) if isinstance(given, np.floating) else math.floor(given)
+    except ArithmeticError:  # a Decimal that is no number cannot be compared
+        return 0
 
 
 def _number(true: int, scale: Fraction | None, rng: Entropy) -> int | None:

@@ -9,8 +9,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.exact import Number, count, exact, nonnegative
 from discreet.errors import Refusal
+from discreet.exact import Number, count, exact, nonnegative
 from discreet.interval import exp, log
 from discreet.noise.entropy import SECURE, Entropy
 from discreet.noise.uniform import whole_below, words
@@ -63,7 +63,8 @@ def _chance(p: Number) -> Fraction:
     return chance
 
 
-# exp(−x) in floating point, with a proven error. Only + − × of IEEE doubles are used on values (docs/proofs/sampling.md).
+# exp(−x) in floating point, with a proven error. Only + − × of IEEE doubles are used on values
+# (docs/proofs/sampling.md).
 _CELLS = 16  # table step 1/16
 _FAR = 64  # beyond it exp(−x) < 2^−92, and 32 digits that are not all 0 already say no
 ERROR = 2.0**-26  # relative error of `exp_near` on [0, 64), given an argument within 2^−40
@@ -84,9 +85,7 @@ def exp_near(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return near
 
 
-def flips_exp(
-    x: NDArray[np.float64], at: Callable[[int], Fraction], *, rng: Entropy = SECURE
-) -> NDArray[np.bool_]:
+def flips_exp(x: NDArray[np.float64], at: Callable[[int], Fraction], *, rng: Entropy = SECURE) -> NDArray[np.bool_]:
     """Independent coins; the i-th is true with probability exp(−at(i)) exactly.
 
     `x[i]` must be within 2^−40 of at(i) where at(i) < 64, and at least 63 elsewhere. It decides all but about one coin

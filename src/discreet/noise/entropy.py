@@ -1,8 +1,8 @@
 """Where randomness comes from: the operating system, through AES-256 in counter mode.
 
-Guarantee: no two processes share a byte and no byte is handed out twice. Every stretch of `STRETCH` bytes, and every longer
-    request, has a fresh key from the operating system, so what was handed out before the present stretch cannot be
-    recomputed from memory.
+Guarantee: no two processes share a byte and no byte is handed out twice. Every stretch of `STRETCH` bytes, and every
+    longer request, has a fresh key from the operating system, so what was handed out before the present stretch cannot
+    be recomputed from memory.
 """
 
 from __future__ import annotations

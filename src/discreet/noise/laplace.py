@@ -33,4 +33,3 @@ def laplace(scale: Number, *, rng: Entropy = SECURE) -> int:
         negative, size = rng.bits(1), _geometric(width.denominator, width.numerator, rng)
         if size or not negative:
             return -size if negative else size
-

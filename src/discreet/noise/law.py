@@ -1,15 +1,16 @@
-"""Vectors of noise with Pr[n] ∝ exp(−(a n² + b |n|)) for rational a, b ≥ 0: the fast path, and as exact as the slow one.
+"""Vectors of noise with Pr[n] ∝ exp(−(a n² + b |n|)) for rational a, b ≥ 0: the fast path, as exact as the slow one.
 
-The integers are cut into bins of equal width, a power of two, on either side of zero. A bin is drawn by `Lookup` with the
-weight of its innermost integer for all of them, a place in it from raw bits, and the pair is kept with the probability
-that makes up for it. Two tails beyond the bins, met almost never, are drawn one by one under a geometric law. Nothing is
-approximated: docs/proofs/sampling.md.
+The integers are cut into bins of equal width, a power of two, on either side of zero. A bin is drawn by `Lookup` with
+the weight of its innermost integer for all of them, a place in it from raw bits, and the pair is kept with the
+probability that makes up for it. Two tails beyond the bins, met almost never, are drawn one by one under a geometric
+law. Nothing is approximated: docs/proofs/sampling.md.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from discreet.noise.lookup import Enclosure, Lookup, exp_enclosure, times
 _CHUNK = 1 << 15  # keeps the intermediate arrays in the processor's cache
 _BINS = 255  # a side
 _DEPTH = 64  # bins need not reach where the weight is below e^−64
-_KINDS = (np.uint8, np.uint16, np.uint32, np.uint64)
+_KINDS: tuple[type[np.unsignedinteger[Any]], ...] = (np.uint8, np.uint16, np.uint32, np.uint64)
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,10 @@ class Law:
             weight, ratio = times(weight, ratio, precision), times(ratio, change, precision)
         fall = exp_enclosure(self.slope(first + self._bins * width), precision)
         one = 1 << precision
-        tail = (weight[0] << precision) // (one - fall[0]), -((-weight[1] << precision) // max(1, one - fall[1]))  # 1 − e^−d is above 2^−80: see the range
+        tail = (
+            (weight[0] << precision) // (one - fall[0]),
+            -((-weight[1] << precision) // max(1, one - fall[1])),
+        )  # 1 − e^−d is above 2^−80: see the range
         return [*weights, (tail[0] >> self.log_width, -(-tail[1] >> self.log_width))]
 
     def draw(self, size: int, rng: Entropy) -> NDArray[np.int64]:
@@ -104,9 +108,7 @@ class Law:
             np.negative(magnitude, out=magnitude, where=chosen > self._bins)
         return magnitude if kept is None else magnitude[kept]
 
-    def _place(
-        self, start: NDArray[np.int64], rng: Entropy
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    def _place(self, start: NDArray[np.int64], rng: Entropy) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Uniform places in bins that begin at `start`, and whether each is kept."""
         kind = next(kind for kind in _KINDS if 8 * kind().nbytes >= self.log_width)
         drawn = np.frombuffer(rng.raw(start.size * kind().nbytes), dtype=kind)
@@ -117,7 +119,7 @@ class Law:
         return magnitude, flips_exp(rise, lambda i: self.phi(int(magnitude[i])) - self.phi(int(start[i])), rng=rng)
 
     def _beyond(self, start: int, rng: Entropy) -> tuple[int, bool]:
-        """One proposal from a tail, and whether it is kept: φ lies above the line that leaves `start` with its slope."""
+        """One proposal from a tail, and whether it is kept: φ lies above the line that leaves `start` at its slope."""
         slope = self.slope(start)
         step = geometric(slope, rng=rng)
         return start + step, flip_exp(self.phi(start + step) - self.phi(start) - step * slope, rng=rng)

@@ -1,8 +1,8 @@
 """Draws from a finite law by inverting its distribution function, exact although the law is known only by enclosures.
 
 A uniform U is read from its binary digits, as many as are needed. The first 16 point into a table that knows the answer
-unless a threshold lies among the numbers that begin so; then 64 digits are compared with the thresholds; in the rare case
-that they agree with one, more digits of both are worked out until they differ. Proof: docs/proofs/sampling.md.
+unless a threshold lies among the numbers that begin so; then 64 digits are compared with the thresholds; in the rare
+case that they agree with one, more digits of both are worked out until they differ. Proof: docs/proofs/sampling.md.
 """
 
 from __future__ import annotations

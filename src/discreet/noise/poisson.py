@@ -76,7 +76,7 @@ class _Table:
         return [*weights, (math.floor(low * series), math.ceil(high * series))]
 
     def _exact_weights(self) -> list[Enclosure]:
-        """The same, each times one common denominator: rationals that no enclosure separates are compared as they are."""
+        """The same, each times a common denominator: rationals that no enclosure separates are compared as they are."""
         weights = [Fraction(1)]
         for n in range(1, self._last + 1):
             weights.append(weights[-1] * self.mean / n)

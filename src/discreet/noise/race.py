@@ -48,9 +48,11 @@ def _gaps(scores: Scores) -> NDArray[np.int64]:
     if max(int(values.max()), -int(values.min())) >= 1 << 61:
         raise Refusal("expected scores below 2^61 in size", hint="put them on a coarser grid")
     whole = values.astype(np.int64)
-    return whole.max() - whole
+    gaps: NDArray[np.int64] = whole.max() - whole
+    return gaps
 
 
 def _survive(gaps: NDArray[np.int64], rate: Fraction, rng: Entropy) -> NDArray[np.bool_]:
-    near = gaps * float(min(rate, 1 << 64))  # no float overflows, and a gap of 1 is far either way
+    slope = np.float64(min(rate, Fraction(1 << 64)))  # no float overflows, and a gap of 1 is far either way
+    near: NDArray[np.float64] = gaps * slope
     return flips_exp(near, lambda i: int(gaps[i]) * rate, rng=rng)

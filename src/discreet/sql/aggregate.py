@@ -55,6 +55,7 @@ def _step(span: Fraction) -> Fraction:
 
 
 def _how_to_bound(expression: Expression, text: str) -> str:
+    repaired = f"LEAST(GREATEST({text}, low), high)"
     if isinstance(expression, Field):
-        return f"the custodian declares --bounds {expression.name}=LOW:HIGH, or you write LEAST(GREATEST({text}, low), high)"
-    return f"write LEAST(GREATEST({text}, low), high)"
+        return f"the custodian declares --bounds {expression.name}=LOW:HIGH, or you write {repaired}"
+    return f"write {repaired}"

@@ -13,21 +13,21 @@ from discreet.sql.plan import Rank, Shape, Statistic
 from discreet.sql.schema import Type
 from discreet.sql.translate import Columns, shown, translate
 
-_SPREAD: dict[type[exp.Expression], tuple[str, bool]] = {
+_SPREAD: dict[type[exp.Expr], tuple[str, bool]] = {
     exp.Variance: ("variance", True),
     exp.VariancePop: ("variance", False),
     exp.Stddev: ("stddev", True),
     exp.StddevSamp: ("stddev", True),
     exp.StddevPop: ("stddev", False),
 }
-_RANKS: dict[type[exp.Expression], Fraction] = {
+_RANKS: dict[type[exp.Expr], Fraction] = {
     exp.Min: Fraction(0),
     exp.Max: Fraction(1),
     exp.Median: Fraction(1, 2),
 }
 
 
-def is_aggregate(node: exp.Expression) -> bool:
+def is_aggregate(node: exp.Expr) -> bool:
     """Whether a node aggregates rows, rather than being the function of a window above the noise."""
     if isinstance(node.parent, exp.Window) and node.parent.this is node:
         return False
@@ -38,7 +38,7 @@ def is_aggregate(node: exp.Expression) -> bool:
     )
 
 
-def aggregate_of(node: exp.Expression, below: Shape, columns: Columns) -> Aggregate:
+def aggregate_of(node: exp.Expr, below: Shape, columns: Columns) -> Aggregate:
     """The aggregate that a node writes; its name is given later."""
     kind = type(node)
     if isinstance(node, exp.Count):
@@ -46,7 +46,9 @@ def aggregate_of(node: exp.Expression, below: Shape, columns: Columns) -> Aggreg
     if isinstance(node, exp.WithinGroup):
         return _percentile(node, below, columns)
     if not isinstance(node, (exp.Sum, exp.Avg)) and kind not in _SPREAD and kind not in _RANKS:
-        raise Refusal(f"{shown(node)} returns values of rows", hint="COUNT, SUM, AVG, VARIANCE, MEDIAN, MIN, MAX do not")
+        raise Refusal(
+            f"{shown(node)} returns values of rows", hint="COUNT, SUM, AVG, VARIANCE, MEDIAN, MIN, MAX do not"
+        )
     if isinstance(node.this, exp.Distinct):
         raise Refusal(f"{shown(node)}: DISTINCT is supported in COUNT of the unit only")
     expression = translate(node.this, columns)
@@ -75,7 +77,7 @@ def _counted(node: exp.Count, below: Shape, columns: Columns) -> Statistic:
     return Statistic("present", value) if not _never_null(node.this) else Statistic("rows")
 
 
-def _never_null(node: exp.Expression) -> bool:
+def _never_null(node: exp.Expr) -> bool:
     return isinstance(node, exp.Literal)
 
 

@@ -97,7 +97,9 @@ FUNCTIONS: dict[str, Function] = {
     "floor": Function((1, 1), _number, _plain("floor"), lambda r: r[0].whole()),
     "ceil": Function((1, 1), _number, _plain("ceil"), lambda r: r[0].whole()),
     "round": Function((1, 1), _number, _plain("round"), lambda r: r[0].whole()),
-    "sqrt": Function((1, 1), _double, lambda args, _: f"sqrt(greatest({_double_of(args[0])}, 0))", lambda r: r[0].sqrt()),
+    "sqrt": Function(
+        (1, 1), _double, lambda args, _: f"sqrt(greatest({_double_of(args[0])}, 0))", lambda r: r[0].sqrt()
+    ),
     "exp": Function((1, 1), _double, _plain("exp"), lambda r: r[0].exp()),
     "least": Function((1, 16), _same, _call("least"), least),
     "greatest": Function((1, 16), _same, _call("greatest"), greatest),

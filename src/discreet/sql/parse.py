@@ -17,22 +17,24 @@ LONGEST = 20_000  # characters of a question
 DEEPEST = 60  # levels of nesting
 
 # Every node class that a question may hold, above or below the noise. Below it, `translate` is stricter.
-ALLOWED: frozenset[type[exp.Expression]] = frozenset({
+ALLOWED: frozenset[type[exp.Expr]] = frozenset({
     exp.Select, exp.From, exp.Where, exp.Group, exp.Having, exp.Order, exp.Ordered, exp.Limit, exp.Offset, exp.Distinct,
-    exp.With, exp.CTE, exp.Subquery, exp.Table, exp.TableAlias, exp.Alias, exp.Column, exp.Identifier, exp.Star, exp.Join,
-    exp.Union, exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.Neg, exp.Not, exp.And, exp.Or,
+    exp.With, exp.CTE, exp.Subquery, exp.Table, exp.TableAlias, exp.Alias, exp.Column, exp.Identifier, exp.Star,
+    exp.Join, exp.Union, exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.Neg, exp.Not, exp.And, exp.Or,
     exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.In,
     exp.Between, exp.Like, exp.Case, exp.If, exp.Cast, exp.DataType, exp.Var,
-    exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevPop, exp.StddevSamp,
+    exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max,
+    exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevPop, exp.StddevSamp,
     exp.Median, exp.PercentileCont, exp.PercentileDisc, exp.WithinGroup,
-    exp.Abs, exp.Floor, exp.Ceil, exp.Round, exp.Sqrt, exp.Exp, exp.Ln, exp.Least, exp.Greatest, exp.Coalesce, exp.Nullif,
+    exp.Abs, exp.Floor, exp.Ceil, exp.Round, exp.Sqrt, exp.Exp, exp.Ln,
+    exp.Least, exp.Greatest, exp.Coalesce, exp.Nullif,
     exp.Lower, exp.Upper, exp.Length, exp.Substring, exp.Extract, exp.TimestampTrunc, exp.DateTrunc,
     exp.Window, exp.WindowSpec, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag, exp.Lead,
 })  # fmt: skip
 
 
 @lru_cache(maxsize=512)
-def _parsed(text: str) -> exp.Expression:
+def _parsed(text: str) -> exp.Expr:
     if len(text) > LONGEST:
         raise Refusal(f"a question has at most {LONGEST} characters, got {len(text)}")
     try:
@@ -77,14 +79,14 @@ def parsed(text: str, schema: Schema) -> exp.Query:
     return tree
 
 
-def _check_tables(tree: exp.Expression, schema: Schema) -> None:
+def _check_tables(tree: exp.Expr, schema: Schema) -> None:
     named = {cte.alias_or_name for cte in tree.find_all(exp.CTE)}
     for table in tree.find_all(exp.Table):
         if table.name not in named:
             schema.table(table.name)
 
 
-def _check(tree: exp.Expression) -> None:
+def _check(tree: exp.Expr) -> None:
     for node in tree.walk():
         if type(node) not in ALLOWED:
             raise Refusal(f"{_named(node)} is not supported", hint="see what may be asked in the docs")
@@ -92,7 +94,7 @@ def _check(tree: exp.Expression) -> None:
             raise Refusal("this question is nested too deeply", hint="split it")
 
 
-def _named(node: exp.Expression) -> str:
+def _named(node: exp.Expr) -> str:
     if isinstance(node, exp.Anonymous):
         return f"the function {node.name}()"
     return node.key.upper().replace("_", " ")

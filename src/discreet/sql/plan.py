@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.errors import Refusal
-from discreet.sql.expression import Expression
-from discreet.sql.ranging import ranged
+from discreet.sql.expression import Expression, Field
 from discreet.sql.range import Range
+from discreet.sql.ranging import ranged
 from discreet.sql.schema import Key, Table, Type
 
 VERSION = "1"  # of the meaning of a plan; a stored answer belongs to one
@@ -70,12 +70,18 @@ def shape(rows: Rows) -> Shape:
         case Scan(table):
             columns = {
                 column.name: Facts(
-                    column.type, Range(*(column.bounds or (None, None))), column.step, column.keys, column.name == table.unit
+                    column.type,
+                    Range(*(column.bounds or (None, None))),
+                    column.step,
+                    column.keys,
+                    column.name == table.unit,
                 )
                 for column in table.columns
             }
             one = 1 if table.unit is None else None  # a row that is its own unit is one row in one group
-            return Shape(columns, table.population or "", frozenset({table.name}), one or table.max_rows, one or table.max_groups)
+            return Shape(
+                columns, table.population or "", frozenset({table.name}), one or table.max_rows, one or table.max_groups
+            )
         case Filter(source, _):
             return shape(source)
         case Project(source, columns):
@@ -91,8 +97,6 @@ def shape(rows: Rows) -> Shape:
 
 def facts(expression: Expression, below: Shape) -> Facts:
     """What is public about an expression over a relation. Keys and units belong to bare columns only."""
-    from discreet.sql.expression import Field
-
     if isinstance(expression, Field):
         return below.columns[expression.name]
     return Facts(expression.type, ranged(expression, {name: column.range for name, column in below.columns.items()}))
@@ -177,7 +181,7 @@ class Measurement:
     def needs_rows_cap(self, what: str) -> int:
         """The cap on a unit's rows, which `what` cannot do without."""
         if self.max_rows is None:
-            table = sorted(self.shape.tables)[0]
+            table = min(self.shape.tables)
             raise Refusal(
                 f"{what} needs to know how many rows one unit may have",
                 hint=f"declare it with --max-rows on table {table!r}, or SET discreet.max_rows for this question",

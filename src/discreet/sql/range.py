@@ -84,7 +84,9 @@ class Range:
 
     def sqrt(self) -> Range:
         """Of their square roots, negative numbers counting as zero."""
-        return Range(Fraction(0), None if self.high is None else Fraction(math.isqrt(math.ceil(max(0, self.high))) + 1))
+        if self.high is None:
+            return Range(Fraction(0), None)
+        return Range(Fraction(0), Fraction(math.isqrt(max(0, math.ceil(self.high))) + 1))
 
 
 def least(ranges: Sequence[Range]) -> Range:

@@ -43,7 +43,11 @@ def _of_call(call: Call, columns: Mapping[str, Range]) -> Range:
         low, high = _PARTS[call.function.removeprefix("extract ")]
         return Range(Fraction(low), Fraction(high))
     if call.function == "cast":
-        inner = Range(Fraction(0), Fraction(1)) if call.arguments[0].type is Type.BOOLEAN else ranged(call.arguments[0], columns)
+        inner = (
+            Range(Fraction(0), Fraction(1))
+            if call.arguments[0].type is Type.BOOLEAN
+            else ranged(call.arguments[0], columns)
+        )
         return inner.whole() if call.type is Type.BIGINT else inner if call.type is Type.DOUBLE else Range()
     if call.function not in FUNCTIONS or not call.type.numeric:
         return Range()

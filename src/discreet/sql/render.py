@@ -127,7 +127,8 @@ def counts(tree: Measurement, located: Located, salt: int) -> str:
     if _one_row_units(tree.rows):
         items = ", ".join([*names, "count(*) AS units", *columns])
         return f"SELECT {items} FROM ({base})" + (f" GROUP BY {by}" if by else "")
-    pairs = f"SELECT {', '.join(['u', *names, 'count(*) AS n', *columns])} FROM ({base}) GROUP BY {', '.join(['u', *names])}"
+    each = ", ".join(["u", *names])
+    pairs = f"SELECT {', '.join([each, 'count(*) AS n', *columns])} FROM ({base}) GROUP BY {each}"
     kept = "SELECT * FROM pairs"
     if names:
         digest = f"hash(hash({', '.join(['u', *names, f'CAST({salt} AS UBIGINT)'])}))"
@@ -162,7 +163,8 @@ def ranks(tree: Measurement, rank: Rank, located: Located, salt: int) -> str:
         if names:
             digest = f"hash(hash({', '.join(['u', *names, f'CAST({salt} AS UBIGINT)'])}))"
             order = ", ".join([digest, *names])  # names too: groups with equal hashes are still two groups
-            chosen = f"SELECT * FROM ({chosen}) QUALIFY dense_rank() OVER (PARTITION BY u ORDER BY {order}) <= {tree.max_groups}"
+            place = f"dense_rank() OVER (PARTITION BY u ORDER BY {order})"
+            chosen = f"SELECT * FROM ({chosen}) QUALIFY {place} <= {tree.max_groups}"
         order = f"hash(hash({', '.join(['u', *names, 'x', f'CAST({salt} AS UBIGINT)'])})), {', '.join([*names, 'x'])}"
         chosen = (
             f"SELECT * FROM ({chosen}) QUALIFY row_number() OVER (PARTITION BY u ORDER BY {order})"

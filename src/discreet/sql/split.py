@@ -1,11 +1,12 @@
 """Take a question apart at the noise: below it, rows with owners; above it, any SQL, free.
 
-Each SELECT reads private rows, or only what was measured before. One that reads private rows either hands on rows (then it
-becomes part of a plan) or aggregates them (then it is cut in two: a measurement, and a SELECT over its noisy table).
+Each SELECT reads private rows, or only what was measured before. One that reads private rows either hands on rows (then
+it becomes part of a plan) or aggregates them (then it is cut in two: a measurement, and a SELECT over its noisy table).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -18,7 +19,7 @@ from discreet.sql.parse import parsed
 from discreet.sql.plan import Filter, GroupKey, Measurement, Project, Rank, Rows, Scan, Shape, Statistic, facts, shape
 from discreet.sql.question import Part, Question
 from discreet.sql.schema import Schema, Type
-from discreet.sql.translate import shown, translate
+from discreet.sql.translate import Columns, shown, translate
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,8 @@ class _Cut:
         if with_ and not with_.expressions:
             with_.pop()
         if isinstance(query, exp.Union):
-            return self._union(query, known)
+            self._union(query, known)
+            return None
         if not isinstance(query, exp.Select):
             raise Refusal(f"{shown(query)} is not supported")
         return self._select(query, known)
@@ -63,7 +65,7 @@ class _Cut:
 
     def _select(self, select: exp.Select, known: dict[str, Rows | None]) -> Rows | None:
         source = self._source(select, known)
-        self._nested(select, known)
+        self._nested(select)
         if source is None:
             return None
         alias, rows = source
@@ -96,7 +98,7 @@ class _Cut:
             )
         return private[0] if private else None
 
-    def _read(self, source: exp.Expression, known: dict[str, Rows | None]) -> tuple[str, Rows] | None:
+    def _read(self, source: exp.Expr, known: dict[str, Rows | None]) -> tuple[str, Rows] | None:
         if isinstance(source, exp.Subquery):
             rows = self.take(source.this, known)
         elif isinstance(source, exp.Table) and source.name in known:
@@ -110,9 +112,9 @@ class _Cut:
             raise Refusal(f"{shown(source)} is not supported in FROM")
         return None if rows is None else (source.alias_or_name, rows)
 
-    def _nested(self, select: exp.Select, known: dict[str, Rows | None]) -> None:
+    @staticmethod
+    def _nested(select: exp.Select) -> None:
         """Queries inside expressions: allowed where nothing private is read on either side."""
-        from_ = select.args.get("from_") or select.args.get("from")
         for name, value in select.args.items():
             if name in ("from_", "from", "joins", "with_", "with"):
                 continue
@@ -122,7 +124,6 @@ class _Cut:
                         f"{shown(inner)}: a query inside an expression is not supported yet",
                         hint="ask it first, then use its answer as a number",
                     )
-        del from_, known
 
     @staticmethod
     def _measured(select: exp.Select) -> bool:
@@ -131,7 +132,7 @@ class _Cut:
         )
 
     @staticmethod
-    def _rows(select: exp.Select, rows: Rows, column: object) -> Rows:
+    def _rows(select: exp.Select, rows: Rows, column: Columns) -> Rows:
         for clause in ("order", "limit", "offset", "having"):
             if select.args.get(clause):
                 raise Refusal(
@@ -139,9 +140,11 @@ class _Cut:
                 )
         if any(item.find(exp.Window) for item in select.expressions):
             raise Refusal("a window over private rows gives one output per row", hint="use it after aggregating")
-        return Project(rows, tuple((item.alias_or_name, translate(item.unalias(), column)) for item in select.expressions))  # type: ignore[arg-type]
+        return Project(
+            rows, tuple((item.alias_or_name, translate(item.unalias(), column)) for item in select.expressions)
+        )
 
-    def _measure(self, select: exp.Select, rows: Rows, below: Shape, column: object, alias: str) -> None:
+    def _measure(self, select: exp.Select, rows: Rows, below: Shape, column: Columns, alias: str) -> None:
         """Cut an aggregating SELECT in two: its measurement becomes a part, itself a SELECT over the part's table."""
         name = f"part_{len(self.parts)}"
         group = select.args.get("group")
@@ -172,8 +175,8 @@ class _Cut:
             select.set("having", None)
         select.set("from_", exp.From(this=exp.to_table(name)))
 
-    def _key(self, node: exp.Expression, name: str, below: Shape, column: object) -> GroupKey:
-        expression = translate(node, column)  # type: ignore[arg-type]
+    def _key(self, node: exp.Expr, name: str, below: Shape, column: Columns) -> GroupKey:
+        expression = translate(node, column)
         known = facts(expression, below)
         if known.unit:
             raise Refusal(
@@ -185,21 +188,22 @@ class _Cut:
         return GroupKey(name, expression, values)
 
 
-def _replaced(
-    select: exp.Select, texts: list[exp.Expression], below: Shape, column: object, part: str
-) -> list[Aggregate]:
+def _replaced(select: exp.Select, texts: list[exp.Expr], below: Shape, column: Columns, part: str) -> list[Aggregate]:
     """Replace every group key and aggregate in a SELECT by a column of its part's table."""
     aggregates: dict[str, Aggregate] = {}
-    clauses = [*select.expressions, *[c for c in (select.args.get("having"), select.args.get("order")) if c is not None]]
+    clauses = [
+        *select.expressions,
+        *[c for c in (select.args.get("having"), select.args.get("order")) if c is not None],
+    ]
     names = {text.sql(): f"key_{i}" for i, text in enumerate(texts)}
 
-    def swap(node: exp.Expression) -> exp.Expression:
+    def swap(node: exp.Expr) -> exp.Expr:
         if node.sql() in names:
             return exp.column(names[node.sql()], table=part, quoted=True)
         if is_aggregate(node):
             text = node.sql()
             if text not in aggregates:
-                made = aggregate_of(node, below, column)  # type: ignore[arg-type]
+                made = aggregate_of(node, below, column)
                 aggregates[text] = replace(made, name=f"value_{len(aggregates)}")
             return exp.column(aggregates[text].name, table=part, quoted=True)
         return node
@@ -209,10 +213,10 @@ def _replaced(
     return list(aggregates.values())
 
 
-def _swapped(clause: exp.Expression, swap: object) -> None:
+def _swapped(clause: exp.Expr, swap: Callable[[exp.Expr], exp.Expr]) -> None:
     """Apply `swap` from the outside in; what it replaced is not looked into again."""
     for child in list(clause.iter_expressions()):
-        new = swap(child)  # type: ignore[operator]
+        new = swap(child)
         if new is child:
             _swapped(child, swap)
         else:
@@ -226,7 +230,8 @@ def _no_private_left(select: exp.Select, alias: str) -> None:
             for found in node.find_all(exp.Column) if node is not None else ():
                 if found.table == alias:
                     raise Refusal(
-                        f"column {shown(found)} is neither grouped nor aggregated", hint=f"add it to GROUP BY, or aggregate it"
+                        f"column {shown(found)} is neither grouped nor aggregated",
+                        hint="add it to GROUP BY, or aggregate it",
                     )
 
 
@@ -235,17 +240,17 @@ def question(text: str, schema: Schema, caps: Caps = Caps()) -> Question:
     tree, cut = parsed(text, schema), _Cut(schema, caps)
     names = tuple(tree.named_selects)
     if cut.take(tree, {}) is not None:
-        raise Refusal(
-            "this question would return rows of people", hint="aggregate them: COUNT, SUM, AVG, MEDIAN, …"
-        )
+        raise Refusal("this question would return rows of people", hint="aggregate them: COUNT, SUM, AVG, MEDIAN, …")
     return Question(tuple(cut.parts), tree, frozenset(cut.public), names, _direct(tree))
 
 
 def _direct(tree: exp.Query) -> tuple[tuple[str, str] | None, ...]:
     """Which output columns are columns of a noisy table, untouched."""
-    found = []
+    found: list[tuple[str, str] | None] = []
     for item in tree.selects:
         inner = item.unalias()
-        own = isinstance(inner, exp.Column) and inner.table.startswith("part_")
-        found.append((inner.table, inner.name) if own else None)
+        if isinstance(inner, exp.Column) and inner.table.startswith("part_"):
+            found.append((inner.table, inner.name))
+        else:
+            found.append(None)
     return tuple(found)

@@ -1,0 +1,89 @@
+"""Many threads and processes share one budget, and a killed one loses no payment and gains no second draw."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import clinic
+import pytest
+
+from discreet.curator import Curator
+from discreet.errors import OverBudget
+from discreet.ledger import Answer, Spend, SqliteLedger, verify
+from discreet.privacy import Approximate
+
+
+def test_many_threads_share_one_budget(home: Path) -> None:
+    curator, refused = Curator(home), []
+
+    def ask(i: int) -> None:
+        try:
+            curator.query(f"SELECT count(*) FROM visits WHERE cost > {i}", epsilon="0.1")
+        except OverBudget:
+            refused.append(i)
+
+    threads = [threading.Thread(target=ask, args=(i,)) for i in range(64)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert curator.budget("patient").spent == Approximate(2)
+    assert len(refused) == 44
+
+
+ASKER = """
+import sys
+from pathlib import Path
+from discreet.curator import Curator
+from discreet.errors import OverBudget
+curator = Curator(Path(sys.argv[1]))
+for i in range(int(sys.argv[2]), int(sys.argv[2]) + int(sys.argv[3])):
+    try:
+        print(i, curator.query(f"SELECT count(*) FROM visits WHERE cost > {i}", epsilon="0.1").rows[0][0], flush=True)
+    except OverBudget:
+        print(i, "over", flush=True)
+"""
+
+
+def test_four_processes_share_one_budget(home: Path) -> None:
+    commands = [[sys.executable, "-c", ASKER, str(home), str(100 * i), "8"] for i in range(4)]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
+    said = [line for process in running for line in process.communicate()[0].splitlines()]
+    assert len(said) == 32
+    assert sum(line.endswith("over") for line in said) == 12
+    assert Curator(home).budget("patient").spent == Approximate(2)
+
+
+@pytest.mark.parametrize("rounds", [20, pytest.param(200, marks=pytest.mark.slow)])
+def test_killed_askers_never_get_a_second_draw_for_one_payment(tmp_path: Path, rounds: int) -> None:
+    home = clinic.home(tmp_path / "home", epsilon=10**6)
+    pause = random.Random(rounds)
+    said: dict[int, int] = {}
+    for i in range(rounds):
+        command = [sys.executable, "-c", ASKER, str(home), str(1000 * i), "500"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            lines = [process.stdout.readline()]
+            time.sleep(pause.uniform(0, 0.1))
+            os.kill(process.pid, signal.SIGKILL)
+            lines += [line for line in process.stdout.read().split("\n")[:-1] if line]
+        said.update(tuple(map(int, line.split())) for line in lines)  # type: ignore[misc]
+    ledger = SqliteLedger(home / "ledger.db")
+    assert verify(ledger.rows()).holds
+    events = [entry.event for entry in ledger.entries()]
+    spends = [event for event in events if isinstance(event, Spend)]
+    answers = [event for event in events if isinstance(event, Answer)]
+    assert len({answer.spend for answer in answers}) == len(answers)
+    assert len(said) <= len(answers) <= len(spends)  # whatever was said was recorded, whatever was recorded was paid
+    assert Curator(home).budget("patient").spent == len(spends) * Approximate("0.1")
+    curator = Curator(home)
+    for i, value in list(said.items())[:20]:  # what was said once is said again, free
+        again = curator.query(f"SELECT count(*) FROM visits WHERE cost > {i}", epsilon="0.1")
+        assert (again.cost, again.rows[0][0]) == (None, value)
