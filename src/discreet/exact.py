@@ -8,7 +8,9 @@ from __future__ import annotations
 import math
 import numbers
 import re
-from decimal import Context, Decimal
+import sys
+from collections.abc import Callable
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -17,6 +19,8 @@ from discreet.errors import Refusal
 Number: TypeAlias = int | float | str | Fraction | Decimal
 
 _HUGE_EXPONENT = re.compile(r"[eE][+-]?[0_]*[1-9][0-9_]{3}")  # '1e999999999' would fill the memory with zeros
+LONGEST = 2000  # characters of a number: room for '1e999' over another, written out
+_SHOWN = 200  # characters of a value in a message
 
 
 def exact(value: Number, name: str) -> Fraction:
@@ -26,25 +30,40 @@ def exact(value: Number, name: str) -> Fraction:
 
 def _read(value: object, name: str) -> Fraction:  # whatever came, for callers that no type checker has seen
     if isinstance(value, (bool, complex)):
-        raise Refusal(f"{name} must be a number, got {value!r}")
+        raise Refusal(f"{name} must be a number, got {shown(value)}")
     if isinstance(value, numbers.Rational):  # int() also inside a Fraction: one built on a numpy integer wraps around
         return Fraction(int(value.numerator), int(value.denominator))
     if isinstance(value, numbers.Real) and not math.isfinite(value):
-        raise Refusal(f"{name} must be finite, got {value!r}")
-    text = str(value)  # of numpy's floats as well: the shortest digits that give the value back at its own precision
+        raise Refusal(f"{name} must be finite, got {shown(value)}")
+    text = _text(value)
+    if len(text) > LONGEST:
+        raise Refusal(f"{name} must have at most {LONGEST} characters, got {shown(value)}")
+    if not text.isascii():  # other scripts have digits too, which the next pattern does not know
+        raise Refusal(f"{name} must be a finite number in the digits 0 to 9, got {shown(value)}")
     if _HUGE_EXPONENT.search(text):
-        raise Refusal(f"{name} must have an exponent of at most three digits, got {value!r}")
+        raise Refusal(f"{name} must have an exponent of at most three digits, got {shown(value)}")
     try:
         return Fraction(text)
     except (ValueError, ZeroDivisionError, OverflowError):
-        raise Refusal(f"{name} must be a finite number, got {value!r}") from None
+        raise Refusal(f"{name} must be a finite number, got {shown(value)}") from None
+
+
+def _text(value: object) -> str:
+    """The shortest digits that give a float back at its own precision, however numpy was told to print; nothing for
+    what is no number.
+    """
+    if isinstance(value, float):  # a double of numpy as well
+        return float.__repr__(value)
+    if (numpy := sys.modules.get("numpy")) and isinstance(value, numpy.floating):  # not loaded, it has no numbers here
+        return str(numpy.format_float_scientific(value, unique=True, trim="-"))
+    return str(value) if isinstance(value, (str, Decimal, numbers.Real)) else ""
 
 
 def positive(value: Number, name: str) -> Fraction:
     """`value` read exactly, if it is greater than zero."""
     number = exact(value, name)
     if number <= 0:
-        raise Refusal(f"expected {name} > 0, got {name}={value}")
+        raise Refusal(f"expected {name} > 0, got {name}={shown(value, str)}")
     return number
 
 
@@ -52,7 +71,7 @@ def nonnegative(value: Number, name: str) -> Fraction:
     """`value` read exactly, if it is not below zero."""
     number = exact(value, name)
     if number < 0:
-        raise Refusal(f"expected {name} >= 0, got {name}={value}")
+        raise Refusal(f"expected {name} >= 0, got {name}={shown(value, str)}")
     return number
 
 
@@ -60,7 +79,7 @@ def probability(value: Number, name: str) -> Fraction:
     """`value` read exactly, if 0 <= value < 1: how δ is given."""
     number = exact(value, name)
     if not 0 <= number < 1:
-        raise Refusal(f"expected 0 <= {name} < 1, got {name}={value}")
+        raise Refusal(f"expected 0 <= {name} < 1, got {name}={shown(value, str)}")
     return number
 
 
@@ -68,7 +87,7 @@ def share(value: Number, name: str) -> Fraction:
     """`value` read exactly, if 0 < value < 1: a confidence, a failure probability."""
     number = exact(value, name)
     if not 0 < number < 1:
-        raise Refusal(f"expected 0 < {name} < 1, got {name}={value}")
+        raise Refusal(f"expected 0 < {name} < 1, got {name}={shown(value, str)}")
     return number
 
 
@@ -76,7 +95,7 @@ def count(value: int, name: str, *, least: int = 1) -> int:
     """`value`, if it is a whole number of at least `least`."""
     if _whole(value) and value >= least:
         return int(value)
-    raise Refusal(f"expected a whole number {name} >= {least}, got {name}={value!r}")
+    raise Refusal(f"expected a whole number {name} >= {least}, got {name}={shown(value)}")
 
 
 def _whole(value: object) -> bool:
@@ -85,9 +104,23 @@ def _whole(value: object) -> bool:
 
 def spoken(value: Fraction, digits: int = 9) -> str:
     """For messages: the number itself where so many digits say it, else ≈ and its first digits."""
-    context = Context(prec=digits)
+    context = Context(prec=digits, Emax=MAX_EMAX, Emin=MIN_EMIN)
     rounded = context.normalize(context.divide(Decimal(value.numerator), Decimal(value.denominator)))
     if Fraction(rounded) == value:
         return f"{rounded:f}" if -digits <= rounded.adjusted() <= digits else f"{rounded}"
-    fraction = str(value)
-    return fraction if len(fraction) <= digits else f"≈{rounded}"
+    short = max(abs(value.numerator), value.denominator) < 10**digits  # Python writes no number of 4300 digits
+    fraction = str(value) if short else ""
+    return fraction if 0 < len(fraction) <= digits else f"≈{rounded}"
+
+
+def shown(value: object, write: Callable[[object], str] = repr) -> str:
+    """For refusals: the value as it came, its beginning if that is long, and a number too long for Python by `spoken`.
+
+    A refusal never fails at the value that it names.
+    """
+    try:
+        text = write(value)
+    except (ValueError, RecursionError):  # whole numbers of more than 4300 digits, or lists of them
+        whole = isinstance(value, (int, Fraction))
+        text = spoken(Fraction(value)) if whole else f"a {type(value).__name__} too long to write"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -20,7 +20,7 @@ def budget(
     form: AsFormat = Format.table,
 ) -> None:
     """What each population's budget was, what is spent of it, and what is left."""
-    from discreet.curator.curator import Curator, left
+    from discreet.curator import Curator
     from discreet.curator.explain import said
 
     curator = Curator(home)
@@ -28,5 +28,5 @@ def budget(
     rows = []
     for name in names:
         account = curator.budget(name)
-        rows.append([name, said(account.total), said(account.spent), said(left(account))])
+        rows.append([name, said(account.total), said(account.spent), said(account.left)])
     print_rows(form, ["population", "total", "spent", "left"], rows)

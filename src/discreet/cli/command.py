@@ -27,10 +27,13 @@ COMMANDS = {
     "tables": "What may be asked about, as it was declared.",
     "query": "Ask a question in SQL, at a price.",
     "explain": "Price and error of a question, free.",
+    "bounds": "Buy advice on the bounds of a column.",
+    "caps": "Buy advice on how many rows of one unit should count.",
     "budget": "What is spent and what is left.",
     "retire": "Close a population for good.",
     "ledger": "Verify the ledger, sign its head, export it, prove an entry.",
     "user": "Who may ask.",
+    "doctor": "What is installed, what is locked down, whether the ledger holds.",
     "account": "What many mechanisms lose together: every theorem's total, tightest first.",
     "audit": "Try to refute a claim of privacy by running the mechanism.",
 }

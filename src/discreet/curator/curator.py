@@ -6,13 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import TypeVar
 
 from discreet.curator import above, catalogue
+from discreet.curator.advice import (
+    BoundsAdvice,
+    CapsAdvice,
+    advise_bounds,
+    advise_caps,
+    bounds_parts,
+    caps_parts,
+)
 from discreet.curator.answer import Answer
 from discreet.curator.estimate import estimates
 from discreet.curator.explain import Explanation, error_of, explained
 from discreet.curator.measure import Engine, Noisy, measure, restored, stored
 from discreet.curator.price import Priced, priced
+from discreet.curator.run import RowMechanism, Run, run
 from discreet.engines import DuckStore
 from discreet.errors import OverBudget, Refusal
 from discreet.exact import Number, positive, probability, share
@@ -22,8 +32,12 @@ from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms.mechanism import USUAL
 from discreet.noise import SECURE, Entropy, Secure
 from discreet.privacy import Approximate, Budget, Concentrated, Pure
+from discreet.sql.plan import shape
 from discreet.sql.question import Part, Question
-from discreet.sql.split import Caps, question
+from discreet.sql.schema import Table
+from discreet.sql.split import Caps, question, rows_of
+
+T = TypeVar("T")
 
 _DELTA_SHARE = 1000  # the part of a population's δ that one question may use to name groups
 
@@ -68,10 +82,9 @@ class Curator:
     def explain(self, sql: str, **terms: object) -> Explanation:
         """What a question would cost and how exact it would be. Free, and the same for every database of a schema."""
         asked = Terms(**terms)  # type: ignore[arg-type]
-        parts = self._question(sql, asked)
-        return explained(
-            parts, self._priced(parts, asked), share(asked.confidence, "confidence"), self._named(asked, parts)
-        )
+        found = self._question(sql, asked)
+        prices = self._priced(found.parts, asked)
+        return explained(found, prices, share(asked.confidence, "confidence"), self._named(asked, found))
 
     def budget(self, population: str) -> Budget[BudgetLoss]:
         """What a population may lose in all and has lost."""
@@ -85,23 +98,59 @@ class Curator:
         """Who may ask."""
         return list(self._ledger.books().grants.values())
 
+    def bounds(self, table: str, column: str, **terms: object) -> BoundsAdvice | None:
+        """Buy advice on the bounds of a column; None if nothing stands out of the noise at this price."""
+        bought = self._advice(bounds_parts(self._private(table), column), f"bounds {table} {column}", terms)
+        return advise_bounds(bought["part_0"], bought.get("part_1"))
+
+    def caps(self, table: str, **terms: object) -> CapsAdvice:
+        """Buy advice on how many rows of one unit an answer should count."""
+        declared = self._private(table)
+        return advise_caps(self._advice(caps_parts(declared), f"caps {table}", terms)["part_0"][1], declared.max_rows)
+
+    def _private(self, table: str) -> Table:
+        found = self._catalogue.schema.table(table)
+        if found.public:
+            raise Refusal(f"table {table!r} is public: nothing of it is bounded")
+        return found
+
+    def _advice(self, parts: tuple[Part, ...], what: str, terms: dict[str, object]) -> dict[str, tuple[Priced, Noisy]]:
+        asked = Terms(**terms)  # type: ignore[arg-type]
+        self._allowed_tables(set(parts[0].measurement.shape.tables))
+        prices = self._priced(parts, asked)
+        known = {} if asked.fresh else self._known(prices)
+        missing = [price for price in prices if price.part.name not in known]
+        bought = {**known, **self._buy(missing, what, asked, self._store, SECURE)}
+        return {name: (price, noisy) for name, (price, noisy, _) in bought.items()}
+
+    def run(self, mechanism: RowMechanism[T], rows_sql: str, *, max_rows: int | None = None) -> T:
+        """Run a mechanism once on the rows that a SELECT names, at its own price, in the custodian's process.
+
+        Each unit keeps at most `max_rows` rows, by default as declared, and the price is the mechanism's for that many.
+        """
+        self._allowed_tables(set(shape(rows_of(rows_sql, self._catalogue.schema)).tables))
+        return run(self._ledger, self._store, self._catalogue, self._principal, Run(mechanism, rows_sql, max_rows))
+
     def _question(self, sql: str, asked: Terms) -> Question:
         found = question(sql, self._catalogue.schema, Caps(asked.max_rows, asked.max_groups))
         self._allowed(found)
         return found
 
     def _allowed(self, found: Question) -> None:
+        self._allowed_tables({name for part in found.parts for name in part.measurement.shape.tables} | found.public)
+
+    def _allowed_tables(self, tables: set[str]) -> None:
         grant = self._ledger.books().grants.get(self._principal)
         if grant is None or grant.tables is None:
             return
-        for table in sorted({name for part in found.parts for name in part.measurement.shape.tables} | found.public):
+        for table in sorted(tables):
             if table not in grant.tables:
                 raise Refusal(f"you may not ask about table {table!r}", hint="a custodian can grant it")
 
     def _answer(self, sql: str, asked: Terms, engine: Engine, rng: Entropy) -> Answer:
         share(asked.confidence, "confidence")  # everything that can be refused is refused before anything is paid
         found = self._question(sql, asked)
-        prices = self._priced(found, asked)
+        prices = self._priced(found.parts, asked)
         known = {} if asked.fresh else self._known(prices)
         bought = self._buy([price for price in prices if price.part.name not in known], sql, asked, engine, rng)
         return self._spoken(found, prices, {**known, **bought}, asked, [p for p in prices if p.part.name in bought])
@@ -111,8 +160,8 @@ class Curator:
     def _named(self, asked: Terms, found: Question) -> bool:
         return not found.parts or any(value is not None for value in (asked.epsilon, asked.rho, asked.error))
 
-    def _priced(self, found: Question, asked: Terms) -> tuple[Priced, ...]:
-        populations = {part.measurement.shape.population for part in found.parts}
+    def _priced(self, parts: Sequence[Part], asked: Terms) -> tuple[Priced, ...]:
+        populations = {part.measurement.shape.population for part in parts}
         if not populations:
             return ()
         if len(populations) > 1:
@@ -120,10 +169,10 @@ class Curator:
                 f"one question asks about one population, got {sorted(populations)}", hint="ask each by itself"
             )
         population = self._catalogue.population(populations.pop())
-        needs = any(not part.measurement.declared for part in found.parts)
+        needs = any(not part.measurement.declared for part in parts)
         if asked.error is not None:
-            return self._accurate(found.parts, population, asked, needs=needs)
-        return priced(found.parts, self._loss(population, asked, needs=needs), population.neighbours)
+            return self._accurate(parts, population, asked, needs=needs)
+        return priced(parts, self._loss(population, asked, needs=needs), population.neighbours)
 
     def _loss(self, population: catalogue.Population, asked: Terms, *, needs: bool) -> BudgetLoss:
         total = population.total
@@ -217,7 +266,7 @@ class Curator:
         """Ask for as much as is left, because the analyst said so."""
         name = prices[0].part.measurement.shape.population
         budget = self.budget(name)
-        rest = left(budget)
+        rest = budget.left
         if not (rest.rho if isinstance(rest, Concentrated) else rest.epsilon):
             raise OverBudget(f"nothing is left of the budget of {name!r}")
         neighbours = self._catalogue.population(name).neighbours
@@ -254,7 +303,7 @@ class Curator:
             tuple(kind for _, kind in result.columns),
             result.rows,
             _sum(bought),
-            None if population is None else left(self.budget(population)),
+            None if population is None else self.budget(population).left,
             ",".join(str(number) for _, _, number in noisy.values()),
             BOUNDING if noisy else "",
             confidence,
@@ -280,19 +329,6 @@ def _sum(losses: Sequence[BudgetLoss]) -> BudgetLoss | None:
     for loss in losses:
         total = loss if total is None else total + loss  # type: ignore[operator]
     return total
-
-
-def left(budget: Budget[BudgetLoss]) -> BudgetLoss:
-    """What may still be spent."""
-    match budget.total, budget.spent:
-        case Pure() as total, Pure() as spent:
-            return Pure(total.epsilon - spent.epsilon)
-        case Approximate() as total, Approximate() as spent:
-            return Approximate(total.epsilon - spent.epsilon, total.delta - spent.delta)
-        case Concentrated() as total, Concentrated() as spent:
-            return Concentrated(total.rho - spent.rho, total.delta - spent.delta)
-        case _:
-            raise Refusal(f"a budget of {budget.total} cannot have spent {budget.spent}")
 
 
 def data_free_errors(price: Priced, confidence: Fraction) -> list[Fraction]:

@@ -18,7 +18,7 @@ import duckdb
 
 from discreet.errors import Fault, Refusal
 from discreet.sql import render
-from discreet.sql.plan import Measurement, Rank, Scan
+from discreet.sql.plan import Measurement, Rank, Rows, Scan
 from discreet.sql.schema import Key, Table
 
 Group = tuple[Key, ...]
@@ -123,7 +123,7 @@ class DuckStore:
 
     def counted(self, measurement: Measurement) -> Counted:
         """The statistics of the bounded rows. An empty table still has its one group if there are no keys."""
-        rows = self._run(measurement, lambda salt: render.counts(measurement, _located, salt))
+        rows = self._run(measurement.rows, lambda salt: render.counts(measurement, _located, salt))
         width = len(measurement.keys)
         units = {tuple(row[:width]): int(row[width]) for row in rows}
         values = {tuple(row[:width]): tuple(int(cell) for cell in row[width + 1 :]) for row in rows}
@@ -131,14 +131,18 @@ class DuckStore:
 
     def ranked(self, measurement: Measurement, rank: Rank) -> Mapping[Group, Mapping[int, int]]:
         """For each group, how many bounded rows have each value in steps."""
-        rows = self._run(measurement, lambda salt: render.ranks(measurement, rank, _located, salt))
+        rows = self._run(measurement.rows, lambda salt: render.ranks(measurement, rank, _located, salt))
         found: dict[Group, dict[int, int]] = {}
         for *group, value, number in rows:
             found.setdefault(tuple(group), {})[int(value)] = int(number)
         return found
 
-    def _run(self, measurement: Measurement, text: Callable[[int], str]) -> list[tuple[Any, ...]]:
-        table = _scanned(measurement)
+    def rows(self, tree: Rows, cap: int) -> list[tuple[object, ...]]:
+        """At most `cap` rows of each unit. The last resort: large tables are summed where they live."""
+        return self._run(tree, lambda salt: render.bounded(tree, _located, salt, cap))
+
+    def _run(self, tree: Rows, text: Callable[[int], str]) -> list[tuple[Any, ...]]:
+        table = _scanned(tree)
         connection = self._connection([table])
         try:
             salt = connection.execute(f"SELECT salt FROM {render.quoted('t_' + table.name)}.salt").fetchall()[0][0]
@@ -160,11 +164,10 @@ def _located(table: Table) -> str:
     return f"{render.quoted('t_' + table.name)}.rows"
 
 
-def _scanned(measurement: Measurement) -> Table:
-    rows = measurement.rows
-    while not isinstance(rows, Scan):
-        rows = rows.source
-    return rows.table
+def _scanned(tree: Rows) -> Table:
+    while not isinstance(tree, Scan):
+        tree = tree.source
+    return tree.table
 
 
 def _first_line(broken: Exception) -> str:

@@ -7,14 +7,14 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, positive
+from discreet.exact import Number, count, positive, shown
 from discreet.mechanisms.exponential import Exponential, PermuteAndFlip
 from discreet.mechanisms.mechanism import USUAL, Pair, settle
 from discreet.mechanisms.registry import registered
-from discreet.mechanisms.whole import Integers, whole
+from discreet.mechanisms.whole import floors
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours, Pure
 
@@ -27,6 +27,9 @@ _MOST_PRICES = 1 << 20
 @dataclass(frozen=True)
 class PostedPrice:
     """A price that earns nearly as much as the best one: whoever bids at least the price buys one copy at it.
+
+    Prices are whole, so a bid between two whole numbers buys what the lower one does. What is no number is a bid of 0,
+    which buys nothing.
 
     Guarantee: Pure(epsilon), when one buyer is added or removed, or, with `Replace` neighbours, changes a bid.
     Proof: a bid b is worth p at every price p ≤ b and nothing above, so a buyer more raises each revenue by the highest
@@ -52,9 +55,11 @@ class PostedPrice:
             neighbours=self.neighbours,
         )
         if not self.lowest <= self.highest <= _DEAREST:
-            raise Refusal(f"expected lowest <= highest <= 2^29, got lowest={self.lowest} highest={self.highest}")
+            raise Refusal(
+                f"expected lowest <= highest <= 2^29, got lowest={shown(self.lowest)} highest={shown(self.highest)}"
+            )
         if (self.highest - self.lowest) // self.step >= _MOST_PRICES:
-            raise Refusal(f"expected at most 2^20 prices, got step={self.step}", hint="take a larger step")
+            raise Refusal(f"expected at most 2^20 prices, got step={shown(self.step)}", hint="take a larger step")
         if self.rule not in _RULES:
             raise Refusal(f"there is no rule {self.rule!r}", hint=f"use one of {sorted(_RULES)}")
 
@@ -77,12 +82,12 @@ class PostedPrice:
         return _RULES[self.rule](self.epsilon, prices.size, int(prices[-1]), monotone=True, neighbours=self.neighbours)
 
     def error(self, confidence: Number = USUAL) -> int:
-        """The smallest α such that, whatever the bids, the price earns at most α less than the best one."""
+        """An α such that, whatever the bids, the price earns at most α less than the best one."""
         return self.choice.error(confidence)
 
-    def revenues(self, bids: Integers) -> NDArray[np.int64]:
+    def revenues(self, bids: ArrayLike) -> NDArray[np.int64]:
         """What each price would earn. As private as the bids: for study, not for release."""
-        prices, buyers = self.prices, np.sort(whole(bids, 2 * _DEAREST).ravel())
+        prices, buyers = self.prices, np.sort(floors(bids, 0, _DEAREST).ravel())
         return prices * np.minimum(_DEAREST, buyers.size - np.searchsorted(buyers, prices))
 
     def pairs(self) -> tuple[Pair[tuple[int, ...]], ...]:
@@ -95,6 +100,6 @@ class PostedPrice:
             )
         return (Pair((*others, 0), (*others, dearest), "who would pay nothing would now pay the highest price"),)
 
-    def __call__(self, bids: Integers, /, *, rng: Entropy = SECURE) -> int:
-        """A price."""
+    def __call__(self, bids: ArrayLike, /, *, rng: Entropy = SECURE) -> int:
+        """A price, whatever the bids are."""
         return int(self.prices[self.choice(self.revenues(bids), rng=rng)])

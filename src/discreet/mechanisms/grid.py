@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import Refusal
-from discreet.exact import Number, exact, nonnegative, positive
+from discreet.exact import Number, exact, nonnegative, positive, shown
 
 _MOST = 1 << 53  # steps from zero: a double holds every whole number up to here
 _WIDEST = 20_000  # decimal exponents beyond this are as good as infinite, or zero: no bound or step has more than 9999
@@ -35,11 +36,14 @@ class Grid:
         object.__setattr__(self, "upper", exact(upper, "upper"))
         object.__setattr__(self, "step", positive(step, "step"))
         if not self.lower < self.upper:
-            raise Refusal(f"expected lower < upper, got lower={lower} upper={upper}")
+            raise Refusal(f"expected lower < upper, got lower={shown(lower, str)} upper={shown(upper, str)}")
         if self.low > self.high:
-            raise Refusal(f"no multiple of step={step} lies between {lower} and {upper}", hint="take a smaller step")
+            between = f"{shown(lower, str)} and {shown(upper, str)}"
+            raise Refusal(f"no multiple of step={shown(step, str)} lies between {between}", hint="take a smaller step")
         if self.reach >= _MOST:
-            raise Refusal(f"the bounds are 2^53 steps from zero or more, got step={step}", hint="take a larger step")
+            raise Refusal(
+                f"the bounds are 2^53 steps from zero or more, got step={shown(step, str)}", hint="take a larger step"
+            )
 
     @property
     def low(self) -> int:
@@ -79,15 +83,15 @@ class Grid:
         """Each value as a whole number of steps: ⌊value/step + 1/2⌋ exactly, clamped.
 
         Total and monotone: every float, integer, decimal and fraction has an image, and so has what is no number. The
-        image of a cell depends on that cell alone, also in a list that mixes types.
+        image of a cell depends on that cell alone, also in a list that mixes types; see `cells`.
         """
         given = cells(values)
         kind = given.dtype.kind
-        if kind == "f":
+        if kind == "f" and given.dtype.itemsize <= 8:  # one that is longer than a double is not rounded to one first
             return self._of_floats(given)
         if kind in "iub":
             return self._of_integers(given)
-        if kind == "O":
+        if kind in "fO":
             return self._one_by_one(given)
         return np.full(given.shape, self.low, dtype=np.int64)
 
@@ -131,33 +135,64 @@ class Grid:
         return np.array(images, dtype=np.int64).reshape(given.shape)
 
     def _image(self, cell: object, low: int, high: int) -> int:
-        number = _real(cell)
+        number = real(cell)
         if isinstance(number, float):  # not finite
             return high if number > 0 else low
         return max(low, min(high, math.floor(number / self.step + Fraction(1, 2))))
 
 
-def cells(values: ArrayLike) -> NDArray[np.generic]:
-    """An array of the values in which no cell was changed to fit its neighbours. A list is read cell by cell."""
-    if not isinstance(values, (list, tuple)):
+def cells(values: ArrayLike | Iterable[object]) -> NDArray[np.generic]:
+    """An array of the values in which no cell was changed to fit its neighbours.
+
+    What brings a type of its own, an array or a buffer, is taken as it is. Everything else that has elements is read
+    element by element: numpy would find one type for all of them, and one text would make texts of a million numbers.
+    What has none, or is a text, is one cell.
+    """
+    if _has_type(values):
         return np.asarray(values)
-    kinds = set(map(type, values))
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        return _objects([values]).reshape(())
+    given = list(values)
+    kinds = set(map(type, given))
     if kinds == {float}:
-        return np.array(values, dtype=np.float64)
-    array = np.empty(len(values), dtype=object)
-    for i, value in enumerate(values):
+        return np.array(given, dtype=np.float64)
+    whole = kinds == {int} and all(-(1 << 63) <= value < 1 << 63 for value in given)
+    return np.array(given, dtype=np.int64) if whole else _objects(given)
+
+
+def _has_type(values: object) -> bool:
+    """Whether one type for all cells came with the values."""
+    if hasattr(values, "__array__") or hasattr(values, "__array_interface__"):
+        return True
+    if isinstance(values, (list, tuple, bytes)):
+        return False
+    try:
+        memoryview(values)  # type: ignore[arg-type]  # that is the question
+    except TypeError:
+        return False
+    return True
+
+
+def _objects(given: list[object]) -> NDArray[np.generic]:
+    array = np.empty(len(given), dtype=object)
+    for i, value in enumerate(given):  # a list among the cells stays one
         array[i] = value
-    whole = kinds == {int} and all(-(1 << 63) <= value < 1 << 63 for value in array)
-    return array.astype(np.int64) if whole else array
+    return array
 
 
-def _real(cell: object) -> Fraction | float:
+def real(cell: object) -> Fraction | float:
     """The number that a cell is, exactly; an infinity as it is; NaN for everything else."""
+    if isinstance(cell, np.timedelta64):  # which numpy counts among the integers
+        return math.nan
+    if isinstance(cell, np.bool_):
+        return Fraction(int(cell))
     if isinstance(cell, numbers.Rational):
         return Fraction(int(cell.numerator), int(cell.denominator))
-    if isinstance(cell, numbers.Real):
-        near = float(cell)
-        return Fraction(near) if math.isfinite(near) else near
+    if isinstance(cell, (float, np.floating)):
+        if not np.isfinite(cell):
+            return float(cell)
+        top, bottom = cell.as_integer_ratio()  # of every width
+        return Fraction(int(top), int(bottom))
     if isinstance(cell, Decimal) and not cell.is_nan():
         if cell.is_zero() or cell.adjusted() < -_WIDEST:
             return Fraction(0)

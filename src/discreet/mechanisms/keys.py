@@ -1,7 +1,8 @@
 """Which groups may be named at all, when the names themselves come from the data.
 
 Input is the number of *distinct units* of each key; a unit counts for at most `max_groups` keys. A key with no unit is
-never named. What comes out is a set, filled in an order that depends on nothing but what is in it.
+never named. What comes out is a set, filled in an order that depends on nothing but what is in it, and of keys that
+Python holds equal it has the same one whichever came: True is named as 1.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from numbers import Integral
 from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, positive, share
+from discreet.exact import Number, count, positive, share, shown
 from discreet.interval import exp, log, simpler_down
 from discreet.mechanisms.additive import GaussianVector, LaplaceVector
 from discreet.mechanisms.mechanism import USUAL, Pair, settle
@@ -36,6 +38,7 @@ T = TypeVar("T")
 _LONGEST = 1 << 17  # entries of a table of probabilities
 _GUARD = 64  # bits of it below the last that matters
 _LARGEST = 1 << 61  # no data has more units
+_DEAREST = 1000  # of ε: a loss of e^1000 promises nothing
 
 
 @registered("optimal-keys")
@@ -62,9 +65,13 @@ class OptimalKeys:
             max_groups=count(self.max_groups, "max_groups"),
             neighbours=_added_or_removed(self.neighbours),
         )
+        if self.epsilon > _DEAREST:
+            raise Refusal(
+                f"expected epsilon <= {_DEAREST}, got epsilon={shown(self.epsilon, str)}", hint="that promises nothing"
+            )
         if self._steps_needed() > _LONGEST:
             raise Refusal(
-                f"epsilon={self.epsilon} over max_groups={self.max_groups} needs a table of more than 2^17 counts",
+                f"epsilon={shown(self.epsilon, str)} over max_groups={shown(self.max_groups)} needs a table of more than 2^17 counts",
                 hint="take a larger epsilon, or laplace-keys",
             )
 
@@ -98,7 +105,7 @@ class OptimalKeys:
     def __call__(self, units: Counts, /, *, rng: Entropy = SECURE) -> frozenset[Key]:
         """The keys that may be named."""
         chances, last = self.chances, len(self.chances) - 1
-        kept = [key for key, n in units.items() if n > 0 and flip(chances[min(n, last)], rng=rng)]
+        kept = [canonical(key) for key, n in units.items() if n > 0 and flip(chances[min(n, last)], rng=rng)]
         return ordered(kept)
 
 
@@ -223,8 +230,24 @@ class GaussianKeys:
 
 
 def each(delta: Fraction, groups: int) -> Fraction:
-    """1 − (1 − δ)^{1/groups}, rounded down: what each of `groups` independent tests may fail by."""
-    return delta if groups == 1 else simpler_down((1 - (log(1 - delta) / groups).exp()).down)
+    """1 − (1 − δ)^{1/groups}, rounded down: what each of `groups` independent tests may fail by.
+
+    At least δ/groups, which (1 − δ/groups)^groups ≥ 1 − δ allows (Bernoulli), and which is above 0 where digits end.
+    """
+    if groups == 1:
+        return delta
+    root = (1 - (log(1 - delta) / groups).exp()).down
+    return max(delta / groups, simpler_down(root) if root > 0 else root)
+
+
+def canonical(key: Key) -> Key:
+    """The one that stands for all keys equal to this: True is 1, also within a tuple.
+
+    A mapping keeps whichever of two equal keys came first, so what is named would tell of the order of the rows.
+    """
+    if isinstance(key, tuple):
+        return tuple(canonical(part) for part in key)
+    return int(key) if isinstance(key, Integral) else key
 
 
 def ordered(chosen: Iterable[T]) -> frozenset[T]:
@@ -254,7 +277,7 @@ def _present(units: Counts) -> tuple[list[Key], NDArray[np.int64]]:
 
 
 def _reaching(keys: list[Key], noisy: NDArray[np.int64], threshold: int) -> Named:
-    return ordered((keys[i], int(noisy[i])) for i in np.flatnonzero(noisy >= threshold))
+    return ordered((canonical(keys[i]), int(noisy[i])) for i in np.flatnonzero(noisy >= threshold))
 
 
 def _sure(threshold: int, beyond: Callable[[int], Fraction], confidence: Number) -> int:

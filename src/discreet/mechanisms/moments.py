@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, positive, share
+from discreet.exact import Number, count, positive, share, shown
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mechanism import USUAL, Pair, settle
 from discreet.mechanisms.registry import registered
@@ -197,7 +197,7 @@ class Variance:
 
 def total(values: NDArray[np.int64], largest: int) -> int:
     """The sum of numbers in [0, largest], largest ≤ 2^60, of which many together need not fit into 64 bits."""
-    chunk = max(1, _ROOM // largest)
+    chunk = max(1, min(values.size, _ROOM // largest))
     whole = values.size - values.size % chunk
     sums: list[int] = values[:whole].reshape(-1, chunk).sum(axis=1).tolist()
     return sum(sums) + int(values[whole:].sum())
@@ -231,7 +231,9 @@ def _ends(grid: Grid, most: int) -> tuple[Pair[tuple[Fraction, ...]], ...]:
 def _read(epsilon: Fraction, grid: Grid, max_rows: int, neighbours: Neighbours) -> dict[str, object]:
     """The parameters, checked and read exactly."""
     if grid.span == 0:
-        raise Refusal(f"only one multiple of step={grid.step} lies between the bounds", hint="take a smaller step")
+        raise Refusal(
+            f"only one multiple of step={shown(grid.step, str)} lies between the bounds", hint="take a smaller step"
+        )
     if not isinstance(neighbours, AddRemove):
         raise Refusal(
             f"expected AddRemove neighbours, got {neighbours}: the number of rows is taken to be private here",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
@@ -16,13 +18,16 @@ from discreet.mechanisms.registry import registered
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Concentrated, Neighbours, Pure
 
+Real: TypeAlias = int | float | Fraction | Decimal  # what data holds; a text is for parameters, which people write
+
 
 @registered("laplace-real")
 @dataclass(frozen=True)
 class LaplaceReal:
     """Rounds a real number to a grid and adds discrete Laplace noise in steps. The answer lies on the grid, exactly.
 
-    A value below `lower` counts as `lower`, one above `upper` as `upper`, and what is not a number as `lower`.
+    A value below `lower` counts as `lower`, one above `upper` as `upper`, and what is not a number as `lower`: also a
+    text, whatever its digits say.
 
     Guarantee: |f(x) − f(x')| ≤ sensitivity for neighbours x, x', for f as it is computed, implies Pure(epsilon).
     Proof: on the grid the two values are at most ⌈sensitivity / step⌉ steps apart (`Grid.apart`), and the noise is
@@ -72,7 +77,7 @@ class LaplaceReal:
         """Values at full distance whose images are as far apart as rounding can bring them."""
         return (_worst(self.grid, self.sensitivity),)
 
-    def __call__(self, value: Number, /, *, rng: Entropy = SECURE) -> Fraction:
+    def __call__(self, value: Real, /, *, rng: Entropy = SECURE) -> Fraction:
         """The value with noise."""
         return self.grid.value(self.noise(_image(self.grid, value), rng=rng))
 
@@ -82,7 +87,8 @@ class LaplaceReal:
 class GaussianReal:
     """Rounds a real number to a grid and adds discrete Gaussian noise in steps. The answer lies on the grid, exactly.
 
-    A value below `lower` counts as `lower`, one above `upper` as `upper`, and what is not a number as `lower`.
+    A value below `lower` counts as `lower`, one above `upper` as `upper`, and what is not a number as `lower`: also a
+    text, whatever its digits say.
 
     Guarantee: |f(x) − f(x')| ≤ sensitivity for neighbours x, x', for f as it is computed, implies Concentrated(rho).
     Proof: on the grid the two values are at most ⌈sensitivity / step⌉ steps apart (`Grid.apart`), and the noise is
@@ -132,12 +138,12 @@ class GaussianReal:
         """Values at full distance whose images are as far apart as rounding can bring them."""
         return (_worst(self.grid, self.sensitivity),)
 
-    def __call__(self, value: Number, /, *, rng: Entropy = SECURE) -> Fraction:
+    def __call__(self, value: Real, /, *, rng: Entropy = SECURE) -> Fraction:
         """The value with noise."""
         return self.grid.value(self.noise(_image(self.grid, value), rng=rng))
 
 
-def _image(grid: Grid, value: Number) -> int:
+def _image(grid: Grid, value: Real) -> int:
     cell = np.empty(1, dtype=object)  # as it is, of whatever type
     cell[0] = value
     return int(grid.steps(cell)[0])

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias, TypeVar
 
 from discreet.errors import Refusal
-from discreet.exact import exact
+from discreet.exact import LONGEST, exact, shown
 from discreet.privacy import AddRemove, Replace
 
 C = TypeVar("C", bound=type[Any])
@@ -48,13 +48,13 @@ def rebuilt(name: object, parameters: object) -> Any:  # noqa: ANN401  # which m
     """The mechanism of this name and parameters, whatever came through the door, checked as if a person wrote it."""
     known = REGISTRY.get(name) if isinstance(name, str) else None
     if known is None:
-        raise Refusal(f"there is no mechanism called {name!r}", hint=f"use one of {sorted(REGISTRY)}")
+        raise Refusal(f"there is no mechanism called {shown(name)}", hint=f"use one of {sorted(REGISTRY)}")
     if not isinstance(parameters, Mapping):
-        raise Refusal(f"expected the parameters of {name} by their names, got {parameters!r}")
+        raise Refusal(f"expected the parameters of {name} by their names, got {shown(parameters)}")
     fields = {field.name: field for field in dataclasses.fields(known)}
     unknown = [key for key in parameters if key not in fields]
     if unknown:
-        raise Refusal(f"{name} has no parameter {unknown}", hint=f"it has {list(fields)}")
+        raise Refusal(f"{name} has no parameter {shown(unknown)}", hint=f"it has {list(fields)}")
     missing = [key for key, field in fields.items() if key not in parameters and _required(field)]
     if missing:
         raise Refusal(f"{name} needs its parameter {missing}")
@@ -67,16 +67,27 @@ def _required(field: dataclasses.Field[Any]) -> bool:
 
 
 def _plain(value: object) -> Plain:
-    if value is None or isinstance(value, (bool, int, str)):
+    if value is None or isinstance(value, (bool, str)):
         return value
-    if isinstance(value, Fraction):
-        return str(value)
+    if isinstance(value, (int, Fraction)):
+        return _number(value)
     if isinstance(value, (AddRemove, Replace)):
         relation = next(text for text, kind in _RELATIONS.items() if type(value) is kind)
         return {"relation": relation, "unit": value.unit}
     if isinstance(value, tuple):
         return [_plain(part) for part in value]
     raise Refusal(f"a parameter of type {type(value).__name__} cannot go through a door")
+
+
+def _number(value: int | Fraction) -> int | str:
+    """A whole number as it is, a rational as text: what `exact` reads back."""
+    try:
+        text = str(value)
+    except ValueError:  # Python writes no number of more than 4300 digits
+        text = ""
+    if not 0 < len(text) <= LONGEST:
+        raise Refusal(f"a number of more than {LONGEST} digits cannot go through a door, got {shown(value, str)}")
+    return value if isinstance(value, int) else text
 
 
 def _typed(value: Plain, kind: Any, name: str) -> Any:  # noqa: ANN401  # a type at run time
@@ -96,7 +107,7 @@ def _typed(value: Plain, kind: Any, name: str) -> Any:  # noqa: ANN401  # a type
         each = (inner[0],) * len(value) if inner[1:] == (...,) else inner
         if len(each) == len(value):
             return tuple(_typed(part, part_kind, name) for part, part_kind in zip(value, each, strict=True))
-    raise Refusal(f"expected {name} as {getattr(kind, '__name__', kind)}, got {value!r}")
+    raise Refusal(f"expected {name} as {getattr(kind, '__name__', kind)}, got {shown(value)}")
 
 
 def _one_of(value: Plain, kinds: tuple[Any, ...], name: str) -> Any:  # noqa: ANN401  # a type at run time
@@ -105,7 +116,8 @@ def _one_of(value: Plain, kinds: tuple[Any, ...], name: str) -> Any:  # noqa: AN
             return _typed(value, kind, name)
         except Refusal:
             continue
-    raise Refusal(f"expected {name} as one of {[getattr(kind, '__name__', kind) for kind in kinds]}, got {value!r}")
+    names = [getattr(kind, "__name__", kind) for kind in kinds]
+    raise Refusal(f"expected {name} as one of {names}, got {shown(value)}")
 
 
 def _relation(value: Plain, name: str) -> AddRemove | Replace:
@@ -113,4 +125,4 @@ def _relation(value: Plain, name: str) -> AddRemove | Replace:
         relation, unit = value.get("relation"), value.get("unit", "row")
         if isinstance(relation, str) and relation in _RELATIONS and isinstance(unit, str):
             return _RELATIONS[relation](unit=unit)
-    raise Refusal(f"expected {name} as {{'relation': 'add-remove', 'unit': 'row'}}, got {value!r}")
+    raise Refusal(f"expected {name} as {{'relation': 'add-remove', 'unit': 'row'}}, got {shown(value)}")

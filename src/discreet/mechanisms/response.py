@@ -7,22 +7,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from numbers import Integral
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, positive, share
+from discreet.exact import Number, count, positive, share, shown
 from discreet.interval import exp, log, simpler_up, sqrt
+from discreet.mechanisms.grid import cells, real
 from discreet.mechanisms.mechanism import USUAL, Pair, settle
 from discreet.mechanisms.registry import registered
-from discreet.mechanisms.whole import Integers, whole
 from discreet.noise import SECURE, Entropy, below, belows, flip, flips
 from discreet.privacy import Neighbours, Pure, Replace
 from discreet.privacy.divergence import Channel
 
 _LARGEST = 1000  # of ε: a lie of probability e^−1000 promises nothing
+_MOST_TOGETHER = 1 << 62  # choices of `each`: the sum of two values fits into 64 bits
 _TIDY = 10**30  # ln 3 is rounded up to a multiple of 1 in so many
 
 
@@ -57,7 +57,9 @@ class RandomizedResponse:
             neighbours=self.neighbours,
         )
         if self.epsilon > _LARGEST:
-            raise Refusal(f"expected epsilon <= {_LARGEST}, got epsilon={self.epsilon}", hint="that promises nothing")
+            raise Refusal(
+                f"expected epsilon <= {_LARGEST}, got epsilon={shown(self.epsilon, str)}", hint="that promises nothing"
+            )
         if not isinstance(self.neighbours, Replace):
             raise Refusal(f"one person's answer replaces another, got {self.neighbours}", hint="use Replace")
 
@@ -110,20 +112,34 @@ class RandomizedResponse:
         return (Pair(0, 1, "a person with one value, and with another"),)
 
     def __call__(self, value: int, /, *, rng: Entropy = SECURE) -> int:
-        """One person's answer. What is none of the values counts as 0."""
-        true = _among(value, self.choices)
+        """One person's answer. What equals none of the values counts as 0."""
+        true = self._among(value)
         if flip(self.truth, rng=rng):
             return true
         return (true + 1 + below(self.choices - 1, rng=rng)) % self.choices
 
-    def each(self, values: Integers, /, *, rng: Entropy = SECURE) -> NDArray[np.int64]:
-        """Many people's answers, each with coins of their own."""
-        given = whole(values)
-        true = np.where((given >= 0) & (given < self.choices), given, 0)
-        lies = ~flips(self.truth, given.size, rng=rng).reshape(given.shape)
-        shift = np.zeros(given.shape, dtype=np.int64)
+    def each(self, values: ArrayLike, /, *, rng: Entropy = SECURE) -> NDArray[np.int64]:
+        """Many people's answers, each with coins of their own, and each as if they had answered alone."""
+        if self.choices > _MOST_TOGETHER:
+            raise Refusal(f"expected at most 2^62 choices, got {shown(self.choices)}", hint="ask one by one")
+        true = self._truths(cells(values))
+        lies = ~flips(self.truth, true.size, rng=rng).reshape(true.shape)
+        shift = np.zeros(true.shape, dtype=np.int64)
         shift[lies] = 1 + belows(self.choices - 1, int(lies.sum()), rng=rng)
         return (true + shift) % self.choices
+
+    def _truths(self, given: NDArray[np.generic]) -> NDArray[np.int64]:
+        if given.dtype.kind in "iub":
+            whole = given.astype(np.uint64 if given.dtype.kind == "u" else np.int64)
+            return np.where((whole >= 0) & (whole < self.choices), whole, 0).astype(np.int64)
+        truths = [self._among(cell) for cell in given.ravel().tolist()]
+        return np.array(truths, dtype=np.int64).reshape(given.shape)
+
+    def _among(self, cell: object) -> int:
+        """The value that a cell equals, 0 if it is none."""
+        number = real(cell)
+        known = isinstance(number, Fraction) and number.denominator == 1 and 0 <= number < self.choices
+        return int(number) if known else 0
 
     def estimate(self, counts: Sequence[int]) -> tuple[Share, ...]:
         """The share of each value among the people, from how often each was answered.
@@ -142,7 +158,3 @@ class RandomizedResponse:
         inside = min(Fraction(1), max(Fraction(0), value))
         spread = inside * self.truth * (1 - self.truth) + (1 - inside) * self.lie * (1 - self.lie)
         return Share(value, simpler_up(sqrt(spread / people).up / (self.truth - self.lie)))
-
-
-def _among(value: object, choices: int) -> int:
-    return int(value) if isinstance(value, Integral) and 0 <= int(value) < choices else 0

@@ -74,6 +74,13 @@ def _remainder(args: Sequence[str], kind: Type) -> str:
     return _as(kind, f"fmod({_double_of(args[0])}, nullif({_double_of(args[1])}, 0))")
 
 
+def _bar(args: Sequence[str], _: Type) -> str:
+    """A bar of a histogram over powers of two: 0 below 2^−20, else 21 + ⌊log₂ |x|⌋, at most 61, with the sign of x."""
+    size = f"abs({_double_of(args[0])})"
+    place = f"least(21 + floor(log2(greatest({size}, 1e-300))), 61)"
+    return f"TRY_CAST(CASE WHEN {size} < power(2, -20) THEN 0 ELSE sign({_double_of(args[0])}) * {place} END AS BIGINT)"
+
+
 def _plain(name: str) -> Printing:
     return lambda args, kind: _as(kind, f"{name}({', '.join(map(_double_of, args))})")
 
@@ -101,6 +108,7 @@ FUNCTIONS: dict[str, Function] = {
         (1, 1), _double, lambda args, _: f"sqrt(greatest({_double_of(args[0])}, 0))", lambda r: r[0].sqrt()
     ),
     "exp": Function((1, 1), _double, _plain("exp"), lambda r: r[0].exp()),
+    "bar": Function((1, 1), lambda types: Type.BIGINT if types[0].numeric else None, _bar),
     "least": Function((1, 16), _same, _call("least"), least),
     "greatest": Function((1, 16), _same, _call("greatest"), greatest),
     "coalesce": Function((1, 16), _same, _call("coalesce"), union),

@@ -39,7 +39,14 @@ class Project:
     columns: tuple[tuple[str, Expression], ...]
 
 
-Rows = Scan | Filter | Project
+@dataclass(frozen=True)
+class PerUnit:
+    """One row for each unit: how many rows it has below, in the column `rows`."""
+
+    source: Rows
+
+
+Rows = Scan | Filter | Project | PerUnit
 
 
 @dataclass(frozen=True)
@@ -93,6 +100,9 @@ def shape(rows: Rows) -> Shape:
                 below.max_rows,
                 below.max_groups,
             )
+        case PerUnit(source):
+            below = shape(source)
+            return Shape({"rows": Facts(Type.BIGINT, Range(Fraction(1)))}, below.population, below.tables, 1, 1)
 
 
 def facts(expression: Expression, below: Shape) -> Facts:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
 from discreet.sql.functions import FUNCTIONS
-from discreet.sql.plan import Filter, Grid, Measurement, Project, Rank, Rows, Scan, Statistic
+from discreet.sql.plan import Filter, Grid, Measurement, PerUnit, Project, Rank, Rows, Scan, Statistic, shape
 from discreet.sql.schema import Key, Table, Type
 
 UNIT = "#unit"  # no column can be called so: it is where the owner of a row travels
@@ -74,6 +74,9 @@ def rows(tree: Rows, located: Located) -> str:
         case Project(source, columns):
             items = "".join(f", {expression(value)} AS {quoted(name)}" for name, value in columns)
             return f"SELECT {quoted(UNIT)}{items} FROM ({rows(source, located)})"
+        case PerUnit(source):
+            below = rows(source, located)
+            return f"SELECT {quoted(UNIT)}, count(*) AS {quoted('rows')} FROM ({below}) GROUP BY {quoted(UNIT)}"
 
 
 def _base(tree: Measurement, located: Located, values: list[str]) -> str:
@@ -172,3 +175,14 @@ def ranks(tree: Measurement, rank: Rank, located: Located, salt: int) -> str:
         )
     by = ", ".join([*names, "x"])
     return f"SELECT {by}, count(*) AS n FROM ({chosen}) GROUP BY {by}"
+
+
+def bounded(tree: Rows, located: Located, salt: int, cap: int) -> str:
+    """At most so many rows of each unit, chosen by salted hash; the owner is left out."""
+    names = [quoted(name) for name in shape(tree).columns]
+    listed = ", ".join(names)
+    chosen = f"SELECT * FROM ({rows(tree, located)})"
+    if not _one_row_units(tree):
+        order = f"hash(hash({quoted(UNIT)}, {listed}, CAST({salt} AS UBIGINT))), {listed}"
+        chosen += f" QUALIFY row_number() OVER (PARTITION BY {quoted(UNIT)} ORDER BY {order}) <= {cap}"
+    return f"SELECT {listed} FROM ({chosen})"

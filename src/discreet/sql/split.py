@@ -244,6 +244,15 @@ def question(text: str, schema: Schema, caps: Caps = Caps()) -> Question:
     return Question(tuple(cut.parts), tree, frozenset(cut.public), names, _direct(tree))
 
 
+def rows_of(text: str, schema: Schema) -> Rows:
+    """The private rows that `text` selects, for a mechanism that takes rows."""
+    tree, cut = parsed(text, schema), _Cut(schema, Caps())
+    rows = cut.take(tree, {})
+    if rows is None or cut.parts:
+        raise Refusal("expected a SELECT of private rows, without aggregates", hint="SELECT age, sex FROM patients")
+    return rows
+
+
 def _direct(tree: exp.Query) -> tuple[tuple[str, str] | None, ...]:
     """Which output columns are columns of a noisy table, untouched."""
     found: list[tuple[str, str] | None] = []

@@ -1,0 +1,114 @@
+"""The curator's commands as a person meets them: clear sentences, exit codes, and nothing charged by a refusal."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ADD = ["--unit", "patient", "--max-rows", "8", "--epsilon", "3", "--delta", "1e-8", "--bounds", "cost=0:500"]
+
+
+def discreet(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "discreet", *arguments],
+        capture_output=True, encoding="utf-8", check=False, cwd=folder, env={"PATH": os.environ["PATH"]},
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("desk")
+    for arguments in (["demo", "--write", "visits.parquet"], ["init"], ["add", "visits", "visits.parquet", *ADD]):
+        done = discreet(place, *arguments)
+        assert done.returncode == 0, done.stderr
+    return place
+
+
+def spent(folder: Path) -> str:
+    (row,) = json.loads(discreet(folder, "budget", "--format", "json").stdout)
+    assert set(row) == {"population", "total", "spent", "left"}
+    return str(row["spent"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["query", "SELECT nothing FROM visits"], "nothing"),
+        (["query", "SELECT count(*) FROM visits", "--epsilon", "0"], "epsilon=0"),
+        (["query", "SELECT count(*) FROM visits", "--epsilon", "nan"], "nan"),
+        (["query", "SELECT count(*) FROM visits", "--epsilon", "99"], "exceeds"),
+        (["query", "SELECT * FROM visits"], "rows of people"),
+        (["add", "more", "missing.parquet", *ADD], "no file 'missing.parquet'"),
+        (["add", "more", "visits.parquet", "--unit", "nobody", "--epsilon", "1"], "no column 'nobody'"),
+        (["add", "more", "visits.parquet", *ADD, "--bounds", "cost"], "COLUMN=VALUE"),
+        (["add", "visits", "visits.parquet", *ADD], "already"),
+        (["tables", "nowhere"], "no table 'nowhere'"),
+        (["budget", "nobody"], "no population 'nobody'"),
+        (["init"], "is a home already"),
+        (["query", "SELECT count(*) FROM visits", "--home", "elsewhere"], "discreet init"),
+        (["user", "revoke", "eve"], "no user 'eve'"),
+        (["ledger", "prove", "99"], "no entry 99"),
+    ],
+)
+def test_refusals_exit_2_with_a_sentence_and_charge_nothing(folder: Path, arguments: list[str], sentence: str) -> None:
+    before = spent(folder)
+    done = discreet(folder, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert spent(folder) == before
+
+
+def test_a_broken_declaration_names_its_line(tmp_path: Path) -> None:
+    assert discreet(tmp_path, "init").returncode == 0
+    (tmp_path / "discreet-home" / "discreet.toml").write_text("version = 1\n[table.x\n", encoding="utf-8")
+    done = discreet(tmp_path, "tables")
+    assert done.returncode == 2
+    assert "line 2" in done.stderr
+
+
+def test_answers_in_three_forms(folder: Path) -> None:
+    sql = "SELECT count(*) AS n FROM visits WHERE cost > 100"
+    table = discreet(folder, "query", sql, "--epsilon", "0.1", "--intervals")
+    assert re.search(r"n\s+n_low\s+n_high", table.stdout)
+    assert "cost epsilon 0.1" in table.stderr
+    as_json = json.loads(discreet(folder, "query", sql, "--epsilon", "0.1", "--format", "json").stdout)
+    as_csv = discreet(folder, "query", sql, "--epsilon", "0.1", "--format", "csv")
+    assert as_json["columns"] == ["n"]
+    assert as_csv.stdout == f"n\n{as_json['rows'][0][0]}\n"
+    assert "free: answered before" in as_csv.stderr
+
+
+def test_a_token_stands_alone_on_the_last_line(folder: Path) -> None:
+    done = discreet(folder, "user", "add", "ada", "--role", "analyst", "--allowance", "0.5", "--grant", "visits")
+    assert re.fullmatch(r"[A-Za-z0-9_-]{24,}", done.stdout.strip().splitlines()[-1])
+    assert "ada" in discreet(folder, "user", "list").stdout
+    assert discreet(folder, "user", "revoke", "ada").returncode == 0
+
+
+def test_the_ledger_is_verified_proved_and_exported(folder: Path) -> None:
+    head = discreet(folder, "ledger", "head").stdout
+    (folder / "head.json").write_text(head, encoding="utf-8")
+    assert "holds" in discreet(folder, "ledger", "verify", "--head", "head.json").stdout
+    assert json.loads(discreet(folder, "ledger", "prove", "1").stdout)["entry"] == 1
+    assert discreet(folder, "ledger", "export", "out.jsonl").returncode == 0
+    assert json.loads((folder / "out.jsonl").read_text(encoding="utf-8").splitlines()[0])["entry"]["number"] == 1
+    (folder / "bad.json").write_text(head.replace('"size": ', '"size": 1'), encoding="utf-8")
+    done = discreet(folder, "ledger", "verify", "--head", "bad.json")
+    assert done.returncode == 2
+    assert "does not hold" in done.stderr
+
+
+def test_the_doctor_finds_a_home_in_order_and_one_that_is_not(folder: Path, tmp_path: Path) -> None:
+    assert "holds" in discreet(folder, "doctor").stdout
+    assert discreet(tmp_path, "init").returncode == 0
+    (tmp_path / "discreet-home" / "ledger.db").chmod(0o644)
+    done = discreet(tmp_path, "doctor")
+    assert done.returncode == 2
+    assert "open to others: ledger.db" in done.stdout

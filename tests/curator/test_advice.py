@@ -1,0 +1,118 @@
+"""Advice on bounds and caps is bought, not peeked at; mechanisms run on rows at the price of a unit."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import clinic
+import pytest
+
+from discreet.curator import Curator
+from discreet.curator.advice import outer
+from discreet.errors import Fault, OverBudget, Refusal
+from discreet.mechanisms import Gaussian, Laplace, Quantile
+from discreet.noise import SECURE, Entropy
+from discreet.privacy import AddRemove, Approximate, Replace
+
+
+def rows(values: list[float], per_unit: int = 1) -> list[tuple[object, ...]]:
+    return [(i // per_unit, "north", "d", value, clinic.START, True) for i, value in enumerate(values)]
+
+
+@pytest.mark.parametrize(
+    ("values", "low", "high"),
+    [
+        ([7.0] * 500, 0, 8),
+        ([-3.0] * 500 + [100.0] * 500, -4, 128),
+        ([0.0] * 500, 0, 1),
+        ([0.3] * 500, 0, Fraction(1, 2)),
+    ],
+)
+def test_suggested_bounds_hold_what_is_there(tmp_path: Path, values: list[float], low: int, high: int) -> None:
+    folder = clinic.home(tmp_path / "home", clinic.table(rows(values)), max_rows=1, bounds={"cost": (0, 10)})
+    found = Curator(folder).bounds("visits", "cost", epsilon=20)
+    assert found is not None
+    assert found.low == low
+    assert found.high == high
+    assert found.cut == pytest.approx(sum(not 0 <= value <= 10 for value in values) / len(values), abs=0.05)
+
+
+def test_bounds_cost_what_was_named_and_the_same_again_is_free(home: Path) -> None:
+    curator = Curator(home)
+    first = curator.bounds("visits", "cost", epsilon="0.5")
+    assert curator.bounds("visits", "cost", epsilon="0.5") == first
+    assert curator.budget("patient").spent == Approximate("0.5")
+    with pytest.raises(Refusal, match="only numbers"):
+        curator.bounds("visits", "region", epsilon="0.5")
+
+
+@pytest.mark.parametrize(("per_unit", "suggested"), [(1, 1), (3, 3), (5, 7), (8, 15)])
+def test_suggested_caps_hold_nearly_all_units(tmp_path: Path, per_unit: int, suggested: int) -> None:
+    data = clinic.table(rows([1.0] * (200 * per_unit), per_unit))
+    curator = Curator(clinic.home(tmp_path / "home", data, max_rows=2))
+    found = curator.caps("visits", epsilon=50)
+    assert found.rows == suggested
+    assert found.cut == pytest.approx(1.0 if per_unit > 3 else 0.0, abs=0.1)
+    assert curator.budget("patient").spent == Approximate(50)
+
+
+def test_bars_cover_the_line() -> None:
+    ends = [outer(bar) for bar in range(-61, 62)]
+    assert ends == sorted(ends)
+    assert outer(21) == 2  # sizes from 1 up to 2
+    assert outer(61) == 2**41
+
+
+def test_a_mechanism_is_charged_for_all_rows_of_a_unit(home: Path) -> None:
+    curator = Curator(home)
+    median = Quantile(Fraction(1, 100), Fraction(0), Fraction(1000), Fraction(1))
+    assert 0 <= curator.run(median, "SELECT cost FROM visits WHERE urgent", max_rows=3) <= 1000
+    assert curator.budget("patient").spent == Approximate(Fraction(3, 100))
+    with pytest.raises(OverBudget):
+        curator.run(Quantile(Fraction(1), Fraction(0), Fraction(1), Fraction(1)), "SELECT cost FROM visits")
+    assert curator.budget("patient").spent == Approximate(Fraction(3, 100))
+
+
+def test_a_mechanism_sees_no_more_rows_of_a_unit_than_it_pays_for(tmp_path: Path) -> None:
+    data = clinic.table(rows([5.0] * 40, per_unit=8))
+    curator = Curator(clinic.home(tmp_path / "home", data))
+    seen: list[object] = []
+
+    class Watching:
+        privacy = Laplace(Fraction(1)).privacy
+        neighbours = AddRemove()
+
+        def __call__(self, given: object, /, *, rng: Entropy = SECURE) -> int:  # noqa: ARG002
+            seen.append(given)
+            return 0
+
+    curator.run(Watching(), "SELECT cost FROM visits", max_rows=3)
+    curator.run(Watching(), "SELECT cost, region FROM visits", max_rows=1)
+    assert seen == [[5.0] * 15, [(5.0, "north")] * 5]
+
+
+def test_what_a_mechanism_raises_is_a_constant_sentence_and_stays_paid(home: Path) -> None:
+    class Raising:
+        privacy = Laplace(Fraction(2)).privacy
+        neighbours = AddRemove()
+
+        def __call__(self, given: list[object], /, *, rng: Entropy = SECURE) -> int:  # noqa: ARG002
+            raise ValueError(f"row {given[0]}")
+
+    curator = Curator(home)
+    with pytest.raises(Fault, match="could not be computed") as said:
+        curator.run(Raising(), "SELECT cost FROM visits", max_rows=1)
+    assert said.value.__cause__ is None
+    assert curator.budget("patient").spent == Approximate("0.5")
+
+
+def test_promises_that_do_not_carry_over_are_refused(home: Path) -> None:
+    curator = Curator(home)
+    with pytest.raises(Refusal, match="adding or removing"):
+        curator.run(Laplace(Fraction(1), neighbours=Replace()), "SELECT cost FROM visits", max_rows=1)
+    with pytest.raises(Refusal, match="Concentrated"):
+        curator.run(Gaussian(Fraction(1)), "SELECT cost FROM visits", max_rows=1)
+    with pytest.raises(Refusal, match="without aggregates"):
+        curator.run(Laplace(Fraction(1)), "SELECT count(*) FROM visits")
+    assert curator.budget("patient").spent == Approximate(0)
