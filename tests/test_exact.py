@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, exact, nonnegative, positive, probability, share, spoken
+from discreet.exact import Number, count, exact, nonnegative, positive, probability, share, shown, spoken
 
 TENTH = Fraction(1, 10)
 
@@ -75,6 +76,10 @@ def test_an_integer_of_numpy_does_not_wrap_around_later() -> None:
         "1e1000",
         "1E-0009999",
         Decimal("1e-123456789"),
+        "1e٣٠٠٠٠٠",  # digits of another script, an exponent of six of them
+        "٣",
+        "1\N{NO-BREAK SPACE}",
+        np.array(0.5),
     ],
     ids=repr,
 )
@@ -83,6 +88,55 @@ def test_what_is_no_number_is_refused_by_name_and_value(value: str) -> None:
         exact(value, "epsilon")
     assert "epsilon" in str(refusal.value)
     assert repr(value) in str(refusal.value)
+
+
+@pytest.mark.parametrize("legacy", [False, "1.13", "1.21"])
+def test_how_numpy_prints_changes_no_number(legacy: Literal["1.13", "1.21", False]) -> None:
+    digits = np.float64("0.12345678901234568")
+    with np.printoptions(legacy=legacy, precision=3):
+        assert exact(digits, "x") == Fraction("0.12345678901234568")
+        assert exact(np.float32(16777216), "x") == 16777216  # type: ignore[arg-type]
+        assert exact(np.float32(0.1), "x") == exact(np.float16(0.1), "x") == TENTH  # type: ignore[arg-type]
+        assert exact(np.longdouble("0.1"), "x") == TENTH  # type: ignore[arg-type]
+
+
+LONG = 10**5000 + 1  # Python reads and writes no number of more than 4300 digits
+
+
+@pytest.mark.parametrize("value", ["1" * 2001, Decimal("1" * 2001), "0." + "3" * 5000, "1/" + "7" * 5000], ids=range(4))
+def test_a_text_too_long_to_be_meant_is_refused(value: Number) -> None:
+    with pytest.raises(Refusal, match=r"epsilon must have at most 2000 characters, got .{1,210}…$"):
+        exact(value, "epsilon")
+
+
+def test_what_is_spelled_out_comes_back() -> None:
+    for text in ("1e999", "1e-999", "9" * 999, "-1.5e-990"):
+        number = exact(text, "x")
+        assert exact(str(number), "x") == number
+
+
+@pytest.mark.parametrize("value", [-LONG, Fraction(-LONG, 3), Fraction(-1, LONG)], ids=range(3))
+def test_a_refusal_does_not_fail_at_the_number_it_names(value: Number) -> None:
+    for reader in (positive, nonnegative, probability, share):
+        with pytest.raises(Refusal, match=r"got delta=(≈|-1E)"):
+            reader(value, "delta")
+    with pytest.raises(Refusal, match=r"got size=≈-1E\+5000$"):
+        count(-LONG, "size")
+    with pytest.raises(Refusal, match="epsilon must be a finite number, got a list too long to write"):
+        exact([LONG], "epsilon")  # type: ignore[arg-type]
+
+
+def test_shown() -> None:
+    assert shown("a") == "'a'"
+    assert shown("a", str) == "a"
+    assert shown(10**5000) == "1E+5000"
+    assert shown(Fraction(1, LONG), str) == "≈1E-5000"
+    assert shown({"a": [LONG]}) == "a dict too long to write"
+    assert len(shown("x" * 10**6)) < 300
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert shown(deep) == "a list too long to write"
 
 
 @pytest.mark.parametrize(
@@ -128,6 +182,11 @@ def test_what_is_spoken_without_a_squiggle_is_the_number_itself(value: Fraction,
         (Fraction(1, 3), "1/3"),
         (Fraction(1, 10**30), "1E-30"),
         (Fraction(2, 3 * 10**9), "≈6.66666667E-10"),
+        (Fraction(10**6000), "1E+6000"),
+        (Fraction(10**6000 + 1), "≈1E+6000"),
+        (Fraction(7, 10**6000 + 1), "≈7E-6000"),
+        (Fraction(-(1 << 4_000_000), 3), "≈-2^3999999"),
+        (Fraction(3, 1 << 4_000_000), "≈2^-3999999"),
     ],
 )
 def test_spoken(value: Fraction, text: str) -> None:

@@ -20,6 +20,7 @@ Number: TypeAlias = int | float | str | Fraction | Decimal
 
 _HUGE_EXPONENT = re.compile(r"[eE][+-]?[0_]*[1-9][0-9_]{3}")  # '1e999999999' would fill the memory with zeros
 LONGEST = 2000  # characters of a number: room for '1e999' over another, written out
+_LONG_BITS = 1 << 16  # of a number whose decimal digits take noticeable time
 _SHOWN = 200  # characters of a value in a message
 
 
@@ -49,9 +50,7 @@ def _read(value: object, name: str) -> Fraction:  # whatever came, for callers t
 
 
 def _text(value: object) -> str:
-    """The shortest digits that give a float back at its own precision, however numpy was told to print; nothing for
-    what is no number.
-    """
+    """Of a float the shortest digits that give it back, however numpy was told to print; of no number, nothing."""
     if isinstance(value, float):  # a double of numpy as well
         return float.__repr__(value)
     if (numpy := sys.modules.get("numpy")) and isinstance(value, numpy.floating):  # not loaded, it has no numbers here
@@ -104,6 +103,9 @@ def _whole(value: object) -> bool:
 
 def spoken(value: Fraction, digits: int = 9) -> str:
     """For messages: the number itself where so many digits say it, else ≈ and its first digits."""
+    top, bottom = value.numerator.bit_length(), value.denominator.bit_length()
+    if max(top, bottom) > _LONG_BITS:
+        return f"≈{'-' if value < 0 else ''}2^{top - bottom}"
     context = Context(prec=digits, Emax=MAX_EMAX, Emin=MIN_EMIN)
     rounded = context.normalize(context.divide(Decimal(value.numerator), Decimal(value.denominator)))
     if Fraction(rounded) == value:
@@ -121,6 +123,6 @@ def shown(value: object, write: Callable[[object], str] = repr) -> str:
     try:
         text = write(value)
     except (ValueError, RecursionError):  # whole numbers of more than 4300 digits, or lists of them
-        whole = isinstance(value, (int, Fraction))
-        text = spoken(Fraction(value)) if whole else f"a {type(value).__name__} too long to write"
+        long = f"a {type(value).__name__} too long to write"
+        text = spoken(Fraction(value)) if isinstance(value, (int, Fraction)) else long
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from doubles import Seeded
+from mechanisms.sessions import KINDS, VALUES, T, asked, opened
 
 from discreet.errors import Fault, OverBudget, Refusal
 from discreet.mechanisms.registry import described
@@ -25,29 +26,6 @@ from discreet.mechanisms.sparse import RefreshedSparseVector, SparseVector
 from discreet.privacy import AddRemove, Guarantee, Pure
 
 TESTS = Path(__file__).parents[1]
-T = 50
-KINDS: list[SparseVector | RefreshedSparseVector] = [
-    SparseVector.of(1, T, 3, numeric=True, questions=40),
-    RefreshedSparseVector(Fraction(1), T, 3, epsilon_numbers=Fraction(1), questions=40),
-]
-VALUES = [10, 60, 20, 45, 90, 0, 30, 52, 70, 48] * 2
-
-
-def opened(
-    mechanism: SparseVector | RefreshedSparseVector, folder: Path, seed: int = 1, name: str = "state"
-) -> Session:
-    return mechanism.open(folder / name, folder / "key", dataset="v1", pay=lambda _: None, rng=Seeded(seed))
-
-
-def asked(session: Session, values: list[int], start: int = 0) -> list[Answer]:
-    """Each question has its own bits, so that a continuation can be compared with an uninterrupted run."""
-    answers: list[Answer] = []
-    for i, value in enumerate(values, start=start):
-        try:
-            answers.append(replace(session, rng=Seeded(100 + i)).ask(value))
-        except OverBudget:
-            break
-    return answers
 
 
 def test_the_whole_price_is_paid_once_and_first(tmp_path: Path) -> None:
@@ -280,6 +258,7 @@ from fractions import Fraction
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from doubles import Seeded
+from mechanisms.sessions import KINDS, VALUES, T, asked, opened
 import discreet.mechanisms.sealed as sealed
 from discreet.mechanisms.registry import rebuilt
 import discreet.mechanisms.sparse
@@ -350,59 +329,3 @@ def test_two_processes_cannot_have_more_hard_answers_than_were_paid_for(tmp_path
     command = [sys.executable, "-c", RACE, str(tmp_path), json.dumps(described(mechanism))]
     runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     assert sum(int(run.communicate()[0]) for run in runs) == 40
-
-
-def test_the_state_opens_for_nothing_else(tmp_path: Path) -> None:
-    mechanism = KINDS[0]
-    opened(mechanism, tmp_path)
-    assert isinstance(mechanism, SparseVector)
-    others = [
-        (replace(mechanism, threshold=T + 1), "v1"),
-        (replace(mechanism, hard=1000), "v1"),
-        (replace(mechanism, neighbours=AddRemove("person")), "v1"),
-        (mechanism, "v2"),
-        (KINDS[1], "v1"),
-    ]
-    for other, dataset in others:
-        with pytest.raises(Refusal) as refused:
-            other.resume(tmp_path / "state", tmp_path / "key", dataset=dataset)
-        assert str(refused.value) == CLOSED
-
-
-def test_a_state_that_was_changed_answers_nothing(tmp_path: Path) -> None:
-    session = opened(KINDS[0], tmp_path)
-    content = bytearray((tmp_path / "state").read_bytes())
-    content[100] ^= 4
-    (tmp_path / "state").write_bytes(content)
-    with pytest.raises(Refusal) as refused:
-        session.ask(10**6)
-    assert str(refused.value) == CLOSED
-
-
-@pytest.mark.parametrize("mechanism", KINDS, ids=["plain", "refreshed"])
-def test_the_state_file_reveals_nothing(mechanism: SparseVector | RefreshedSparseVector, tmp_path: Path) -> None:
-    """Its size is one for all thresholds, answers and numbers, and no part of what it holds can be read in it."""
-    sizes = set()
-    for seed in range(6):
-        session = opened(mechanism, tmp_path, seed, f"state{seed}")
-        path = tmp_path / f"state{seed}"
-        sizes.add(path.stat().st_size)
-        for value in (-(10**30), 10**30, 3, 10**6, 10**6):
-            try:
-                session.ask(value)
-            except OverBudget:
-                break
-            sizes.add(path.stat().st_size)
-            secret, content = session.sealed.read(), path.read_bytes()
-            pieces = {secret[i : i + 6] for i in range(len(secret.rstrip()) - 5)}  # by chance: 1e-9 in all
-            assert len(pieces) > 50
-            assert not any(piece in content for piece in pieces)
-    assert len(sizes) == 1
-
-
-def test_a_session_and_its_state_print_no_secret(tmp_path: Path) -> None:
-    session = opened(KINDS[0], tmp_path)
-    threshold = json.loads(session.sealed.read())["threshold"]
-    shown = repr(session) + str(session) + repr(session._read())
-    assert f"threshold={threshold}" not in shown.replace(f"threshold={T}", "")
-    assert "rng" not in repr(session)

@@ -19,7 +19,7 @@ from discreet.errors import Fault, Refusal
 
 # Name, and one line for `discreet --help`. The command is `app` in the module of that name, imported when it is called.
 COMMANDS = {
-    "demo": "A tour on generated sample data: a few noisy counts, and a budget that runs out.",
+    "demo": "A tour on generated sample data, until a budget runs out.",
     "init": "Make a home for tables, declarations and the ledger.",
     "add": "Take a table in, with its unit, caps, bounds and keys.",
     "update": "Bring new rows for a table.",

@@ -1,111 +1,25 @@
-"""`discreet demo`: a made-up clinic is asked how many, until its budget is spent."""
+"""`discreet demo`: three made-up tables are asked until a budget is spent."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.box import SIMPLE
 from rich.console import Console
-from rich.table import Table
 
-from discreet.cli.sample import write_visits
-from discreet.errors import OverBudget
-from discreet.exact import spoken
-from discreet.interval import exp
-from discreet.noise import SECURE, Entropy, laplace
-from discreet.privacy import AddRemove, Budget, Guarantee, Pure, Sensitivity, laplace_error, laplace_scale
+from discreet.cli.home import new_app
+from discreet.cli.sample import people, takers, visits, write_visits
 
-PATIENT = AddRemove("patient")
-TOTAL = Pure(1)
-CONFIDENCE = Fraction(95, 100)
-BAR = 10  # characters
+if TYPE_CHECKING:
+    from discreet.curator import Answer, Curator
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = new_app()
 
-
-@dataclass(frozen=True)
-class Patient:
-    """One row of the made-up clinic; a patient has one row."""
-
-    age: int
-    smokes: bool
-    asthma: bool
-
-
-@dataclass(frozen=True)
-class Question:
-    """How many patients are such, and what the answer may cost each of them."""
-
-    text: str
-    such: Callable[[Patient], bool]
-    price: Pure
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A noisy count, the scale of its noise, and the count itself: nobody in it is real."""
-
-    noisy: int
-    scale: Fraction
-    truth: int
-
-    @property
-    def margin(self) -> int:
-        """How far off it may be, with 95 % confidence."""
-        return laplace_error(self.scale, CONFIDENCE)
-
-
-# Prices are read by their decimal digits, so the fourth answer leaves exactly nothing.
-QUESTIONS = (
-    Question("are there", lambda _: True, Pure("0.1")),
-    Question("smoke", lambda p: p.smokes, Pure("0.2")),
-    Question("smoke and are over 65", lambda p: p.smokes and p.age > 65, Pure("0.5")),
-    Question("smoke and have asthma", lambda p: p.smokes and p.asthma, Pure("0.5")),
-    Question("the same, for less", lambda p: p.smokes and p.asthma, Pure("0.2")),
-    Question("have asthma", lambda p: p.asthma, Pure("0.01")),
-)
-
-
-def clinic(size: int = 1200) -> tuple[Patient, ...]:
-    """People who do not exist: their traits are remainders of their numbers."""
-    return tuple(Patient(18 + i * 37 % 71, i * 29 % 97 < 22, i * 53 % 89 < 10) for i in range(size))
-
-
-def ask(
-    budget: Budget[Pure], table: Sequence[Patient], question: Question, *, rng: Entropy = SECURE
-) -> tuple[Budget[Pure], Answer]:
-    """Pay, then read, then randomise; refuses before a row is read.
-
-    Guarantee: `question.price` for adding or removing one patient.
-    Proof: a patient has one row and changes the count by at most 1; the noise is calibrated to that.
-    """
-    after = budget.spend(Guarantee(question.price, PATIENT))
-    scale, truth = laplace_scale(question.price, Sensitivity.of_count()), sum(map(question.such, table))
-    return after, Answer(truth + laplace(scale, rng=rng), scale, truth)
-
-
-def gauge(budget: Budget[Pure]) -> str:
-    """What is left, as a bar and a number."""
-    full = round(BAR * budget.left.epsilon / budget.total.epsilon)
-    return f"{'█' * full}{'░' * (BAR - full)} {spoken(budget.left.epsilon)}"
-
-
-def tour(
-    budget: Budget[Pure], table: Sequence[Patient], *, rng: Entropy = SECURE
-) -> Iterator[tuple[Question, Answer | OverBudget, Budget[Pure]]]:
-    """Each question in turn, what came of it, and the budget after it."""
-    for question in QUESTIONS:
-        try:
-            budget, answer = ask(budget, table, question, rng=rng)
-        except OverBudget as refusal:
-            yield question, refusal, budget
-        else:
-            yield question, answer, budget
+_BAR = 10  # characters of a gauge
+_DEARER = "SELECT count(*) FROM visits WHERE cost > "
+_CLINIC = "SELECT region, count(*) AS visits, avg(cost) AS cost FROM visits GROUP BY region ORDER BY region"
 
 
 @app.command()
@@ -116,36 +30,123 @@ def demo(
         typer.Option(metavar="FILE", help="Write made-up visits to a Parquet file instead, to try things on."),
     ] = None,
 ) -> None:
-    """A tour on generated sample data: a few noisy counts, and a budget that runs out."""
+    """A tour on generated sample data: questions, prices, error bars, and a budget that runs out."""
     if write is not None:
         typer.echo(f"wrote {write_visits(write)} made-up visits to {write}")
         return
-    console, table, refused = Console(highlight=False, markup=False), clinic(), []
-    console.print(f"A clinic of {len(table)} patients. This program made them up: none of them exists.")
-    console.print(f"Budget: ε = {TOTAL.epsilon} for each patient, over everything that is ever asked.")
-    shown = Table("how many patients …", box=SIMPLE, padding=(0, 1, 0, 0))
-    for heading in ("price ε", "answer", "± at 95 %", "truth*"):
-        shown.add_column(heading, justify="right")
-    shown.add_column("ε left")
-    for question, outcome, budget in tour(Budget.of(TOTAL, PATIENT), table):
-        price = spoken(question.price.epsilon)
-        if isinstance(outcome, OverBudget):
-            refused.append(f"Refused: how many {question.text}? {outcome}.")
-            shown.add_row(question.text, price, "refused", "", "", gauge(budget))
-        else:
-            cells = (str(cell) for cell in (outcome.noisy, outcome.margin, outcome.truth))
-            shown.add_row(question.text, price, *cells, gauge(budget))
-    console.print(shown)
-    console.print("* A real clinic never shows this column. Here nobody is real.\n")
-    console.print(*refused, "A refused question costs nothing; a spent budget stays spent.\n", sep="\n")
-    console.print(promise(TOTAL))
+    _say("Three tables that this program made up: nobody in them exists.\n")
+    with tempfile.TemporaryDirectory() as folder:
+        curator = _home(Path(folder) / "home")
+        _difference(curator)
+        _albums(curator)
+        _clinic(curator)
+        _ledger(Path(folder) / "home")
+    _say(_promise())
 
 
-def promise(total: Pure) -> str:
+def _say(text: str) -> None:
+    Console(highlight=False, markup=False).print(text, soft_wrap=True)  # a terminal without ε gets a question mark
+
+
+def _home(folder: Path) -> Curator:
+    from discreet.curator import Curator
+    from discreet.curator.custody import Custody, Declared, found_home
+
+    found_home(folder)
+    custody = Custody(folder)
+    custody.add("diabetes", people(), Declared(unit="row", epsilon=1, bounds={"ill": (0, 1)}))
+    custody.add("survey", takers(), Declared(unit="row", epsilon=1, bounds={"albums": (0, 4)}))
+    said = Declared(
+        unit="patient",
+        epsilon=3,
+        delta="1e-8",
+        max_rows=8,
+        max_groups=4,
+        bounds={"cost": (0, 400)},
+        keys={"region": ["north", "south", "east", "west"]},
+    )
+    custody.add("visits", visits(), said)
+    return Curator(folder)
+
+
+def _difference(curator: Curator) -> None:
+    """Q(5) − Q(4): the difference of two harmless answers is one person's secret, unless both are noisy."""
+    _say("1. Six people, and what two exact answers tell of the fifth: of the first five, 3 have diabetes, of")
+    _say("   the first four 2, so she has it. Asked here, at ε = 0.1 each:")
+    asked = "SELECT sum(ill) AS n FROM diabetes WHERE number <= "
+    answers = [curator.query(asked + str(n), epsilon="0.1") for n in (5, 4)]
+    five, four = (float(str(answer.rows[0][0])) for answer in answers)
+    margin = _margin(answers[0])
+    _say(f"   Q(5) = {five:.0f}, Q(4) = {four:.0f}, each ± {margin:.0f}: the difference says nothing about her.\n")
+
+
+def _albums(curator: Curator) -> None:
+    """The album survey: counts, and a sum to which one person adds at most 4."""
+    _say("2. A survey of 400 people: how many albums of one singer do you own, 0 to 4?")
+    questions = (
+        ("takers", "SELECT count(*) FROM survey", "0.2", 400),
+        ("of them female", "SELECT count(*) FROM survey WHERE female", "0.2", 200),
+        ("albums in all", "SELECT sum(albums) FROM survey", "0.5", 640),
+    )
+    for text, sql, price, truth in questions:
+        answer = curator.query(sql, epsilon=price)
+        value = float(str(answer.rows[0][0]))
+        _say(f"   {text:15} {value:5.0f} ± {_margin(answer):<3.0f} at ε = {price}   (in truth {truth})")
+    _say("   A real survey never shows the last column.\n")
+
+
+def _clinic(curator: Curator) -> None:
+    """Many visits per patient: caps, groups, averages; the same again free; and the end of the budget."""
+    from discreet.errors import OverBudget
+
+    _say("3. A clinic: 2000 patients with up to 8 visits each, and a budget of ε = 3 for each patient.")
+    _say(f"   {_CLINIC}")
+    answer = curator.query(_CLINIC, epsilon=1)
+    spans = [row[2] for row in answer.intervals()]
+    for row, span in zip(answer.rows, spans, strict=True):
+        low, high = span or (0.0, 0.0)
+        _say(f"   {row[0]!s:6} {row[1]!s:>5} visits, mean cost {float(str(row[2])):.0f} ({low:.0f} to {high:.0f})")
+    again = curator.query(_CLINIC, epsilon=1)
+    _say(f"   Asked again: the same rows{', free' if again.cost is None else ''}. {_gauge(curator)}")
+    for cost in range(100, 400, 50):
+        try:
+            found = curator.query(_DEARER + str(cost), epsilon="0.5")
+        except OverBudget as refusal:
+            _say(f"   More than {cost}? Refused: {refusal.message}.\n")
+            return
+        _say(f"   {found.rows[0][0]!s:>5} visits cost more than {cost}. {_gauge(curator)}")
+
+
+def _margin(answer: Answer) -> float:
+    span = answer.intervals()[0][0]
+    return 0.0 if span is None else (span[1] - span[0]) / 2
+
+
+def _gauge(curator: Curator) -> str:
+    from discreet.curator.explain import said
+    from discreet.exact import spoken
+    from discreet.privacy import Approximate
+
+    budget = curator.budget("patient")
+    if not (isinstance(budget.total, Approximate) and isinstance(budget.left, Approximate)):
+        return f"left {said(budget.left)}"
+    full = round(_BAR * budget.left.epsilon / budget.total.epsilon)
+    return f"{'█' * full}{'░' * (_BAR - full)} left ε = {spoken(budget.left.epsilon)}"
+
+
+def _ledger(folder: Path) -> None:
+    from discreet.ledger import SqliteLedger, verify
+
+    ledger = SqliteLedger(folder / "ledger.db")
+    report = verify(ledger.rows())
+    ledger.close()
+    _say(f"The ledger {'holds' if report.holds else 'does not hold'}: {report.size} entries, every charge in it.")
+
+
+def _promise() -> str:
     """The guarantee in the words of the person whose data it is."""
-    factor = float(exp(total.epsilon).up)
     return (
-        "Promised to every patient: whoever sees all these answers, whatever else they know, finds any conclusion at "
-        f"most e^{total.epsilon} ≈ {factor:.2f} times as likely with that patient in the table as without, and the "
-        "other way round."
+        "Promised to every patient of the clinic: whoever sees all these answers, whatever else they know,\n"
+        "finds any conclusion at most e^3 ≈ 20.1 times as likely with that patient's visits in the table\n"
+        "as without them, and the other way round."
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -156,8 +156,9 @@ def cells(values: ArrayLike | Iterable[object]) -> NDArray[np.generic]:
     kinds = set(map(type, given))
     if kinds == {float}:
         return np.array(given, dtype=np.float64)
-    whole = kinds == {int} and all(-(1 << 63) <= value < 1 << 63 for value in given)
-    return np.array(given, dtype=np.int64) if whole else _objects(given)
+    array = _objects(given)
+    whole = kinds == {int} and all(-(1 << 63) <= value < 1 << 63 for value in array)
+    return array.astype(np.int64) if whole else array
 
 
 def _has_type(values: object) -> bool:
@@ -173,7 +174,7 @@ def _has_type(values: object) -> bool:
     return True
 
 
-def _objects(given: list[object]) -> NDArray[np.generic]:
+def _objects(given: Sequence[object]) -> NDArray[np.generic]:
     array = np.empty(len(given), dtype=object)
     for i, value in enumerate(given):  # a list among the cells stays one
         array[i] = value
@@ -182,24 +183,25 @@ def _objects(given: list[object]) -> NDArray[np.generic]:
 
 def real(cell: object) -> Fraction | float:
     """The number that a cell is, exactly; an infinity as it is; NaN for everything else."""
-    if isinstance(cell, np.timedelta64):  # which numpy counts among the integers
+    if isinstance(cell, np.timedelta64):  # a duration, though numpy has it among its integers
         return math.nan
     if isinstance(cell, np.bool_):
         return Fraction(int(cell))
     if isinstance(cell, numbers.Rational):
         return Fraction(int(cell.numerator), int(cell.denominator))
-    if isinstance(cell, (float, np.floating)):
-        if not np.isfinite(cell):
-            return float(cell)
-        top, bottom = cell.as_integer_ratio()  # of every width
-        return Fraction(int(top), int(bottom))
-    if isinstance(cell, Decimal) and not cell.is_nan():
-        if cell.is_zero() or cell.adjusted() < -_WIDEST:
-            return Fraction(0)
-        if cell.is_infinite() or cell.adjusted() > _WIDEST:
-            return -math.inf if cell.is_signed() else math.inf
-        return Fraction(cell)
-    return math.nan
+    if isinstance(cell, (float, np.floating)):  # of every width, so not by way of a double
+        return Fraction(*map(int, cell.as_integer_ratio())) if np.isfinite(cell) else float(cell)
+    return _of_decimal(cell) if isinstance(cell, Decimal) else math.nan
+
+
+def _of_decimal(cell: Decimal) -> Fraction | float:
+    if cell.is_nan():
+        return math.nan
+    if cell.is_zero() or cell.adjusted() < -_WIDEST:
+        return Fraction(0)
+    if cell.is_infinite() or cell.adjusted() > _WIDEST:
+        return -math.inf if cell.is_signed() else math.inf
+    return Fraction(cell)
 
 
 def _is_power_of_two(x: Fraction) -> bool:

@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from numbers import Integral
 from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, positive, share, shown
+from discreet.exact import Number, count, positive, share, shown, spoken
 from discreet.interval import exp, log, simpler_down
 from discreet.mechanisms.additive import GaussianVector, LaplaceVector
 from discreet.mechanisms.mechanism import USUAL, Pair, settle
@@ -67,11 +66,12 @@ class OptimalKeys:
         )
         if self.epsilon > _DEAREST:
             raise Refusal(
-                f"expected epsilon <= {_DEAREST}, got epsilon={shown(self.epsilon, str)}", hint="that promises nothing"
+                f"expected epsilon <= {_DEAREST}, got epsilon={spoken(self.epsilon)}", hint="that promises nothing"
             )
         if self._steps_needed() > _LONGEST:
             raise Refusal(
-                f"epsilon={shown(self.epsilon, str)} over max_groups={shown(self.max_groups)} needs a table of more than 2^17 counts",
+                f"epsilon={shown(self.epsilon, str)} over max_groups={shown(self.max_groups)} "
+                "needs a table of more than 2^17 counts",
                 hint="take a larger epsilon, or laplace-keys",
             )
 
@@ -247,7 +247,7 @@ def canonical(key: Key) -> Key:
     """
     if isinstance(key, tuple):
         return tuple(canonical(part) for part in key)
-    return int(key) if isinstance(key, Integral) else key
+    return int(key) if isinstance(key, (int, np.integer, np.bool_)) else key
 
 
 def ordered(chosen: Iterable[T]) -> frozenset[T]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, positive, share, shown
+from discreet.exact import Number, count, positive, share, shown, spoken
 from discreet.interval import exp, log, simpler_up, sqrt
 from discreet.mechanisms.grid import cells, real
 from discreet.mechanisms.mechanism import USUAL, Pair, settle
@@ -58,7 +58,7 @@ class RandomizedResponse:
         )
         if self.epsilon > _LARGEST:
             raise Refusal(
-                f"expected epsilon <= {_LARGEST}, got epsilon={shown(self.epsilon, str)}", hint="that promises nothing"
+                f"expected epsilon <= {_LARGEST}, got epsilon={spoken(self.epsilon)}", hint="that promises nothing"
             )
         if not isinstance(self.neighbours, Replace):
             raise Refusal(f"one person's answer replaces another, got {self.neighbours}", hint="use Replace")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import Refusal
-from discreet.mechanisms.grid import real
+from discreet.mechanisms.grid import cells, real
 
 Integers: TypeAlias = Sequence[int] | NDArray[np.int64]
 
