@@ -124,3 +124,17 @@ def test_grants_limit_tables_and_allowances(home: Path) -> None:
         ada.query("SELECT sum(cost) FROM visits", epsilon="0.2")
     with pytest.raises(Refusal, match="may not ask about table 'visits'"):
         Curator(home, principal="bob").query(COUNT)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT region + count(*) FROM visits GROUP BY region",
+        "SELECT a.n FROM (SELECT count(*) n FROM visits) a JOIN (SELECT count(*) m FROM visits) b ON a.n LIKE b.m",
+    ],
+)
+def test_what_cannot_be_computed_above_the_noise_is_refused_before_it_is_paid(home: Path, sql: str) -> None:
+    curator = Curator(home)
+    with pytest.raises(Refusal, match=r"does not work out|does not take"):
+        curator.query(sql, epsilon=1)
+    assert curator.budget("patient").spent == Approximate(0)

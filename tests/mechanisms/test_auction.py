@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
+from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from itertools import combinations_with_replacement, permutations
@@ -10,6 +11,7 @@ from itertools import combinations_with_replacement, permutations
 import numpy as np
 import pytest
 from doubles import Seeded
+from mechanisms.chances import Whatever
 
 from discreet.errors import Refusal
 from discreet.interval import Interval, exp
@@ -130,6 +132,40 @@ def test_every_list_of_bids_has_a_price() -> None:
     assert auction.revenues([10**30] * 3)[-1] == 3 * auction.prices[-1]
 
 
+@pytest.mark.parametrize(
+    ("bid", "worth"),
+    [
+        (2.5, 2),
+        (Fraction(7, 2), 3),
+        (Decimal("1.99"), 1),
+        (0.99, 0),
+        (-3.0, 0),
+        (math.inf, 5),
+        (-math.inf, 0),
+        (10**30, 5),
+        (math.nan, 0),
+        (None, 0),
+        ("4", 0),
+        ([4], 0),
+        (np.timedelta64(4, "s"), 0),
+        (np.timedelta64("NaT"), 0),
+        (np.float32(4.5), 4),
+    ],
+)
+def test_whatever_is_bid_buys_at_the_prices_up_to_it(bid: Whatever, worth: int) -> None:
+    auction = PostedPrice(Fraction(1), 1, 5)
+    others, plain = [1, 3.0, 2], auction.revenues([1, 3, 2])
+    added = [price if price <= worth else 0 for price in range(1, 6)]
+    for bids in ([*others, bid], deque([*others, bid]), (value for value in [*others, bid])):
+        assert (auction.revenues(bids) - plain).tolist() == added  # type: ignore[arg-type]
+    assert auction([*others, bid], rng=Seeded(1)) in range(1, 6)
+
+
+def test_an_array_of_reals_is_a_list_of_them() -> None:
+    auction, bids = PostedPrice(Fraction(1), 1, 5), [0.5, 2.5, math.nan, 4.0, 1e300]
+    assert auction.revenues(np.array(bids)).tolist() == auction.revenues(bids).tolist() == [3, 6, 6, 8, 5]
+
+
 def test_one_price_is_no_choice() -> None:
     auction = PostedPrice(Fraction(1), 7, 7)
     assert (auction([1, 2, 9]), auction.error()) == (7, 0)
@@ -150,6 +186,7 @@ def test_the_declared_pairs_are_neighbours(relation: Neighbours) -> None:
         ({"lowest": 9, "highest": 8}, "lowest=9 highest=8"),
         ({"highest": 1 << 30}, "highest=1073741824"),
         ({"highest": 1 << 29}, "at most 2\\^20 prices"),
+        ({"highest": 10**5000}, r"highest=1E\+5000"),
         ({"step": 0}, "step=0"),
         ({"highest": 2.5}, "highest=2.5"),
         ({"rule": "dutch"}, "'dutch'"),

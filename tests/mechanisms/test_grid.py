@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from array import array
+from collections import UserList, deque
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 
@@ -13,7 +16,7 @@ from hypothesis import strategies as st
 from mechanisms.chances import Whatever
 
 from discreet.errors import Refusal
-from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.grid import Grid, cells
 
 GRIDS = [
     Grid(0, 100, 1),
@@ -86,9 +89,13 @@ NUMBERS = st.one_of(
     st.booleans(),
     st.decimals(),
     st.sampled_from([Decimal("sNaN"), Decimal("1E+99999999"), Decimal("-1E+99999999"), Decimal("1E-99999999")]),
-    st.sampled_from([Decimal("0E+99999"), np.float32(0.1), np.int64(5), np.longdouble(2) ** 2000]),
+    st.sampled_from(
+        [Decimal("0E+99999"), np.float32(0.1), np.int64(5), np.longdouble(2) ** 2000, np.longdouble(1) / 3]
+    ),
+    st.sampled_from([np.True_, np.longdouble("nan"), np.longdouble("-inf"), np.float16("inf")]),
 )
 OTHERS = st.sampled_from([None, "3", b"3", 3j, (), (1, 2), [1], object(), np.datetime64("2020-01-01")])
+OTHERS |= st.sampled_from([np.timedelta64("NaT"), np.timedelta64(3, "s"), np.datetime64("NaT")])
 
 
 @FEW
@@ -124,6 +131,15 @@ def test_a_cell_of_a_list_has_the_image_it_has_alone(grid: Grid, values: list[Wh
         (Fraction(1, 3), 33),
         (10**400, 500),
         (True, 100),
+        (np.timedelta64("NaT"), -500),
+        (np.timedelta64(3, "s"), -500),
+        (np.timedelta64(3), -500),
+        (np.longdouble("inf"), 500),
+        (np.longdouble("nan"), -500),
+        (np.longdouble(2) ** 2000, 500),
+        (np.longdouble(3), 300),
+        (np.True_, 100),
+        (np.float32(0.25), 25),
         (5e-324, 0),
         (-5e-324, 0),
         (1.7e308, 500),
@@ -141,6 +157,61 @@ def test_one_text_in_a_list_leaves_the_other_cells_alone() -> None:
     strangers: list[Whatever] = ["x", None, 0.5, 1 << 63, -1]
     for stranger in strangers:
         assert grid.steps([below, stranger])[0] == 1 << 39
+
+
+HOLDERS: list[Callable[[Sequence[Whatever]], Iterable[Whatever]]] = [
+    list,
+    tuple,
+    deque,
+    UserList,
+    iter,
+    lambda values: (value for value in values),
+    lambda values: dict(enumerate(values)).values(),
+]
+
+
+@pytest.mark.parametrize("holder", HOLDERS, ids=range(len(HOLDERS)))
+def test_no_cell_changes_another_whatever_holds_them(holder: Callable[[Sequence[Whatever]], Whatever]) -> None:
+    grid = Grid(0, 3 << 59, 256)
+    far = (1 << 60) + 128  # in a middle; as a float it would be below it
+    alone = [grid.steps([value]).item() for value in (far, 700.0)]
+    assert alone == [(1 << 52) + 1, 3]
+    strangers: list[Whatever] = ["x", None, 0.5, 7, 1 << 70, np.timedelta64(1, "s"), b"", [1.0]]
+    for stranger in strangers:
+        assert grid.steps(holder([far, 700.0, stranger]))[:2].tolist() == alone
+        assert grid.steps(holder([far, stranger]))[:1].tolist() == alone[:1]
+        assert grid.steps(holder([700.0, stranger]))[:1].tolist() == alone[1:]
+
+
+def test_what_has_elements_is_read_as_those() -> None:
+    grid = Grid(0, 10, 1)
+    assert grid.steps({7: "a", 3: "b"}.keys()).tolist() == [7, 3]  # type: ignore[arg-type]
+    assert grid.steps(range(3)).tolist() == [0, 1, 2]
+    assert grid.steps(array("d", [1.0, 4.6])).tolist() == [1, 5]
+    assert grid.steps(memoryview(array("i", [4, -4]))).tolist() == [4, 0]
+    assert grid.steps(bytearray(b"\x05")).tolist() == [5]
+    assert [grid.steps(one).shape for one in ("34", b"34", 7, 7.0, None, np.float64(7), Fraction(7))] == [()] * 7  # type: ignore[arg-type]
+    assert cells(deque([1, 2])).dtype == np.int64
+    assert cells(deque([1.0, 2.0])).dtype == np.float64
+
+
+@FEW
+@given(st.integers(-200, 200), st.integers(-3, 3))
+def test_numbers_finer_than_a_double_are_not_rounded_to_one(grid: Grid, number: int, offset: int) -> None:
+    middle = np.longdouble(number) * np.longdouble(float(grid.step)) / 2
+    value = middle + np.longdouble(offset) * np.finfo(np.longdouble).eps * np.abs(middle)
+    image = expected(Fraction(*value.as_integer_ratio()), grid)
+    assert grid.steps(np.array([value])).tolist() == grid.steps([value]).tolist() == [image]
+
+
+def test_neighbours_finer_than_a_double_are_no_further_apart_than_said() -> None:
+    grid, under = Grid(0, 10, 1), np.longdouble(0.5) - np.longdouble(2) ** -54
+    assert under < 0.5
+    images = grid.steps(np.array([under, under + 1]))
+    assert images[1] - images[0] <= grid.apart(
+        Fraction(*(under + 1).as_integer_ratio()) - Fraction(*under.as_integer_ratio())
+    )
+    assert images.tolist() == [0, 1 if under + 1 < 1.5 else 2]  # where a long double is longer than a double
 
 
 def test_arrays_of_any_shape_and_kind_are_taken() -> None:

@@ -6,14 +6,16 @@ from fractions import Fraction
 from itertools import pairwise, permutations, product
 
 import mpmath
+import numpy as np
 import pytest
 from doubles import Seeded
 from hypothesis import given
 from hypothesis import strategies as st
+from mechanisms.chances import Whatever
 
 from discreet.errors import Refusal
 from discreet.interval import Interval, exp
-from discreet.mechanisms.keys import GaussianKeys, Key, LaplaceKeys, OptimalKeys, each, ordered
+from discreet.mechanisms.keys import GaussianKeys, Key, LaplaceKeys, OptimalKeys, canonical, each, ordered
 from discreet.mechanisms.registry import described, rebuilt
 from discreet.privacy import Approximate, Concentrated, Replace
 
@@ -194,6 +196,26 @@ def test_the_thresholds_are_the_smallest_that_spare_delta(groups: int, price: Fr
             assert noise == 1 or 1 - (1 - reaches(noise - 1)) ** groups > whole
 
 
+@pytest.mark.parametrize("digits", [40, 59, 60, 70, 400, 999])
+@pytest.mark.parametrize("groups", [2, 3, 1000])
+def test_what_each_key_may_fail_by_never_runs_out_of_digits(digits: int, groups: int) -> None:
+    delta = Fraction(1, 10**digits)
+    one = each(delta, groups)
+    assert one >= delta / groups
+    assert (1 - one) ** groups >= 1 - delta
+
+
+@pytest.mark.parametrize("digits", [59, 70])
+def test_a_tiny_delta_over_several_keys_has_its_mechanisms(digits: int) -> None:
+    delta = Fraction(1, 10**digits)
+    for mechanism in selectors(delta, 2):
+        units = mechanism.error("0.9")
+        least = math.sqrt(2 * mechanism.variance * digits) if isinstance(mechanism, GaussianKeys) else 2 * digits
+        assert units > least  # where e^-digits is left of the tail, far more than δ
+        assert mechanism({"a": 1, "b": 3}, rng=Seeded(0)) == frozenset()
+        assert names(mechanism({"a": 3 * units}, rng=Seeded(0)), mechanism) == ["a"]
+
+
 @given(st.fractions(min_value=Fraction(1, 10**12), max_value=Fraction(9, 10)), st.integers(1, 60))
 def test_what_each_key_may_fail_by_adds_up_to_delta_from_below(delta: Fraction, groups: int) -> None:
     one = each(delta, groups)
@@ -255,6 +277,20 @@ def test_the_order_of_an_answer_says_nothing_about_the_order_of_the_data() -> No
 
 
 @pytest.mark.parametrize("mechanism", selectors(Fraction(9, 10)), ids=told)
+def test_of_equal_keys_one_stands_for_all(mechanism: Selector) -> None:
+    """Which of them a mapping holds depends on which row came first."""
+    alike: list[list[Whatever]] = [
+        [True, 1, np.int64(1), np.True_],
+        [False, 0, np.uint8(0)],
+        [("a", True, (0,)), ("a", 1, (False,)), ("a", np.int8(1), (0,))],
+    ]
+    for keys in alike:
+        answers = {repr(mechanism({key: 10**40, "z": 10**40}, rng=Seeded(4))) for key in keys}
+        assert len(answers) == 1
+    assert [canonical(key) for key in ("1", None, (None, "x"))] == ["1", None, (None, "x")]
+
+
+@pytest.mark.parametrize("mechanism", selectors(Fraction(9, 10)), ids=told)
 def test_a_key_without_units_is_never_named(mechanism: Selector) -> None:
     for seed in range(200):
         answer = mechanism({"none": 0, "less": -5, "some": 10**40, 7: 10**40, ("a", None): 10**40}, rng=Seeded(seed))
@@ -279,6 +315,11 @@ def test_the_declared_pairs_are_neighbours(mechanism: Selector) -> None:
         (OptimalKeys, (1, 1), "delta=1"),
         (OptimalKeys, (1, SMALL, 0), "max_groups=0"),
         (OptimalKeys, (1, SMALL, 1, Replace()), "Replace"),
+        (OptimalKeys, (Fraction(1001), SMALL), "epsilon <= 1000, got epsilon=1001"),
+        (OptimalKeys, (10**20, SMALL), r"epsilon <= 1000, got epsilon=1E\+20"),
+        (OptimalKeys, (10**400, SMALL), r"epsilon <= 1000, got epsilon=1E\+400"),
+        (OptimalKeys, (10**5000, SMALL), r"epsilon <= 1000, got epsilon=1E\+5000"),
+        (OptimalKeys, (Fraction(1, 10**5000), SMALL), "epsilon=1E-5000 over max_groups=1 needs a table"),
         (OptimalKeys, (Fraction(1, 10**6), Fraction(1, 10**9)), "epsilon=1/1000000 over max_groups=1"),
         (OptimalKeys, (1, Fraction(1, 10**9), 10**6), "max_groups=1000000"),
         (LaplaceKeys, (float("nan"), SMALL), "nan"),

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement
@@ -85,7 +85,7 @@ DATA = {
 @pytest.mark.parametrize("data", DATA.values(), ids=DATA.keys())
 @pytest.mark.parametrize("kind", [Mean, Variance])
 def test_the_error_divided_by_the_rows_of_the_answer_covers(kind: type[Mean | Variance], data: list[float]) -> None:
-    mechanism, runs = kind.of(Grid(0, 100, "0.5"), 1), 500
+    mechanism, runs = kind.of(Grid(0, 100, "0.5"), 1), 2_000
     truth = moments([Fraction(x) for x in data])[0 if kind is Mean else 1]
     alpha, bound = mechanism.error("0.9"), mechanism.error_for(len(data), "0.9")
     seen = list(answers(mechanism, data, runs, 3))
@@ -125,6 +125,35 @@ def test_large_numbers_and_many_rows_stay_exact() -> None:
     wide = Grid(0, 1 << 30, 1)
     far = Variance.of(wide, 10**30)(np.repeat([0, 1 << 30], 1_000), rng=Seeded(0))
     assert far == Spread(Fraction(2_000), Fraction(1 << 29), Fraction(1 << 58))
+
+
+@pytest.mark.parametrize("kind", [Mean, Variance])
+@pytest.mark.parametrize("span", [1, 2, 3, 4, 5])
+def test_columns_of_few_steps_have_their_moments(kind: type[Mean | Variance], span: int) -> None:
+    """Zeros and ones above all."""
+    mechanism = kind.of(Grid(0, span, 1), QUIET)
+    for data in ([], [span], [0, span, span, 1, 0]):
+        answer = mechanism(data, rng=Seeded(0))
+        assert answer.rows == len(data)
+        if data:
+            mean, variance = moments([Fraction(x) for x in data])
+            assert answer.mean == mean
+            assert not isinstance(answer, Spread) or answer.variance == variance
+
+
+@given(st.lists(st.integers(0, 9), max_size=20), st.sampled_from([9, 1 << 30, 1 << 60, (1 << 60) // 3]))
+def test_a_sum_in_pieces_is_the_sum(values: list[int], largest: int) -> None:
+    assert total(np.array(values, dtype=np.int64), largest) == sum(values)
+    high = largest - np.array(values, dtype=np.int64)
+    assert total(high, largest) == len(values) * largest - sum(values)
+
+
+@pytest.mark.parametrize("kind", [Mean, Variance])
+def test_a_text_among_the_numbers_of_a_deque_is_one_row_at_the_bound(kind: type[Mean | Variance]) -> None:
+    mechanism = kind.of(Grid(0, 10, 1), QUIET)
+    mixed: deque[object] = deque([7.0] * 9 + ["x"])
+    assert mechanism(mixed, rng=Seeded(0)) == mechanism([7] * 9 + [0], rng=Seeded(0))  # type: ignore[arg-type]
+    assert mechanism((7.0 for _ in range(9)), rng=Seeded(0)).rows == 9  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", [Mean, Variance])

@@ -177,7 +177,7 @@ def miss(data: np.ndarray[tuple[int], np.dtype[np.int64]], answer: Fraction, lev
 def test_the_error_holds_for_all_levels_together(kind: str) -> None:
     levels = tuple(Fraction(i, 6) for i in range(1, 6))
     mechanism, confidence = Quantiles.of(levels, Grid(0, 1000, 1), 2), Fraction(4, 5)
-    runs = 2_000 if kind == "one point" else 500
+    runs = 2_000
     data = {
         "spread": np.arange(0, 1000, 3),
         "one point": np.full(300, 700),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
+import numpy as np
 import pytest
 from doubles import Seeded
 from hypothesis import given
@@ -66,14 +67,30 @@ def test_whatever_comes_has_an_answer_that_could_have_come_from_a_number(kind: t
 
 
 @pytest.mark.parametrize("kind", BOTH)
-@pytest.mark.parametrize("value", [0.03, 5.0, 7.777, 9.99])
+@pytest.mark.parametrize("value", ["0.03", "5", "7.777", "9.99"])  # the float beside 9.99 is out of bounds
 @pytest.mark.parametrize("confidence", ["0.5", "0.95"])
-def test_the_error_covers(kind: type[Any], value: float, confidence: str) -> None:
+def test_the_error_covers(kind: type[Any], value: str, confidence: str) -> None:
     mechanism = kind(1, "0.3", "0.03", "9.99", "0.1")  # bounds that are no multiples of the step
-    bound = mechanism.error(confidence)
-    assert covers(
-        lambda rng: abs(mechanism(value, rng=rng) - Fraction(value)) > bound, Fraction(confidence), 17, runs=1000
-    )
+    bound, truth = mechanism.error(confidence), Fraction(value)
+    assert covers(lambda rng: abs(mechanism(truth, rng=rng) - truth) > bound, Fraction(confidence), 17)
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_a_text_is_no_number_and_not_said_to_be_one(kind: type[Any]) -> None:
+    taken = get_args(get_type_hints(kind.__call__)["value"])
+    assert set(taken) == {int, float, Fraction, Decimal}
+    mechanism = kind(1, 1, 2, 10, "0.5")
+    assert mechanism("7", rng=Seeded(3)) == mechanism(2, rng=Seeded(3))
+    for seven in (7, 7.0, Fraction(7), Decimal(7)):
+        assert mechanism(seven, rng=Seeded(3)) == mechanism(2, rng=Seeded(3)) + 5
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_numbers_finer_than_a_double_are_no_further_apart_than_the_noise_allows(kind: type[Any]) -> None:
+    under = np.longdouble(0.5) - np.longdouble(2) ** -54
+    mechanism = kind(1, 1, 0, 10, 1)
+    apart = mechanism(under + 1, rng=Seeded(1)) - mechanism(under, rng=Seeded(1))
+    assert apart <= mechanism.noise.sensitivity == 1 or Fraction(*(under + 1).as_integer_ratio()) == Fraction(3, 2)
 
 
 @pytest.mark.parametrize("kind", BOTH)

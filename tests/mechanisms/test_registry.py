@@ -119,6 +119,46 @@ def test_what_is_written_is_what_a_person_can_read() -> None:
     assert rebuilt("tulap", {"epsilon": "0.5", "delta": "1e-6"}) == Tulap(Fraction(1, 2), Fraction(1, 10**6))
 
 
+@pytest.mark.parametrize("number", [Fraction(10**5000), Fraction(1, 10**5000 + 1), Fraction(10**1500, 7**1500)])
+def test_a_number_that_no_door_takes_is_refused_in_words(number: Fraction) -> None:
+    with pytest.raises(Refusal, match="a number of more than 2000 digits cannot go through a door, got"):
+        described(Laplace(number))
+    with pytest.raises(Refusal, match=r"more than 2000 digits cannot go through a door, got 1E\+5000"):
+        described(Laplace(Fraction(1), 10**5000))
+
+
+@pytest.mark.parametrize("scale", ["1e999", "1e-999", "1.5e-990", "7" * 900])
+def test_the_largest_numbers_that_are_read_come_back(scale: str) -> None:
+    mechanism = rebuilt("laplace", {"scale": scale})
+    assert rebuilt(**json.loads(json.dumps(described(mechanism)))) == mechanism
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("laplace", {"scale": "1e٣٠٠٠٠٠"}),
+        ("laplace", {"scale": "9" * 4000 + "e999"}),
+        ("laplace", {"scale": -(10**5000)}),
+        ("laplace", {"scale": [10**5000]}),
+        ("laplace", {"scale": 1, "sensitivity": -(10**5000)}),
+        ("laplace", {"scale": 1, 10**5000: 1}),
+        ("laplace", {"scale": 1, "neighbours": 10**5000}),
+        ("laplace", [10**5000]),
+        (10**5000, {}),
+        ("mean", {"epsilon": 1, "lower": 10**5000, "upper": 0, "step": 1}),
+        ("mean", {"epsilon": 1, "lower": 0, "upper": 10**5000, "step": 1}),
+        ("mean", {"epsilon": 1, "lower": 1, "upper": 2, "step": 10**5000}),
+        ("mean", {"epsilon": 1, "lower": 0, "upper": 2, "step": 10**5000}),
+        ("quantiles", {"epsilon": 1, "lower": 0, "upper": 2, "step": 1, "levels": [10**5000]}),
+    ],
+    ids=range(14),
+)
+def test_no_number_is_too_long_to_be_refused(name: object, parameters: object) -> None:
+    with pytest.raises(Refusal) as refusal:
+        rebuilt(name, parameters)
+    assert len(str(refusal.value)) < 1500
+
+
 def test_only_registered_mechanisms_are_described() -> None:
     with pytest.raises(Refusal, match="Sundry is not a registered mechanism"):
         described(VALUES[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from itertools import pairwise, product
 
 import numpy as np
@@ -64,6 +64,18 @@ def test_one_strange_cell_changes_no_other_row() -> None:
     for stranger in strangers:
         frame = Frame.of({"size": [1, 2, 2, stranger]}, Column("size", keys=SIZES))
         assert (plain.counts(["size"]) - frame.counts(["size"])).tolist() == [0, 0, 1]
+
+
+def test_one_strange_cell_changes_no_other_row_of_a_deque() -> None:
+    age, size = Column("age", grid=AGE), Column("size", keys=SIZES)
+    strangers: list[Whatever] = ["x", None, 2.5, [2], np.timedelta64("NaT"), np.timedelta64(2)]
+    for stranger in strangers:
+        frame = Frame.of({"age": deque([7.0, 30.0, stranger]), "size": deque([1, 5, stranger])}, age, size)
+        own = AGE.steps([stranger]).item()
+        assert frame.sums([], ["age"]).item() == 37 + own
+        assert frame.counts(["size"]).tolist() == [1, 0, 1]
+        assert [repr(row) for row in frame.rows()][:2] == ["(7.0, 1)", "(30.0, 5)"]
+    assert Frame.of({"age": (x for x in [1, 2])}, age).counts([]).item() == 2  # type: ignore[dict-item]
 
 
 def test_sums_do_not_wrap_around() -> None:

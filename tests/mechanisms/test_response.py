@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from fractions import Fraction
 from itertools import product
 from math import prod
@@ -108,11 +109,42 @@ def test_what_is_none_of_the_values_counts_as_the_first() -> None:
     sure = RandomizedResponse(Fraction(1000), 3)
     for value in (3, -1, 1 << 80, None, "1", 1.5, float("nan"), [1]):
         assert sure(value) == 0  # type: ignore[arg-type]
-    assert sure(np.bool_(1)) == 0  # type: ignore[arg-type]  # numpy's truth is no number
-    assert sure(np.int64(2)) == 2  # type: ignore[arg-type]
+    for one in (np.int64(1), np.True_, True, 1.0, np.float32(1), Fraction(1), np.uint8(1)):
+        assert sure(one) == 1  # type: ignore[arg-type]  # what equals a value is that value
     assert sure.each([0, 1, 2, 3, -1, 1 << 80]).tolist() == [0, 1, 2, 0, 0, 0]
     assert sure.each(np.array([[1, 2]])).tolist() == [[1, 2]]
     assert sure.each([]).size == 0
+
+
+@pytest.mark.parametrize(
+    "stranger", [None, 2.0, 1.5, float("nan"), float("inf"), "1", [1], np.timedelta64(1, "s"), np.timedelta64("NaT")]
+)
+def test_many_answer_as_each_would_alone(stranger: Whatever) -> None:
+    """At this ε a lie has a probability below e^-1000."""
+    sure = RandomizedResponse(Fraction(1000), 3)
+    people: list[Whatever] = [0, 1, 2, np.int8(2), stranger, 1]
+    alone = [sure(value, rng=Seeded(1)) for value in people]
+    for values in (people, tuple(people), deque(people), np.array([*people, None, None][:6], dtype=object)):
+        assert sure.each(values, rng=Seeded(2)).tolist() == alone
+
+
+def test_a_column_with_a_gap_answers_as_one_without() -> None:
+    sure = RandomizedResponse(Fraction(1000), 3)
+    assert sure.each(np.array([0.0, 1.0, np.nan, 2.0, 1e300])).tolist() == [0, 1, 0, 2, 0]
+    assert sure.each(np.array([1, 2, 3, 255], dtype=np.uint8)).tolist() == [1, 2, 0, 0]
+    assert sure.each(np.array([1, (1 << 64) - 1], dtype=np.uint64)).tolist() == [1, 0]
+    assert sure.each(np.array([True, False])).tolist() == [1, 0]
+    assert sure.each(np.array(["1", "2"])).tolist() == [0, 0]
+
+
+def test_many_answers_fit_into_64_bits() -> None:
+    most = RandomizedResponse(Fraction(1000), 1 << 62)
+    assert most.each([(1 << 62) - 1, 1 << 62]).tolist() == [(1 << 62) - 1, 0]
+    answers = RandomizedResponse(Fraction(1, 10**9), 1 << 62).each([(1 << 62) - 1] * 200, rng=Seeded(3))
+    assert answers.min() >= 0
+    assert answers.max() < 1 << 62
+    with pytest.raises(Refusal, match="at most 2\\^62 choices, got 4611686018427387905"):
+        RandomizedResponse(Fraction(1), (1 << 62) + 1).each([0])
 
 
 def test_nonsense_is_refused_by_value() -> None:
@@ -124,6 +156,8 @@ def test_nonsense_is_refused_by_value() -> None:
             RandomizedResponse(Fraction(1), nonsense)  # type: ignore[arg-type]
     with pytest.raises(Refusal, match="epsilon <= 1000, got epsilon=1001"):
         RandomizedResponse(Fraction(1001))
+    with pytest.raises(Refusal, match=r"epsilon <= 1000, got epsilon=1E\+5000"):
+        RandomizedResponse(Fraction(10**5000))
     with pytest.raises(Refusal, match="use Replace"):
         RandomizedResponse(Fraction(1), neighbours=AddRemove())
     mechanism = RandomizedResponse(Fraction(1))

@@ -40,6 +40,16 @@ def noisy_table(part: Part, groups: Sequence[tuple[Key, ...]], rows: Sequence[Se
     return columns, cells
 
 
+def rehearse(question: Question, public: Mapping[str, str]) -> None:
+    """Run the upper half of a question on empty tables: what does not work out is refused before it is paid."""
+    empty = {part.name: noisy_table(part, [], []) for part in question.parts}
+    try:
+        run(question, empty, public)
+    except Fault:
+        hint = "check the types of what is combined, and the columns that are named"
+        raise Refusal("this question does not work out above its aggregates", hint=hint) from None
+
+
 def run(question: Question, tables: Mapping[str, Table], public: Mapping[str, str]) -> Result:
     """Run the upper half of a question. `public` says in which file a public table is kept."""
     above = question.above.copy()
@@ -58,9 +68,9 @@ def run(question: Question, tables: Mapping[str, Table], public: Mapping[str, st
         names = [(column[0], str(column[1]).lower()) for column in found.description or []]
         rows = found.fetchall()
     except duckdb.Error as broken:
-        if any(part for part in question.parts):
+        if tables:
             raise Fault from None
-        raise Refusal(str(broken).split("\n", maxsplit=1)[0]) from None
+        raise Refusal(f"this question does not work out: {str(broken).splitlines()[0]}") from None
     finally:
         connection.close()
     width = len(names) - 2 * len(spans)

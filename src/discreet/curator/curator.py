@@ -151,6 +151,7 @@ class Curator:
         share(asked.confidence, "confidence")  # everything that can be refused is refused before anything is paid
         found = self._question(sql, asked)
         prices = self._priced(found.parts, asked)
+        above.rehearse(found, self._files(found))
         known = {} if asked.fresh else self._known(prices)
         bought = self._buy([price for price in prices if price.part.name not in known], sql, asked, engine, rng)
         return self._spoken(found, prices, {**known, **bought}, asked, [p for p in prices if p.part.name in bought])
@@ -273,6 +274,10 @@ class Curator:
         cheaper = priced([price.part for price in prices], rest, neighbours)
         return self._buy(cheaper, sql, Terms(), engine, rng)
 
+    def _files(self, found: Question) -> dict[str, str]:
+        """Where the public tables of a question are kept."""
+        return {name: str(self._store.path(self._catalogue.schema.table(name))) for name in found.public}
+
     # speaking --------------------------------------------------------------------------------------------------------
 
     def _spoken(
@@ -283,7 +288,7 @@ class Curator:
         asked: Terms,
         paid: Sequence[Priced],
     ) -> Answer:
-        files = {name: str(self._store.path(self._catalogue.schema.table(name))) for name in found.public}
+        files = self._files(found)
 
         def at(confidence: Fraction) -> above.Result:
             tables = {

@@ -184,7 +184,7 @@ def _codes(values: NDArray[np.generic], keys: tuple[Cell, ...]) -> NDArray[np.in
 def _place(cell: object, places: Mapping[object, int]) -> int:
     try:
         return places.get(cell, -1)
-    except TypeError:  # not hashable, so no key
+    except (TypeError, ValueError):  # not hashable, so no key; numpy says the latter of a duration without a unit
         return -1
 
 
