@@ -190,6 +190,7 @@ def test_the_declared_pairs_are_neighbours(relation: Neighbours) -> None:
         ({"step": 0}, "step=0"),
         ({"highest": 2.5}, "highest=2.5"),
         ({"rule": "dutch"}, "'dutch'"),
+        ({"rule": 10**5000}, r"no rule 1E\+5000"),
         ({"neighbours": None}, "None"),
     ],
 )
