@@ -1,7 +1,7 @@
 """Exact noise is tens to hundreds of times faster than OpenDP's, and as fast as numpy's inexact one; in one process.
 
-Asked for: discrete Laplace ≥ 60× OpenDP at scale 10 and ≥ 25× at 1e6, discrete Gaussian ≥ 40× and ≥ 20×, at least 0.35 of
-numpy's inexact Laplace at scale 10, a single call ≥ 3× OpenDP's.
+Asked for: discrete Laplace ≥ 60× OpenDP at scale 10 and ≥ 25× at 1e6, discrete Gaussian ≥ 40× and ≥ 20×, at least
+0.35 of numpy's inexact Laplace at scale 10, a single call ≥ 3× OpenDP's.
 """
 
 from __future__ import annotations
