@@ -45,7 +45,7 @@ def opened(total: int | Fraction = 1) -> Opened:
     return Opened("patients", Pure(total), AddRemove("patient"))
 
 
-def spend(epsilon: object = "0.1", who: str = "ada", question: str = "q") -> Spend:
+def spend(epsilon: object = "0.1", who: str = "custodian", question: str = "q") -> Spend:
     return Spend("patients", Pure(epsilon), who, question, ["visits"], "SELECT count(*) FROM visits")  # type: ignore[arg-type]
 
 
@@ -117,7 +117,7 @@ def test_books_refuse_what_does_not_fit(ledger: SqliteLedger) -> None:
     with pytest.raises(Refusal, match="set once"):
         ledger.append(opened(5))
     with pytest.raises(Refusal, match="kept in Pure"):
-        ledger.append(Spend("patients", Concentrated("0.1"), "ada", "q", [], None))
+        ledger.append(Spend("patients", Concentrated("0.1"), "custodian", "q", [], None))
     with pytest.raises(Refusal, match="not a payment"):
         ledger.append(Answer(1, "q", None))
     with pytest.raises(Refusal, match="no user 'eve'"):
@@ -137,12 +137,22 @@ def test_several_events_are_written_together_or_not_at_all(ledger: SqliteLedger)
 def test_an_allowance_holds_under_the_population_s_cap(ledger: SqliteLedger) -> None:
     ledger.append(opened())
     ledger.append(Grant("ada", "analyst", None, Pure("0.3"), None))
-    ledger.append(spend("0.2"))
+    ledger.append(spend("0.2", who="ada"))
     with pytest.raises(OverBudget):
-        ledger.append(spend("0.2"))
-    ledger.append(spend("0.8", who="bob"))
+        ledger.append(spend("0.2", who="ada"))
+    ledger.append(spend("0.8"))
     with pytest.raises(OverBudget):
-        ledger.append(spend("0.1"))  # within her allowance, beyond what is left
+        ledger.append(spend("0.1", who="ada"))  # within her allowance, beyond what is left
+
+
+def test_who_has_no_grant_or_lost_it_pays_nothing(ledger: SqliteLedger) -> None:
+    ledger.append(opened())
+    with pytest.raises(Refusal, match="no user 'nobody'"):
+        ledger.append(spend(who="nobody"))
+    ledger.append(Grant("ada", "analyst", None, Pure("0.3"), None))
+    ledger.append(Revoked("ada"))
+    with pytest.raises(Refusal, match="no user 'ada'"):
+        ledger.append(spend(who="ada"))
 
 
 def test_retired_and_held_populations_answer_nothing(ledger: SqliteLedger) -> None:
@@ -197,7 +207,7 @@ from discreet.privacy import Pure
 ledger, paid = SqliteLedger(Path(sys.argv[1])), 0
 for i in range(int(sys.argv[2])):
     try:
-        entry = ledger.append(Spend("patients", Pure(Fraction(1, 100)), "p", str(i), [], None))
+        entry = ledger.append(Spend("patients", Pure(Fraction(1, 100)), "custodian", str(i), [], None))
     except OverBudget:
         continue
     paid += 1

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import duckdb
+import pyarrow as pa
 from sqlglot import exp
 
 from discreet.curator.estimate import Estimate
@@ -86,9 +87,14 @@ def _fill(
 ) -> None:
     declared = ", ".join(f"{render.quoted(column)} {kind}" for column, kind in columns) or "nothing INTEGER"
     connection.execute(f"CREATE TABLE {render.quoted(name)} ({declared})")
-    if rows:
-        holes = ", ".join("?" for _ in columns) or "NULL"
-        connection.executemany(f"INSERT INTO {render.quoted(name)} VALUES ({holes})", rows)
+    if rows and not columns:
+        connection.execute(f"INSERT INTO {render.quoted(name)} VALUES (NULL)")
+    elif rows:
+        arrays = [pa.array(list(cells)) for cells in zip(*rows, strict=True)]
+        connection.register("filling", pa.table(arrays, names=[f"c{i}" for i in range(len(columns))]))
+        casts = ", ".join(f"CAST(c{i} AS {kind})" for i, (_, kind) in enumerate(columns))
+        connection.execute(f"INSERT INTO {render.quoted(name)} SELECT {casts} FROM filling")
+        connection.unregister("filling")
 
 
 def _with_spans(above: exp.Query, question: Question) -> list[int]:

@@ -82,9 +82,9 @@ def population_of(name: str, parameters: Mapping[str, Any]) -> Population:
         parameters.get("epsilon"), parameters.get("rho"), parameters.get("delta"), f"population {name!r}"
     )
     relation = parameters.get("relation", "add-remove")
-    if relation not in ("add-remove", "replace"):
-        raise Refusal(f"population {name!r}: relation is add-remove or replace, got {relation!r}")
-    neighbours: Neighbours = AddRemove(name) if relation == "add-remove" else Replace(name)
+    if relation != "add-remove":
+        raise Refusal(f"population {name!r}: questions are answered for relation add-remove only, got {relation!r}")
+    neighbours: Neighbours = AddRemove(name)
     amount = total.rho if isinstance(total, Concentrated) else total.epsilon
     key = "default_rho" if isinstance(total, Concentrated) else "default_epsilon"
     default = positive(parameters[key], key) if key in parameters else amount / _DEFAULT_SHARE
@@ -202,6 +202,11 @@ def write(folder: Path, catalogue: Catalogue) -> None:
         file.flush()
         os.fsync(file.fileno())
     aside.rename(folder / FILE)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)  # else a crash could bring the old declarations back
+    finally:
+        os.close(handle)
 
 
 def _population_lines(catalogue: Catalogue) -> list[str]:

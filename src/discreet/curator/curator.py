@@ -24,10 +24,10 @@ from discreet.curator.measure import Engine, Noisy, measure, restored, stored
 from discreet.curator.price import Priced, priced
 from discreet.curator.run import RowMechanism, Run, run
 from discreet.engines import DuckStore
-from discreet.errors import OverBudget, Refusal
+from discreet.errors import Fault, OverBudget, Refusal
 from discreet.exact import Number, positive, probability, share
 from discreet.ledger import Answer as Said
-from discreet.ledger import Grant, Spend, SqliteLedger
+from discreet.ledger import Grant, Hold, Spend, SqliteLedger
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms.mechanism import USUAL
 from discreet.noise import SECURE, Entropy, Secure
@@ -72,6 +72,19 @@ class Curator:
         self._catalogue = catalogue.read(home)
         self._ledger = SqliteLedger(home / "ledger.db")
         self._store = DuckStore(home / "tables")
+        self._agree()
+
+    def _agree(self) -> None:
+        """The ledger has the last word on budgets; declarations that say otherwise are refused."""
+        books = self._ledger.books()
+        books.grant(self._principal)
+        for population in self._catalogue.populations.values():
+            account = books.account(population.name)
+            if (account.budget.total, account.neighbours) != (population.total, population.neighbours):
+                raise Refusal(
+                    f"discreet.toml gives {population.name!r} {population.total}, the ledger {account.budget.total}",
+                    hint="a budget is set once: write what the ledger says",
+                )
 
     # asking ----------------------------------------------------------------------------------------------------------
 
@@ -140,7 +153,7 @@ class Curator:
         self._allowed_tables({name for part in found.parts for name in part.measurement.shape.tables} | found.public)
 
     def _allowed_tables(self, tables: set[str]) -> None:
-        grant = self._ledger.books().grants.get(self._principal)
+        grant = self._ledger.books().grant(self._principal)
         if grant is None or grant.tables is None:
             return
         for table in sorted(tables):
@@ -256,23 +269,40 @@ class Curator:
             return self._within(prices, sql, engine, rng)
         bought = {}
         for price, entry in zip(prices, paid, strict=True):
-            noisy = measure(price, engine, rng=rng)
+            noisy = self._measured(price, engine, rng)
             said = self._ledger.append(Said(entry.number, price.part.measurement.question, stored(noisy)))
             bought[price.part.name] = (price, noisy, said.number)
         return bought
+
+    def _measured(self, price: Priced, engine: Engine, rng: Entropy) -> Noisy:
+        """Read and randomise. A failure could tell of a row, so it closes the population until a custodian looks."""
+        try:
+            return measure(price, engine, rng=rng)
+        except Fault:
+            self._ledger.append(Hold(price.part.measurement.shape.population, held=True))
+            raise
 
     def _within(
         self, prices: Sequence[Priced], sql: str, engine: Engine, rng: Entropy
     ) -> dict[str, tuple[Priced, Noisy, int]]:
         """Ask for as much as is left, because the analyst said so."""
         name = prices[0].part.measurement.shape.population
-        budget = self.budget(name)
-        rest = budget.left
-        if not (rest.rho if isinstance(rest, Concentrated) else rest.epsilon):
+        asked = _sum([price.loss for price in prices])
+        rest = self._left(name)
+        if asked is None or not (rest.rho if isinstance(rest, Concentrated) else rest.epsilon):
             raise OverBudget(f"nothing is left of the budget of {name!r}")
         neighbours = self._catalogue.population(name).neighbours
-        cheaper = priced([price.part for price in prices], rest, neighbours)
+        cheaper = priced([price.part for price in prices], smaller(asked, rest), neighbours)
         return self._buy(cheaper, sql, Terms(), engine, rng)
+
+    def _left(self, population: str) -> BudgetLoss:
+        """What this principal may still spend: of the population's budget, and of their allowance."""
+        books = self._ledger.books()
+        rest, grant = books.account(population).budget.left, books.grant(self._principal)
+        if grant is None or grant.allowance is None:
+            return rest
+        own = Budget(grant.allowance, books.spent_by(self._principal, population), books.account(population).neighbours)
+        return smaller(rest, own.left)
 
     def _files(self, found: Question) -> dict[str, str]:
         """Where the public tables of a question are kept."""
@@ -327,6 +357,19 @@ def _covers(paid: BudgetLoss, wanted: BudgetLoss) -> bool:
             return less <= more
         case _:
             return False
+
+
+def smaller(one: BudgetLoss, other: BudgetLoss) -> BudgetLoss:
+    """The smaller of two losses in one measure, number by number."""
+    match one, other:
+        case Pure() as a, Pure() as b:
+            return Pure(min(a.epsilon, b.epsilon))
+        case Approximate() as a, Approximate() as b:
+            return Approximate(min(a.epsilon, b.epsilon), min(a.delta, b.delta))
+        case Concentrated() as a, Concentrated() as b:
+            return Concentrated(min(a.rho, b.rho), min(a.delta, b.delta))
+        case _:
+            raise Refusal(f"{one} and {other} are kept in two measures")
 
 
 def _sum(losses: Sequence[BudgetLoss]) -> BudgetLoss | None:

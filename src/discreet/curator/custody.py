@@ -19,7 +19,8 @@ from discreet.curator.catalogue import Catalogue, Population, budget_loss, decla
 from discreet.engines.duckdb import DuckStore, read_source
 from discreet.errors import Refusal
 from discreet.exact import Number, exact
-from discreet.ledger import Dataset, Grant, Opened, Retired, Revoked, SqliteLedger
+from discreet.ledger import Dataset, Grant, Hold, Opened, Retired, Revoked, SqliteLedger
+from discreet.ledger.books import OWNER
 from discreet.ledger.entry import BudgetLoss
 from discreet.privacy import Approximate, Concentrated, Pure
 from discreet.sql.schema import Column, Key, Table, Type
@@ -102,7 +103,8 @@ class Custody:
             missing = [column.name for column in old.columns if column.name not in dict(_source_types(source))]
             if missing:
                 raise Refusal(f"the new rows have no column {missing}", hint="an update keeps what was declared")
-            table = replace(old, version=old.version + 1)
+            recorded = self._ledger.books().datasets.get(name)
+            table = replace(old, version=1 + max(old.version, recorded.version if recorded else 0))
             self._store.ingest(table, source)
             self._ledger.append(Dataset(name, table.population, table.version, declaration(table)))
             catalogue.write(self._home, known.with_table(table))
@@ -121,6 +123,10 @@ class Custody:
         """Close a population's budget for good."""
         self._ledger.append(Retired(population))
 
+    def lift(self, population: str) -> None:
+        """Open a population again after its rows made an answer fail and a custodian looked into it."""
+        self._ledger.append(Hold(population, held=False))
+
     def let_in(
         self, name: str, role: str, *, allowance: Number | None = None, tables: Sequence[str] | None = None
     ) -> str:
@@ -132,6 +138,8 @@ class Custody:
         known = catalogue.read(self._home)
         for table in tables or ():
             known.schema.table(table)
+        if name == OWNER:
+            raise Refusal(f"{OWNER!r} is whoever works in the home itself", hint="use another name")
         if name in self._ledger.books().grants:
             raise Refusal(f"there is a user {name!r} already", hint="revoke it first")
         token = secrets.token_urlsafe(32)
@@ -191,9 +199,11 @@ def _declared(
         raise Refusal(
             f"rows that are their own unit never share a budget, and {people!r} has one", hint="use another name"
         )
+    if said.unit != "row" and any(t.population == people and t.unit is None for t in known.tables.values()):
+        raise Refusal(f"in population {people!r} each row is its own unit", hint="use another --population")
     population = _population(people, said, known)
     unit = None if said.unit == "row" else said.unit
-    table = Table(name, made, people, unit, said.max_rows, said.max_groups or 1)
+    table = Table(name, made, people, unit, said.max_rows, 1 if said.max_groups is None else said.max_groups)
     return table, population
 
 

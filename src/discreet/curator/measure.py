@@ -21,6 +21,8 @@ from discreet.sql.schema import Key
 
 Group = tuple[Key, ...]
 
+_LIMIT = 1 << 61
+
 
 class Engine(Protocol):
     """What a curator asks of an engine."""
@@ -99,7 +101,8 @@ def _numbers(
     exact = [counted.values.get(group, absent)[place] for group in groups]
     if not isinstance(mechanism, (LaplaceVector, GaussianVector)):
         raise Fault
-    return [int(value) for value in mechanism(np.array(exact, dtype=np.int64), rng=rng)]
+    held = [min(max(value, -_LIMIT), _LIMIT) for value in exact]  # clamping brings no two numbers further apart
+    return [int(value) for value in mechanism(np.array(held, dtype=np.int64), rng=rng)]
 
 
 def _quantile(mechanism: Quantile, rank: Rank, rows: Mapping[int, int], rng: Entropy) -> int:

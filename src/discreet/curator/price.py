@@ -17,7 +17,7 @@ from discreet.sql.question import Part
 Additive = LaplaceVector | GaussianVector
 Selecting = LaplaceKeys | GaussianKeys
 
-MOST_GROUPS = 1_000_000  # combinations of declared keys
+MOST_GROUPS = 100_000  # combinations of declared keys
 _EDGE = Fraction(1, 1 << 20)  # MIN and MAX are the outermost quantiles that have a row beyond them
 
 # How much of a price each kind of number gets, relative to a plain count. An average is centred/present: with the
@@ -67,11 +67,11 @@ def reach(statistic: Statistic, measurement: Measurement) -> int:
     grid = statistic.grid
     match statistic.kind:
         case "total" if grid is not None:
-            return max(1, rows * grid.reach)
+            return rows * max(1, grid.reach)
         case "centred" if grid is not None:
-            return max(1, rows * grid.half)
+            return rows * max(1, grid.half)
         case "squares" if grid is not None:
-            return max(1, rows * grid.half**2)
+            return rows * max(1, grid.half) ** 2
         case _:
             return rows
 

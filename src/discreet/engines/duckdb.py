@@ -76,7 +76,7 @@ class DuckStore:
     def _copy(self, connection: duckdb.DuckDBPyConnection, table: Table, source: object) -> None:
         read = read_source(connection, source)
         columns = ", ".join(
-            f"TRY_CAST({render.quoted(column.name)} AS {column.type.value}) AS {render.quoted(column.name)}"
+            f"{render.as_type(render.quoted(column.name), column.type)} AS {render.quoted(column.name)}"
             for column in table.columns
         )
         order = f" ORDER BY {render.quoted(table.unit)}" if table.unit else ""

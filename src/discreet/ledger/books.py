@@ -20,6 +20,7 @@ from discreet.ledger.entry import (
 )
 from discreet.privacy import Budget, Guarantee, Neighbours
 
+OWNER = "custodian"  # who works in the home itself
 MAINTENANCE = "this population is closed for maintenance; try again later"
 
 
@@ -118,7 +119,7 @@ class Books:
                 hint="name the price in the budget's own measure",
             )
         account.budget.spend(Guarantee(spend.loss, account.neighbours))
-        grant = self.grants.get(spend.principal)
+        grant = self.grant(spend.principal)
         if grant is not None and grant.allowance is not None:
             own = Budget(grant.allowance, self.spent_by(spend.principal, spend.population), account.neighbours)
             own.spend(Guarantee(spend.loss, account.neighbours))
@@ -129,6 +130,12 @@ class Books:
         self.accounts[spend.population] = replace(account, budget=after)
         key = spend.principal, spend.population
         self.used[key] = self.spent_by(*key) + spend.loss  # type: ignore[operator]
+
+    def grant(self, principal: str) -> Grant | None:
+        """What a person may do; None for the custodian, who owns the home. Nobody else asks without a grant."""
+        if principal != OWNER and principal not in self.grants:
+            raise Refusal(f"there is no user {principal!r}", hint="a custodian lets people in with discreet user add")
+        return self.grants.get(principal)
 
     def account(self, population: str) -> Account:
         """The account of a population."""

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.errors import Refusal
+from discreet.exact import shown
 from discreet.sql.expression import Expression, Field
 from discreet.sql.plan import Grid, Rank, Shape, Statistic, facts
 from discreet.sql.schema import Type
 
+FARTHEST = Fraction(10) ** 30  # beyond it nobody sums
+MOST_STEPS = 1 << 53  # below it a double counts every step
 FINEST = 1 << 20  # steps across the range of an expression that declares no step
 
 
@@ -41,10 +44,14 @@ def grid_of(expression: Expression, shape: Shape, text: str) -> Grid:
             hint=_how_to_bound(expression, text),
         )
     low, high = bounds
+    if max(abs(low), abs(high)) > FARTHEST:
+        raise Refusal(f"{text} may be as large as {shown(max(abs(low), abs(high)))}, which is too large to sum")
     step = known.step or (Fraction(1) if known.type is Type.BIGINT else _step(high - low))
     first, last = math.ceil(low / step), math.floor(high / step)
     if first >= last:
         first, last = math.floor(low / step), math.floor(low / step) + 1
+    if max(abs(first), abs(last)) >= MOST_STEPS:
+        raise Refusal(f"{text} has more than 2^53 steps of {step}", hint="declare closer bounds or a larger step")
     return Grid(first, last, step)
 
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from discreet.errors import Refusal
+from discreet.exact import exact
 from discreet.sql.aggregate import Aggregate, grid_of
 from discreet.sql.expression import Field
 from discreet.sql.plan import Rank, Shape, Statistic
@@ -85,7 +86,7 @@ def _percentile(node: exp.WithinGroup, below: Shape, columns: Columns) -> Aggreg
     function, order = node.this, node.expression
     if not isinstance(function, (exp.PercentileCont, exp.PercentileDisc)) or not isinstance(function.this, exp.Literal):
         raise Refusal(f"{shown(node)} is not supported", hint="PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x) is")
-    share = Fraction(str(function.this.this))
+    share = exact(str(function.this.this), "the share of a percentile")
     if not 0 <= share <= 1:
         raise Refusal(f"{shown(node)} needs a share between 0 and 1, got {share}")
     ordered = order.expressions[0]

@@ -44,6 +44,10 @@ def _truth(types: Sequence[Type]) -> Type | None:
     return Type.BOOLEAN if _same(types) is not None else None
 
 
+def _texts(types: Sequence[Type]) -> Type | None:
+    return Type.BOOLEAN if all(kind is Type.VARCHAR for kind in types) else None
+
+
 def _flags(types: Sequence[Type]) -> Type | None:
     return Type.BOOLEAN if all(kind is Type.BOOLEAN for kind in types) else None
 
@@ -93,6 +97,11 @@ def _compare(operator: str) -> Printing:
     return lambda args, _: f"({args[0]} {operator} {args[1]})"
 
 
+def _substring(args: Sequence[str], _: Type) -> str:
+    start, length = (f"least(greatest({text}, -1000000), 1000000)" for text in args[1:])  # engines count in 32 bits
+    return f"substring({args[0]}, {start}, greatest({length}, 0))"
+
+
 FUNCTIONS: dict[str, Function] = {
     "+": Function((2, 2), _number, _infix("+"), lambda r: r[0] + r[1]),
     "-": Function((2, 2), _number, _infix("-"), lambda r: r[0] - r[1]),
@@ -123,9 +132,9 @@ FUNCTIONS: dict[str, Function] = {
     "not": Function((1, 1), _flags, lambda args, _: f"(NOT {args[0]})"),
     "is null": Function((1, 1), lambda _: Type.BOOLEAN, lambda args, _: f"({args[0]} IS NULL)"),
     "in": Function((2, 1000), _truth, lambda args, _: f"({args[0]} IN ({', '.join(args[1:])}))"),
-    "like": Function((2, 2), _truth, _compare("LIKE")),
+    "like": Function((2, 2), _texts, _compare("LIKE")),
     "lower": Function((1, 1), _text, _call("lower")),
     "upper": Function((1, 1), _text, _call("upper")),
     "length": Function((1, 1), lambda types: Type.BIGINT if types[0] is Type.VARCHAR else None, _call("length")),
-    "substring": Function((3, 3), _text, _call("substring")),
+    "substring": Function((3, 3), _text, _substring),
 }

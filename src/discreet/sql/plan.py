@@ -11,7 +11,7 @@ from discreet.errors import Refusal
 from discreet.sql.expression import Expression, Field
 from discreet.sql.range import Range
 from discreet.sql.ranging import ranged
-from discreet.sql.schema import Key, Table, Type
+from discreet.sql.schema import Key, Table, Type, check_caps, distinct_names
 
 VERSION = "1"  # of the meaning of a plan; a stored answer belongs to one
 
@@ -37,6 +37,9 @@ class Project:
 
     source: Rows
     columns: tuple[tuple[str, Expression], ...]
+
+    def __post_init__(self) -> None:
+        distinct_names([name for name, _ in self.columns])
 
 
 @dataclass(frozen=True)
@@ -172,6 +175,12 @@ class Measurement:
     statistics: tuple[Statistic | Rank, ...]
     max_rows: int | None
     max_groups: int
+
+    def __post_init__(self) -> None:
+        check_caps(self.max_rows, self.max_groups)
+        grids = [s.grid for s in self.statistics if isinstance(s, Statistic) and s.kind == "squares"]
+        if any(grid.half**2 * (self.max_rows or 1) >= 1 << 61 for grid in grids if grid is not None):
+            raise Refusal("the squares of these numbers do not fit", hint="declare closer bounds or a larger step")
 
     @property
     def shape(self) -> Shape:

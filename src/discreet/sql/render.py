@@ -30,6 +30,14 @@ def constant(value: object, kind: Type) -> str:
     return f"CAST('{text}' AS {kind.value})"
 
 
+def as_type(text: str, kind: Type) -> str:
+    """A value in a type, NULL if it does not fit. Dates lie in years 1 to 9999, where nothing done to them fails."""
+    cast = f"TRY_CAST({text} AS {kind.value})"
+    if kind not in (Type.DATE, Type.TIMESTAMP):
+        return cast
+    return f"(CASE WHEN {cast} BETWEEN {kind.value} '0001-01-01' AND {kind.value} '9999-12-31' THEN {cast} END)"
+
+
 def expression(tree: Expression) -> str:
     """An expression over one row."""
     match tree:
@@ -41,7 +49,7 @@ def expression(tree: Expression) -> str:
             tests = " ".join(f"WHEN {expression(c)} THEN {_as(v, kind)}" for c, v in branches)
             return f"(CASE {tests} ELSE {_as(otherwise, kind)} END)"
         case Call("cast", (value,), kind):
-            return f"TRY_CAST({expression(value)} AS {kind.value})"
+            return as_type(expression(value), kind)
         case Call(function, (value,), _) if function.startswith(("extract ", "date_trunc ")):
             name, part = function.split(" ")
             inner = f"{'date_part' if name == 'extract' else name}('{part}', {expression(value)})"
@@ -51,7 +59,7 @@ def expression(tree: Expression) -> str:
 
 
 def _as(tree: Expression, kind: Type) -> str:
-    return expression(tree) if tree.type is kind else f"TRY_CAST({expression(tree)} AS {kind.value})"
+    return expression(tree) if tree.type is kind else as_type(expression(tree), kind)
 
 
 def steps(tree: Expression, grid: Grid) -> str:
@@ -112,7 +120,10 @@ def _values(tree: Measurement) -> dict[Statistic, tuple[str, str]]:
             case Statistic("centred", value, grid) if value is not None and grid is not None:
                 found[statistic] = (f"{steps(value, grid)} - {grid.middle} AS x{i}", f"coalesce(sum(x{i}), 0)")
             case Statistic("squares", value, grid) if value is not None and grid is not None:
-                found[statistic] = (f"{steps(value, grid)} - {grid.middle} AS x{i}", f"coalesce(sum(x{i} * x{i}), 0)")
+                found[statistic] = (
+                    f"{steps(value, grid)} - {grid.middle} AS x{i}",
+                    f"coalesce(sum(CAST(x{i} AS HUGEINT) * x{i}), 0)",
+                )
     return found
 
 

@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 
 from discreet.errors import Refusal
+from discreet.exact import count
 
 Key = str | int | bool | None
+
+
+MOST_GROUPS_A_UNIT = 10_000  # an engine's list of hashes has a limit; ours lies below it, and is public
+MOST_ROWS_A_UNIT = 1 << 20
+
+
+def check_caps(max_rows: int | None, max_groups: int) -> None:
+    """Refuse caps that are not whole numbers of at least 1: below that, a unit could do more than it is charged for."""
+    if max_rows is not None and count(max_rows, "max_rows") > MOST_ROWS_A_UNIT:
+        raise Refusal(f"expected max_rows <= {MOST_ROWS_A_UNIT}, got max_rows={max_rows}")
+    if count(max_groups, "max_groups") > MOST_GROUPS_A_UNIT:
+        raise Refusal(f"expected max_groups <= {MOST_GROUPS_A_UNIT}, got max_groups={max_groups}")
+
+
+def distinct_names(names: Sequence[str]) -> None:
+    """Refuse two columns that an engine would take for one: it does not tell upper from lower case."""
+    seen: set[str] = set()
+    for name in names:
+        if name.casefold() in seen:
+            raise Refusal(f"two columns are called {name!r}, but for upper and lower case", hint="rename one of them")
+        seen.add(name.casefold())
 
 
 class Type(Enum):
@@ -63,6 +85,10 @@ class Table:
     max_rows: int | None = None
     max_groups: int = 1
     version: int = 1
+
+    def __post_init__(self) -> None:
+        check_caps(self.max_rows, self.max_groups)
+        distinct_names([column.name for column in self.columns])
 
     @property
     def public(self) -> bool:

@@ -57,6 +57,7 @@ class _Cut:
         return self._select(query, known)
 
     def _union(self, query: exp.Union, known: dict[str, Rows | None]) -> None:
+        self._nested(query)
         for side in (query.left, query.right):
             if self.take(side, known) is not None:
                 raise Refusal(
@@ -113,13 +114,15 @@ class _Cut:
         return None if rows is None else (source.alias_or_name, rows)
 
     @staticmethod
-    def _nested(select: exp.Select) -> None:
+    def _nested(select: exp.Query) -> None:
         """Queries inside expressions: allowed where nothing private is read on either side."""
         for name, value in select.args.items():
-            if name in ("from_", "from", "joins", "with_", "with"):
+            if name in ("from_", "from", "with_", "with", "this", "expression") and not isinstance(value, exp.Paren):
                 continue
-            for node in value if isinstance(value, list) else [value]:
-                for inner in node.find_all(exp.Subquery, exp.Select) if isinstance(node, exp.Expression) else ():
+            nodes = value if isinstance(value, list) else [value]
+            nodes = [on for join in nodes if (on := join.args.get("on"))] if name == "joins" else nodes
+            for node in nodes:
+                for inner in node.find_all(exp.Subquery, exp.Select) if isinstance(node, exp.Expr) else ():
                     raise Refusal(
                         f"{shown(inner)}: a query inside an expression is not supported yet",
                         hint="ask it first, then use its answer as a number",
@@ -162,8 +165,8 @@ class _Cut:
             rows,
             keys,
             tuple(statistics),
-            self.caps.max_rows or below.max_rows,
-            self.caps.max_groups or below.max_groups,
+            below.max_rows if self.caps.max_rows is None else self.caps.max_rows,
+            below.max_groups if self.caps.max_groups is None else self.caps.max_groups,
         )
         if any(statistic != Statistic("units") for statistic in statistics):
             measurement.needs_rows_cap("this aggregate")
@@ -181,6 +184,11 @@ class _Cut:
         if known.unit:
             raise Refusal(
                 f"GROUP BY {shown(node)} gives one group per person", hint="group by something that people share"
+            )
+        if expression.type is Type.DOUBLE:
+            raise Refusal(
+                f"GROUP BY {shown(node)} groups by a number with digits after the point",
+                hint=f"group by whole numbers: CAST(FLOOR({shown(node)}) AS BIGINT)",
             )
         values = known.keys
         if values is None and expression.type is Type.BOOLEAN:

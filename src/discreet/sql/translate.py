@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Callable, Sequence
 
 from sqlglot import exp
@@ -151,10 +152,17 @@ def _literal(node: exp.Expr) -> Literal:
     text = str(node.this)
     if text.isdigit() and int(text) < 1 << 62:
         return Literal(int(text), Type.BIGINT)
+    return Literal(_finite(text), Type.DOUBLE)
+
+
+def _finite(text: str) -> float:
     try:
-        return Literal(float(text), Type.DOUBLE)
+        number = float(text)
     except ValueError:
         raise Refusal(f"{text!r} is not a number") from None
+    if not math.isfinite(number):
+        raise Refusal(f"{text!r} is too large a number")
+    return number
 
 
 def _case(node: exp.Case, columns: Columns) -> Case:
