@@ -375,3 +375,10 @@ def test_an_event_is_plain_data() -> None:
     assert Profile.discrete_laplace("0.5", 2).events == {(DiscreteLaplaceNoise(Fraction(1, 2), 2), 1)}
     assert (3 * Profile.discrete_gaussian(2)).events == {(DiscreteGaussianNoise(Fraction(2), 1), 3)}
     assert Profile.gaussian(2)._gaussian == Gaussian(Fraction(1, 4))
+
+
+def test_a_rare_sample_needs_no_endless_grid() -> None:
+    # 1.2e8 grid points, and so gigabytes, if the step followed the small loss of an added row
+    rare = Profile.poisson_gaussian("1e-7", "0.5")
+    assert rare.delta_at(0) >= Fraction(68, 100) / 10**7  # q (2 Φ(1) − 1) is exact at ε = 0
+    assert rare.epsilon_at("1e-6") < Fraction(1, 100)

@@ -127,7 +127,8 @@ def compose(events: Sequence[tuple[Event, int]], mu: float, direction: Direction
     points = min(_LARGEST, _FINENESS * (high - low) / max(typical, 1e-9), max(_SMALLEST, _WORK // len(events)))
     step = max((high - low) / max(_SMALLEST, points), max(high - low for low, high in spans) / _WIDEST)
     widest = max(range(len(events)), key=lambda i: events[i][1] * spans[i][1] ** 2)  # whose largest loss matters most
-    step = spans[widest][1] / math.ceil(spans[widest][1] / step) if spans[widest][1] else step  # so it lies on the grid
+    if spans[widest][1] >= step:  # then it may lie on the grid; a smaller one would make the grid endless
+        step = spans[widest][1] / math.ceil(spans[widest][1] / step)
     parts = _parts(events, [step] * len(events), direction)
     return _transform(parts, Cumulants(parts), theta, mu)
 
