@@ -105,6 +105,8 @@ def test_what_a_mechanism_raises_is_a_constant_sentence_and_stays_paid(home: Pat
         curator.run(Raising(), "SELECT cost FROM visits", max_rows=1)
     assert said.value.__cause__ is None
     assert curator.budget("patient").spent == Approximate("0.5")
+    with pytest.raises(Refusal, match="maintenance"):
+        curator.run(Laplace(Fraction(2)), "SELECT cost FROM visits", max_rows=1)
 
 
 def test_promises_that_do_not_carry_over_are_refused(home: Path) -> None:

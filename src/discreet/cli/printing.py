@@ -41,6 +41,13 @@ def print_csv(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     csv.writer(sys.stdout, lineterminator="\n").writerows([list(head), *map(list, rows)])
 
 
+def _cell(cell: object) -> str:
+    """For eyes: ten digits of a float are more than noise leaves any meaning to. CSV and JSON carry them all."""
+    if cell is None:
+        return ""
+    return f"{cell:.10g}" if isinstance(cell, float) else str(cell)
+
+
 def print_table(head: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[str] = ()) -> None:
     """A table on a terminal; the columns named in `right` are aligned there."""
     from rich.box import SIMPLE
@@ -51,7 +58,7 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[object]], *, right:
     for title in head:
         table.add_column(title, justify="right" if title in right else "left", overflow="fold")
     for row in rows:
-        table.add_row(*("" if cell is None else str(cell) for cell in row))
+        table.add_row(*map(_cell, row))
     Console(highlight=False, markup=False).print(table)
 
 

@@ -10,7 +10,7 @@ from discreet.curator.catalogue import Catalogue
 from discreet.engines import DuckStore
 from discreet.errors import Fault, Refusal
 from discreet.ledger import Answer as Said
-from discreet.ledger import Spend, SqliteLedger
+from discreet.ledger import Hold, Spend, SqliteLedger
 from discreet.ledger.entry import BudgetLoss, Plain
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Loss, Neighbours, Replace, convert
@@ -67,7 +67,11 @@ def run(ledger: SqliteLedger, store: DuckStore, known: Catalogue, principal: str
     digest = hashlib.sha256(f"run\n{what!r}\n{rows!r}".encode()).hexdigest()
     told: Plain = {"mechanism": repr(what.mechanism), "sql": what.sql, "max_rows": cap}
     paid = ledger.append(Spend(population.name, loss, principal, digest, sorted(public.tables), told))
-    found = _run(store, what, rows, cap)
+    try:
+        found = _run(store, what, rows, cap)
+    except Fault:  # a failure could tell of a row: nothing more is asked until a custodian has looked
+        ledger.append(Hold(population.name, held=True))
+        raise
     ledger.append(Said(paid.number, digest, repr(found)))
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from discreet.errors import OverBudget, Refusal
@@ -147,11 +146,3 @@ class Books:
         """What one person has spent of a population's budget."""
         nothing: BudgetLoss = 0 * self.account(population).budget.total
         return self.used.get((principal, population), nothing)
-
-
-def folded(entries: Iterable[Entry]) -> Books:
-    """The books after these entries."""
-    books = Books()
-    for entry in entries:
-        books.apply(entry)
-    return books
