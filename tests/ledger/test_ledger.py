@@ -58,7 +58,7 @@ EVENTS: list[Event] = [
     opened(),
     Opened("p", Approximate("0.3", "1e-8"), Replace("row")),
     Opened("p", Concentrated(Fraction(1, 3)), AddRemove("row")),
-    Dataset("visits", "patients", 2, "ab" * 32),
+    Dataset("visits", "patients", "patient", 2, "ab" * 32),
     Grant("ada", "analyst", ["visits"], Pure("0.5"), {"hash": "00"}),
     Grant("bob", "custodian", None, None, None),
     Revoked("ada"),

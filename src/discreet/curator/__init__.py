@@ -7,5 +7,5 @@ free.
 
 from discreet.curator.answer import Answer as Answer
 from discreet.curator.curator import Curator as Curator
-from discreet.curator.curator import Terms as Terms
 from discreet.curator.explain import Explanation as Explanation
+from discreet.curator.quote import Terms as Terms

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,8 @@ from discreet.errors import Fault, Refusal
 from discreet.sql import render
 from discreet.sql.question import Part, Question
 from discreet.sql.schema import Key
+
+LONGEST = 30.0  # seconds; noisy tables are small, so only a question made to be slow meets it
 
 Cell = bool | int | float | str | None | object
 Table = tuple[list[tuple[str, str]], list[tuple[Cell, ...]]]  # (name, SQL type), rows
@@ -56,6 +59,9 @@ def run(question: Question, tables: Mapping[str, Table], public: Mapping[str, st
     above = question.above.copy()
     spans = _with_spans(above, question)
     connection = duckdb.connect(config={"memory_limit": "1GB", "threads": 1, "python_enable_replacements": False})
+    deadline = threading.Timer(LONGEST, connection.interrupt)
+    deadline.daemon = True
+    deadline.start()
     try:
         for name, file in public.items():
             text = file.replace("'", "''")
@@ -73,6 +79,7 @@ def run(question: Question, tables: Mapping[str, Table], public: Mapping[str, st
             raise Fault from None
         raise Refusal(f"this question does not work out: {str(broken).splitlines()[0]}") from None
     finally:
+        deadline.cancel()
         connection.close()
     width = len(names) - 2 * len(spans)
     return Result(

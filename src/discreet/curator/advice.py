@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from discreet.curator.measure import Noisy
 from discreet.curator.price import Priced
+from discreet.curator.till import Bought
 from discreet.errors import Refusal
 from discreet.mechanisms import GaussianVector, LaplaceVector
 from discreet.sql.aggregate import Aggregate
@@ -103,23 +104,22 @@ def _visible(heights: dict[int, int], price: Priced) -> list[int]:
     return [bar for bar, height in heights.items() if height > threshold]
 
 
-def advise_bounds(histogram: tuple[Priced, Noisy], share: tuple[Priced, Noisy] | None) -> BoundsAdvice | None:
+def advise_bounds(histogram: Bought, share: Bought | None) -> BoundsAdvice | None:
     """Bounds that hold every bar which stands out of the noise; None if none does."""
-    price, noisy = histogram
-    seen = _visible(_heights(noisy), price)
+    seen = _visible(_heights(histogram.noisy), histogram.price)
     if not seen:
         return None
     low, high = min(outer(min(seen)), Fraction(0)), max(outer(max(seen)), Fraction(0))
     cut = None
     if share is not None:
-        beyond, present = share[1].values[0]
+        beyond, present = share.noisy.values[0]
         cut = min(1.0, max(0, beyond) / max(1, present))
     return BoundsAdvice(low, high if high > low else low + 1, cut)
 
 
-def advise_caps(noisy: Noisy, declared: int | None) -> CapsAdvice:
+def advise_caps(sizes: Bought, declared: int | None) -> CapsAdvice:
     """The smallest number of the form 2^k − 1 that 99 of 100 units stay within."""
-    heights = {bar: max(0, height) for bar, height in _heights(noisy).items() if bar > 20}
+    heights = {bar: max(0, height) for bar, height in _heights(sizes.noisy).items() if bar > 20}
     total, running, rows = max(1, sum(heights.values())), 0, 1
     for bar in sorted(heights):
         running, rows = running + heights[bar], int(outer(bar)) - 1

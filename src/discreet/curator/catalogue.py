@@ -20,6 +20,7 @@ from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, P
 from discreet.sql.schema import Column, Key, Schema, Table, Type
 
 FILE = "discreet.toml"
+RELATIONS: dict[str, type[Neighbours]] = {"add-remove": AddRemove, "replace": Replace}
 _DEFAULT_SHARE = 50  # a question that names no price gets this part of the budget
 
 
@@ -82,9 +83,9 @@ def population_of(name: str, parameters: Mapping[str, Any]) -> Population:
         parameters.get("epsilon"), parameters.get("rho"), parameters.get("delta"), f"population {name!r}"
     )
     relation = parameters.get("relation", "add-remove")
-    if relation != "add-remove":
-        raise Refusal(f"population {name!r}: questions are answered for relation add-remove only, got {relation!r}")
-    neighbours: Neighbours = AddRemove(name)
+    if relation not in RELATIONS:
+        raise Refusal(f"population {name!r}: relation is one of {sorted(RELATIONS)}, got {relation!r}")
+    neighbours = RELATIONS[relation](name)
     amount = total.rho if isinstance(total, Concentrated) else total.epsilon
     key = "default_rho" if isinstance(total, Concentrated) else "default_epsilon"
     default = positive(parameters[key], key) if key in parameters else amount / _DEFAULT_SHARE

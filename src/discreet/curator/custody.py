@@ -16,7 +16,7 @@ import duckdb
 
 from discreet.curator import catalogue
 from discreet.curator.catalogue import Catalogue, Population, budget_loss, declaration, population_of, type_of
-from discreet.engines.duckdb import DuckStore, read_source
+from discreet.engines.duckdb import DuckStore, Progress, read_source
 from discreet.errors import Refusal
 from discreet.exact import Number, exact
 from discreet.ledger import Dataset, Grant, Hold, Opened, Retired, Revoked, SqliteLedger
@@ -45,6 +45,7 @@ class Declared:
     steps: Mapping[str, Number] = field(default_factory=dict)
     describe: Mapping[str, str] = field(default_factory=dict)
     public: bool = False
+    relation: str = "add-remove"  # or replace: the number of units is public, and questions cost twice as much
 
 
 def found_home(folder: Path) -> None:
@@ -75,8 +76,11 @@ class Custody:
         finally:
             os.close(lock)
 
-    def add(self, name: str, source: object, said: Declared) -> Table:
-        """Take a table in: declare it, open its population's budget if it is new, copy its rows."""
+    def add(self, name: str, source: object, said: Declared, *, progress: Progress | None = None) -> Table:
+        """Take a table in: declare it, open its population's budget if it is new, copy its rows.
+
+        `progress` hears the share of the copying that is done.
+        """
         if not name.replace("_", "").isalnum() or not name.isascii() or name[0].isdigit():
             raise Refusal(f"a table is named with letters, digits and _, got {name!r}")
         with self._alone() as known:
@@ -89,14 +93,14 @@ class Custody:
             after = (
                 known.with_table(table) if population is None else known.with_population(population).with_table(table)
             )
-            self._store.ingest(table, source)
+            self._store.ingest(table, source, progress)
             if population is not None and population.name not in self._ledger.books().accounts:
                 self._ledger.append(Opened(population.name, population.total, population.neighbours))
-            self._ledger.append(Dataset(name, table.population, version, declaration(table)))
+            self._ledger.append(Dataset(name, table.population, table.unit, version, declaration(table)))
             catalogue.write(self._home, after)
             return table
 
-    def update(self, name: str, source: object) -> Table:
+    def update(self, name: str, source: object, *, progress: Progress | None = None) -> Table:
         """New rows for a table, read by the declared types. Its budget stays as it is."""
         with self._alone() as known:
             old = known.schema.table(name)
@@ -105,8 +109,8 @@ class Custody:
                 raise Refusal(f"the new rows have no column {missing}", hint="an update keeps what was declared")
             recorded = self._ledger.books().datasets.get(name)
             table = replace(old, version=1 + max(old.version, recorded.version if recorded else 0))
-            self._store.ingest(table, source)
-            self._ledger.append(Dataset(name, table.population, table.version, declaration(table)))
+            self._store.ingest(table, source, progress)
+            self._ledger.append(Dataset(name, table.population, table.unit, table.version, declaration(table)))
             catalogue.write(self._home, known.with_table(table))
             self._store.remove(old)
             return table
@@ -115,7 +119,7 @@ class Custody:
         """Forget a table's rows. What was spent on them stays spent."""
         with self._alone() as known:
             table = known.schema.table(name)
-            self._ledger.append(Dataset(name, table.population, table.version + 1, "removed"))
+            self._ledger.append(Dataset(name, table.population, table.unit, table.version + 1, "removed"))
             catalogue.write(self._home, known.without_table(name))
             self._store.remove(table)
 
@@ -125,7 +129,13 @@ class Custody:
 
     def lift(self, population: str) -> None:
         """Open a population again after its rows made an answer fail and a custodian looked into it."""
-        self._ledger.append(Hold(population, held=False))
+        with self._alone():
+            account = self._ledger.books().account(population)
+            if account.retired:
+                raise Refusal(f"population {population!r} is retired", hint="its budget is closed for good")
+            if not account.held:
+                raise Refusal(f"population {population!r} is not on hold", hint="see discreet budget")
+            self._ledger.append(Hold(population, held=False))
 
     def let_in(
         self, name: str, role: str, *, allowance: Number | None = None, tables: Sequence[str] | None = None
@@ -213,7 +223,8 @@ def _population(name: str, said: Declared, known: Catalogue) -> Population:
     total = budget_loss(said.epsilon, said.rho, said.delta, f"population {name!r}")
     word = "rho" if isinstance(total, Concentrated) else "epsilon"
     given = {word: total.rho if isinstance(total, Concentrated) else total.epsilon}
-    return population_of(name, {**given, "delta": None if isinstance(total, Pure) else total.delta})
+    delta = None if isinstance(total, Pure) else total.delta
+    return population_of(name, {**given, "delta": delta, "relation": said.relation})
 
 
 def _column(name: str, kind: Type, said: Declared) -> Column:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.errors import Refusal
+from discreet.interval import exp, simpler_down
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector, Quantile
-from discreet.privacy import Approximate, Concentrated, Neighbours, Pure
+from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Pure
 from discreet.sql.plan import Measurement, Rank, Statistic
 from discreet.sql.question import Part
 
@@ -102,8 +103,8 @@ def priced(parts: Sequence[Part], loss: BudgetLoss, neighbours: Neighbours) -> t
         delta = loss_delta(loss) / choosing if None in each else Fraction(0)
         charges = []
         for what, share in zip(each, shares, strict=True):
-            own = _portion(loss, share, delta if what is None else Fraction(0))
-            charges.append(Charge(what, _mechanism(what, part.measurement, own, neighbours)))
+            own = _inside(_portion(loss, share, delta if what is None else Fraction(0)), neighbours)
+            charges.append(Charge(what, _mechanism(what, part.measurement, own, AddRemove(neighbours.unit))))
         found.append(Priced(part, _portion(loss, sum(shares, Fraction(0)), delta), tuple(charges)))
     return tuple(found)
 
@@ -121,6 +122,25 @@ def _portion(loss: BudgetLoss, share: Fraction, delta: Fraction) -> BudgetLoss:
             return Approximate(loss.epsilon * share, delta)
         case Concentrated():
             return Concentrated(loss.rho * share, delta)
+
+
+def _inside(loss: BudgetLoss, neighbours: Neighbours) -> BudgetLoss:
+    """What a mechanism for added and removed units may lose so that replacing one loses at most this (SOUNDNESS 2)."""
+    if isinstance(neighbours, AddRemove):
+        return loss
+    match loss:
+        case Pure():
+            return Pure(loss.epsilon / 2)
+        case Approximate():
+            half = loss.epsilon / 2
+            return Approximate(half, simpler_down((loss.delta / (exp(half) + 1)).down) if loss.delta else 0)
+        case Concentrated() if not loss.delta:
+            return Concentrated(loss.rho / 4)
+        case _:
+            raise Refusal(
+                "naming groups is not possible where units are replaced and the budget is kept in rho",
+                hint="declare the keys with --keys",
+            )
 
 
 def _mechanism(

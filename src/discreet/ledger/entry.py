@@ -35,6 +35,7 @@ class Dataset:
     kind: ClassVar[str] = "dataset"
     table: str
     population: str | None
+    unit: str | None  # the column that owns a row; None: every row is its own unit, or the table is public
     version: int
     declaration: str  # digest of what is declared about it
 

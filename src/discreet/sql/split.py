@@ -149,7 +149,6 @@ class _Cut:
 
     def _measure(self, select: exp.Select, rows: Rows, below: Shape, column: Columns, alias: str) -> None:
         """Cut an aggregating SELECT in two: its measurement becomes a part, itself a SELECT over the part's table."""
-        name = f"part_{len(self.parts)}"
         group = select.args.get("group")
         if group is not None and any(value for key, value in group.args.items() if key != "expressions"):
             raise Refusal("GROUPING SETS, ROLLUP and CUBE are not supported yet", hint="ask each grouping by itself")
@@ -158,25 +157,35 @@ class _Cut:
             texts = [item.unalias() for item in select.expressions]
             select.set("distinct", None)
         keys = tuple(self._key(node, f"key_{i}", below, column) for i, node in enumerate(texts))
-        aggregates = _replaced(select, texts, below, column, name)
-        _no_private_left(select, alias)
-        statistics: dict[Statistic | Rank, None] = dict.fromkeys(s for a in aggregates for s in a.statistics)
-        measurement = Measurement(
-            rows,
-            keys,
-            tuple(statistics),
+        caps = (
             below.max_rows if self.caps.max_rows is None else self.caps.max_rows,
             below.max_groups if self.caps.max_groups is None else self.caps.max_groups,
         )
+        place, before = self._same(rows, keys, caps)
+        name = f"part_{place}"
+        aggregates = _replaced(select, texts, _Reading(below, column, name), before)
+        _no_private_left(select, alias)
+        statistics: dict[Statistic | Rank, None] = dict.fromkeys(s for a in aggregates for s in a.statistics)
+        measurement = Measurement(rows, keys, tuple(statistics), *caps)
         if any(statistic != Statistic("units") for statistic in statistics):
             measurement.needs_rows_cap("this aggregate")
-        self.parts.append(Part(name, measurement, tuple(aggregates)))
+        self.parts[place : place + 1] = [Part(name, measurement, tuple(aggregates))]
         for clause in ("where", "group"):
             select.set(clause, None)
         if (having := select.args.get("having")) is not None:
             select.set("where", exp.Where(this=having.this.copy()))
             select.set("having", None)
         select.set("from_", exp.From(this=exp.to_table(name)))
+
+    def _same(
+        self, rows: Rows, keys: tuple[GroupKey, ...], caps: tuple[int | None, int]
+    ) -> tuple[int, tuple[Aggregate, ...]]:
+        """Where the same rows are measured in the same groups already, and what of them: nothing is paid for twice."""
+        for i, part in enumerate(self.parts):
+            known = part.measurement
+            if (known.rows, known.keys, known.max_rows, known.max_groups) == (rows, keys, *caps):
+                return i, part.aggregates
+        return len(self.parts), ()
 
     def _key(self, node: exp.Expr, name: str, below: Shape, column: Columns) -> GroupKey:
         expression = translate(node, column)
@@ -196,9 +205,20 @@ class _Cut:
         return GroupKey(name, expression, values)
 
 
-def _replaced(select: exp.Select, texts: list[exp.Expr], below: Shape, column: Columns, part: str) -> list[Aggregate]:
+@dataclass(frozen=True)
+class _Reading:
+    """How the columns of some rows are read, and which part measures them."""
+
+    below: Shape
+    column: Columns
+    part: str
+
+
+def _replaced(
+    select: exp.Select, texts: list[exp.Expr], reading: _Reading, before: tuple[Aggregate, ...]
+) -> list[Aggregate]:
     """Replace every group key and aggregate in a SELECT by a column of its part's table."""
-    aggregates: dict[str, Aggregate] = {}
+    aggregates = list(before)
     clauses = [
         *select.expressions,
         *[c for c in (select.args.get("having"), select.args.get("order")) if c is not None],
@@ -207,18 +227,19 @@ def _replaced(select: exp.Select, texts: list[exp.Expr], below: Shape, column: C
 
     def swap(node: exp.Expr) -> exp.Expr:
         if node.sql() in names:
-            return exp.column(names[node.sql()], table=part, quoted=True)
+            return exp.column(names[node.sql()], table=reading.part, quoted=True)
         if is_aggregate(node):
-            text = node.sql()
-            if text not in aggregates:
-                made = aggregate_of(node, below, column)
-                aggregates[text] = replace(made, name=f"value_{len(aggregates)}")
-            return exp.column(aggregates[text].name, table=part, quoted=True)
+            made = aggregate_of(node, reading.below, reading.column)
+            same = [known for known in aggregates if replace(known, name="") == made]
+            if not same:
+                same = [replace(made, name=f"value_{len(aggregates)}")]
+                aggregates.extend(same)
+            return exp.column(same[0].name, table=reading.part, quoted=True)
         return node
 
     for clause in clauses:
         _swapped(clause, swap)
-    return list(aggregates.values())
+    return aggregates
 
 
 def _swapped(clause: exp.Expr, swap: Callable[[exp.Expr], exp.Expr]) -> None:

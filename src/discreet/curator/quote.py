@@ -1,0 +1,106 @@
+"""What an asker names, and what is charged for it: a price, or the least one that reaches an error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.curator.catalogue import Population
+from discreet.curator.explain import error_of
+from discreet.curator.price import Priced, priced
+from discreet.errors import Refusal
+from discreet.exact import Number, positive, probability, share
+from discreet.ledger.entry import BudgetLoss
+from discreet.mechanisms.mechanism import USUAL
+from discreet.privacy import Approximate, Concentrated, Pure
+from discreet.sql.question import Part
+
+_DELTA_SHARE = 1000  # the part of a population's δ that one question may use to name groups
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a question is asked for: a price or an error, and how."""
+
+    epsilon: Number | None = None
+    rho: Number | None = None
+    error: Number | None = None
+    delta: Number | None = None
+    confidence: Number = USUAL
+    fresh: bool = False
+    within: bool = False  # answer with what is left if the price does not fit
+    max_rows: int | None = None
+    max_groups: int | None = None
+
+    @property
+    def named(self) -> bool:
+        """Whether a price or an error was named."""
+        return any(value is not None for value in (self.epsilon, self.rho, self.error))
+
+
+def quote(parts: Sequence[Part], population: Population, asked: Terms) -> tuple[Priced, ...]:
+    """The parts of a question with their prices."""
+    needs = any(not part.measurement.declared for part in parts)
+    if asked.error is not None:
+        return _accurate(parts, population, asked, needs=needs)
+    return priced(parts, _loss(population, asked, needs=needs), population.neighbours)
+
+
+def _loss(population: Population, asked: Terms, *, needs: bool) -> BudgetLoss:
+    total = population.total
+    word, other = ("rho", asked.epsilon) if isinstance(total, Concentrated) else ("epsilon", asked.rho)
+    if other is not None:
+        raise Refusal(f"the budget of {population.name!r} is kept in {word}", hint=f"name a price with {word}=")
+    given = asked.rho if isinstance(total, Concentrated) else asked.epsilon
+    amount = population.default if given is None else positive(given, word)
+    delta = _delta(total, asked) if needs else Fraction(0)
+    if isinstance(total, Concentrated):
+        return Concentrated(amount, delta)
+    return Approximate(amount, delta) if isinstance(total, Approximate) else Pure(amount)
+
+
+def _delta(total: BudgetLoss, asked: Terms) -> Fraction:
+    if asked.delta is not None:
+        return probability(asked.delta, "delta")
+    return Fraction(0) if isinstance(total, Pure) else total.delta / _DELTA_SHARE
+
+
+def _accurate(parts: Sequence[Part], population: Population, asked: Terms, *, needs: bool) -> tuple[Priced, ...]:
+    """The cheapest price at which every number of the question is within the error asked for."""
+    wanted, sure = positive(asked.error or 0, "error"), share(asked.confidence, "confidence")
+    word = "rho" if isinstance(population.total, Concentrated) else "epsilon"
+
+    def at(amount: Fraction) -> tuple[Priced, ...]:
+        loss = _loss(population, Terms(**{word: amount, "delta": asked.delta}), needs=needs)  # type: ignore[arg-type]
+        return priced(parts, loss, population.neighbours)
+
+    def fits(amount: Fraction) -> bool:
+        return all(error <= wanted for price in at(amount) for error in data_free_errors(price, sure))
+
+    high = Fraction(1)
+    while not fits(high):
+        high *= 2
+        if high > 1 << 40:
+            raise Refusal(f"no price is high enough for error={asked.error}")
+    low = high / 2
+    while low > Fraction(1, 1 << 40) and fits(low):
+        high, low = low, low / 2
+    for _ in range(12):
+        middle = (low + high) / 2
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return at(high)
+
+
+def data_free_errors(price: Priced, confidence: Fraction) -> list[Fraction]:
+    """The errors of a part's numbers in their own units; refuses if one of them depends on the data."""
+    errors = []
+    for aggregate in price.part.aggregates:
+        error = error_of(aggregate, price, confidence)
+        if error is None:
+            raise Refusal(
+                f"the error of {aggregate.kind.upper()} depends on the data, so it cannot be asked for",
+                hint="name a price, or ask for COUNT and SUM and divide",
+            )
+        errors.append(error)
+    return errors

@@ -1,0 +1,137 @@
+"""Where prices are paid: spend durably, then read, then record. What was paid before is found again, free."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from discreet.curator.catalogue import Population
+from discreet.curator.measure import Engine, Noisy, measure, restored, stored
+from discreet.curator.price import Priced, priced
+from discreet.errors import Fault, OverBudget, Refusal
+from discreet.ledger import Answer as Said
+from discreet.ledger import Hold, Spend, SqliteLedger
+from discreet.ledger.entry import BudgetLoss
+from discreet.noise import Entropy
+from discreet.privacy import Approximate, Budget, Concentrated, Pure
+
+
+@dataclass(frozen=True)
+class Bought:
+    """A noisy table, what was paid for it, and the ledger's entry that holds it."""
+
+    price: Priced
+    noisy: Noisy
+    entry: int
+
+
+@dataclass(frozen=True)
+class Till:
+    """Takes one principal's payments for one population."""
+
+    ledger: SqliteLedger
+    principal: str
+    population: Population
+    engine: Engine
+    rng: Entropy
+
+    def known(self, prices: Sequence[Priced]) -> dict[str, Bought]:
+        """Answers that were bought before and are at least as exact as what is asked for now."""
+        found: dict[str, Bought] = {}
+        for price in prices:
+            for paid, said, number in self.ledger.answered(price.part.measurement.question):
+                if _covers(paid.loss, price.loss):
+                    again = priced([price.part], paid.loss, self.population.neighbours)[0]
+                    found[price.part.name] = Bought(again, restored(said.answer), number)
+        return found
+
+    def buy(self, prices: Sequence[Priced], sql: str, *, within: bool = False) -> dict[str, Bought]:
+        """Spend, then read, then record. A crash after the spend leaves it spent."""
+        if not prices:
+            return {}
+        spends = [
+            Spend(
+                self.population.name,
+                price.loss,
+                self.principal,
+                price.part.measurement.question,
+                sorted(price.part.measurement.shape.tables),
+                {"sql": sql},
+            )
+            for price in prices
+        ]
+        try:
+            paid = self.ledger.append_all(spends)
+        except OverBudget:
+            if not within:
+                raise
+            return self.buy(self._cheaper(prices), sql)
+        bought = {}
+        for price, entry in zip(prices, paid, strict=True):
+            noisy = self._measured(price)
+            said = self.ledger.append(Said(entry.number, price.part.measurement.question, stored(noisy)))
+            bought[price.part.name] = Bought(price, noisy, said.number)
+        return bought
+
+    def _measured(self, price: Priced) -> Noisy:
+        """Read and randomise. A failure could tell of a row, so it closes the population until a custodian looks."""
+        try:
+            return measure(price, self.engine, rng=self.rng)
+        except Fault:
+            self.ledger.append(Hold(self.population.name, held=True))
+            raise
+
+    def _cheaper(self, prices: Sequence[Priced]) -> tuple[Priced, ...]:
+        """The same for as much as is left, because the analyst said so."""
+        asked, rest = total([price.loss for price in prices]), self._left()
+        if asked is None or not (rest.rho if isinstance(rest, Concentrated) else rest.epsilon):
+            raise OverBudget(f"nothing is left of the budget of {self.population.name!r}")
+        return priced([price.part for price in prices], smaller(asked, rest), self.population.neighbours)
+
+    def _left(self) -> BudgetLoss:
+        """What this principal may still spend: of the population's budget, and of their allowance."""
+        books = self.ledger.books()
+        account, grant = books.account(self.population.name), books.grant(self.principal)
+        if grant is None or grant.allowance is None:
+            return account.budget.left
+        own = Budget(grant.allowance, books.spent_by(self.principal, self.population.name), account.neighbours)
+        return smaller(account.budget.left, own.left)
+
+
+def cost(bought: Mapping[str, Bought]) -> BudgetLoss | None:
+    """What was paid in all; None if it was free."""
+    return total([each.price.loss for each in bought.values()])
+
+
+def total(losses: Sequence[BudgetLoss]) -> BudgetLoss | None:
+    """The sum of losses in one measure; None of no losses."""
+    added: BudgetLoss | None = None
+    for loss in losses:
+        added = loss if added is None else added + loss  # type: ignore[operator]
+    return added
+
+
+def _covers(paid: BudgetLoss, wanted: BudgetLoss) -> bool:
+    """Whether one price is at least the other. Prices in two measures are not compared."""
+    match wanted, paid:
+        case Pure() as less, Pure() as more:
+            return less <= more
+        case Approximate() as less, Approximate() as more:
+            return less <= more
+        case Concentrated() as less, Concentrated() as more:
+            return less <= more
+        case _:
+            return False
+
+
+def smaller(one: BudgetLoss, other: BudgetLoss) -> BudgetLoss:
+    """The smaller of two losses in one measure, number by number."""
+    match one, other:
+        case Pure() as a, Pure() as b:
+            return Pure(min(a.epsilon, b.epsilon))
+        case Approximate() as a, Approximate() as b:
+            return Approximate(min(a.epsilon, b.epsilon), min(a.delta, b.delta))
+        case Concentrated() as a, Concentrated() as b:
+            return Concentrated(min(a.rho, b.rho), min(a.delta, b.delta))
+        case _:
+            raise Refusal(f"{one} and {other} are kept in two measures")

@@ -1,0 +1,109 @@
+"""Terms of payment: replaced units cost twice, the same numbers are bought once, edited declarations are noted."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import clinic
+import pytest
+
+from discreet.curator import Curator, above, catalogue
+from discreet.curator.price import priced
+from discreet.errors import Fault, Refusal
+from discreet.ledger import Dataset, SqliteLedger
+from discreet.privacy import AddRemove, Approximate, Concentrated, Pure, Replace
+from discreet.sql.split import question
+
+BY_REGION = "SELECT region, count(*), sum(cost), median(cost) FROM visits GROUP BY region"
+BY_DIAGNOSIS = "SELECT diagnosis, count(*) FROM visits GROUP BY diagnosis"
+
+
+@pytest.mark.parametrize(
+    ("sql", "loss"),
+    [(BY_REGION, Pure(1)), (BY_REGION, Concentrated("0.5")), (BY_DIAGNOSIS, Approximate(1, "1e-6"))],
+)
+def test_where_units_are_replaced_a_pair_of_changes_fits_the_price(sql: str, loss: Pure) -> None:
+    part = question(sql, clinic.schema()).parts[0]
+    once, twice = (priced([part], loss, relation)[0] for relation in (AddRemove("patient"), Replace("patient")))
+    assert once.loss == twice.loss == loss
+    total = None
+    for charge in twice.charges:
+        lost = charge.mechanism.privacy.group(2)
+        lost = Approximate(lost.epsilon, getattr(lost, "delta", 0)) if isinstance(loss, Approximate) else lost
+        if isinstance(loss, Concentrated) and isinstance(lost, Pure):  # the exponential mechanism: ε²/8
+            lost = Concentrated(lost.epsilon**2 / 8)
+        total = lost if total is None else total + lost
+    assert total is not None
+    assert total <= loss
+    if isinstance(loss, Approximate):  # and no more of it is left than rounding takes
+        assert total.delta > loss.delta * Fraction(999, 1000)
+
+
+def test_groups_cannot_be_named_for_rho_where_units_are_replaced() -> None:
+    part = question(BY_DIAGNOSIS, clinic.schema()).parts[0]
+    with pytest.raises(Refusal, match="kept in rho"):
+        priced([part], Concentrated("0.5", "1e-6"), Replace("patient"))
+
+
+def test_a_population_of_replaced_units_answers(tmp_path: Path) -> None:
+    home = clinic.home(tmp_path / "home", relation="replace", epsilon=2)
+    curator = Curator(home)
+    assert curator.query(clinic.COUNT, epsilon="0.5").cost == Approximate("0.5", 0)
+    assert curator.budget("patient").neighbours == Replace("patient")
+
+
+def test_the_same_number_is_bought_once() -> None:
+    both = "SELECT a.n - b.n FROM (SELECT count(*) n FROM visits) a, (SELECT count(*) n FROM visits) b"
+    assert len(question(both, clinic.schema()).parts) == 1
+    other = "SELECT a.n, b.s FROM (SELECT count(*) n FROM visits) a, (SELECT sum(cost) s, count(*) m FROM visits) b"
+    (part,) = question(other, clinic.schema()).parts
+    assert [aggregate.kind for aggregate in part.aggregates] == ["count", "sum"]
+    urgent = "SELECT a.n - b.n FROM (SELECT count(*) n FROM visits) a, (SELECT count(*) n FROM visits WHERE urgent) b"
+    assert len(question(urgent, clinic.schema()).parts) == 2
+
+
+def test_a_difference_of_equal_parts_is_nought(tmp_path: Path) -> None:
+    curator = Curator(clinic.home(tmp_path / "home"))
+    both = "SELECT a.n - b.n FROM (SELECT count(*) n FROM visits) a, (SELECT count(*) n FROM visits) b"
+    assert list(curator.query(both, epsilon="0.1").rows) == [(0,)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('population = "patient"', 'population = "other"'),
+        ('unit = "patient"', 'unit = "diagnosis"'),
+        ('unit = "patient"', 'unit = "row"'),
+        ("version = 1\npopulation", "version = 2\npopulation"),
+        ('unit = "patient"', 'unit = "patient"\npublic = true'),
+    ],
+)
+def test_whose_rows_they_are_is_not_edited(tmp_path: Path, old: str, new: str) -> None:
+    home = clinic.home(tmp_path / "home")
+    file = home / "discreet.toml"
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    other = '\n[population.other]\nrelation = "add-remove"\nepsilon = "5"\n' if "other" in new else ""
+    file.write_text(text.replace(old, new, 1) + other, encoding="utf-8")
+    with pytest.raises(Refusal):
+        Curator(home)
+
+
+def test_an_edited_declaration_is_noted_in_the_ledger(tmp_path: Path) -> None:
+    home = clinic.home(tmp_path / "home")
+    file = home / "discreet.toml"
+    file.write_text(file.read_text(encoding="utf-8").replace("max_rows = 50", "max_rows = 40", 1), encoding="utf-8")
+    Curator(home)
+    Curator(home)
+    entries = [e.event for e in SqliteLedger(home / "ledger.db").entries() if isinstance(e.event, Dataset)]
+    assert [event.version for event in entries] == [1, 1]
+    assert entries[-1].declaration == catalogue.declaration(catalogue.read(home).tables["visits"])
+
+
+def test_what_takes_too_long_above_the_noise_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    curator = Curator(clinic.home(tmp_path / "home", keys={"region": [f"r{i}" for i in range(3000)]}))
+    monkeypatch.setattr(above, "LONGEST", 0.2)
+    side = "(SELECT region, count(*) n FROM visits GROUP BY region)"
+    with pytest.raises(Fault):
+        curator.query(f"SELECT sum(a.n * b.n + c.n * d.n) FROM {side} a, {side} b, {side} c, {side} d", epsilon="0.1")
