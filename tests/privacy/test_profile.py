@@ -22,7 +22,7 @@ from discreet.privacy.convolve import compose, near_delta
 from discreet.privacy.event import AnyMechanism, DiscreteGaussianNoise, DiscreteLaplaceNoise
 from discreet.privacy.loss import Pure
 from discreet.privacy.neighbours import AddRemove, Replace
-from discreet.privacy.profile import Profile, gaussian_epsilon
+from discreet.privacy.profile import Profile
 from discreet.privacy.tradeoff import Gaussian
 
 NUMBERS = st.fractions(min_value=Fraction(1, 20), max_value=3, max_denominator=20)
@@ -303,15 +303,6 @@ def test_a_small_delta_is_refused_by_name_with_what_to_use() -> None:
     with pytest.raises(Refusal, match=r"delta >= 1e-10, got delta=1E-11.*compose\.optimal"):
         Profile.laplace(1).epsilon_at("1e-11")
     assert Profile.laplace(1).epsilon_at("1e-10") > 0
-
-
-@given(st.fractions(min_value=Fraction(1, 1000), max_value=40), st.integers(1, 30))
-@settings(max_examples=40, deadline=None)
-def test_gaussian_epsilon_is_proven_and_nearly_the_smallest(mu_squared: Fraction, digits: int) -> None:
-    loss, delta = Gaussian(mu_squared), Fraction(1, 10**digits)
-    found = gaussian_epsilon(loss, delta)
-    assert loss.delta_at(found) <= delta
-    assert found == 0 or loss.delta_at(found * (1 - Fraction(1, 10**7))) > delta
 
 
 def test_gaussian_noise_adds_up_before_anything_else() -> None:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from operator import index
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, exact, positive, share
+from discreet.exact import Number, count, exact, positive, share, shown
 from discreet.interval import Interval, exp
 from discreet.mechanisms.mechanism import USUAL, Pair, settle
 from discreet.mechanisms.registry import registered
@@ -42,7 +42,7 @@ class Geometric:
             neighbours=self.neighbours,
         )
         if not self.lower < self.upper:
-            raise Refusal(f"expected lower < upper, got lower={self.lower} upper={self.upper}")
+            raise Refusal(f"expected lower < upper, got lower={shown(self.lower)} upper={shown(self.upper)}")
 
     @classmethod
     def of(
@@ -98,5 +98,5 @@ class Geometric:
 def _whole(value: int, name: str) -> int:
     number = exact(value, name)
     if number.denominator != 1:
-        raise Refusal(f"expected a whole number {name}, got {name}={value!r}")
+        raise Refusal(f"expected a whole number {name}, got {name}={shown(value)}")
     return int(number)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from numpy.typing import ArrayLike
 
 from discreet.errors import Refusal
-from discreet.exact import count, positive, share
+from discreet.exact import count, positive, share, shown
 from discreet.mechanisms.fitted import Fitted
 from discreet.mechanisms.mechanism import Pair, settle
 from discreet.mechanisms.registry import registered
@@ -124,7 +124,7 @@ class _Rank(Fitted):
         order = super().order(values)
         if len(order.values) != self.size:
             hint = "their number is public and declared"
-            raise Refusal(f"expected {self.size} values, got {len(order.values)}", hint=hint)
+            raise Refusal(f"expected {shown(self.size)} values, got {len(order.values)}", hint=hint)
         return order
 
     def pairs(self) -> tuple[Pair[tuple[Fraction, ...]], ...]:
@@ -211,7 +211,8 @@ def _read(mechanism: SmoothMedian | PureMedian | SmoothRank | PureRank) -> dict[
     grid = mechanism.grid
     if grid.span < 1:
         raise Refusal(
-            f"only one step lies between lower={grid.lower} and upper={grid.upper}", hint="take a smaller step"
+            f"only one step lies between lower={shown(grid.lower, str)} and upper={shown(grid.upper, str)}",
+            hint="take a smaller step",
         )
     return {
         "epsilon": positive(mechanism.epsilon, "epsilon"),
@@ -230,7 +231,7 @@ def _added_or_removed(neighbours: Neighbours) -> None:
 def _replaced(mechanism: SmoothRank | PureRank) -> None:
     count(mechanism.size, "size")
     if not 1 <= count(mechanism.rank, "rank") <= mechanism.size:
-        raise Refusal(f"expected 1 <= rank <= size, got rank={mechanism.rank} size={mechanism.size}")
+        raise Refusal(f"expected 1 <= rank <= size, got rank={shown(mechanism.rank)} size={shown(mechanism.size)}")
     if not isinstance(mechanism.neighbours, Replace):
         raise Refusal(
             f"the value of a rank among a public number is proved for Replace, got {mechanism.neighbours}",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Refusal
-from discreet.exact import Number, share
+from discreet.exact import Number, share, shown
 from discreet.interval import Interval, exp
 from discreet.mechanisms.exponential import PermuteAndFlip
 from discreet.mechanisms.mechanism import USUAL
@@ -42,7 +42,7 @@ class ReportNoisyMax(Selection):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.noise not in NOISES:
-            raise Refusal(f"expected noise as one of {NOISES}, got noise={self.noise!r}")
+            raise Refusal(f"expected noise as one of {NOISES}, got noise={shown(self.noise)}")
 
     def error(self, confidence: Number = USUAL) -> int:
         """An α such that, whatever the scores, the choice is at most α below the best, so confidently.

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, positive, share
+from discreet.exact import Number, count, positive, share, shown
 from discreet.interval import exp, log
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mechanism import USUAL, Pair, settle
@@ -64,7 +64,7 @@ class Quantile:
         )
         if isinstance(self.neighbours, Replace) and self.max_rows > 1:
             raise Refusal(
-                f"expected one row a unit when units are replaced, got max_rows={self.max_rows}",
+                f"expected one row a unit when units are replaced, got max_rows={shown(self.max_rows)}",
                 hint="promise for AddRemove: replacing is removing, then adding",
             )
 
@@ -200,7 +200,7 @@ def segment(gaps: Whole, lengths: Whole, rate: Fraction, *, rng: Entropy, top: i
 def _fine(level: Fraction) -> Fraction:
     """The level, if its denominator leaves room for the ranks."""
     if level.denominator > FINEST:
-        raise Refusal(f"expected a level with a denominator of at most 2^20, got {level}", hint="round it")
+        raise Refusal(f"expected a level with a denominator of at most 2^20, got {shown(level, str)}", hint="round it")
     return level
 
 

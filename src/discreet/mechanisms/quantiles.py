@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, positive, share
+from discreet.exact import Number, count, positive, share, shown
 from discreet.interval import log
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mechanism import USUAL, Pair, settle
@@ -229,7 +229,9 @@ def _rising(levels: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
         raise Refusal(f"expected 1 to {_MOST} levels, got {len(levels)}")
     for first, second in pairwise(levels):
         if not first < second:
-            raise Refusal(f"expected rising levels, got {first} before {second}")
+            raise Refusal(f"expected rising levels, got {shown(first, str)} before {shown(second, str)}")
     if math.lcm(*(level.denominator for level in levels)) > FINEST:
-        raise Refusal(f"expected levels with a common denominator of at most 2^20, got {levels}", hint="round them")
+        raise Refusal(
+            f"expected levels with a common denominator of at most 2^20, got {shown(levels)}", hint="round them"
+        )
     return levels

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, nonnegative, positive, probability, share, spoken
+from discreet.exact import Number, count, nonnegative, positive, probability, share, shown, spoken
 from discreet.interval import log, simpler_up
 from discreet.mechanisms.mechanism import USUAL, Pair, settle, yes_or_no
 from discreet.mechanisms.registry import registered
@@ -229,7 +229,7 @@ class RefreshedSparseVector(Openable[Approximate]):
 def _read(mechanism: SparseVector | RefreshedSparseVector) -> dict[str, object]:
     threshold = count(mechanism.threshold, "threshold", least=-LIMIT)
     if threshold > LIMIT:
-        raise Refusal(f"expected threshold < 2^62, got threshold={threshold}")
+        raise Refusal(f"expected threshold < 2^62, got threshold={shown(threshold, str)}")
     return {
         "threshold": threshold,
         "hard": count(mechanism.hard, "hard"),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, positive, share
+from discreet.exact import Number, count, positive, share, shown
 from discreet.interval import simpler_down, sqrt
 from discreet.mechanisms.exponential import Exponential, PermuteAndFlip
 from discreet.mechanisms.mechanism import USUAL, Pair, settle, yes_or_no
@@ -123,7 +123,7 @@ def _checked(top: TopK | ConcentratedTopK) -> dict[str, object]:
         "neighbours": top.neighbours,
     }
     if top.size > top.candidates:
-        raise Refusal(f"expected size <= candidates, got size={top.size} candidates={top.candidates}")
+        raise Refusal(f"expected size <= candidates, got size={shown(top.size)} candidates={shown(top.candidates)}")
     return fields
 
 

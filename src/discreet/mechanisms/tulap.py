@@ -11,7 +11,7 @@ from functools import cached_property
 from operator import index
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, exact, positive, probability, share
+from discreet.exact import Number, count, exact, positive, probability, share, shown
 from discreet.interval import Interval, exp, log, simpler_up
 from discreet.mechanisms.mechanism import USUAL, Pair, settle
 from discreet.mechanisms.registry import registered
@@ -50,7 +50,8 @@ class Tulap:
             neighbours=self.neighbours,
         )
         if self.epsilon > _LARGEST or self.bits > _FINEST:
-            raise Refusal(f"expected epsilon <= {_LARGEST} and bits <= {_FINEST}, got {self.epsilon=} {self.bits=}")
+            got = f"epsilon={shown(self.epsilon, str)} bits={shown(self.bits)}"
+            raise Refusal(f"expected epsilon <= {_LARGEST} and bits <= {_FINEST}, got {got}")
 
     @property
     def privacy(self) -> Approximate:

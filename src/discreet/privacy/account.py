@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from math import log, log1p
@@ -16,11 +17,20 @@ from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share
 from discreet.interval import simpler_up
 from discreet.privacy.amplify import poisson
-from discreet.privacy.compose import Price, advanced, advanced_each, optimal, optimal_closed, optimal_each
+from discreet.privacy.compose import (
+    MANY,
+    STEEPEST,
+    Price,
+    advanced,
+    advanced_each,
+    optimal,
+    optimal_closed,
+    optimal_each,
+)
 from discreet.privacy.convert import convert, epsilon_at
-from discreet.privacy.loss import Approximate, Concentrated, Pure, best_order
+from discreet.privacy.loss import Approximate, Concentrated, Pure, best_order, ln
 from discreet.privacy.neighbours import AddRemove, Guarantee
-from discreet.privacy.profile import SMALLEST_DELTA, Profile, gaussian_epsilon
+from discreet.privacy.profile import SMALLEST_DELTA, Profile
 from discreet.privacy.renyi import ORDERS, Renyi
 from discreet.privacy.tradeoff import Gaussian
 
@@ -29,7 +39,7 @@ SampledUses: TypeAlias = Iterable[tuple[Number, Number, int]]  # rate, sigma, ho
 
 ZERO = Fraction(0)
 _BITS = 40  # a parameter that takes twice as many bits to write is rounded up to so many, lest sums grow without end
-_MANY = 10**7  # more mechanisms than this are left to the formulas that do not count them out
+_FAR = Fraction(10**300)  # a float can hold it
 _FEW = 40  # with more kinds of mechanisms than this, time is saved where it costs almost nothing
 
 
@@ -100,13 +110,14 @@ def lifetime(databases: int, epsilon: Number, delta: Number) -> tuple[Allowance,
     Every answer is rounded down, largest first; any ε-private mechanism qualifies, chosen adaptively.
     """
     k, total, spare = count(databases, "databases"), positive(epsilon, "epsilon"), share(delta, "delta")
-    plain = Pure(total / k)
-    drv, kov = advanced_each(k, total, slack=spare), optimal_each(k, total, delta=spare)
+    drv = advanced_each(k, total, slack=spare)
     answers = [
-        Allowance(_BASIC, plain.epsilon, total),
+        Allowance(_BASIC, total / k, total),
         Allowance(_ADVANCED, drv.epsilon, advanced({drv: k}, slack=spare).epsilon),
-        Allowance(_OPTIMAL, kov.epsilon, min(total, optimal(kov, k, delta=spare).epsilon)),  # proven twice
     ]
+    if k <= MANY:
+        kov = optimal_each(k, total, delta=spare)
+        answers.append(Allowance(_OPTIMAL, kov.epsilon, min(total, optimal(kov, k, delta=spare).epsilon)))  # twice
     return tuple(sorted(answers, key=lambda answer: answer.each, reverse=True))
 
 
@@ -129,9 +140,10 @@ def _by_price(uses: list[_Use], delta: Fraction) -> Iterator[Total]:
         prices[use.at(own)] += use.times
     plain = ((use.times, use.at(2 * own)) for use in uses) if len(uses) <= _FEW else ((n, p) for p, n in prices.items())
     yield Total(_BASIC, sum((times * price.epsilon for times, price in plain), ZERO))
-    yield Total(_ADVANCED, advanced(prices, slack=slack).epsilon)
+    if max(price.epsilon for price in prices) <= STEEPEST:
+        yield Total(_ADVANCED, advanced(prices, slack=slack).epsilon)
     yield Total(_CLOSED, optimal_closed(prices, delta=delta).epsilon)
-    if len(prices) == 1 and sum(prices.values()) <= _MANY:
+    if len(prices) == 1 and sum(prices.values()) <= MANY:
         ((price, times),) = prices.items()
         yield Total(_OPTIMAL, optimal(price, times, delta=delta).epsilon)
 
@@ -150,15 +162,16 @@ def _by_moments(uses: list[_Use], delta: Fraction) -> Iterator[Total]:
 def _by_distribution(uses: list[_Use], delta: Fraction) -> Iterator[Total]:
     gaussians = [use.times * use.gaussian for use in uses if use.gaussian is not None]
     if len(gaussians) == len(uses):
-        yield Total(_EXACT, gaussian_epsilon(sum(gaussians[1:], gaussians[0]), delta))
+        yield Total(_EXACT, sum(gaussians[1:], gaussians[0]).epsilon_at(delta))
     profiles = [use.times * use.profile for use in uses if use.profile is not None]
-    if len(profiles) == len(uses) and delta >= SMALLEST_DELTA and sum(use.times for use in uses) <= _MANY:
-        yield Total(_PROFILE, Profile.together(profiles).epsilon_at(delta))
+    if len(profiles) == len(uses) and delta >= SMALLEST_DELTA and sum(use.times for use in uses) <= MANY:
+        with suppress(Refusal):  # of events that floats do not follow
+            yield Total(_PROFILE, Profile.together(profiles).epsilon_at(delta))
 
 
 def _nearest(loss: Concentrated, delta: Fraction) -> tuple[Fraction, ...]:
     """The few orders around the one that zCDP would take: computing all of them for many mechanisms takes long."""
-    rho, far = float(loss.rho), -log(delta)
+    rho, far = float(min(loss.rho, _FAR)), -ln(delta)
     best = best_order(lambda a: a * rho + (far + a * log1p(-1 / a) - log(a - 1)) / (a - 1))
     return tuple(sorted(sorted(ORDERS, key=lambda order: abs(log(order - 1) - log(best - 1)))[:9]))
 
@@ -195,7 +208,7 @@ def _gaussian(sigma: Fraction, times: int) -> _Use:
     loss = Gaussian(simpler_up(1 / sigma**2, _BITS))
     return _Use(
         times,
-        at=lambda delta: Approximate(gaussian_epsilon(loss, delta), delta),
+        at=lambda delta: Approximate(loss.epsilon_at(delta), delta),
         renyi=lambda orders: Renyi.concentrated(convert(loss, Concentrated), orders),
         concentrated=convert(loss, Concentrated),
         gaussian=loss,
@@ -219,7 +232,7 @@ def _sampled(rate: Number, sigma: Fraction, times: int) -> _Use:
     def at(delta: Fraction) -> Approximate:
         if delta >= part:  # with that probability nobody is in the sample
             return Approximate(0, delta)
-        whole = Approximate(gaussian_epsilon(inner, delta / part), delta / part)
+        whole = Approximate(inner.epsilon_at(delta / part), delta / part)
         return poisson(Guarantee(whole, AddRemove()), part).loss
 
     return _Use(times, at=at, renyi=lambda orders: Renyi.sampled_gaussian(rate, sigma, orders), profile=profile)

@@ -23,7 +23,7 @@ class Budget(Generic[F]):
     Guarantee: if every mechanism is charged before it runs, everything released together loses at most `total`, also
         when each mechanism and its price are chosen after seeing the earlier answers.
     Proof: the measures that type-check here have a composition theorem for sums under adaptive choice, named at their
-        `fills` and written out in docs/proofs/odometer.md; a refused charge runs nothing.
+        `fills` and proved in docs/proofs/filters.md; a refused charge runs nothing.
     """
 
     total: F

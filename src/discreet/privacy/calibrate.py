@@ -11,7 +11,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, positive, share
+from discreet.exact import Number, count, positive, share, shown
 from discreet.interval import (
     DIGITS,
     Interval,
@@ -61,7 +61,8 @@ def gaussian_for(epsilon: Number, delta: Number) -> Gaussian:
     while holds(high):
         low, high = high, 2 * high
     near, aim = float(min(target, _FAR)), float(log(rare).low)
-    guess = 1 / Fraction(crossing(lambda t: log_profile(near, 1 / t) - aim, float(1 / sqrt(low).up))) ** 2
+    farthest = float(1 / sqrt(low).up)
+    guess = 1 / Fraction(crossing(lambda t: log_profile(near, 1 / t) - aim, farthest)) ** 2 if target < _FAR else low
     safe, unsafe = guess * (1 - _WIDTH), guess * (1 + _WIDTH)
     if low < safe and holds(safe) and not holds(unsafe):  # a float guessed well
         low, high = safe, unsafe
@@ -75,13 +76,16 @@ def concentrated_for(epsilon: Number, delta: Number) -> Concentrated:
     alpha = best_order(lambda a: -(near + (math.log(a) + rarely) / (a - 1) - math.log1p(-1 / a)) / a)
     rho = (target + (log(alpha) + log(rare)) / (alpha - 1) - log(1 - 1 / alpha)) / alpha
     if rho.low <= 0:
-        raise Refusal(f"no rho is found for epsilon={epsilon} and delta={delta}", hint="ask for more of either")
+        asked = f"epsilon={shown(epsilon, str)} and delta={shown(delta, str)}"
+        raise Refusal(f"no rho is found for {asked}", hint="ask for more of either")
     return Concentrated(simpler_down(rho.down))
 
 
 def laplace_error(scale: Number, confidence: Number) -> int:
     """The smallest a for which discrete Laplace noise is in [−a, a] with at least this probability, exactly."""
     width, rare = positive(scale, "scale"), 1 - share(confidence, "confidence")
+    if width > _FAR:
+        raise Refusal(f"expected scale <= 1e300, got scale={shown(scale, str)}", hint="such noise tells nothing")
     return _first(lambda a: _laplace_exceeds(a, width, rare), float(min(width, _FAR)) * float(log(1 / rare).high))
 
 

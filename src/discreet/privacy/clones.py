@@ -16,7 +16,9 @@ from scipy import optimize, special
 Floats: TypeAlias = NDArray[np.float64]
 
 _DEVIATIONS = 10  # counts further from their mean are not looked at; their probability is added to δ
+_COUNTS, _LOOKED_AT = 1 << 17, 1 << 12  # of clones: how many are told apart, and for how many δ is worked out
 _ROUNDING = 1e-9  # relative error granted to every binomial probability, tail and product below
+_FAINTEST = 1e-300  # no δ is below it, where a float would vanish
 
 
 class Clones:
@@ -27,8 +29,14 @@ class Clones:
         others, mean = reports - 1, (reports - 1) * probability
         reach = _DEVIATIONS * math.sqrt(mean * (1 - probability)) + 2 * _DEVIATIONS**2
         low, high = max(0, math.floor(mean - reach)), min(others, math.ceil(mean + reach))
-        self._counts = np.arange(low, high + 1, dtype=np.float64)
-        self._chances = _binomial(self._counts, others, probability)
+        if high - low >= _COUNTS:  # then all these counts are nearly the same; fewer clones hide less
+            high = others
+            self._counts, self._chances = np.array([float(low)]), np.ones(1)
+        else:
+            counts = np.arange(low, high + 1, dtype=np.float64)
+            starts = np.arange(0, len(counts), -(-len(counts) // _LOOKED_AT))  # each stands for those up to the next
+            self._counts = counts[starts]
+            self._chances = np.add.reduceat(_binomial(counts, others, probability), starts)
         self._unseen = _chernoff(low - 1, others, probability) + _chernoff(high + 1, others, probability)
 
     def delta_at(self, epsilon: float) -> float:
@@ -48,7 +56,7 @@ class Clones:
         gain = edge * _fair(a - 1, c)
         cost = math.expm1(epsilon) * np.where(a <= c, special.betainc(a, np.maximum(c - a + 1, 0.5), 0.5), 0.0)
         seen = float(self._chances @ (np.maximum(0.0, gain - cost) + _ROUNDING * (gain + cost)))
-        return min(1.0, seen * (1 + _ROUNDING) + self._unseen)
+        return min(1.0, seen * (1 + _ROUNDING) + self._unseen + _FAINTEST)
 
     def epsilon_at(self, delta: float) -> float:
         """An ε with `delta_at(ε)` at most δ, as small as floats find one; at most ε₀, which always is enough."""
@@ -80,7 +88,7 @@ def _chernoff(beyond: int, trials: int, probability: float) -> float:
         return 0.0
     share = beyond / trials
     divergence = special.rel_entr(share, probability) + special.rel_entr(1 - share, 1 - probability)
-    return math.exp(-trials * float(divergence) * (1 - 1e-12))
+    return math.exp(-trials * max(0.0, float(divergence) * (1 - 1e-12) - 1e-15))  # its two terms may cancel
 
 
 def _fair(heads: Floats, tosses: Floats) -> Floats:

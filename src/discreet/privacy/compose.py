@@ -15,16 +15,20 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, nonnegative, positive, probability, share, spoken
+from discreet.exact import Number, count, nonnegative, positive, probability, share, shown, spoken
 from discreet.interval import Interval, exp, greatest, log, pi, simpler_up
-from discreet.privacy.loss import ONE, Approximate, Pure
+from discreet.privacy.loss import ONE, TINY, Approximate, Pure, ln
 
 Price: TypeAlias = Pure | Approximate
 Prices: TypeAlias = Iterable[Price] | Mapping[Price, int]  # one by one, or how often each
 
 ZERO = Fraction(0)
+STEEPEST = 1000  # an ε beyond which advanced composition, with its e^ε, says nothing that the plain sum does not
+MANY = 10**7  # mechanisms that optimal composition counts out; a sum over more takes too long
 _LARGEST = 10**6
 _FINE = Fraction(1, 10**12)  # how near a search comes, relatively
+_MISSES = tuple(Fraction(1, 10**digits) for digits in (13, 12, 11, 9, 6, 3, 1))  # how far from a guess is tried
+_FAINTEST = -700.0  # the logarithm of a number that is still a float
 
 
 def advanced(losses: Prices, *, slack: Number) -> Approximate:
@@ -32,7 +36,7 @@ def advanced(losses: Prices, *, slack: Number) -> Approximate:
 
     Dwork, Rothblum & Vadhan 2010, Theorem III.3, with one ε per mechanism. Fixed prices only, see above.
     """
-    spare, prices = share(slack, "slack"), _tally(losses)
+    spare, prices = share(slack, "slack"), _tally(losses, STEEPEST)
     squares = sum((times * price.epsilon**2 for price, times in prices.items()), ZERO)
     drift = sum((times * price.epsilon * (exp(price.epsilon) - 1) for price, times in prices.items()), Interval.of(0))
     spread = (2 * squares * log(1 / spare)).sqrt()
@@ -65,7 +69,7 @@ def optimal(loss: Price, times: int, *, delta: Number) -> Approximate:
     Kairouz, Oh & Viswanath 2017, Theorem 3.3: no mechanisms of this loss are worse than randomized response, and that
     one is computed. Floats look for ε; what is returned was proven with `optimal_delta`. Fixed prices only, see above.
     """
-    times, total = count(times, "times"), probability(delta, "delta")
+    times, total = _countable(times), probability(delta, "delta")
     _tally([loss])
     least, most = _failure(_delta(loss), times).up, times * loss.epsilon
     if total < least:
@@ -74,7 +78,7 @@ def optimal(loss: Price, times: int, *, delta: Number) -> Approximate:
         return Approximate.capped(ZERO, total)
     if total == least:
         return Approximate.capped(most, total)
-    each, spare = float(loss.epsilon), _ln((total - least) / (1 - least))
+    each, spare = float(loss.epsilon), ln((total - least) / (1 - least))
     guess = crossing(lambda x: _roughly(each, times, x) - spare, float(most)) if each else math.inf
     return Approximate.capped(proven(guess, lambda x: optimal_delta(loss, times, x) <= total, most), total)
 
@@ -85,7 +89,7 @@ def optimal_delta(loss: Price, times: int, epsilon: Number) -> Fraction:
     1 − (1 − δ)^k (1 − Σ_l C(k, l) [e^{(k−l)ε} − e^{epsilon + lε}]₊ / (1 + e^ε)^k) (Kairouz, Oh & Viswanath 2017,
     Theorem 3.3, at an arbitrary ε as in Murtagh & Vadhan 2016, Theorem 1.5). Fixed prices only, see above.
     """
-    times, target = count(times, "times"), nonnegative(epsilon, "epsilon")
+    times, target = _countable(times), nonnegative(epsilon, "epsilon")
     _tally([loss])
     tail, failure = _worst(loss.epsilon, times, target), _failure(_delta(loss), times)
     return min(ONE, simpler_up((tail + failure * (1 - min(ONE, tail.down))).up))
@@ -94,37 +98,32 @@ def optimal_delta(loss: Price, times: int, epsilon: Number) -> Fraction:
 def advanced_each(times: int, epsilon: Number, *, slack: Number) -> Pure:
     """The largest price that `times` mechanisms may have for `advanced` to promise (epsilon, slack), rounded down."""
     times, total, spare = count(times, "times"), positive(epsilon, "epsilon"), share(slack, "slack")
-    return Pure(greatest(lambda x: advanced({Pure(x): times}, slack=spare).epsilon <= total, ZERO, total, _FINE))
+    most = min(total, Fraction(STEEPEST))
+    return Pure(greatest(lambda x: advanced({Pure(x): times}, slack=spare).epsilon <= total, ZERO, most, _FINE))
 
 
 def optimal_each(times: int, epsilon: Number, *, delta: Number) -> Pure:
     """The largest price that any `times` mechanisms may have to be together (epsilon, delta)-private, rounded down."""
-    times, total, spare = count(times, "times"), positive(epsilon, "epsilon"), probability(delta, "delta")
+    times, total, spare = _countable(times), positive(epsilon, "epsilon"), probability(delta, "delta")
     low, high = total / times, total + 2 * (1 + spare / (1 - spare))  # one mechanism alone may have that much at most
+    _tally([Pure(low)])
+    high = min(high, Fraction(_LARGEST))
 
-    def holds(each: Fraction) -> bool:
-        return optimal_delta(Pure(each), times, total) <= spare
-
-    if spare:  # floats narrow the search; what they say is checked
-        aim = _ln(spare)
-        guess = Fraction(crossing(lambda x: aim - _roughly(x, times, float(total)), float(high)))
-        near = guess * (1 - Fraction(1, 10**9)), guess * (1 + Fraction(1, 10**9))
-        low = near[0] if near[0] > low and holds(near[0]) else low
-        high = near[1] if near[1] < high and not holds(near[1]) else high
-    return Pure(greatest(holds, low, high, _FINE))
+    if spare == 0:
+        return Pure(low)
+    aim, first = ln(spare), max(ln(low), _FAINTEST)
+    steps = crossing(lambda x: aim - _roughly(math.exp(first + x), times, float(total)), ln(high) - first)
+    guess = min(high, Fraction(math.exp(first + steps)))
+    near = (guess * (1 - miss) for miss in _MISSES)  # floats may guess, never answer
+    return Pure(max(low, next((x for x in near if x <= low or optimal_delta(Pure(x), times, total) <= spare), low)))
 
 
 def proven(guess: float, holds: Callable[[Fraction], bool], most: Fraction) -> Fraction:
     """A number just above `guess` that `holds`, or `most`, which is known to: floats may guess, never answer."""
-    step = Fraction(1, 10**13)
-    while step < 1 and math.isfinite(guess):
-        candidate = simpler_up(Fraction(guess) * (1 + step))
-        if candidate >= most:
-            return most
-        if holds(candidate):
-            return candidate
-        step *= 8
-    return most
+    if not math.isfinite(guess):
+        return most
+    near = (simpler_up(Fraction(guess) * (1 + miss)) for miss in _MISSES)
+    return min(most, next((x for x in near if x >= most or holds(x)), most))
 
 
 def crossing(height: Callable[[float], float], high: float) -> float:
@@ -140,19 +139,21 @@ def _delta(loss: Price) -> Fraction:
     return loss.delta if isinstance(loss, Approximate) else ZERO
 
 
-def _ln(x: Fraction) -> float:
-    """For a guess, also where x is too small for a float."""
-    return math.log(x.numerator) - math.log(x.denominator)
-
-
-def _tally(losses: Prices) -> Counter[Price]:
+def _tally(losses: Prices, largest: int = _LARGEST) -> Counter[Price]:
     prices = Counter(losses)
     if not prices:
         raise Refusal("composition needs at least one loss, got none")
     for price in prices:
-        if price.epsilon > _LARGEST:
-            raise Refusal(f"expected epsilon <= {_LARGEST}, got {price}, which promises nothing", hint="add the losses")
+        if price.epsilon > largest:
+            raise Refusal(f"expected epsilon <= {largest}, got {price}, which promises nothing", hint="add the losses")
     return prices
+
+
+def _countable(times: int) -> int:
+    if count(times, "times") > MANY:
+        hint = "use optimal_closed, Concentrated or Renyi, which do not count them out"
+        raise Refusal(f"expected times <= {MANY} in optimal composition, got times={shown(times)}", hint=hint)
+    return int(times)
 
 
 def _deltas(prices: Counter[Price]) -> Fraction:
@@ -183,23 +184,37 @@ def _worst(epsilon: Fraction, times: int, target: Fraction) -> Interval:
     """Pr[loss > target] weighted by 1 − e^{target − loss}, of `times` randomized responses.
 
     The outcome with l lies has probability t_l = C(k, l) e^{(k−l)ε}/(1+e^ε)^k and loss (k − 2l)ε. From the last l that
-    counts downwards, t_{l−1}/t_l = l e^ε/(k − l + 1) falls, so the rest is below a geometric series.
+    counts downwards, t_{l−1}/t_l = l e^ε/(k − l + 1) falls, so the rest is below a geometric series. Where that last l
+    lies far above the likeliest, it begins below it, and what is above is below another geometric series. If ε is tiny,
+    1 − e^−x, which would cancel, is put between x − x² and x.
     """
     lies = math.ceil((times - target / epsilon) / 2) - 1 if epsilon else -1
     total = Interval.of(0)
     if lies < 0:
         return total
-    grow, gain = exp(epsilon), exp(-2 * epsilon)
-    kept = exp(target - (times - 2 * lies) * epsilon)
+    grow, gain, wider = exp(epsilon), exp(-2 * epsilon), Interval.of(2 * epsilon)
+    last, lies = lies, min(lies, _far_above(int(((times + 1) / (1 + grow)).low)))
+    gap = Interval.of((times - 2 * lies) * epsilon - target)
+    kept = (-gap).exp()
     chance = (_log_choose(times, lies) + (times - lies) * epsilon - times * (1 + grow).log()).exp()
+    if lies < last:
+        fall = (times - lies) / grow / (lies + 1)  # t_{l+1}/t_l, which is below 1 there and falls
+        total = Interval(total.low, (chance * fall / (1 - fall)).high)
     while True:
-        total = total + chance * (1 - kept)
+        total = total + chance * (1 - kept if epsilon > TINY else Interval((gap - gap * gap).low, gap.high))
         ratio = grow * lies / (times - lies + 1)
         if lies == 0:
             return total
-        if ratio.high < 1 and (rest := (chance * ratio / (1 - ratio)).high) < total.low.scaleb(-40):
-            return Interval(total.low, (total + Interval(rest, rest)).high)
-        chance, kept, lies = chance * ratio, kept * gain, lies - 1
+        if lies % 16 == 0 and ratio.high < 1:  # now and then, because it takes time
+            rest = (chance * ratio / (1 - ratio)).high
+            if rest < total.high.scaleb(-30):
+                return Interval(total.low, (total + Interval(rest, rest)).high)
+        chance, kept, gap, lies = chance * ratio, kept * gain, gap + wider, lies - 1
+
+
+def _far_above(likeliest: int) -> int:
+    """A number of lies that is exceeded with probability below e^−100 (Bernstein), for sums to begin at."""
+    return likeliest + 16 * math.isqrt(likeliest) + 200
 
 
 def _log_choose(n: int, k: int) -> Interval:
@@ -229,12 +244,14 @@ def _roughly(epsilon: float, times: int, target: float) -> float:
     lies = math.ceil((times - target / epsilon) / 2) - 1
     if lies < 0:
         return -math.inf
+    grow = math.exp(min(epsilon, 700.0))  # of a larger one a float knows nothing
+    lies = min(lies, _far_above(int((times + 1) / (1 + grow))))
     log_chance = math.lgamma(times + 1) - math.lgamma(lies + 1) - math.lgamma(times - lies + 1)
     log_chance += (times - lies) * epsilon - times * (epsilon + math.log1p(math.exp(-epsilon)))
     gap, chance, total = (times - 2 * lies) * epsilon - target, 1.0, 0.0
-    while lies >= 0 and (chance > 1e-18 * total or lies > times / 2):
+    while lies >= 0 and (chance > 1e-18 * total or lies * grow > times):
         total -= chance * math.expm1(-gap)
-        chance *= lies / (times - lies + 1) * math.exp(epsilon)
+        chance *= lies / (times - lies + 1) * grow
         gap, lies = gap + 2 * epsilon, lies - 1
         if chance > 1e200:
             chance, total, log_chance = chance * 1e-200, total * 1e-200, log_chance + 200 * math.log(10)

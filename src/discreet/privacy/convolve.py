@@ -105,9 +105,12 @@ class Composed:
 
     def epsilon_at(self, delta: float) -> float:
         """An ε with `delta_at(ε)` at most δ, as small as floats find one; infinity where no ε is enough."""
-        most = (self.log_moment + self.slop + 1 - math.log(delta)) / self.theta  # Chernoff: finite losses add δ/e
         if self.delta_at(0.0) <= delta:
             return 0.0
+        spare = delta - self.infinite * math.exp(self.slop) - _FAINTEST
+        if spare <= 0:
+            return math.inf
+        most = (self.log_moment + self.slop + 1 - math.log(spare)) / self.theta  # Chernoff: finite losses add spare/e
         if self.delta_at(most) > delta:
             return math.inf
         found = float(optimize.brentq(lambda e: math.log(self.delta_at(e) / delta), 0.0, most, xtol=1e-12, rtol=1e-11))
@@ -131,16 +134,6 @@ def compose(events: Sequence[tuple[Event, int]], mu: float, direction: Direction
         step = spans[widest][1] / math.ceil(spans[widest][1] / step)
     parts = _parts(events, [step] * len(events), direction)
     return _transform(parts, Cumulants(parts), theta, mu)
-
-
-def gaussian_log_profile(epsilon: float, mu: float) -> float:
-    """ln δ(ε) of Gaussian noise of size μ in plain floats: good enough to look for ε."""
-    z = epsilon / mu
-    if z > mu / 2:
-        mills = special.erfcx((z - mu / 2) / math.sqrt(2)) - special.erfcx((z + mu / 2) / math.sqrt(2))
-        return -((z - mu / 2) ** 2) / 2 + math.log(max(float(mills) / 2, 1e-300))
-    body = special.ndtr(mu / 2 - z) - math.exp(epsilon + float(special.log_ndtr(-mu / 2 - z)))
-    return math.log(max(float(body), 1e-300))
 
 
 def _parts(events: Sequence[tuple[Event, int]], steps: Sequence[float], direction: Direction) -> list[Part]:
@@ -189,8 +182,10 @@ def _transform(parts: Sequence[Part], cumulants: Cumulants, theta: float, mu: fl
         log_moment=math.fsum(times * x for (_, times, _), x in zip(parts, each, strict=True))
         + theta * (theta + 1) * mu**2 / 2,
         error=(mechanisms + 2) * unit * math.exp(mechanisms * unit * math.sqrt(size) + excess),
-        slop=1e-9 + 4 * UNIT * sum(t * (theta * far + 16) for (_, t, _), far in zip(parts, farthest, strict=True)),
-        infinite=sum(times * atoms.infinite for atoms, times, _ in parts),
+        slop=1e-9
+        + 4 * UNIT * sum(t * (theta * far + 16) for (_, t, _), far in zip(parts, farthest, strict=True))
+        + 4 * UNIT * mu * (theta + 1) * (theta * mu + 32),
+        infinite=-math.expm1(sum(times * math.log1p(-atoms.infinite) for atoms, times, _ in parts)),
     )
 
 

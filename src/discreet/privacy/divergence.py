@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from discreet.errors import Refusal
-from discreet.exact import Number, exact, nonnegative
+from discreet.exact import Number, exact, nonnegative, shown
 from discreet.interval import Interval, exp, log
 
 X = TypeVar("X", bound=Hashable)
@@ -28,6 +28,8 @@ Y = TypeVar("Y", bound=Hashable)
 Z = TypeVar("Z", bound=Hashable)
 
 ZERO = Fraction(0)
+_BEYOND = 10**12  # an ε whose e^ε exceeds every ratio of two probabilities that anyone can write
+_HIGHEST = 10**12  # an order at which the divergence is the largest one to every digit
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -83,7 +85,10 @@ def law(chances: Mapping[Y, Number], name: str = "the law") -> dict[Y, Fraction]
     """Probabilities read exactly, without the zeros, if they sum to 1."""
     exactly = {y: nonnegative(p, f"Pr[{y!r}]") for y, p in chances.items()}
     if sum(exactly.values()) != 1:
-        raise Refusal(f"{name} must sum to 1, got {sum(exactly.values())}", hint="write thirds as Fraction(1, 3)")
+        raise Refusal(
+            f"{name} must sum to 1, got {shown(sum(exactly.values(), ZERO), str)}",
+            hint="write thirds as Fraction(1, 3)",
+        )
     return {y: p for y, p in exactly.items() if p}
 
 
@@ -107,7 +112,7 @@ def hockey_stick(p: Mapping[Y, Fraction], q: Mapping[Y, Fraction], ratio: Number
 
 def delta_at(p: Mapping[Y, Fraction], q: Mapping[Y, Fraction], epsilon: Number) -> Fraction:
     """The hockey-stick divergence at e^ε, one way, rounded up: it falls with the ratio, and ours is rounded down."""
-    return hockey_stick(p, q, exp(nonnegative(epsilon, "epsilon")).down)
+    return hockey_stick(p, q, exp(min(nonnegative(epsilon, "epsilon"), Fraction(_BEYOND))).down)
 
 
 def kl(p: Mapping[Y, Fraction], q: Mapping[Y, Fraction]) -> Interval | None:
@@ -122,7 +127,11 @@ def renyi_divergence(p: Mapping[Y, Fraction], q: Mapping[Y, Fraction], alpha: Nu
     """ln(Σ p(y)^α q(y)^(1−α)) / (α − 1) for α > 1 (Rényi 1961). None if it is infinite."""
     order = exact(alpha, "alpha")
     if order <= 1:
-        raise Refusal(f"expected alpha > 1, got alpha={alpha}", hint="at 1 it is kl, at infinity max_divergence")
+        raise Refusal(
+            f"expected alpha > 1, got alpha={shown(alpha, str)}", hint="at 1 it is kl, at infinity max_divergence"
+        )
+    if order > _HIGHEST:
+        raise Refusal(f"expected alpha <= 1e12, got alpha={shown(alpha, str)}", hint="at infinity it is max_divergence")
     pairs = list(_supported(p, q))
     if any(b == 0 for _, b in pairs):
         return None

@@ -137,7 +137,10 @@ class Approximate:
             return Approximate.capped(size * self.epsilon, size * self.delta)
         if (size - 1) * self.epsilon >= log(1 / self.delta).down:  # the last term alone is (almost) 1
             return Approximate.capped(size * self.epsilon, ONE)
-        grown = self.delta * ((exp(size * self.epsilon) - 1) / (exp(self.epsilon) - 1))
+        if self.epsilon < TINY:  # too small for the quotient below; no term of the sum is above its last
+            grown = size * self.delta * exp((size - 1) * self.epsilon)
+        else:
+            grown = self.delta * ((exp(size * self.epsilon) - 1) / (exp(self.epsilon) - 1))
         return Approximate.capped(size * self.epsilon, simpler_up(grown.up))
 
     def delta_at(self, epsilon: Number) -> Fraction:
@@ -214,6 +217,7 @@ class Concentrated:
 
 
 _FAR = Fraction(10) ** 300  # a float can hold it
+TINY = Fraction(1, 10**30)  # half of the digits of an interval
 
 
 def within(spent: L, total: L) -> L:
@@ -221,6 +225,11 @@ def within(spent: L, total: L) -> L:
     if spent <= total:
         return spent
     raise Refusal(f"{spent} is not within {total}", hint="ask for less, or a new budget")
+
+
+def ln(x: Fraction) -> float:
+    """For a guess or a choice, also of an x > 0 that no float can hold."""
+    return math.log(x.numerator) - math.log(x.denominator)
 
 
 def best_order(objective: Callable[[float], float]) -> Fraction:

@@ -8,14 +8,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, nonnegative, positive, probability, share, spoken
-from discreet.interval import log, simpler_up, sqrt
-from discreet.privacy.compose import crossing, proven
+from discreet.exact import Number, count, nonnegative, positive, probability, share, shown, spoken
+from discreet.interval import simpler_up
 from discreet.privacy.event import (
     AnyMechanism,
     DiscreteGaussianNoise,
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 ZERO = Fraction(0)
 SMALLEST_DELTA = Fraction(1, 10**10)
-_MOST = 10**9
+_BEYOND = Fraction(10**14)  # an ε far above what all events that are computed may lose
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ class Profile:
         """Gaussian noise on a Poisson sample, σ in units of one unit's L2 norm; add/remove neighbours only."""
         part = positive(rate, "rate")
         if part > 1:
-            raise Refusal(f"expected 0 < rate <= 1, got rate={rate}")
+            raise Refusal(f"expected 0 < rate <= 1, got rate={shown(rate, str)}")
         return cls.gaussian(sigma) if part == 1 else cls.of(SampledGaussianNoise(part, positive(sigma, "sigma")))
 
     @classmethod
@@ -143,7 +142,7 @@ class Profile:
             return self._gaussian.delta_at(target)
         from discreet.privacy.convolve import near_epsilon  # noqa: PLC0415  # numpy and scipy load when needed
 
-        near = math.nextafter(float(target), 0.0)
+        near = math.nextafter(float(min(target, _BEYOND)), 0.0)
         return max(Fraction(composed.delta_at(near)) for composed in self._composed(near_epsilon(near)))
 
     def epsilon_at(self, delta: Number) -> Fraction:
@@ -156,7 +155,7 @@ class Profile:
             hint = "for so small a delta use compose.optimal, Gaussian, Concentrated or Renyi"
             raise Refusal(f"a profile is computed for delta >= 1e-10, got delta={spoken(total)}", hint=hint)
         if not self._grainy:
-            return gaussian_epsilon(self._gaussian, total)
+            return self._gaussian.epsilon_at(total)
         from discreet.privacy.convolve import near_delta  # noqa: PLC0415  # numpy and scipy load when needed
 
         near = math.nextafter(float(total), 0.0)
@@ -169,7 +168,7 @@ class Profile:
     def _grainy(self) -> list[tuple[Event, int]]:
         """Every event that needs a grid, in an order that does not depend on how they came."""
         rest = ((event, times) for event, times in self.events if not isinstance(event, GaussianNoise))
-        return sorted(rest, key=lambda pair: (type(pair[0]).__name__, repr(pair[0])))
+        return sorted(rest, key=lambda pair: (type(pair[0]).__name__, astuple(pair[0])))
 
     @property
     def _gaussian(self) -> Gaussian:
@@ -180,25 +179,9 @@ class Profile:
     def _composed(self, aim: Aim) -> list[Composed]:
         """The events on a grid, once for each direction that matters."""
         from discreet.privacy.convolve import compose  # noqa: PLC0415  # numpy and scipy load when needed
+        from discreet.privacy.grid import gauge  # noqa: PLC0415
 
         grainy = self._grainy
-        if sum(times for _, times in grainy) > _MOST:
-            raise Refusal(f"a profile is computed for at most {_MOST} mechanisms, got {self}", hint="use Renyi")
-        size = math.nextafter(float(sqrt(self._gaussian.mu_squared).up), math.inf) if self._gaussian.mu_squared else 0.0
+        size = gauge(grainy, self._gaussian.mu_squared)
         lopsided = any(isinstance(event, SampledGaussianNoise) for event, _ in grainy)
         return [compose(grainy, size, way, aim) for way in (("remove", "add") if lopsided else ("remove",))]
-
-
-def gaussian_epsilon(loss: Gaussian, delta: Fraction) -> Fraction:
-    """The smallest ε that μ-Gaussian privacy keeps at this δ > 0: found by floats, proven by `Gaussian.delta_at`."""
-    from discreet.privacy.convolve import gaussian_log_profile  # noqa: PLC0415  # scipy loads when needed
-
-    if loss.mu_squared == 0:
-        return ZERO
-    half = loss.mu_squared / 2  # μ-Gaussian privacy is μ²/2-zCDP, so Bun & Steinke 2016, Proposition 1.3 bounds ε
-    most = simpler_up((half + 2 * (half * log(1 / delta)).sqrt()).up)
-    size, aim = math.sqrt(loss.mu_squared), math.log(delta.numerator) - math.log(delta.denominator)
-    if gaussian_log_profile(0.0, size) < aim + 1e-6 and loss.delta_at(0) <= delta:
-        return ZERO
-    guess = crossing(lambda epsilon: gaussian_log_profile(epsilon, size) - aim, float(most))
-    return proven(guess, lambda epsilon: loss.delta_at(epsilon) <= delta, most)

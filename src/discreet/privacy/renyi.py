@@ -13,13 +13,14 @@ from fractions import Fraction
 from functools import lru_cache
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, exact, nonnegative, positive, share, spoken
+from discreet.exact import Number, count, exact, nonnegative, positive, share, shown, spoken
 from discreet.interval import Interval, exp, log, simpler_up
-from discreet.privacy.loss import ONE, Concentrated, Pure
+from discreet.privacy.loss import ONE, Concentrated, Pure, ln
 
 ZERO = Fraction(0)
 _BEYOND = 10**6  # an exponent at which the bound is ε to every digit
 _FAR = Fraction(10**300)
+_LONGEST = 10**4  # terms of a moment: one of higher order takes too long to sum
 _WIDE = 120  # digits where differences of nearly equal moments are taken
 # The orders that dp-accounting's RDP accountant uses by default, so that figures can be compared.
 ORDERS = (*(1 + Fraction(n, 10) for n in range(1, 100)), *map(Fraction, (*range(11, 64), 128, 256, 512, 1024)))
@@ -58,8 +59,10 @@ class Renyi:
         eps = loss.epsilon
 
         def price(a: Fraction) -> Fraction:
+            if a * eps >= _BEYOND:
+                return eps
             mass = (exp(a * eps) + exp((1 - a) * eps)) / (1 + exp(eps))
-            return min(eps, a * eps**2 / 2, _root(mass, a)) if a * eps < _BEYOND else eps
+            return min(eps, a * eps**2 / 2, _root(mass, a))
 
         return cls(_priced(orders, price))
 
@@ -88,8 +91,10 @@ class Renyi:
         eps = positive(epsilon, "epsilon")
 
         def price(a: Fraction) -> Fraction:
+            if a * eps >= _BEYOND:
+                return eps
             mass = (a * exp((a - 1) * eps) + (a - 1) * exp(-a * eps)) / (2 * a - 1)
-            return min(eps, a * eps**2 / 2, _root(mass, a)) if a * eps < _BEYOND else eps
+            return min(eps, a * eps**2 / 2, _root(mass, a))
 
         return cls(_priced(orders, price))
 
@@ -102,14 +107,16 @@ class Renyi:
         """
         q, variance = positive(rate, "rate"), positive(sigma, "sigma") ** 2
         if q > 1:
-            raise Refusal(f"expected 0 < rate <= 1, got rate={rate}")
+            raise Refusal(f"expected 0 < rate <= 1, got rate={shown(rate, str)}")
         if q == 1:
             return cls.gaussian(sigma, orders)
         moment = lru_cache(maxsize=None)(lambda n: _moment(q, variance, n))
 
         def price(a: Fraction) -> Fraction:
-            mass = moment(int(a)) if a == int(a) else _between(a, moment)
-            return min(a / (2 * variance), _root(mass, a))
+            whole = a / (2 * variance)  # without sampling, which is next to it where nothing is hidden anyway
+            if whole >= _BEYOND or a > _LONGEST:
+                return whole
+            return min(whole, _root(moment(int(a)) if a == int(a) else _between(a, moment), a))
 
         return cls(_priced(orders, price))
 
@@ -180,8 +187,8 @@ class Renyi:
 
 def _log_factor(order: Fraction) -> float:
     """ln of (1 − 1/α)^α/(α − 1), to choose an order; any order proves a bound, so floats may choose it."""
-    a = float(order)
-    return a * math.log1p(-1 / a) - math.log(order - 1)
+    log_excess = ln(order - 1)
+    return _near(order) * (log_excess - ln(order)) - log_excess
 
 
 def _near(x: Fraction) -> float:
@@ -198,8 +205,8 @@ def _priced(orders: Sequence[Number], price: Callable[[Fraction], Fraction]) -> 
 
 
 def _root(mass: Interval, order: Fraction) -> Fraction:
-    """ln(mass)/(α − 1), rounded up, and never below nothing."""
-    height = mass.log().up / (order - 1)
+    """ln(mass)/(α − 1), rounded up, and never below nothing. Only the upper end counts: the lower may cancel."""
+    height = Interval(mass.high, mass.high, mass.digits).log().up / (order - 1)
     return simpler_up(height) if height > 0 else ZERO
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 Randomizer: TypeAlias = Literal["any", "binary"]
 
 _HOPELESS = 50  # e^−50 clones per report hide nobody
+_FAINT = Fraction(1, 10**12)  # an ε₀ so small needs no crowd
+_CROWD = 10**11  # more reports hide no less, but floats do not follow
 
 
 def shuffled(
@@ -66,9 +68,9 @@ def _clones(local: Guarantee[Pure], reports: int, randomizer: Randomizer) -> Clo
             f"a report is private for replacing its person's value, got a promise for {local.neighbours}",
             hint="say Guarantee(Pure(epsilon), Replace('person'))",
         )
-    if not 0 < price <= _HOPELESS:
+    if not _FAINT <= price <= _HOPELESS:
         return None
     from discreet.privacy.clones import Clones  # noqa: PLC0415  # numpy and scipy load when needed
 
     chance = exp(-price) if randomizer == "any" else 2 / (1 + exp(price))
-    return Clones(math.nextafter(float(price), math.inf), crowd, math.nextafter(float(chance.down), 0.0))
+    return Clones(math.nextafter(float(price), math.inf), min(crowd, _CROWD), math.nextafter(float(chance.down), 0.0))

@@ -99,7 +99,7 @@ class Gaussian:
         return Gaussian(self.mu_squared - within(spent, self).mu_squared)
 
     def fills(self) -> None:
-        """Sums of μ² are valid for adaptive choices (Smith & Thakurta 2022; Koskela, Tobaben & Honkela 2023)."""
+        """Sums of μ² are valid for adaptive choices: docs/proofs/filters.md (also Koskela, Tobaben & Honkela 2023)."""
 
 
 _BEYOND = 10**17  # e to this is still a decimal, e to a hundred times this is not
@@ -149,18 +149,30 @@ def _line(loss: Loss, epsilon: Fraction, alarms: Fraction) -> Fraction:
     """(ε, δ)-privacy in both directions forces misses ≥ 1 − δ − e^ε α and ≥ e^−ε (1 − δ − α)."""
     kept = 1 - loss.delta_at(epsilon)
     shrink = exp(-epsilon)
-    steep = kept if not alarms else kept - (alarms / shrink).up if shrink.low > 0 else ZERO
+    steep = kept if alarms == 0 else kept - (alarms / shrink).up if alarms < shrink.down else ZERO
     return max(ZERO, steep, (shrink * max(ZERO, kept - alarms)).down)
 
 
 def _peak(value: Callable[[Fraction], Fraction]) -> Fraction:
     """The largest `value` met while searching ε between e^−12 and e^12; every value met is a proven bound."""
-    low, high, best = -12.0, 12.0, ZERO
-    for _ in range(40):
-        a, b = low + (high - low) / 3, high - (high - low) / 3
-        left_value, right_value = (value(Fraction(math.exp(at)).limit_denominator(10**9)) for at in (a, b))
-        best = max(best, left_value, right_value)
-        low, high = (low, b) if left_value >= right_value else (a, high)
+
+    def at(place: float) -> Fraction:
+        return value(Fraction(math.exp(place)).limit_denominator(10**9))
+
+    low, high, golden = -12.0, 12.0, (math.sqrt(5) - 1) / 2
+    a, b = high - golden * (high - low), low + golden * (high - low)
+    left, right = at(a), at(b)
+    best = max(left, right)
+    for _ in range(36):
+        if left >= right:
+            high, b, right = b, a, left
+            a = high - golden * (high - low)
+            left = at(a)
+        else:
+            low, a, left = a, b, right
+            b = low + golden * (high - low)
+            right = at(b)
+        best = max(best, left, right)
     return best
 
 
