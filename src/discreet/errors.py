@@ -16,10 +16,14 @@ class DiscreetError(Exception):
 class Refusal(DiscreetError):
     """Raised before any data is read, so it may say everything: what was expected, what came, what to do."""
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    def __init__(
+        self, message: str, *, hint: str = "", place: tuple[int, int] | None = None, repair: str | None = None
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.place = place  # of a question: from which to before which of its characters the trouble is
+        self.repair = repair  # a question near it that would be answered
 
     def __str__(self) -> str:
         return f"{self.message}; {self.hint}" if self.hint else self.message

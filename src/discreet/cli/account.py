@@ -9,11 +9,12 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli.home import NoHome, new_app
 from discreet.cli.printing import AsFormat, Format, busy, print_csv, print_json, print_table
 from discreet.errors import Refusal
 from discreet.exact import exact
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = new_app()
 
 
 def _uses(metavar: str, text: str) -> typer.models.OptionInfo:
@@ -32,6 +33,7 @@ def account(  # noqa: PLR0913  # one option for each kind of noise
     pure: Annotated[list[str] | None, _uses("EPSxK", "Any ε-private mechanism, K times.")] = None,
     sampled_gaussian: Annotated[list[str] | None, _uses("RATE:SIGMAxK", "Gaussian noise on Poisson samples.")] = None,
     delta: Annotated[str | None, typer.Option(metavar="D", help="The δ at which ε is wanted.")] = None,
+    _home: NoHome = None,
     form: AsFormat = Format.table,
 ) -> None:
     """What many mechanisms lose together: every theorem's total, tightest first.
@@ -74,6 +76,7 @@ def lifetime(
     databases: Annotated[int, typer.Option(metavar="K", help="How many databases a person is in, over a life.")],
     epsilon: Annotated[str, typer.Option(metavar="E", help="The ε of all of them together.")],
     delta: Annotated[str, typer.Option(metavar="D", help="The δ of all of them together.")],
+    _home: NoHome = None,
     form: AsFormat = Format.table,
 ) -> None:
     """What ε each of many databases may use for a lifetime of (ε, δ), by each theorem, largest first."""

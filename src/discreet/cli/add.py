@@ -41,7 +41,7 @@ def add(  # noqa: PLR0913  # each option is one declaration
     home: AtHome = HOME,
 ) -> None:
     """Take a table in, with its unit, caps, bounds and keys. The first table of a population sets its budget."""
-    from discreet.cli.printing import busy
+    from discreet.cli.printing import gauge
     from discreet.curator.custody import Custody, Declared
 
     said = Declared(
@@ -59,8 +59,8 @@ def add(  # noqa: PLR0913  # each option is one declaration
         describe=dict(_pairs(describe, "--describe")),
         public=public,
     )
-    with busy(f"reading {source}"):
-        table = Custody(home).add(name, source, said)
+    with gauge(f"reading {source}") as progress:
+        table = Custody(home).add(name, source, said, progress=progress)
     typer.echo(f"added {name}, version {table.version}")
     if table.population is not None:
         shared = "each row is its own unit" if table.unit is None else f"unit {table.unit}"
@@ -90,6 +90,7 @@ def _listed(text: str) -> list[str]:
     if not text.startswith("@"):
         return text.split(",")
     path = Path(text[1:])
-    if not path.exists():
-        raise Refusal(f"there is no file {str(path)!r}")
-    return [line for line in path.read_text(encoding="utf-8").splitlines() if line]
+    try:
+        return [line for line in path.read_text(encoding="utf-8").splitlines() if line]
+    except (OSError, UnicodeDecodeError):
+        raise Refusal(f"there is no text file {str(path)!r}") from None

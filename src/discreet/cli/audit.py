@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet.cli.home import NoHome, new_app
 from discreet.cli.printing import AsFormat, Format, busy, print_csv, print_json
 from discreet.errors import Refusal
 from discreet.exact import exact
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from discreet.audit import Verdict
     from discreet.privacy.loss import Loss
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = new_app()
 
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
@@ -50,6 +51,7 @@ def audit(  # noqa: PLR0913  # one option for each thing that an audit rests on
     budget: Annotated[
         str | None, typer.Option(metavar="60s", help="Go on with ever more runs until refuted, or for so long.")
     ] = None,
+    _home: NoHome = None,
     form: AsFormat = Format.table,
 ) -> None:
     """Try to refute a claim of privacy by running the mechanism.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discreet.cli.home import HOME, AtHome, new_app
 from discreet.cli.printing import AsFormat, Format, print_rows
+
+if TYPE_CHECKING:
+    from discreet.ledger import Account
 
 app = new_app()
 
@@ -19,14 +22,19 @@ def budget(
     home: AtHome = HOME,
     form: AsFormat = Format.table,
 ) -> None:
-    """What each population's budget was, what is spent of it, and what is left."""
+    """What each population's budget was, what is spent of it, what is left, and whether it is on hold or retired."""
     from discreet.curator import Curator
+    from discreet.ledger import SqliteLedger
+
+    curator = Curator(home)  # refuses a home whose declarations contradict its ledger
+    books = SqliteLedger(home / "ledger.db", new=False).books()
+    rows = [_row(name, books.account(name)) for name in ([population] if population else curator.populations())]
+    print_rows(form, ["population", "total", "spent", "left", "state"], rows)
+
+
+def _row(name: str, account: Account) -> list[str]:
     from discreet.curator.explain import said
 
-    curator = Curator(home)
-    names = [population] if population else curator.populations()
-    rows = []
-    for name in names:
-        account = curator.budget(name)
-        rows.append([name, said(account.total), said(account.spent), said(account.left)])
-    print_rows(form, ["population", "total", "spent", "left"], rows)
+    state = "retired" if account.retired else "on hold" if account.held else "open"
+    budget = account.budget
+    return [name, said(budget.total), said(budget.spent), said(budget.left), state]

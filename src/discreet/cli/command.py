@@ -5,6 +5,7 @@ Exit codes: 0 done, 2 refused (usage, privacy, budget), 1 fault. Answers go to s
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from io import TextIOWrapper
@@ -30,13 +31,17 @@ COMMANDS = {
     "bounds": "Buy advice on the bounds of a column.",
     "caps": "Buy advice on how many rows of one unit should count.",
     "budget": "What is spent and what is left.",
+    "lift": "Open a population again that went on hold.",
     "retire": "Close a population for good.",
-    "ledger": "Verify the ledger, sign its head, export it, prove an entry.",
+    "ledger": "Verify the ledger, sign its head, export it; prove what is in it, and check such a proof.",
     "user": "Who may ask.",
     "doctor": "What is installed, what is locked down, whether the ledger holds.",
     "account": "What many mechanisms lose together: every theorem's total, tightest first.",
     "audit": "Try to refute a claim of privacy by running the mechanism.",
 }
+
+
+_ENGINES = ("duckdb", "pyarrow", "sqlite3")
 
 
 class Opened(TyperGroup):
@@ -90,6 +95,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without ε is no reason to fail
+    os.umask(0o077)  # what a command or its engine writes is its owner's alone
     try:
         app()
     except Refusal as refusal:
@@ -99,3 +105,16 @@ def main() -> None:
     except Fault as fault:
         typer.echo(f"fault: {fault}", err=True)
         sys.exit(1)
+    except OSError as broken:  # about a file and its name; what an engine says about rows was caught where they are
+        typer.echo(f"refused: {broken.strerror or 'a file cannot be used'}: {broken.filename}", err=True)
+        sys.exit(2)
+    except Exception as broken:
+        if not _may_quote(broken):
+            raise
+        typer.echo(f"fault: {Fault.SENTENCE}", err=True)
+        sys.exit(1)
+
+
+def _may_quote(broken: Exception) -> bool:
+    """Whether what went wrong may speak of a row: engines and decoders put the value into their text."""
+    return isinstance(broken, UnicodeError) or type(broken).__module__.strip("_").partition(".")[0] in _ENGINES

@@ -29,18 +29,31 @@ def demo(
         Path | None,
         typer.Option(metavar="FILE", help="Write made-up visits to a Parquet file instead, to try things on."),
     ] = None,
+    # not DISCREET_HOME: the tour must not move into a home that holds people's data
+    home: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the home of the tour there.")] = None,
 ) -> None:
     """A tour on generated sample data: questions, prices, error bars, and a budget that runs out."""
     if write is not None:
         typer.echo(f"wrote {write_visits(write)} made-up visits to {write}")
         return
-    _say("Three tables that this program made up: nobody in them exists.\n")
+    if home is not None:
+        _tour(home)
+        typer.echo(f"the home of the tour is kept in {home}; try discreet budget --home {home}", err=True)
+        return
     with tempfile.TemporaryDirectory() as folder:
-        curator = _home(Path(folder) / "home")
-        _difference(curator)
-        _albums(curator)
-        _clinic(curator)
-        _ledger(Path(folder) / "home")
+        _tour(Path(folder) / "home")
+
+
+def _tour(folder: Path) -> None:
+    from discreet.curator.custody import found_home
+
+    found_home(folder)
+    _say("Three tables that this program made up: nobody in them exists.\n")
+    curator = _filled(folder)
+    _difference(curator)
+    _albums(curator)
+    _clinic(curator)
+    _ledger(folder)
     _say(_promise())
 
 
@@ -48,11 +61,10 @@ def _say(text: str) -> None:
     Console(highlight=False, markup=False).print(text, soft_wrap=True)  # a terminal without ε gets a question mark
 
 
-def _home(folder: Path) -> Curator:
+def _filled(folder: Path) -> Curator:
     from discreet.curator import Curator
-    from discreet.curator.custody import Custody, Declared, found_home
+    from discreet.curator.custody import Custody, Declared
 
-    found_home(folder)
     custody = Custody(folder)
     custody.add("diabetes", people(), Declared(unit="row", epsilon=1, bounds={"ill": (0, 1)}))
     custody.add("survey", takers(), Declared(unit="row", epsilon=1, bounds={"albums": (0, 4)}))
@@ -137,7 +149,7 @@ def _gauge(curator: Curator) -> str:
 def _ledger(folder: Path) -> None:
     from discreet.ledger import SqliteLedger, verify
 
-    ledger = SqliteLedger(folder / "ledger.db")
+    ledger = SqliteLedger(folder / "ledger.db", new=False)
     report = verify(ledger.rows())
     ledger.close()
     _say(f"The ledger {'holds' if report.holds else 'does not hold'}: {report.size} entries, every charge in it.")

@@ -7,7 +7,7 @@ from importlib import metadata
 from pathlib import Path
 
 from discreet.cli.home import HOME, AtHome, new_app
-from discreet.cli.printing import print_table
+from discreet.cli.printing import AsFormat, Format, print_rows
 from discreet.errors import Refusal
 
 app = new_app()
@@ -16,11 +16,11 @@ _PARTS = ("cryptography", "duckdb", "numpy", "pyarrow", "scipy", "sqlglot", "pan
 
 
 @app.command()
-def doctor(*, home: AtHome = HOME) -> None:
+def doctor(*, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
     """What is installed, whether the home is its owner's alone, and whether the ledger holds."""
     rows = [["python", sys.version.split()[0]], *([name, _version(name)] for name in _PARTS)]
     rows += _home(home) if home.exists() else [["home", f"{home} does not exist: discreet init makes one"]]
-    print_table(["what", "how it is"], rows)
+    print_rows(form, ["what", "how it is"], rows)
     if any("open to others" in how or "does not hold" in how for _, how in rows):
         raise Refusal("this home is not in order", hint="see the table above")
 
@@ -34,13 +34,36 @@ def _version(name: str) -> str:
 
 def _home(home: Path) -> list[list[str]]:
     from discreet.curator import catalogue
-    from discreet.ledger import SqliteLedger, verify
 
     known = catalogue.read(home)
-    loose = [path.name for path in [home, *home.rglob("*")] if path.stat().st_mode & 0o077]
-    report = verify(SqliteLedger(home / "ledger.db").rows())
+    loose = [path.name for path in [home, *home.rglob("*")] if _open(path)]
     return [
         ["home", "its owner's alone" if not loose else f"open to others: {', '.join(loose)}"],
         ["tables", str(len(known.tables))],
-        ["ledger", f"holds, {report.size} entries" if report.holds else "does not hold: " + "; ".join(report.faults)],
+        *_ledger(home),
+    ]
+
+
+def _open(path: Path) -> bool:
+    """Whether others may look into it. A link says nothing of that, and what an engine is done with may be gone."""
+    try:
+        return not path.is_symlink() and bool(path.stat().st_mode & 0o077)
+    except FileNotFoundError:
+        return False
+
+
+def _ledger(home: Path) -> list[list[str]]:
+    from discreet.ledger import SqliteLedger, verify
+
+    try:
+        ledger = SqliteLedger(home / "ledger.db", new=False)
+        report = verify(ledger.rows())
+    except Refusal as refusal:
+        return [["ledger", f"does not hold: {refusal}"]]
+    if not report.holds:
+        return [["ledger", "does not hold: " + "; ".join(report.faults)]]
+    waiting = len(ledger.books().unanswered)
+    return [
+        ["ledger", f"holds, {report.size} entries"],
+        ["payments without an answer", f"{waiting}; they stay paid and are never run again" if waiting else "0"],
     ]

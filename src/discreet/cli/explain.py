@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from discreet.cli.home import HOME, AtHome, new_app
-from discreet.cli.printing import AsFormat, Format, print_json
+from discreet.cli.printing import AsFormat, Format, print_csv, print_json
 from discreet.cli.query import Confidence, Delta, Epsilon, Error, Rho
 
 app = new_app()
@@ -31,5 +31,10 @@ def explain(  # noqa: PLR0913  # the terms of a question
     if form is Format.table:
         typer.echo(str(found))
         return
+    price = None if found.price is None else said(found.price)
     errors = {name: LATER if value is None else str(value) for name, value in found.error}
-    print_json({"price": None if found.price is None else said(found.price), "error": errors, "plan": list(found.plan)})
+    if form is Format.json:
+        print_json({"price": price, "error": errors, "plan": list(found.plan)})
+        return
+    rows = [("price", "", price), *(("error", name, error) for name, error in errors.items())]
+    print_csv(["what", "column", "value"], [*rows, *(("measure", "", line) for line in found.plan)])

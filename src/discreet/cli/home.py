@@ -13,6 +13,11 @@ AtHome = Annotated[
 ]
 HOME = Path("discreet-home")
 
+NoHome = Annotated[
+    Path | None,
+    typer.Option("--home", metavar="DIR", help="Taken as by every command; this one looks into no home."),
+]
+
 
 def new_app() -> typer.Typer:
     """A command that prints no local variables when it fails: they may be data."""

@@ -12,9 +12,9 @@ app = new_app()
 @app.command()
 def update(name: str, source: str, *, home: AtHome = HOME) -> None:
     """Bring new rows for a table. Declarations stay, and so does what was spent."""
-    from discreet.cli.printing import busy
+    from discreet.cli.printing import gauge
     from discreet.curator.custody import Custody
 
-    with busy(f"reading {source}"):
-        table = Custody(home).update(name, source)
+    with gauge(f"reading {source}") as progress:
+        table = Custody(home).update(name, source, progress=progress)
     typer.echo(f"updated {name}, version {table.version}")

@@ -18,6 +18,8 @@ from discreet.sql.schema import Key
 
 LONGEST = 30.0  # seconds; noisy tables are small, so only a question made to be slow meets it
 
+_ARROW = {"double": pa.float64(), "bigint": pa.int64()}
+
 Cell = bool | int | float | str | None | object
 Table = tuple[list[tuple[str, str]], list[tuple[Cell, ...]]]  # (name, SQL type), rows
 
@@ -63,15 +65,17 @@ def run(question: Question, tables: Mapping[str, Table], public: Mapping[str, st
     deadline.daemon = True
     deadline.start()
     try:
-        for name, file in public.items():
+        for name, file in public.items():  # a copy: an attached file would stay open to whatever SQL runs here
             text = file.replace("'", "''")
             connection.execute(f"ATTACH '{text}' AS {render.quoted('f_' + name)} (READ_ONLY)")
-            connection.execute(f"CREATE VIEW {render.quoted(name)} AS SELECT * FROM {render.quoted('f_' + name)}.rows")
+            connection.execute(f"CREATE TABLE {render.quoted(name)} AS SELECT * FROM {render.quoted('f_' + name)}.rows")
+            connection.execute(f"DETACH {render.quoted('f_' + name)}")
+        connection.execute("SET temp_directory = ''")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         for name, (columns, rows) in tables.items():
             _fill(connection, name, columns, rows)
-        found = connection.execute(above.sql(dialect="duckdb"))
+        found = connection.execute(_one_select(connection, above))
         names = [(column[0], str(column[1]).lower()) for column in found.description or []]
         rows = found.fetchall()
     except duckdb.Error as broken:
@@ -89,6 +93,14 @@ def run(question: Question, tables: Mapping[str, Table], public: Mapping[str, st
     )
 
 
+def _one_select(connection: duckdb.DuckDBPyConnection, above: exp.Query) -> duckdb.Statement:
+    """The question as the database will read it: one SELECT, whatever its text tries to be."""
+    statements = connection.extract_statements(above.sql(dialect="duckdb"))
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        raise Refusal("this is not one SELECT", hint="see what may be asked in the docs")
+    return statements[0]
+
+
 def _fill(
     connection: duckdb.DuckDBPyConnection, name: str, columns: list[tuple[str, str]], rows: list[tuple[Cell, ...]]
 ) -> None:
@@ -97,7 +109,8 @@ def _fill(
     if rows and not columns:
         connection.execute(f"INSERT INTO {render.quoted(name)} VALUES (NULL)")
     elif rows:
-        arrays = [pa.array(list(cells)) for cells in zip(*rows, strict=True)]
+        kinds = [_ARROW.get(kind) for _, kind in columns]
+        arrays = [pa.array(list(cells), kind) for cells, kind in zip(zip(*rows, strict=True), kinds, strict=True)]
         connection.register("filling", pa.table(arrays, names=[f"c{i}" for i in range(len(columns))]))
         casts = ", ".join(f"CAST(c{i} AS {kind})" for i, (_, kind) in enumerate(columns))
         connection.execute(f"INSERT INTO {render.quoted(name)} SELECT {casts} FROM filling")

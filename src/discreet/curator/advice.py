@@ -17,9 +17,12 @@ from discreet.errors import Refusal
 from discreet.mechanisms import GaussianVector, LaplaceVector
 from discreet.sql.aggregate import Aggregate
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
-from discreet.sql.plan import Grid, GroupKey, Measurement, PerUnit, Scan, Statistic, shape
+from discreet.sql.plan import GroupKey, Measurement, Statistic
 from discreet.sql.question import Part
+from discreet.sql.range import Grid
+from discreet.sql.rows import PerUnit, Scan, Summary
 from discreet.sql.schema import Table, Type
+from discreet.sql.shape import shape
 
 # Bar 0 holds what is below 2^−20 in size, bar ±b the sizes from 2^(b−21) up to 2^(b−20), ±61 also what is beyond.
 BARS = tuple(range(-61, 62))
@@ -66,12 +69,12 @@ def bounds_parts(table: Table, column: str) -> tuple[Part, ...]:
     counted = Statistic("rows")
     histogram = Measurement(rows, (_bar(value),), (counted,), below.max_rows, below.max_rows or 1)
     histogram.needs_rows_cap("advice on bounds")
-    parts = [Part("part_0", histogram, _count(counted))]
+    parts = [Part("#0", histogram, _count(counted))]
     if declared.bounds is not None:
         beyond = Statistic("total", _beyond(value, declared.bounds), Grid(0, 1, Fraction(1)))
         present = Statistic("present", value)
         share = Measurement(rows, (), (beyond, present), below.max_rows, below.max_groups)
-        parts.append(Part("part_1", share, ()))
+        parts.append(Part("#1", share, ()))
     return tuple(parts)
 
 
@@ -87,8 +90,8 @@ def caps_parts(table: Table) -> tuple[Part, ...]:
     if table.unit is None:
         raise Refusal(f"every row of {table.name!r} is its own unit, so nothing is capped")
     counted = Statistic("units")
-    measurement = Measurement(PerUnit(Scan(table)), (_bar(Field("rows", Type.BIGINT)),), (counted,), 1, 1)
-    return (Part("part_0", measurement, _count(counted)),)
+    measurement = Measurement(PerUnit(Scan(table), (), (("rows", Summary("rows", Type.BIGINT)),)), (_bar(Field("rows", Type.BIGINT)),), (counted,), 1, 1)
+    return (Part("#0", measurement, _count(counted)),)
 
 
 def _heights(noisy: Noisy) -> dict[int, int]:

@@ -11,13 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from discreet.errors import Refusal
-from discreet.exact import Number, exact, positive
-from discreet.ledger.entry import BudgetLoss
+from discreet.exact import Number, count, exact, positive, probability, shown
+from discreet.ledger.entry import BudgetLoss, refuse_half_characters
 from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Pure, Replace
 from discreet.sql.schema import Column, Key, Schema, Table, Type
+
+T = TypeVar("T")
 
 FILE = "discreet.toml"
 RELATIONS: dict[str, type[Neighbours]] = {"add-remove": AddRemove, "replace": Replace}
@@ -77,13 +79,21 @@ def declaration(table: Table) -> str:
     return hashlib.sha256(repr(replace(table, version=0)).encode()).hexdigest()
 
 
+_POPULATION_KEYS = {"epsilon", "rho", "delta", "relation", "default_epsilon", "default_rho"}
+
+
 def population_of(name: str, parameters: Mapping[str, Any]) -> Population:
     """A population from its declaration."""
     total = budget_loss(
         parameters.get("epsilon"), parameters.get("rho"), parameters.get("delta"), f"population {name!r}"
     )
+    unknown = set(parameters) - _POPULATION_KEYS
+    if unknown:
+        raise Refusal(
+            f"population {name!r} has an unknown entry {min(unknown)!r}", hint=f"known: {sorted(_POPULATION_KEYS)}"
+        )
     relation = parameters.get("relation", "add-remove")
-    if relation not in RELATIONS:
+    if not isinstance(relation, str) or relation not in RELATIONS:
         raise Refusal(f"population {name!r}: relation is one of {sorted(RELATIONS)}, got {relation!r}")
     neighbours = RELATIONS[relation](name)
     amount = total.rho if isinstance(total, Concentrated) else total.epsilon
@@ -94,10 +104,11 @@ def population_of(name: str, parameters: Mapping[str, Any]) -> Population:
 
 def budget_loss(epsilon: Number | None, rho: Number | None, delta: Number | None, where: str) -> BudgetLoss:
     """A budget from what was given of epsilon, rho and delta."""
+    spare = Fraction(0) if delta is None else probability(delta, "delta")
     if rho is not None and epsilon is None:
-        return Concentrated(positive(rho, "rho"), delta or 0)
+        return Concentrated(positive(rho, "rho"), spare)
     if rho is None and epsilon is not None:
-        return Approximate(positive(epsilon, "epsilon"), delta) if delta else Pure(positive(epsilon, "epsilon"))
+        return Approximate(positive(epsilon, "epsilon"), spare) if spare else Pure(positive(epsilon, "epsilon"))
     raise Refusal(f"{where} needs either epsilon or rho", hint="for example --epsilon 3 --delta 1e-8")
 
 
@@ -107,18 +118,28 @@ def read(folder: Path) -> Catalogue:
     if not path.exists():
         raise Refusal(f"{str(folder)!r} is not a home: it has no {FILE}", hint="make one with discreet init")
     try:
-        parsed = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as broken:
-        raise Refusal(f"{FILE} cannot be read: {broken}") from None
+        return parse(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError:
         raise Refusal(f"{FILE} is not UTF-8 text") from None
+    except OSError as broken:
+        raise Refusal(f"{FILE} cannot be read: {broken.strerror}") from None
+
+
+def parse(text: str) -> Catalogue:
+    """The catalogue that a text declares."""
+    try:
+        parsed = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as broken:
+        raise Refusal(f"{FILE} cannot be read: {broken}") from None
+    except (ValueError, RecursionError):  # a number of more digits than Python reads, lists in lists in lists
+        raise Refusal(f"{FILE} cannot be read: something in it is too long or too deep") from None
     if parsed.get("version") != 1:
         raise Refusal(f"{FILE} needs version = 1 on its first line, got {parsed.get('version')!r}")
     unknown = set(parsed) - {"version", "population", "table"}
     if unknown:
         raise Refusal(f"{FILE} has an unknown section {min(unknown)!r}")
-    populations = {name: population_of(name, body) for name, body in parsed.get("population", {}).items()}
-    tables = {name: _table(name, body) for name, body in parsed.get("table", {}).items()}
+    populations = {name: population_of(name, body) for name, body in _sections(parsed, "population")}
+    tables = {name: _table(name, body) for name, body in _sections(parsed, "table")}
     for table in tables.values():
         if table.population is not None and table.population not in populations:
             raise Refusal(
@@ -127,31 +148,48 @@ def read(folder: Path) -> Catalogue:
     return Catalogue(populations, tables)
 
 
+def _sections(parsed: Mapping[str, Any], kind: str) -> list[tuple[str, Mapping[str, Any]]]:
+    named = _typed(parsed, kind, dict, FILE, {})
+    return [(name, _typed(named, name, dict, f"{FILE}: {kind}", {})) for name in named]
+
+
+def _typed(body: Mapping[str, Any], key: str, kind: type[T], where: str, default: T) -> T:
+    """What a key holds, if it is of the kind that belongs there. A truth value is no number here."""
+    value: T = body.get(key, default)
+    if value is not default and type(value) is not kind:
+        words = {dict: "a section", list: "a list", str: "text", int: "a whole number", bool: "true or false"}
+        raise Refusal(f"{where}: {key} is {words[kind]}, got {shown(value)}")
+    return value
+
+
 _TABLE_KEYS = {"population", "unit", "max_rows", "max_groups", "columns", "public", "version"}
+_PRIVATE_KEYS = {"population", "unit", "max_rows", "max_groups"}
 _COLUMN_KEYS = {"type", "bounds", "step", "keys", "description"}
 
 
 def _table(name: str, body: Mapping[str, Any]) -> Table:
+    where = f"{FILE}: table {name!r}"
     unknown = set(body) - _TABLE_KEYS
     if unknown:
-        raise Refusal(
-            f"{FILE}: table {name!r} has an unknown entry {min(unknown)!r}", hint=f"known: {sorted(_TABLE_KEYS)}"
-        )
-    columns = tuple(_column(f"{name}.{key}", key, value) for key, value in body.get("columns", {}).items())
-    if body.get("public"):
-        return Table(name, columns, version=int(body.get("version", 1)))
-    unit = body.get("unit")
-    table = Table(
-        name,
-        columns,
-        body.get("population"),
-        None if unit == "row" else unit,
-        body.get("max_rows"),
-        int(body.get("max_groups", 1)),
-        int(body.get("version", 1)),
+        raise Refusal(f"{where} has an unknown entry {min(unknown)!r}", hint=f"known: {sorted(_TABLE_KEYS)}")
+    columns = tuple(
+        _column(f"{name}.{key}", key, _typed(body["columns"], key, dict, f"{where} columns", {}))
+        for key in _typed(body, "columns", dict, where, {})
     )
-    if table.population is None:
-        raise Refusal(f"{FILE}: table {name!r} needs a population, or public = true")
+    version = count(_typed(body, "version", int, where, 1), f"{where}: version")
+    if _typed(body, "public", bool, where, False):  # noqa: FBT003  # a default
+        if private := _PRIVATE_KEYS & set(body):
+            raise Refusal(f"{where} is public, and has an entry {min(private)!r} that only a private one has")
+        return Table(name, columns, version=version)
+    unit = _typed(body, "unit", str, where, "")
+    population = _typed(body, "population", str, where, "")
+    if not population:
+        raise Refusal(f"{where} needs a population, or public = true")
+    if not unit:
+        raise Refusal(f"{where} needs a unit", hint='a column that says whose row it is, or unit = "row"')
+    rows = _typed(body, "max_rows", int, where, 0) if "max_rows" in body else None
+    groups = _typed(body, "max_groups", int, where, 1)
+    table = Table(name, columns, population, None if unit == "row" else unit, rows, groups, version)
     if table.unit is not None:
         table.column(table.unit)
     return table
@@ -162,14 +200,19 @@ def _column(where: str, name: str, body: Mapping[str, Any]) -> Column:
     if unknown:
         raise Refusal(f"{FILE}: column {where} has an unknown entry {min(unknown)!r}")
     kind = type_of(str(body.get("type")), where)
-    bounds = body.get("bounds")
+    bounds = _typed(body, "bounds", list, f"{FILE}: {where}", [])
+    if "bounds" in body and len(bounds) != 2:
+        raise Refusal(f"{FILE}: {where}: bounds are two numbers, got {shown(bounds)}")
+    keys = _typed(body, "keys", list, f"{FILE}: {where}", [])
+    if any(type(key) not in (str, int, bool) for key in keys):
+        raise Refusal(f"{FILE}: {where}: a key is text, a whole number, true or false, got {shown(keys)}")
     return Column(
         name,
         kind,
-        None if bounds is None else (exact(bounds[0], f"{where} bounds"), exact(bounds[1], f"{where} bounds")),
-        None if body.get("step") is None else positive(body["step"], f"{where} step"),
-        None if body.get("keys") is None else tuple(body["keys"]),
-        str(body.get("description", "")),
+        (exact(bounds[0], f"{where} bounds"), exact(bounds[1], f"{where} bounds")) if "bounds" in body else None,
+        positive(body["step"], f"{where} step") if "step" in body else None,
+        tuple(keys) if "keys" in body else None,
+        _typed(body, "description", str, f"{FILE}: {where}", ""),
     )
 
 
@@ -194,9 +237,17 @@ def type_of(text: str, where: str) -> Type:
     raise Refusal(f"{where}: there is no type {text!r}", hint=f"use one of {[kind.value for kind in Type]}")
 
 
-def write(folder: Path, catalogue: Catalogue) -> None:
-    """Write the catalogue of a home, whole or not at all."""
+def text_of(catalogue: Catalogue) -> str:
+    """The text that declares a catalogue, read back to make sure that it will be understood."""
     text = "\n".join(["version = 1", *_population_lines(catalogue), *_table_lines(catalogue)]) + "\n"
+    refuse_half_characters(text)
+    if parse(text) != catalogue:
+        raise Refusal(f"{FILE} could not say what was declared", hint="use plainer names and descriptions")
+    return text
+
+
+def write(folder: Path, text: str) -> None:
+    """Write the catalogue of a home, whole or not at all."""
     aside = folder / f".{FILE}.{secrets.token_hex(8)}"
     with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(text)
@@ -254,7 +305,7 @@ def _column_lines(column: Column) -> list[str]:
 
 
 def _text(text: str | None) -> str:
-    return json.dumps(text or "", ensure_ascii=False)
+    return json.dumps(text or "", ensure_ascii=False).replace("\x7f", "\\u007f")  # JSON allows it bare, TOML does not
 
 
 def _key(key: Key) -> str:

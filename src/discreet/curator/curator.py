@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import wraps
 from pathlib import Path
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from discreet.curator import above, catalogue
 from discreet.curator.advice import (
@@ -16,27 +19,31 @@ from discreet.curator.advice import (
     bounds_parts,
     caps_parts,
 )
+from discreet.curator.agreement import Declarations
 from discreet.curator.answer import Answer
 from discreet.curator.estimate import estimates
 from discreet.curator.explain import Explanation, explained
 from discreet.curator.measure import Engine
 from discreet.curator.price import Priced
+from discreet.curator.public import PublicTables
 from discreet.curator.quote import Terms, quote
 from discreet.curator.run import RowMechanism, Run, run
-from discreet.curator.till import Bought, Till, cost
+from discreet.curator.till import Bought, Till, cost, total
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
 from discreet.exact import share
-from discreet.ledger import Dataset, Grant, SqliteLedger
-from discreet.ledger.entry import BudgetLoss
+from discreet.ledger import Books, Grant, Spend, SqliteLedger
+from discreet.ledger.books import OWNER
+from discreet.ledger.entry import BudgetLoss, refuse_half_characters
 from discreet.noise import SECURE, Entropy, Secure
 from discreet.privacy import Budget
-from discreet.sql.plan import shape
+from discreet.sql.measured import Caps
 from discreet.sql.question import Part, Question
 from discreet.sql.schema import Table
-from discreet.sql.split import Caps, question, rows_of
+from discreet.sql.split import question
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 BOUNDING = (
     "Error bars cover the noise. They do not cover what was cut off before it: values beyond the declared bounds, "
@@ -53,82 +60,100 @@ class _Paid:
     population: str | None
 
 
+def _asked_now(method: Callable[Concatenate[Curator, P], T]) -> Callable[Concatenate[Curator, P], T]:
+    """A question is planned, paid and answered under the declarations of the moment in which it is asked.
+
+    If they changed before it was paid, and so it was refused, it is asked once more under the new ones.
+    """
+
+    @wraps(method)
+    def ask(self: Curator, /, *given: P.args, **named: P.kwargs) -> T:
+        known, used = self._declarations.now(), self._used()
+        try:
+            return method(self._under(known), *given, **named)
+        except Refusal:
+            newer = self._declarations.now()
+            if newer is known or self._used() != used:
+                raise
+        return method(self._under(newer), *given, **named)
+
+    return ask
+
+
 class Curator:
     """Answers questions about the tables of one home, within their populations' budgets."""
 
     def __init__(self, home: Path, *, principal: str = "custodian", rng: Entropy = SECURE) -> None:
         if not isinstance(rng, Secure):
             raise Refusal("a curator takes no randomness but the operating system's")
-        self._home, self._principal = home, principal
-        self._catalogue = catalogue.read(home)
-        self._ledger = SqliteLedger(home / "ledger.db")
-        self._store = DuckStore(home / "tables")
-        self._agree()
+        catalogue.read(home)
+        self._principal = principal
+        self._ledger = SqliteLedger(home / "ledger.db", new=False)
+        self._store = DuckStore(home / "tables", names=self._file_name)
+        self._declarations = Declarations(home, self._ledger)
+        self._catalogue = self._declarations.now()
+        self._books()
 
-    def _agree(self) -> None:
-        """The ledger has the last word on budgets and owners; declarations that say otherwise are refused."""
+    def _under(self, known: catalogue.Catalogue) -> Curator:
+        """This curator under these declarations, whatever happens to them meanwhile."""
+        current = copy(self)
+        current._catalogue = known  # noqa: SLF001  # it is the same class
+        return current
+
+    def _used(self) -> dict[str, BudgetLoss]:
+        """What the asker has paid so far, of each population's budget."""
+        used = self._books().used
+        return {population: loss for (who, population), loss in used.items() if who == self._principal}
+
+    def _books(self) -> Books:
+        """The books, for who is still let in."""
         books = self._ledger.books()
         books.grant(self._principal)
-        for population in self._catalogue.populations.values():
-            account = books.account(population.name)
-            if (account.budget.total, account.neighbours) != (population.total, population.neighbours):
-                raise Refusal(
-                    f"discreet.toml gives {population.name!r} {population.total} for {population.neighbours}, "
-                    f"the ledger {account.budget.total} for {account.neighbours}",
-                    hint="a budget and its neighbours are set once: write what the ledger says",
-                )
-        for table in self._catalogue.tables.values():
-            known = books.datasets.get(table.name)
-            if known is None or (known.population, known.unit, known.version) != (
-                table.population,
-                table.unit,
-                table.version,
-            ):
-                raise Refusal(
-                    f"discreet.toml and the ledger disagree about whose rows table {table.name!r} holds",
-                    hint="population, unit, public and version are not edited: remove the table and add it anew",
-                )
-            if known.declaration != catalogue.declaration(
-                table
-            ):  # bounds, caps, keys may be edited, but not in silence
-                self._ledger.append(
-                    Dataset(table.name, known.population, known.unit, known.version, catalogue.declaration(table))
-                )
+        return books
+
+    def _file_name(self, table: Table) -> str:
+        """The random name that the ledger has for the file of a table's version."""
+        recorded = self._ledger.books().datasets.get(table.name)
+        return recorded.file if recorded is not None and recorded.version == table.version else ""
 
     # asking ----------------------------------------------------------------------------------------------------------
 
-    def query(self, sql: str, **terms: object) -> Answer:
+    @_asked_now
+    def query(self, /, sql: str, **terms: object) -> Answer:
         """The answer to a question. Spends its price, unless the same was answered before."""
         return self._answer(sql, Terms(**terms), self._store, SECURE)  # type: ignore[arg-type]
 
-    def explain(self, sql: str, **terms: object) -> Explanation:
+    @_asked_now
+    def explain(self, /, sql: str, **terms: object) -> Explanation:
         """What a question would cost and how exact it would be. Free, and the same for every database of a schema."""
         asked = Terms(**terms)  # type: ignore[arg-type]
         found = self._question(sql, asked)
-        prices = self._priced(found.parts, asked)
+        prices = self._priced(found.every_part, asked)
         return explained(found, prices, share(asked.confidence, "confidence"), asked.named)
 
     def budget(self, population: str) -> Budget[BudgetLoss]:
         """What a population may lose in all and has lost."""
-        return self._ledger.books().account(population).budget
+        return self._books().account(population).budget
 
     def populations(self) -> list[str]:
         """The populations that have a budget."""
-        return sorted(self._ledger.books().accounts)
+        return sorted(self._books().accounts)
 
     def grants(self) -> list[Grant]:
         """Who may ask."""
-        return list(self._ledger.books().grants.values())
+        return list(self._books().grants.values())
 
-    def bounds(self, table: str, column: str, **terms: object) -> BoundsAdvice | None:
+    @_asked_now
+    def bounds(self, /, table: str, column: str, **terms: object) -> BoundsAdvice | None:
         """Buy advice on the bounds of a column; None if nothing stands out of the noise at this price."""
         bought = self._advice(bounds_parts(self._private(table), column), f"bounds {table} {column}", terms)
-        return advise_bounds(bought["part_0"], bought.get("part_1"))
+        return advise_bounds(bought["#0"], bought.get("#1"))
 
-    def caps(self, table: str, **terms: object) -> CapsAdvice:
+    @_asked_now
+    def caps(self, /, table: str, **terms: object) -> CapsAdvice:
         """Buy advice on how many rows of one unit an answer should count."""
         declared = self._private(table)
-        return advise_caps(self._advice(caps_parts(declared), f"caps {table}", terms)["part_0"], declared.max_rows)
+        return advise_caps(self._advice(caps_parts(declared), f"caps {table}", terms)["#0"], declared.max_rows)
 
     def _private(self, table: str) -> Table:
         found = self._catalogue.schema.table(table)
@@ -141,21 +166,25 @@ class Curator:
         self._allowed_tables(set(parts[0].measurement.shape.tables))
         return self._paid(self._priced(parts, asked), what, asked, self._store, SECURE).tables
 
+    @_asked_now
     def run(self, mechanism: RowMechanism[T], rows_sql: str, *, max_rows: int | None = None) -> T:
         """Run a mechanism once on the rows that a SELECT names, at its own price, in the custodian's process.
 
         Each unit keeps at most `max_rows` rows, by default as declared, and the price is the mechanism's for that many.
         """
-        self._allowed_tables(set(shape(rows_of(rows_sql, self._catalogue.schema)).tables))
+        if self._principal != OWNER:
+            raise Refusal(
+                "a mechanism is code, which runs among the rows: only the custodian runs one, in the home itself",
+                hint="ask in SQL",
+            )
         return run(self._ledger, self._store, self._catalogue, self._principal, Run(mechanism, rows_sql, max_rows))
 
-    def _question(self, sql: str, asked: Terms) -> Question:
-        found = question(sql, self._catalogue.schema, Caps(asked.max_rows, asked.max_groups))
-        self._allowed(found)
+    def _question(self, sql: str, asked: Terms, scalars: Sequence[object] = ()) -> Question:
+        refuse_half_characters(sql)
+        caps = Caps(asked.max_rows, asked.max_groups)
+        found = question(sql, self._catalogue.schema, caps, PublicTables(self._store, self._catalogue.schema), scalars)
+        self._allowed_tables(found.tables)
         return found
-
-    def _allowed(self, found: Question) -> None:
-        self._allowed_tables({name for part in found.parts for name in part.measurement.shape.tables} | found.public)
 
     def _allowed_tables(self, tables: set[str]) -> None:
         grant = self._ledger.books().grant(self._principal)
@@ -168,16 +197,46 @@ class Curator:
     def _answer(self, sql: str, asked: Terms, engine: Engine, rng: Entropy) -> Answer:
         share(asked.confidence, "confidence")  # everything that can be refused is refused before anything is paid
         found = self._question(sql, asked)
-        prices = self._priced(found.parts, asked)
-        above.rehearse(found, self._files(found))
-        return self._spoken(found, self._paid(prices, sql, asked, engine, rng), asked)
+        prices = self._priced(found.every_part, asked)
+        for each in (*found.first, found):
+            above.rehearse(each, self._files(each))
+        if not found.first:
+            return self._spoken(found, self._paid(prices, sql, asked, engine, rng), asked)
+        return self._staged(sql, found, prices, asked, (engine, rng))
+
+    def _staged(
+        self, sql: str, found: Question, prices: tuple[Priced, ...], asked: Terms, by: tuple[Engine, Entropy]
+    ) -> Answer:
+        """Answer what comes first, put the answers into the question, and answer that. One price pays for all of it."""
+        self._refuse_over(prices, sql, asked)
+        before: list[_Paid] = []
+        scalars: list[object] = []
+        for each in found.first:
+            paid = self._paid(prices[: len(each.parts)], sql, asked, *by)
+            prices = prices[len(each.parts) :]
+            answer = self._spoken(each, paid, asked)
+            before.append(paid)
+            scalars.append(answer.rows[0][0] if answer.rows else None)
+        asked_now = self._question(sql, asked, scalars)
+        last = self._priced(asked_now.every_part, asked)[-len(asked_now.parts) :]
+        paid = self._paid(last, sql, asked, *by)
+        answer = self._spoken(asked_now, paid, asked)
+        new = {f"{i} {name}": bought for i, part in enumerate((*before, paid)) for name, bought in part.new.items()}
+        return replace(answer, cost=cost(new))
+
+    def _refuse_over(self, prices: tuple[Priced, ...], sql: str, asked: Terms) -> None:
+        """Refuse what will not fit in the end before the first part of it is paid."""
+        population = self._population(tuple(price.part for price in prices))
+        price = total([price.loss for price in prices])
+        if population is not None and price is not None and not asked.within:
+            self._ledger.books().check(Spend(population.name, price, self._principal, "", [], {"sql": sql}))
 
     def _priced(self, parts: tuple[Part, ...], asked: Terms) -> tuple[Priced, ...]:
         population = self._population(parts)
         return () if population is None else quote(parts, population, asked)
 
     def _population(self, parts: tuple[Part, ...]) -> catalogue.Population | None:
-        names = {part.measurement.shape.population for part in parts}
+        names = {part.measurement.shape.population or "" for part in parts}
         if len(names) > 1:
             raise Refusal(f"one question asks about one population, got {sorted(names)}", hint="ask each by itself")
         return self._catalogue.population(names.pop()) if names else None
@@ -188,12 +247,15 @@ class Curator:
             return _Paid({}, {}, None)
         till = Till(self._ledger, self._principal, population, engine, rng)
         known = {} if asked.fresh else till.known(prices)
-        bought = till.buy([price for price in prices if price.part.name not in known], sql, within=asked.within)
+        wanted = [price for price in prices if price.part.name not in known]
+        with self._store.opened(price.part.measurement.rows for price in wanted):  # before anything is paid
+            bought = till.buy(wanted, sql, within=asked.within)
         return _Paid({**known, **bought}, bought, population.name)
 
     def _files(self, found: Question) -> dict[str, str]:
         """Where the public tables of a question are kept."""
-        return {name: str(self._store.path(self._catalogue.schema.table(name))) for name in found.public}
+        tables = [self._catalogue.schema.table(name) for name in found.public_above]
+        return {table.name: str(self._store.checked(table)) for table in tables}
 
     def _spoken(self, found: Question, paid: _Paid, asked: Terms) -> Answer:
         files = self._files(found)

@@ -15,17 +15,19 @@ from pathlib import Path
 import duckdb
 
 from discreet.curator import catalogue
+from discreet.curator.agreement import refuse_contradictions
 from discreet.curator.catalogue import Catalogue, Population, budget_loss, declaration, population_of, type_of
 from discreet.engines.duckdb import DuckStore, Progress, read_source
 from discreet.errors import Refusal
 from discreet.exact import Number, exact
-from discreet.ledger import Dataset, Grant, Hold, Opened, Retired, Revoked, SqliteLedger
+from discreet.ledger import Dataset, Event, Grant, Hold, Opened, Retired, Revoked, SqliteLedger
 from discreet.ledger.books import OWNER
-from discreet.ledger.entry import BudgetLoss
+from discreet.ledger.entry import REMOVED, BudgetLoss
 from discreet.privacy import Approximate, Concentrated, Pure
 from discreet.sql.schema import Column, Key, Table, Type
 
 ROLES = ("analyst", "custodian")
+_PRIVATE = ("unit", "population", "epsilon", "rho", "delta", "max_rows", "max_groups")  # what a public table has not
 
 
 @dataclass(frozen=True)
@@ -50,21 +52,28 @@ class Declared:
 
 def found_home(folder: Path) -> None:
     """An empty home that only its owner can open."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as broken:
+        raise Refusal(f"no home can be made in {str(folder)!r}: {broken.strerror}") from None
     if (folder / catalogue.FILE).exists():
         raise Refusal(f"{str(folder)!r} is a home already")
     folder.chmod(0o700)
-    catalogue.write(folder, Catalogue())
     SqliteLedger(folder / "ledger.db").close()
+    catalogue.write(folder, catalogue.text_of(Catalogue()))
 
 
 class Custody:
-    """The custodian's side of one home. Changes are made one at a time, whoever makes them."""
+    """The custodian's side of one home. Changes are made one at a time, whoever makes them.
+
+    Everything that can be refused is refused before the ledger is written, and the ledger is written before
+    discreet.toml: a crash in between leaves a home that says so, never one with a fresh budget.
+    """
 
     def __init__(self, home: Path) -> None:
         self._home = home
         catalogue.read(home)
-        self._ledger = SqliteLedger(home / "ledger.db")
+        self._ledger = SqliteLedger(home / "ledger.db", new=False)
         self._store = DuckStore(home / "tables")
 
     @contextmanager
@@ -72,7 +81,13 @@ class Custody:
         lock = os.open(self._home / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            yield catalogue.read(self._home)
+            self._ledger.settle()
+            known, books = catalogue.read(self._home), self._ledger.books()
+            refuse_contradictions(known, books)
+            declared = {(table.name, table.version) for table in known.tables.values()}
+            recorded = {(each.table, each.version) for each in books.datasets.values() if each.declaration != REMOVED}
+            self._store.keep(declared | recorded)
+            yield known
         finally:
             os.close(lock)
 
@@ -86,18 +101,13 @@ class Custody:
         with self._alone() as known:
             if name in known.tables:
                 raise Refusal(f"there is a table {name!r} already", hint="bring new rows with discreet update")
-            columns = self._columns(source, said)
-            table, population = _declared(name, columns, said, known)
-            version = 1 + (self._ledger.books().datasets[name].version if name in self._ledger.books().datasets else 0)
-            table = replace(table, version=version)
-            after = (
-                known.with_table(table) if population is None else known.with_population(population).with_table(table)
-            )
-            self._store.ingest(table, source, progress)
-            if population is not None and population.name not in self._ledger.books().accounts:
-                self._ledger.append(Opened(population.name, population.total, population.neighbours))
-            self._ledger.append(Dataset(name, table.population, table.unit, version, declaration(table)))
-            catalogue.write(self._home, after)
+            table, population = _declared(name, self._columns(source, said), said, known)
+            table = replace(table, version=self._next(table, known))
+            after = known if population is None else known.with_population(population)
+            opening = [] if population is None else self._opening(population)
+            text = catalogue.text_of(after.with_table(table))
+            self._take(opening, table, source, progress)
+            catalogue.write(self._home, text)
             return table
 
     def update(self, name: str, source: object, *, progress: Progress | None = None) -> Table:
@@ -107,21 +117,63 @@ class Custody:
             missing = [column.name for column in old.columns if column.name not in dict(_source_types(source))]
             if missing:
                 raise Refusal(f"the new rows have no column {missing}", hint="an update keeps what was declared")
-            recorded = self._ledger.books().datasets.get(name)
-            table = replace(old, version=1 + max(old.version, recorded.version if recorded else 0))
-            self._store.ingest(table, source, progress)
-            self._ledger.append(Dataset(name, table.population, table.unit, table.version, declaration(table)))
-            catalogue.write(self._home, known.with_table(table))
-            self._store.remove(old)
+            table = replace(old, version=self._next(old, known))
+            text = catalogue.text_of(known.with_table(table))
+            self._take([], table, source, progress)
+            catalogue.write(self._home, text)
+            self._forget(old)
             return table
 
     def remove(self, name: str) -> None:
         """Forget a table's rows. What was spent on them stays spent."""
         with self._alone() as known:
             table = known.schema.table(name)
-            self._ledger.append(Dataset(name, table.population, table.unit, table.version + 1, "removed"))
-            catalogue.write(self._home, known.without_table(name))
+            text = catalogue.text_of(known.without_table(name))
+            gone = Dataset(name, table.population, table.unit, self._next(table, known), REMOVED)
+            self._ledger.append(gone)
+            catalogue.write(self._home, text)
+            self._forget(table)
+
+    def _forget(self, table: Table) -> None:
+        """Rows of people go at once; those of nobody when the next change is made, for who is just reading them."""
+        if not table.public:
             self._store.remove(table)
+
+    def _next(self, table: Table, known: Catalogue) -> int:
+        """A version that neither the ledger nor the declarations have seen of a table."""
+        recorded, declared = self._ledger.books().datasets.get(table.name), known.tables.get(table.name)
+        return 1 + max(recorded.version if recorded else 0, declared.version if declared else 0)
+
+    def _opening(self, population: Population) -> list[Event]:
+        """The entry that opens a budget, if there is none; else it must be the same."""
+        books = self._ledger.books()
+        if population.name not in books.accounts:
+            return [Opened(population.name, population.total, population.neighbours)]
+        budget = books.account(population.name).budget
+        if (budget.total, budget.neighbours) != (population.total, population.neighbours):
+            raise Refusal(
+                f"population {population.name!r} has another budget in the ledger: {budget.total} for "
+                f"{budget.neighbours}",
+                hint="a budget and its neighbours are set once: repeat the same values",
+            )
+        return []
+
+    def _take(self, opening: list[Event], table: Table, source: object, progress: Progress | None) -> None:
+        """Copy the rows, then put what is to be said of them into the ledger: all of it, or nothing."""
+
+        def events(file: str) -> list[Event]:
+            return [
+                *opening,
+                Dataset(table.name, table.population, table.unit, table.version, declaration(table), file),
+            ]
+
+        self._ledger.rehearse(events(""))
+        file = self._store.ingest(table, source, progress)
+        try:
+            self._ledger.append_all(events(file))
+        except Refusal:
+            self._store.remove(table)
+            raise
 
     def retire(self, population: str) -> None:
         """Close a population's budget for good."""
@@ -145,18 +197,18 @@ class Custody:
             raise Refusal(f"a role is one of {list(ROLES)}, got {role!r}")
         if not name or not all(c.isalnum() or c in "_-.@" for c in name):
             raise Refusal(f"a user is named with letters, digits and _ - . @, got {name!r}")
-        known = catalogue.read(self._home)
-        for table in tables or ():
-            known.schema.table(table)
         if name == OWNER:
             raise Refusal(f"{OWNER!r} is whoever works in the home itself", hint="use another name")
-        if name in self._ledger.books().grants:
-            raise Refusal(f"there is a user {name!r} already", hint="revoke it first")
-        token = secrets.token_urlsafe(32)
-        digest = hashlib.sha256(token.encode()).hexdigest()
-        loss = None if allowance is None else _allowance(allowance, known)
-        self._ledger.append(Grant(name, role, None if tables is None else list(tables), loss, {"sha256": digest}))
-        return token
+        with self._alone() as known:
+            for table in tables or ():
+                known.schema.table(table)
+            if name in self._ledger.books().grants:
+                raise Refusal(f"there is a user {name!r} already", hint="revoke it first")
+            token = secrets.token_urlsafe(32)
+            digest = hashlib.sha256(token.encode()).hexdigest()
+            loss = None if allowance is None else _allowance(allowance, known)
+            self._ledger.append(Grant(name, role, None if tables is None else list(tables), loss, {"sha256": digest}))
+            return token
 
     def shut_out(self, name: str) -> None:
         """Take a person's access away."""
@@ -197,6 +249,12 @@ def _declared(
 ) -> tuple[Table, Population | None]:
     made = tuple(_column(column, kind, said) for column, kind in columns.items())
     if said.public:
+        private = [word for word in _PRIVATE if getattr(said, word) is not None]
+        if private:
+            option = f"--{private[0].replace('_', '-')}"
+            raise Refusal(
+                f"public rows are nobody's, so --public does not go with {option}", hint="leave out one of them"
+            )
         return Table(name, made), None
     if said.unit is None:
         raise Refusal(
@@ -263,9 +321,8 @@ def _untyped(source: object) -> bool:
 def _source_types(source: object) -> list[tuple[str, str]]:
     """The columns of a source and the types it declares itself. No row is read."""
     with duckdb.connect() as connection:
-        read = read_source(connection, source)
         try:
-            described = connection.execute(f"DESCRIBE SELECT * FROM {read}").fetchall()
+            described = connection.execute(f"DESCRIBE SELECT * FROM {read_source(connection, source)}").fetchall()
         except duckdb.Error as broken:
             raise Refusal(f"the source cannot be read: {str(broken).splitlines()[0][:200]}") from None
     return [(str(row[0]), str(row[1])) for row in described]
@@ -275,5 +332,8 @@ def _guessed(source: object) -> dict[str, str]:
     """What a CSV file looks like. A proposal for the custodian's eyes, never used by itself."""
     file = str(source).replace("'", "''")
     with duckdb.connect() as connection:
-        described = connection.execute(f"DESCRIBE SELECT * FROM read_csv('{file}', header = true)").fetchall()
+        try:
+            described = connection.execute(f"DESCRIBE SELECT * FROM read_csv('{file}', header = true)").fetchall()
+        except duckdb.Error as broken:
+            raise Refusal(f"the source cannot be read: {str(broken).splitlines()[0][:200]}") from None
     return {str(row[0]): type_of(str(row[1]), str(row[0])).value for row in described}

@@ -10,7 +10,8 @@ from discreet.curator.price import Priced
 from discreet.errors import Fault
 from discreet.mechanisms import GaussianVector, LaplaceVector
 from discreet.sql.aggregate import Aggregate
-from discreet.sql.plan import Grid, Rank, Statistic
+from discreet.sql.plan import Rank, Statistic
+from discreet.sql.range import Grid
 
 Span = tuple[float, float] | None
 

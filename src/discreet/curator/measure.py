@@ -31,6 +31,10 @@ class Engine(Protocol):
         """The statistics of the bounded rows."""
         ...
 
+    def distinct(self, measurement: Measurement, statistic: Statistic, /) -> Mapping[Group, int]:
+        """For each group, how many values the bounded rows have."""
+        ...
+
     def ranked(self, measurement: Measurement, rank: Rank, /) -> Mapping[Group, Mapping[int, int]]:
         """For each group, how many bounded rows have each value."""
         ...
@@ -56,12 +60,13 @@ def measure(priced: Priced, engine: Engine, *, rng: Entropy = SECURE) -> Noisy:
 
 def _measure(priced: Priced, engine: Engine, rng: Entropy) -> Noisy:
     measurement = priced.part.measurement
-    counted = engine.counted(measurement)
+    counts = not measurement.declared or any(isinstance(s, Statistic) for s in measurement.statistics)
+    counted = engine.counted(measurement) if counts else Counted({}, {})
     groups = _groups(priced, counted, rng)
     columns = [
         _quantiles(priced, statistic, groups, engine.ranked(measurement, statistic), rng)
         if isinstance(statistic, Rank)
-        else _numbers(priced, statistic, groups, counted, rng)
+        else _noised(priced, statistic, _numbers(statistic, groups, counted, measurement, engine), rng)
         for statistic in measurement.statistics
     ]
     return Noisy(groups, tuple(zip(*columns, strict=True)) if columns else tuple(() for _ in groups))
@@ -93,12 +98,18 @@ def _quantiles(
 
 
 def _numbers(
-    priced: Priced, statistic: Statistic, groups: Sequence[Group], counted: Counted, rng: Entropy
+    statistic: Statistic, groups: Sequence[Group], counted: Counted, measurement: Measurement, engine: Engine
 ) -> list[int]:
-    measurement, mechanism = priced.part.measurement, priced.charge(statistic).mechanism
+    if statistic.kind == "distinct":
+        found = engine.distinct(measurement, statistic)
+        return [found.get(group, 0) for group in groups]
     place = [s for s in measurement.statistics if isinstance(s, Statistic)].index(statistic)
     absent = (0,) * len(measurement.statistics)
-    exact = [counted.values.get(group, absent)[place] for group in groups]
+    return [counted.values.get(group, absent)[place] for group in groups]
+
+
+def _noised(priced: Priced, statistic: Statistic, exact: Sequence[int], rng: Entropy) -> list[int]:
+    mechanism = priced.charge(statistic).mechanism
     if not isinstance(mechanism, (LaplaceVector, GaussianVector)):
         raise Fault
     held = [min(max(value, -_LIMIT), _LIMIT) for value in exact]  # clamping brings no two numbers further apart

@@ -28,6 +28,7 @@ _WEIGHTS = {
     "rows": Fraction(1),
     "units": Fraction(1),
     "present": Fraction(1),
+    "distinct": Fraction(1),
     "total": Fraction(1),
     "centred": Fraction(8, 5),
     "squares": Fraction(8, 5),

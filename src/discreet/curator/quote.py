@@ -12,10 +12,12 @@ from discreet.curator.price import Priced, priced
 from discreet.errors import Refusal
 from discreet.exact import Number, positive, probability, share
 from discreet.ledger.entry import BudgetLoss
+from discreet.mechanisms import GaussianVector, LaplaceVector
 from discreet.mechanisms.mechanism import USUAL
 from discreet.privacy import Approximate, Concentrated, Pure
 from discreet.sql.question import Part
 
+_WIDEST = 1 << 54  # of noise
 _DELTA_SHARE = 1000  # the part of a population's δ that one question may use to name groups
 
 
@@ -33,6 +35,11 @@ class Terms:
     max_rows: int | None = None
     max_groups: int | None = None
 
+    def __post_init__(self) -> None:
+        given = [word for word in ("epsilon", "rho", "error") if getattr(self, word) is not None]
+        if len(given) > 1:
+            raise Refusal(f"a question names one of epsilon, rho and error, got {' and '.join(given)}")
+
     @property
     def named(self) -> bool:
         """Whether a price or an error was named."""
@@ -44,7 +51,23 @@ def quote(parts: Sequence[Part], population: Population, asked: Terms) -> tuple[
     needs = any(not part.measurement.declared for part in parts)
     if asked.error is not None:
         return _accurate(parts, population, asked, needs=needs)
-    return priced(parts, _loss(population, asked, needs=needs), population.neighbours)
+    return fitting(priced(parts, _loss(population, asked, needs=needs), population.neighbours))
+
+
+def fitting(prices: tuple[Priced, ...]) -> tuple[Priced, ...]:
+    """The prices, unless one is so low that its noise might not fit the numbers of an answer.
+
+    Beyond scale b, Laplace noise is larger than t with probability at most e^(−t/b), and Gaussian noise of deviation
+    σ at most 2·e^(−t²/2σ²). With b, σ ≤ 2^54 and 2^61 for the true number, 2^63 is reached with less than e^−300.
+    """
+    for price in prices:
+        for charge in price.charges:
+            wide = charge.mechanism
+            if (isinstance(wide, LaplaceVector) and wide.scale > _WIDEST) or (
+                isinstance(wide, GaussianVector) and wide.variance > _WIDEST**2
+            ):
+                raise Refusal("at this price the noise is larger than any number", hint="name a higher one")
+    return prices
 
 
 def _loss(population: Population, asked: Terms, *, needs: bool) -> BudgetLoss:
@@ -89,7 +112,7 @@ def _accurate(parts: Sequence[Part], population: Population, asked: Terms, *, ne
     for _ in range(12):
         middle = (low + high) / 2
         low, high = (low, middle) if fits(middle) else (middle, high)
-    return at(high)
+    return fitting(at(high))
 
 
 def data_free_errors(price: Priced, confidence: Fraction) -> list[Fraction]:

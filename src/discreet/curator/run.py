@@ -10,11 +10,12 @@ from discreet.curator.catalogue import Catalogue
 from discreet.engines import DuckStore
 from discreet.errors import Fault, Refusal
 from discreet.ledger import Answer as Said
-from discreet.ledger import Hold, Spend, SqliteLedger
+from discreet.ledger import Spend, SqliteLedger
 from discreet.ledger.entry import BudgetLoss, Plain
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Loss, Neighbours, Replace, convert
-from discreet.sql.plan import Rows, shape
+from discreet.sql.rows import Rows, scanned
+from discreet.sql.shape import shape
 from discreet.sql.split import rows_of
 
 T = TypeVar("T")
@@ -62,29 +63,26 @@ def run(ledger: SqliteLedger, store: DuckStore, known: Catalogue, principal: str
         raise Refusal(
             "a mechanism needs to know how many rows one unit may have", hint="declare --max-rows, or pass max_rows="
         )
-    population = known.population(public.population)
+    population = known.population(public.population or "")
     loss = _charged(what.mechanism, cap, population.neighbours, type(population.total))
     digest = hashlib.sha256(f"run\n{what!r}\n{rows!r}".encode()).hexdigest()
     told: Plain = {"mechanism": repr(what.mechanism), "sql": what.sql, "max_rows": cap}
-    paid = ledger.append(Spend(population.name, loss, principal, digest, sorted(public.tables), told))
-    try:
-        found = _run(store, what, rows, cap)
-    except Fault:  # a failure could tell of a row: nothing more is asked until a custodian has looked
-        ledger.append(Hold(population.name, held=True))
-        raise
-    ledger.append(Said(paid.number, digest, repr(found)))
+    versions: dict[str, Plain] = {table.name: table.version for table in scanned(rows)}
+    with store.opened([rows]):  # before anything is paid
+        paid = ledger.append(Spend(population.name, loss, principal, digest, sorted(public.tables), told, versions))
+        try:
+            found = _run(store, what, rows, cap)
+            ledger.append(Said(paid.number, digest, repr(found)))
+        except Exception:  # noqa: BLE001  # whatever it says, it says it about data
+            ledger.hold(population.name)  # until a custodian has looked: a failure could tell of a row
+            raise Fault from None
     return found
 
 
 def _run(store: DuckStore, what: Run[T], rows: Rows, cap: int) -> T:
-    try:
-        cells = store.rows(rows, cap)
-        data = [row[0] for row in cells] if cells and len(cells[0]) == 1 else cells
-        return what.mechanism(data)
-    except Fault:
-        raise
-    except Exception:  # noqa: BLE001  # whatever it says, it says it about data
-        raise Fault from None
+    cells = store.rows(rows, cap)
+    data = [row[0] for row in cells] if cells and len(cells[0]) == 1 else cells
+    return what.mechanism(data)
 
 
 def _charged(mechanism: RowMechanism[object], cap: int, budget: Neighbours, measure: type[BudgetLoss]) -> BudgetLoss:

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from discreet.curator.catalogue import Population
 from discreet.curator.measure import Engine, Noisy, measure, restored, stored
 from discreet.curator.price import Priced, priced
+from discreet.curator.quote import fitting
 from discreet.errors import Fault, OverBudget, Refusal
+from discreet.interval import simpler_down
 from discreet.ledger import Answer as Said
-from discreet.ledger import Hold, Spend, SqliteLedger
+from discreet.ledger import Spend, SqliteLedger
 from discreet.ledger.entry import BudgetLoss
 from discreet.noise import Entropy
 from discreet.privacy import Approximate, Budget, Concentrated, Pure
+from discreet.sql.rows import scanned
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,11 @@ class Till:
         return found
 
     def buy(self, prices: Sequence[Priced], sql: str, *, within: bool = False) -> dict[str, Bought]:
-        """Spend, then read, then record. A crash after the spend leaves it spent."""
+        """Spend, then read, then record. A crash after the spend leaves it spent.
+
+        Whatever fails between the spend and the record could tell of a row. So it becomes one sentence, and closes the
+        population until a custodian looks.
+        """
         if not prices:
             return {}
         spends = [
@@ -57,6 +64,7 @@ class Till:
                 price.part.measurement.question,
                 sorted(price.part.measurement.shape.tables),
                 {"sql": sql},
+                {table.name: table.version for table in scanned(price.part.measurement.rows)},
             )
             for price in prices
         ]
@@ -67,26 +75,23 @@ class Till:
                 raise
             return self.buy(self._cheaper(prices), sql)
         bought = {}
-        for price, entry in zip(prices, paid, strict=True):
-            noisy = self._measured(price)
-            said = self.ledger.append(Said(entry.number, price.part.measurement.question, stored(noisy)))
-            bought[price.part.name] = Bought(price, noisy, said.number)
-        return bought
-
-    def _measured(self, price: Priced) -> Noisy:
-        """Read and randomise. A failure could tell of a row, so it closes the population until a custodian looks."""
         try:
-            return measure(price, self.engine, rng=self.rng)
-        except Fault:
-            self.ledger.append(Hold(self.population.name, held=True))
-            raise
+            for price, entry in zip(prices, paid, strict=True):
+                noisy = measure(price, self.engine, rng=self.rng)
+                said = self.ledger.append(Said(entry.number, price.part.measurement.question, stored(noisy)))
+                bought[price.part.name] = Bought(price, noisy, said.number)
+        except Exception:  # noqa: BLE001  # whatever it says, it says it after rows were read
+            self.ledger.hold(self.population.name)
+            raise Fault from None
+        return bought
 
     def _cheaper(self, prices: Sequence[Priced]) -> tuple[Priced, ...]:
         """The same for as much as is left, because the analyst said so."""
         asked, rest = total([price.loss for price in prices]), self._left()
         if asked is None or not (rest.rho if isinstance(rest, Concentrated) else rest.epsilon):
             raise OverBudget(f"nothing is left of the budget of {self.population.name!r}")
-        return priced([price.part for price in prices], smaller(asked, rest), self.population.neighbours)
+        less = short(smaller(asked, rest))
+        return fitting(priced([price.part for price in prices], less, self.population.neighbours))
 
     def _left(self) -> BudgetLoss:
         """What this principal may still spend: of the population's budget, and of their allowance."""
@@ -135,3 +140,14 @@ def smaller(one: BudgetLoss, other: BudgetLoss) -> BudgetLoss:
             return Concentrated(min(a.rho, b.rho), min(a.delta, b.delta))
         case _:
             raise Refusal(f"{one} and {other} are kept in two measures")
+
+
+def short(loss: BudgetLoss) -> BudgetLoss:
+    """Hardly less, in numbers that can be written down: what is left after many prices has the digits of them all."""
+    match loss:
+        case Pure():
+            return Pure(simpler_down(loss.epsilon))
+        case Approximate():
+            return Approximate(simpler_down(loss.epsilon), simpler_down(loss.delta))
+        case Concentrated():
+            return Concentrated(simpler_down(loss.rho), simpler_down(loss.delta))

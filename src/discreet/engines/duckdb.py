@@ -6,22 +6,34 @@ the engine has to say about data stays here: after a row was read, its errors be
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
+import shutil
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import weakref
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
+from discreet.engines.spill import Spill, flocked
 from discreet.errors import Fault, Refusal
-from discreet.sql import render
-from discreet.sql.plan import Measurement, Rank, Rows, Scan
+from discreet.sql import bounding, render
+from discreet.sql.plan import Measurement, Rank, Statistic
+from discreet.sql.rows import Rows, scanned
 from discreet.sql.schema import Key, Table
 
 Group = tuple[Key, ...]
+Progress = Callable[[float], None]  # hears a share, from 0 to 1
+Naming = Callable[[Table], str]  # the random name in the file of a table's version; nothing: any file will do
+_Key = tuple[tuple[str, int], ...]  # tables and their versions
+
+_GLANCE = 0.1  # seconds between two looks at how far an ingest is
 
 # This optimizer moves a TRY_CAST into the reader of a file and makes an error of what should be NULL (seen in
 # DuckDB 2.0).
@@ -36,6 +48,18 @@ class Counted:
     values: Mapping[Group, tuple[int, ...]]  # in the order of the measurement's statistics that are no ranks
 
 
+def _nameless(_: Table) -> str:
+    return ""
+
+
+def _key(tables: Sequence[Table]) -> _Key:
+    return tuple(sorted((table.name, table.version) for table in tables))
+
+
+def _file(folder: Path, version: tuple[str, int]) -> Path:
+    return folder / f"{version[0]}.{version[1]}.duckdb"
+
+
 def _sync(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:
@@ -44,28 +68,108 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
+@contextmanager
+def _watched(connection: duckdb.DuckDBPyConnection, progress: Progress | None) -> Iterator[None]:
+    """Tell how far a connection's work is, from a thread of its own. Whatever goes wrong there stays there."""
+    if progress is None:
+        yield
+        return
+    connection.execute("SET enable_progress_bar = true")
+    connection.execute("SET enable_progress_bar_print = false")
+    done = threading.Event()
+
+    def watch() -> None:
+        furthest = 0.0  # between two statements the engine says -1
+        with suppress(Exception):
+            while not done.wait(_GLANCE):
+                furthest = max(furthest, min(connection.query_progress() / 100, 1.0))
+                progress(furthest)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()  # it must not look at a connection that is closed
+    with suppress(Exception):
+        progress(1.0)
+
+
+_STORES: weakref.WeakSet[DuckStore] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for store in list(_STORES):
+        store.after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
 class DuckStore:
     """The tables of one home, in files that hold nothing else."""
 
-    def __init__(self, folder: Path, *, memory: str = "4GB", threads: int | None = None) -> None:
+    def __init__(
+        self, folder: Path, *, names: Naming = _nameless, memory: str = "4GB", threads: int | None = None
+    ) -> None:
         self._folder, self._memory, self._threads = folder, memory, threads or os.cpu_count() or 1
+        self._names = names
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._inherited: list[object] = []
+        self._begin()
+        self._sweep()
+        _STORES.add(self)
+
+    def _begin(self) -> None:
+        """With nothing open: at first, and in a child after a fork, which has none of the engine's threads."""
         self._lock = threading.Lock()
-        self._open: dict[tuple[tuple[str, int], ...], duckdb.DuckDBPyConnection] = {}
+        self._open: dict[_Key, duckdb.DuckDBPyConnection] = {}
+        self._uses: Counter[_Key] = Counter()
+        self._spill = Spill(self._folder / "spill")
+        weakref.finalize(self, self._spill.close)
+
+    def after_fork(self) -> None:
+        """Leave everything that is open to the parent; closing it here would wait for threads that do not exist."""
+        self._inherited += [self._open, self._spill]
+        self._begin()
+
+    def _sweep(self) -> None:
+        """Take away what killed processes left: rows that were spilled, and an ingest unless one is going on."""
+        self._spill.sweep()
+        with flocked(self._folder, fcntl.LOCK_EX) as alone:
+            for left in self._folder.glob(".*.duckdb*") if alone else ():
+                shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
 
     def path(self, table: Table) -> Path:
         """The file of a table's version."""
-        return self._folder / f"{table.name}.{table.version}.duckdb"
+        return _file(self._folder, (table.name, table.version))
 
-    def ingest(self, table: Table, source: str | Path | object) -> None:
-        """Write a new version: types as declared, what does not parse NULL, sorted by the unit."""
-        aside = self._folder / f".{table.name}.{secrets.token_hex(8)}.duckdb"
+    def checked(self, table: Table) -> Path:
+        """The file of a table's version, if its rows are those that were once ingested under this name."""
+        with duckdb.connect() as connection:
+            self._attach(connection, table)
+        return self.path(table)
+
+    def ingest(self, table: Table, source: str | Path | object, progress: Progress | None = None) -> str:
+        """Write a new version: types as declared, what does not parse NULL, sorted by the unit. Returns its name.
+
+        `progress` hears the share of the work that is done, from another thread, for the custodian's eyes only.
+        """
+        aside, name = self._folder / f".{table.name}.{secrets.token_hex(8)}.duckdb", secrets.token_hex(16)
+        with flocked(self._folder, fcntl.LOCK_SH):
+            self._ingest(aside, table, source, progress, name)
+        return name
+
+    def _ingest(self, aside: Path, table: Table, source: object, progress: Progress | None, name: str) -> None:
         old = os.umask(0o077)
         try:
             with duckdb.connect(str(aside)) as connection:
                 connection.execute(_SAFE)
                 connection.execute("SET preserve_insertion_order = false")
-                self._copy(connection, table, source)
+                with _watched(connection, progress):
+                    self._copy(connection, table, source)
+                connection.execute("CREATE TABLE file AS SELECT CAST(? AS VARCHAR) AS name", [name])
             _sync(aside)
             aside.rename(self.path(table))
             _sync(self._folder)
@@ -74,13 +178,13 @@ class DuckStore:
             aside.unlink(missing_ok=True)
 
     def _copy(self, connection: duckdb.DuckDBPyConnection, table: Table, source: object) -> None:
-        read = read_source(connection, source)
         columns = ", ".join(
             f"{render.as_type(render.quoted(column.name), column.type)} AS {render.quoted(column.name)}"
             for column in table.columns
         )
         order = f" ORDER BY {render.quoted(table.unit)}" if table.unit else ""
         try:
+            read = read_source(connection, source)
             connection.execute(f"CREATE TABLE rows AS SELECT {columns} FROM {read}{order}")
             connection.execute("CREATE TABLE salt AS SELECT CAST(? AS UBIGINT) AS salt", [secrets.randbits(64)])
         except duckdb.Error as broken:
@@ -90,40 +194,80 @@ class DuckStore:
         """Forget the rows of a version."""
         self.path(table).unlink(missing_ok=True)
 
+    @contextmanager
+    def opened(self, relations: Iterable[Rows]) -> Iterator[None]:
+        """Keep the files of these relations open. Whoever replaces or removes them meanwhile changes nothing here."""
+        kept: list[_Key] = []
+        try:
+            for tables in map(scanned, relations):
+                with self._lock:
+                    self._ensured(tables)
+                    self._uses[_key(tables)] += 1
+                kept.append(_key(tables))
+            yield
+        finally:
+            with self._lock:
+                self._uses.subtract(kept)
+                for key in [key for key in self._open if not self._uses[key]]:
+                    if not all(_file(self._folder, each).exists() for each in key):  # nobody will ask for it again
+                        self._open.pop(key).close()
+
+    def keep(self, versions: Collection[tuple[str, int]]) -> None:
+        """Forget the rows of every other version."""
+        kept = {_file(self._folder, version) for version in versions}
+        for file in self._folder.glob("[!.]*.duckdb"):
+            if file not in kept:
+                file.unlink(missing_ok=True)
+
     def _connection(self, tables: Sequence[Table]) -> duckdb.DuckDBPyConnection:
-        key = tuple(sorted((table.name, table.version) for table in tables))
         with self._lock:
-            if key not in self._open:
-                self._open[key] = self._connect(tables)
-            return self._open[key].cursor()
+            return self._ensured(tables).cursor()
+
+    def _ensured(self, tables: Sequence[Table]) -> duckdb.DuckDBPyConnection:
+        key = _key(tables)
+        if key not in self._open:
+            self._open[key] = self._connect(tables)
+        return self._open[key]
 
     def _connect(self, tables: Sequence[Table]) -> duckdb.DuckDBPyConnection:
-        spill = self._folder / "spill"
-        spill.mkdir(mode=0o700, exist_ok=True)
         connection = duckdb.connect(
             config={
                 "memory_limit": self._memory,
                 "threads": self._threads,
-                "temp_directory": str(spill),
+                "temp_directory": str(self._spill.folder()),
                 "autoinstall_known_extensions": False,
                 "autoload_known_extensions": False,
                 "python_enable_replacements": False,
             }
         )
         for table in tables:
-            if not self.path(table).exists():
-                raise Refusal(f"the rows of table {table.name!r} are missing", hint="add it again, or restore the home")
-            file = str(self.path(table)).replace("'", "''")
-            connection.execute(f"ATTACH '{file}' AS {render.quoted('t_' + table.name)} (READ_ONLY)")
+            self._attach(connection, table)
         connection.execute(_SAFE)
         connection.execute("SET preserve_insertion_order = false")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         return connection
 
+    def _attach(self, connection: duckdb.DuckDBPyConnection, table: Table) -> None:
+        """Open a table's file. Nothing of its rows is read, so what is wrong with it may be said."""
+        if not self.path(table).exists():
+            raise Refusal(f"the rows of table {table.name!r} are missing", hint="add it again, or restore the home")
+        file, name = str(self.path(table)).replace("'", "''"), render.quoted("t_" + table.name)
+        wanted = self._names(table)
+        try:
+            connection.execute(f"ATTACH '{file}' AS {name} (READ_ONLY)")
+            found = connection.execute(f"SELECT name FROM {name}.file").fetchall() if wanted else []
+        except duckdb.Error:
+            raise Refusal(f"the file of table {table.name!r} cannot be opened", hint="restore the home") from None
+        if wanted and found != [(wanted,)]:
+            raise Refusal(
+                f"the file of table {table.name!r} is not the one that the ledger knows",
+                hint="put the right one back, or bring the rows again with discreet update",
+            )
+
     def counted(self, measurement: Measurement) -> Counted:
         """The statistics of the bounded rows. An empty table still has its one group if there are no keys."""
-        rows = self._run(measurement.rows, lambda salt: render.counts(measurement, _located, salt))
+        rows = self._run(measurement.rows, lambda salt: bounding.counts(measurement, _located, salt))
         width = len(measurement.keys)
         units = {tuple(row[:width]): int(row[width]) for row in rows}
         values = {tuple(row[:width]): tuple(int(cell) for cell in row[width + 1 :]) for row in rows}
@@ -131,19 +275,32 @@ class DuckStore:
 
     def ranked(self, measurement: Measurement, rank: Rank) -> Mapping[Group, Mapping[int, int]]:
         """For each group, how many bounded rows have each value in steps."""
-        rows = self._run(measurement.rows, lambda salt: render.ranks(measurement, rank, _located, salt))
+        rows = self._run(measurement.rows, lambda salt: bounding.ranks(measurement, rank, _located, salt))
         found: dict[Group, dict[int, int]] = {}
         for *group, value, number in rows:
             found.setdefault(tuple(group), {})[int(value)] = int(number)
         return found
 
+    def distinct(self, measurement: Measurement, statistic: Statistic) -> Mapping[Group, int]:
+        """For each group, how many values the bounded rows have."""
+        rows = self._run(measurement.rows, lambda salt: bounding.distinct(measurement, statistic, _located, salt))
+        return {tuple(group): int(number) for *group, number in rows}
+
+    def values(self, public: Rows, column: str) -> tuple[Key, ...]:
+        """The values of a public column, in their own order. Nobody's data is read."""
+        text = render.rows(public, _located)
+        name = render.quoted(column)
+        found = self._connection(scanned(public)).execute(f"SELECT DISTINCT {name} FROM ({text}) ORDER BY {name}")
+        return tuple(row[0] for row in found.fetchall())
+
     def rows(self, tree: Rows, cap: int) -> list[tuple[object, ...]]:
         """At most `cap` rows of each unit. The last resort: large tables are summed where they live."""
-        return self._run(tree, lambda salt: render.bounded(tree, _located, salt, cap))
+        return self._run(tree, lambda salt: bounding.bounded(tree, _located, salt, cap))
 
     def _run(self, tree: Rows, text: Callable[[int], str]) -> list[tuple[Any, ...]]:
-        table = _scanned(tree)
-        connection = self._connection([table])
+        tables = scanned(tree)
+        table = next(table for table in tables if not table.public)
+        connection = self._connection(tables)
         try:
             salt = connection.execute(f"SELECT salt FROM {render.quoted('t_' + table.name)}.salt").fetchall()[0][0]
             return connection.execute(text(salt)).fetchall()
@@ -158,16 +315,11 @@ class DuckStore:
             for connection in self._open.values():
                 connection.close()
             self._open.clear()
+            self._spill.close()
 
 
 def _located(table: Table) -> str:
     return f"{render.quoted('t_' + table.name)}.rows"
-
-
-def _scanned(tree: Rows) -> Table:
-    while not isinstance(tree, Scan):
-        tree = tree.source
-    return tree.table
 
 
 def _first_line(broken: Exception) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from discreet.errors import OverBudget, Refusal
 from discreet.ledger.entry import (
+    REMOVED,
     Answer,
     BudgetLoss,
     Dataset,
@@ -46,6 +47,7 @@ class Books:
     grants: dict[str, Grant] = field(default_factory=dict)
     used: dict[tuple[str, str], BudgetLoss] = field(default_factory=dict)  # (principal, population) -> spent
     datasets: dict[str, Dataset] = field(default_factory=dict)
+    owners: dict[str, Dataset] = field(default_factory=dict)  # population -> the first table it ever had
     unanswered: dict[int, Spend] = field(default_factory=dict)
     answers: dict[str, tuple[int, ...]] = field(default_factory=dict)  # question -> numbers of its answer entries
 
@@ -57,6 +59,7 @@ class Books:
             dict(self.grants),
             dict(self.used),
             dict(self.datasets),
+            dict(self.owners),
             dict(self.unanswered),
             dict(self.answers),
         )
@@ -83,7 +86,7 @@ class Books:
             case Hold():
                 self.accounts[event.population] = replace(self.accounts[event.population], held=event.held)
             case Dataset():
-                self.datasets[event.table] = event
+                self._take(event)
         self.size = entry.number
 
     def check(self, event: object) -> None:
@@ -96,8 +99,12 @@ class Books:
                 )
             case Spend():
                 self._check_spend(event)
-            case Answer() if event.spend not in self.unanswered:
-                raise Refusal(f"entry {event.spend} is not a payment that waits for its answer")
+            case Answer():
+                paid = self.unanswered.get(event.spend)
+                if paid is None or paid.question != event.question:
+                    raise Refusal(f"entry {event.spend} is not a payment that waits for its answer")
+            case Dataset():
+                self._check_dataset(event)
             case Revoked() if event.principal not in self.grants:
                 raise Refusal(f"there is no user {event.principal!r}", hint="see discreet user list")
             case Retired() | Hold() if event.population not in self.accounts:
@@ -105,23 +112,75 @@ class Books:
             case _:
                 pass
 
+    def _check_dataset(self, new: Dataset) -> None:
+        old = self.datasets.get(new.table)
+        current = None if old is None or old.declaration == REMOVED else old
+        if current is not None and (new.population, new.unit) != (current.population, current.unit):
+            raise Refusal(f"table {new.table!r} cannot change whose rows it holds", hint="remove it and add it anew")
+        redeclared = current is not None and (new.version, new.file) == (current.version, current.file)
+        if new.version <= (0 if old is None else old.version) and (not redeclared or new.declaration == REMOVED):
+            raise Refusal(  # answers are kept under a version, so none may come twice
+                f"version {new.version} of table {new.table!r} does not come after all before it",
+                hint="the ledger and discreet.toml are not of one time: put the newer one back",
+            )
+        if new.population is not None and current is None and new.declaration != REMOVED:
+            self.account(new.population)
+            first = self.owners.get(new.population)
+            if first is not None and (first.unit is None or new.unit is None):
+                raise Refusal(
+                    f"rows that are their own unit never share a budget, and {new.population!r} has one",
+                    hint="use another --population",
+                )
+
+    def _take(self, new: Dataset) -> None:
+        self.datasets[new.table] = new
+        if new.population is not None:
+            self.owners.setdefault(new.population, new)
+        if new.declaration == REMOVED:  # a grant was for these rows, not for others that may get their name
+            for grant in [grant for grant in self.grants.values() if new.table in (grant.tables or ())]:
+                rest = [table for table in grant.tables or () if table != new.table]
+                self.grants[grant.principal] = replace(grant, tables=rest)
+
     def _check_spend(self, spend: Spend) -> None:
         account = self.account(spend.population)
         if account.retired:
             raise OverBudget(f"population {spend.population!r} is retired", hint="its budget is closed for good")
         if account.held:
             raise Refusal(MAINTENANCE)
-        if type(spend.loss) is not type(account.budget.total):
+        grant = self.grant(spend.principal)
+        self._check_tables(spend, grant)
+        total, allowed = account.budget.total, None if grant is None else grant.allowance
+        if type(spend.loss) is not type(total):
             raise Refusal(
-                f"the budget of {spend.population!r} is kept in {type(account.budget.total).__name__}, "
+                f"the budget of {spend.population!r} is kept in {type(total).__name__}, "
                 f"got {type(spend.loss).__name__}",
                 hint="name the price in the budget's own measure",
             )
+        if allowed is not None and type(allowed) is not type(total):
+            raise Refusal(
+                f"your allowance is kept in {type(allowed).__name__}, the budget of {spend.population!r} in "
+                f"{type(total).__name__}",
+                hint="a custodian can give you another",
+            )
         account.budget.spend(Guarantee(spend.loss, account.neighbours))
-        grant = self.grant(spend.principal)
-        if grant is not None and grant.allowance is not None:
-            own = Budget(grant.allowance, self.spent_by(spend.principal, spend.population), account.neighbours)
+        if allowed is not None:
+            own = Budget(allowed, self.spent_by(spend.principal, spend.population), account.neighbours)
             own.spend(Guarantee(spend.loss, account.neighbours))
+
+    def _check_tables(self, spend: Spend, grant: Grant | None) -> None:
+        """A price is paid by someone who may ask about the tables, and for the rows that they hold now."""
+        for table in spend.tables:
+            if grant is not None and grant.tables is not None and table not in grant.tables:
+                raise Refusal(f"you may not ask about table {table!r}", hint="a custodian can grant it")
+        for table, version in sorted(spend.versions.items()):
+            known = self.datasets.get(table)
+            if known is None or known.declaration == REMOVED:
+                raise Refusal(f"there is no table {table!r} any more")
+            if known.version != version:
+                raise Refusal(
+                    f"table {table!r} has other rows than discreet.toml says; nothing was charged",
+                    hint="they are being replaced: ask again; if it stays so, bring them with discreet update",
+                )
 
     def _spend(self, spend: Spend) -> None:
         account = self.accounts[spend.population]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, fields
+import re
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -16,6 +17,11 @@ BudgetLoss = Pure | Approximate | Concentrated  # the measures that a population
 
 _MEASURES: dict[str, type[BudgetLoss]] = {"pure": Pure, "approximate": Approximate, "concentrated": Concentrated}
 _RELATIONS: dict[str, type[Neighbours]] = {"add-remove": AddRemove, "replace": Replace}
+_RATIONAL = re.compile(r"-?[0-9]+(/[0-9]+)?")  # as Python writes one; no exponent, which could stand for any length
+_LONGEST = 4000  # digits of a number: Python reads and writes no whole number of more than 4300
+_DEEPEST = 64  # lists in lists: an answer has three
+
+REMOVED = "removed"  # the declaration of a table whose rows were forgotten
 
 
 @dataclass(frozen=True)
@@ -30,7 +36,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A table got a new version of its rows or its declarations, or was removed (version 0)."""
+    """A table got a new version of its rows or its declarations, or was removed (a version of its own)."""
 
     kind: ClassVar[str] = "dataset"
     table: str
@@ -38,6 +44,7 @@ class Dataset:
     unit: str | None  # the column that owns a row; None: every row is its own unit, or the table is public
     version: int
     declaration: str  # digest of what is declared about it
+    file: str = ""  # the random name that was written into the file of its rows, so that no other passes for it
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,7 @@ class Spend:
     question: str
     tables: list[str]
     what: Plain
+    versions: dict[str, Plain] = field(default_factory=dict)  # of the tables, as the question was planned
 
 
 @dataclass(frozen=True)
@@ -100,6 +108,7 @@ class Hold:
     held: bool
 
 
+_LATER = ("file", "versions")  # parts that were added to a kind after the first ledgers were written
 Event = Opened | Dataset | Grant | Revoked | Spend | Answer | Retired | Hold
 _KINDS: dict[str, type[Any]] = {
     event.kind: event for event in (Opened, Dataset, Grant, Revoked, Spend, Answer, Retired, Hold)
@@ -108,29 +117,71 @@ _KINDS: dict[str, type[Any]] = {
 
 def canonical(body: Plain) -> bytes:
     """One text for one value: keys sorted, no blanks, no floats."""
-    _refuse_floats(body)
-    return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    _refuse_odd(body)
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    refuse_half_characters(text)
+    return text.encode()
 
 
-def _refuse_floats(body: object) -> None:
+def refuse_half_characters(text: str) -> None:
+    """Refuse text that no file can hold: Python reads what is not UTF-8 on a command line into halves of characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Refusal("this text has half a character in it", hint="write it in UTF-8") from None
+
+
+def _refuse_odd(body: object, depth: int = 0) -> None:
+    """Whatever JSON would write in two ways, or not read back as it was."""
     if isinstance(body, float):
         raise Refusal(f"a ledger entry holds no float, got {body!r}", hint="write it as text")
-    for part in body.values() if isinstance(body, dict) else body if isinstance(body, list) else ():
-        _refuse_floats(part)
+    if depth > _DEEPEST:
+        raise Refusal(f"a ledger entry holds at most {_DEEPEST} lists in lists")
+    if isinstance(body, dict):
+        for key, value in body.items():
+            if type(key) is not str:
+                raise Refusal(f"a ledger entry names its parts by text, got {key!r}")
+            _refuse_odd(value, depth + 1)
+    elif isinstance(body, list):
+        for value in body:
+            _refuse_odd(value, depth + 1)
+    elif body is not None and type(body) not in (bool, int, str):
+        raise Refusal(f"a ledger entry holds plain values, got a {type(body).__name__}")
 
 
 def write_loss(loss: BudgetLoss) -> dict[str, Plain]:
     """A loss as JSON, exactly."""
     measure = next(name for name, kind in _MEASURES.items() if type(loss) is kind)
-    return {"measure": measure, **{field.name: str(getattr(loss, field.name)) for field in fields(loss)}}
+    return {"measure": measure, **{part.name: _write_rational(getattr(loss, part.name)) for part in fields(loss)}}
 
 
 def read_loss(body: Plain) -> BudgetLoss:
     """The loss that `write_loss` wrote."""
     if not isinstance(body, dict) or body.get("measure") not in _MEASURES:
         raise Refusal(f"expected a loss with a measure of {sorted(_MEASURES)}, got {body!r}")
-    numbers = {key: Fraction(str(value)) for key, value in body.items() if key != "measure"}
-    return _MEASURES[str(body["measure"])](**numbers)
+    measure = _MEASURES[str(body["measure"])]
+    if set(body) != {"measure", *(part.name for part in fields(measure))}:
+        raise Refusal(f"a loss of measure {body['measure']!r} has other parts than {sorted(body)}")
+    return measure(**{key: _read_rational(value) for key, value in body.items() if key != "measure"})
+
+
+def _write_rational(number: Fraction) -> str:
+    if max(number.numerator.bit_length(), number.denominator.bit_length()) > 3 * _LONGEST:  # 2^3 < 10: a bit more
+        raise Refusal(f"a price has at most {_LONGEST} digits", hint="name a shorter number")
+    return str(number)
+
+
+def _read_rational(text: Plain) -> Fraction:
+    """The number that this text is the one spelling of."""
+    if not isinstance(text, str) or len(text) > 2 * _LONGEST + 2 or not _RATIONAL.fullmatch(text):
+        raise Refusal("a number of a ledger entry is not written as one")
+    top, _, bottom = text.partition("/")
+    if max(len(top), len(bottom)) > _LONGEST + 1 or (bottom and not bottom.strip("0")):
+        raise Refusal("a number of a ledger entry is not written as one")
+    number = Fraction(int(top), int(bottom or 1))
+    if str(number) != text:
+        raise Refusal(f"a number of a ledger entry has one spelling, {number}")
+    return number
 
 
 def write_neighbours(neighbours: Neighbours) -> dict[str, Plain]:
@@ -149,13 +200,15 @@ def read_neighbours(body: Plain) -> Neighbours:
 def write_event(event: Event) -> dict[str, Plain]:
     """An event as JSON."""
     body: dict[str, Plain] = {"kind": event.kind}
-    for field in fields(event):
-        value = getattr(event, field.name)
+    for part in fields(event):
+        value = getattr(event, part.name)
+        if part.name in _LATER and not value:
+            continue  # entries from before this part was known keep their bytes
         if isinstance(value, (Pure, Approximate, Concentrated)):
             value = write_loss(value)
         elif isinstance(value, (AddRemove, Replace)):
             value = write_neighbours(value)
-        body[field.name] = value
+        body[part.name] = value
     return body
 
 

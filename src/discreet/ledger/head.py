@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,6 +18,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from discreet.errors import Refusal
 from discreet.ledger import merkle
 from discreet.ledger.entry import canonical
+
+_MOST = 1 << 63  # entries: as many as a SQLite file can number
 
 
 @dataclass(frozen=True)
@@ -53,17 +56,60 @@ class Head:
 def read_head(text: str) -> Head:
     """The head that `text` wrote."""
     try:
-        parsed = json.loads(text)
-        return Head(int(parsed["size"]), parsed["root"], parsed["time"], parsed["key"], parsed["signature"])
-    except (ValueError, KeyError, TypeError):
+        return head_of(strict_json(text))
+    except ValueError:
         raise Refusal("this is not a ledger head", hint="keep the line that `discreet ledger head` prints") from None
+
+
+def strict_json(text: str) -> object:
+    """A JSON value in which no name stands twice: else two readers could see two different things."""
+    try:
+        return json.loads(text, object_pairs_hook=_once)
+    except RecursionError:
+        raise ValueError("too deep") from None
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name stands twice")
+    return found
+
+
+def head_of(body: object) -> Head:
+    """The head in a JSON object: these five parts in their one spelling, nothing else; ValueError otherwise."""
+    match body:
+        case {
+            "size": int(size),
+            "root": str(root),
+            "time": str(time),
+            "key": str(key),
+            "signature": str(signature),
+            **rest,
+        } if not rest and 0 <= size < _MOST:
+            if is_hex(root, 32) and is_hex(key, 32) and is_hex(signature, 64):
+                return Head(size, root, time, key, signature)
+    raise ValueError("no head")
+
+
+def is_hex(text: str, count: int) -> bool:
+    """Whether a text is so many bytes in small hexadecimal digits."""
+    return re.fullmatch(r"[0-9a-f]*", text) is not None and len(text) == 2 * count
 
 
 def signing_key(path: Path) -> Ed25519PrivateKey:
     """The key in this file, which only its owner may read; made at the first use."""
     if not path.exists():
         _write_key(path, Ed25519PrivateKey.generate())
-    return Ed25519PrivateKey.from_private_bytes(path.read_bytes())
+    try:
+        return Ed25519PrivateKey.from_private_bytes(path.read_bytes())
+    except ValueError:
+        raise Refusal(f"{path.name} holds no key", hint="put the one back that the ledger was signed with") from None
+
+
+def public_part(key: Ed25519PrivateKey) -> str:
+    """What others know a key by, and what stands in its heads."""
+    return key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
 
 
 def _write_key(path: Path, key: Ed25519PrivateKey) -> None:
@@ -81,6 +127,6 @@ def _write_key(path: Path, key: Ed25519PrivateKey) -> None:
 def sign(hashes: Sequence[str], time: str, key: Ed25519PrivateKey) -> Head:
     """The head of a ledger with these entry hashes."""
     root = merkle.root([merkle.leaf(bytes.fromhex(value)) for value in hashes]).hex()
-    public = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
+    public = public_part(key)
     unsigned = Head(len(hashes), root, time, public, "")
     return Head(len(hashes), root, time, public, key.sign(unsigned.signed).hex())

@@ -63,8 +63,8 @@ def _climb(hashed: bytes, index: int, size: int, proof: list[bytes]) -> bytes | 
 
 
 def consistency(leaves: Sequence[bytes], size: int) -> list[bytes]:
-    """What shows that the tree of the first `size` leaves, 0 < size ≤ all, is the beginning of this one."""
-    return _subproof(leaves, size, whole=True)
+    """What shows that the tree of the first `size` leaves, 0 ≤ size ≤ all, is the beginning of this one."""
+    return _subproof(leaves, size, whole=True) if size else []
 
 
 def _subproof(leaves: Sequence[bytes], size: int, *, whole: bool) -> list[bytes]:
@@ -78,10 +78,12 @@ def _subproof(leaves: Sequence[bytes], size: int, *, whole: bool) -> list[bytes]
 
 def consistent(old_size: int, old_root: bytes, new_size: int, new_root: bytes, proof: Sequence[bytes]) -> bool:
     """Whether `proof` shows that the new tree begins with the old one."""
+    if not 0 <= old_size <= new_size:
+        return False
+    if old_size == 0:  # every tree begins with nothing
+        return old_root == root([]) and not proof and (new_size > 0 or new_root == old_root)
     if old_size == new_size:
         return old_root == new_root and not proof
-    if not 0 < old_size < new_size:
-        return False
     both = _rise(old_size, new_size, list(proof), old_root, whole=True)
     return both == (old_root, new_root)
 

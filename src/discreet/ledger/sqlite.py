@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
 import secrets
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import quote
 
 from discreet.errors import Refusal
 from discreet.ledger.books import Books
-from discreet.ledger.entry import GENESIS, Answer, Entry, Event, Spend, read_entry
+from discreet.ledger.entry import GENESIS, Answer, Entry, Event, Hold, Spend, read_entry
 
 _PATIENCE = 60.0  # seconds to wait for another process's transaction; each lasts milliseconds
+_PAUSE = 0.001  # seconds between two looks whether it is over
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS entry (
@@ -32,17 +38,52 @@ WHEN NEW.number <> (SELECT coalesce(max(number), 0) + 1 FROM entry)
 BEGIN SELECT RAISE(ABORT, 'entries are numbered without gaps'); END;
 """
 
+# One at a time in this process, and nobody while it forks: a child then inherits no file that is open, no SQLite
+# lock that it does not have, and no lock of ours that nobody would release.
+_ALONE = threading.RLock()
+os.register_at_fork(before=_ALONE.acquire, after_in_parent=_ALONE.release, after_in_child=_ALONE.release)
+
 
 def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
+    """The file that the path names now. It is never made here: an empty ledger in place of a lost one is a refill."""
+    connection = sqlite3.connect(
+        f"file:{quote(str(path))}?mode=rw", uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+    )
+    (mode,) = connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+    if mode != "delete":
+        connection.close()
+        raise Refusal("another program holds the ledger open in a way of its own", hint="close it and try again")
+    connection.execute("PRAGMA synchronous = EXTRA")
     connection.execute("PRAGMA fullfsync = ON")
     return connection
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Alone among all processes.
+
+    SQLite's own lock is lost when anything in this process closes the file, as a copy of the home does. This one lies
+    on a file of its own, and belongs to the descriptor that took it.
+    """
+    with os.fdopen(os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600), "rb") as file:
+        end = time.monotonic() + _PATIENCE
+        while not _taken(file):
+            if time.monotonic() > end:
+                raise Refusal("another process has kept the ledger to itself for a minute", hint="see what it is doing")
+            time.sleep(_PAUSE)
+        yield
+
+
+def _taken(file: BinaryIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 class SqliteLedger:
@@ -50,24 +91,45 @@ class SqliteLedger:
 
     Guarantee: an event is in the file, and on the disk, before `append` returns; no two appends anywhere see the same
         books, so the sum of all spends never exceeds a budget whatever the number of threads and processes.
-    Proof: BEGIN IMMEDIATE admits one writer at a time; inside it the books are brought up to date from the file itself;
-        WAL with synchronous=FULL syncs the log before COMMIT returns.
+    Proof: a lock of this process and one on a file beside the ledger admit one writer at a time; inside them the books
+        are brought up to date from the file itself. The file is opened for each transaction by its path and closed
+        after it, so no descriptor and no lock outlives a fork, and none is held while the home is copied or restored. A
+        rollback journal with synchronous=EXTRA syncs journal, file and folder before COMMIT returns. (A write-ahead log
+        is faster and is not used: it is shared through locks that a fork or a copy takes away, and a commit into a log
+        that another process has just removed is lost.) After COMMIT the entries are read back from the path.
     """
 
-    def __init__(self, path: Path, *, clock: Callable[[], str] = _now) -> None:
+    def __init__(self, path: Path, *, clock: Callable[[], str] = _now, new: bool = True) -> None:
+        """`new`: whether a ledger may begin here. Where there was one, an empty one in its place would be a refill."""
         self._path, self._clock = path, clock
-        self._lock = threading.RLock()
-        self._books, self._last = Books(), GENESIS
+        self._books = Books()
+        self._hashes: list[str] = []  # of the entries in the books
+        self._owed: set[str] = set()  # populations whose hold could not be written yet
         if not path.exists():
+            if not new:
+                raise _missing(path)
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
-        self._owner, self._connection = os.getpid(), _connect(path)
-        self._connection.executescript(_SCHEMA)
+        with self._file() as file:
+            if not file.execute("SELECT 1 FROM sqlite_master WHERE name = 'entry'").fetchall():
+                if not new:
+                    raise _missing(path)
+                file.executescript(_SCHEMA)
 
-    @property
-    def _file(self) -> sqlite3.Connection:
-        if self._owner != os.getpid():  # a connection must not cross a fork
-            self._owner, self._connection = os.getpid(), _connect(self._path)
-        return self._connection
+    @contextmanager
+    def _file(self) -> Iterator[sqlite3.Connection]:
+        """The file, to oneself. What SQLite has to say is about a file, never about a row of a table."""
+        try:
+            with _ALONE, _locked(self._path), closing(_connect(self._path)) as file:
+                yield file
+        except (sqlite3.Error, OSError) as broken:
+            raise Refusal(f"the ledger cannot be read or written: {broken}", hint="see discreet doctor") from None
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._file() as file:  # which is closed in any case, and what was not committed is then rolled back
+            file.execute("BEGIN IMMEDIATE")
+            yield file
+            file.execute("COMMIT")
 
     def append(self, event: Event) -> Entry:
         """Write one event; refuses, writing nothing, if it does not fit the books."""
@@ -75,92 +137,150 @@ class SqliteLedger:
 
     def append_all(self, events: Sequence[Event]) -> list[Entry]:
         """Write several events or none: each must fit the books after those before it."""
+        with _ALONE:
+            self.settle()
+            return self._append_all(events)
+
+    def _append_all(self, events: Sequence[Event]) -> list[Entry]:
         written: list[Entry] = []
-        with self._transaction():
-            self._catch_up()
+        with self._transaction() as file:
+            self._catch_up(file)
             trial, last = self._books.copy(), self._last
             for event in events:
                 entry = Entry(trial.size + 1, self._clock(), secrets.token_hex(16), last, event)
                 trial.apply(entry)
-                self._file.execute(
+                file.execute(
                     "INSERT INTO entry (number, hash, body) VALUES (?, ?, ?)", (entry.number, entry.hash, entry.body)
                 )
                 written.append(entry)
                 last = entry.hash
-        self._catch_up()
+        with self._file() as file:  # opened anew: the path has the last word on what was written
+            self._catch_up(file)
+        if written and self._hashes[written[0].number - 1 : written[-1].number] != [entry.hash for entry in written]:
+            raise Refusal("an entry was not kept by the ledger's file", hint="somebody changed it: see discreet doctor")
         return written
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        with self._lock:
-            file = self._file
-            file.execute("BEGIN IMMEDIATE")
+    def rehearse(self, events: Sequence[Event]) -> None:
+        """Refuse events that do not fit the books as they are. Nothing is written."""
+        trial = self.books().copy()
+        for event in events:
+            trial.apply(Entry(trial.size + 1, "", "", GENESIS, event))
+
+    # holds -----------------------------------------------------------------------------------------------------------
+
+    def hold(self, population: str) -> None:
+        """Close a population until a custodian lifts the hold, even if the ledger cannot be written now.
+
+        What cannot be written is owed: an empty file beside the ledger says so, which needs no room on a full disk, and
+        nothing else is appended by anyone before the hold is.
+        """
+        with _ALONE:
             try:
-                yield
-            except BaseException:
-                file.execute("ROLLBACK")
-                raise
-            file.execute("COMMIT")
+                self.append(Hold(population, held=True))
+            except (Refusal, OSError):
+                self._owed.add(population)
+                with suppress(OSError):
+                    os.close(os.open(self._mark(population), os.O_WRONLY | os.O_CREAT, 0o600))
 
-    def _catch_up(self) -> None:
+    def _mark(self, population: str) -> Path:
+        digest = hashlib.sha256(population.encode(errors="replace")).hexdigest()
+        return self._path.with_name(f"{self._path.name}.hold.{digest}")
+
+    def settle(self) -> None:
+        """Write the holds that are owed."""
+        marked = any(self._path.parent.glob(f"{self._path.name}.hold.*"))
+        if not marked and not self._owed:
+            return
+        for population in [name for name in self.books().accounts if name in self._owed or self._mark(name).exists()]:
+            self._append_all([Hold(population, held=True)])
+            self._owed.discard(population)
+            self._mark(population).unlink(missing_ok=True)
+
+    # reading ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def _last(self) -> str:
+        return self._hashes[-1] if self._hashes else GENESIS
+
+    def _catch_up(self, file: sqlite3.Connection) -> None:
         """Take the entries that anyone has written since into the books."""
-        with self._lock:
-            for entry in self._read(self._books.size, self._last):
-                self._books.apply(entry)
-                self._last = entry.hash
-
-    def _read(self, after: int, previous: str) -> Iterator[Entry]:
-        rows = self._file.execute("SELECT hash, body FROM entry WHERE number > ? ORDER BY number", (after,))
-        for stored, body in rows:
-            entry = read_entry(body, previous)
-            if entry.hash != stored:
-                raise Refusal(f"entry {entry.number} does not match its hash", hint="run discreet ledger verify")
-            previous = entry.hash
-            yield entry
+        size = self._books.size
+        known = [row[0] for row in file.execute("SELECT hash FROM entry WHERE number = ?", (size,))]
+        if size and known != [self._last]:
+            raise Refusal(
+                "the ledger's file is not the one that was read before: it was replaced, cut or rolled back",
+                hint="put the newest ledger back, or open the home again",
+            )
+        for entry in _entries(file, size, self._last):
+            self._books.apply(entry)
+            self._hashes.append(entry.hash)
 
     def books(self) -> Books:
         """The books as they are now. Do not change them."""
-        with self._lock:
-            self._catch_up()
+        with self._file() as file:
+            self._catch_up(file)
             return self._books
 
     def entries(self) -> list[Entry]:
         """All entries, from the file."""
-        with self._lock:
-            return list(self._read(0, GENESIS))
+        with self._file() as file:
+            return list(_entries(file, 0, GENESIS))
 
     def entry(self, number: int) -> Entry:
         """One entry by its number."""
-        with self._lock:
-            rows = self._file.execute(
-                "SELECT body, (SELECT hash FROM entry WHERE number = ?) FROM entry WHERE number = ?",
-                (number - 1, number),
-            ).fetchall()
-        if not rows:
+        with self._file() as file:
+            self._catch_up(file)
+            return self._entry(file, number)
+
+    def _entry(self, file: sqlite3.Connection, number: int) -> Entry:
+        if not 1 <= number <= self._books.size:
             raise Refusal(f"there is no entry {number}", hint="see discreet ledger export")
-        body, previous = rows[0]
-        return read_entry(body, previous or GENESIS)
+        ((body,),) = file.execute("SELECT body FROM entry WHERE number = ?", (number,)).fetchall() or ((b"",),)
+        return _checked(number, self._hashes[number - 1], body, self._hashes[number - 2] if number > 1 else GENESIS)
 
     def answered(self, question: str) -> list[tuple[Spend, Answer, int]]:
         """Every answer that a question was ever given, with what was paid for it and its entry's number."""
-        with self._lock:
-            self._catch_up()
-            numbers = list(self._books.answers.get(question, ()))
         found = []
-        for number in numbers:
-            answer = self.entry(number).event
-            if isinstance(answer, Answer):
-                paid = self.entry(answer.spend).event
-                if isinstance(paid, Spend):
-                    found.append((paid, answer, number))
+        with self._file() as file:
+            self._catch_up(file)
+            for number in self._books.answers.get(question, ()):
+                answer = self._entry(file, number).event
+                if isinstance(answer, Answer):
+                    paid = self._entry(file, answer.spend).event
+                    if isinstance(paid, Spend):
+                        found.append((paid, answer, number))
         return found
 
     def rows(self) -> list[tuple[int, str, bytes]]:
         """The file as it is, unchecked: number, hash, body."""
-        with self._lock:
-            return list(self._file.execute("SELECT number, hash, body FROM entry ORDER BY number"))
+        with self._file() as file:
+            return list(file.execute("SELECT number, hash, body FROM entry ORDER BY number"))
 
     def close(self) -> None:
-        """Let go of the file."""
-        with self._lock:
-            self._connection.close()
+        """Let go of the file: nothing to do, it is held only while something is read or written."""
+
+
+def _missing(path: Path) -> Refusal:
+    return Refusal(
+        f"there is no ledger {path.name} in {str(path.parent)!r}",
+        hint="put the newest copy of it back: without it nobody knows what was spent",
+    )
+
+
+def _entries(file: sqlite3.Connection, after: int, previous: str) -> Iterator[Entry]:
+    rows = file.execute("SELECT number, hash, body FROM entry WHERE number > ? ORDER BY number", (after,))
+    for number, stored, body in rows:
+        entry = _checked(number, stored, body, previous)
+        previous = entry.hash
+        yield entry
+
+
+def _checked(number: int, stored: str, body: bytes, previous: str) -> Entry:
+    """The entry of a row, if it is what its hash says."""
+    try:
+        entry = read_entry(body, previous)
+    except (Refusal, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError):
+        entry = None
+    if entry is None or entry.number != number or entry.hash != stored:
+        raise Refusal(f"entry {number} does not match its hash", hint="run discreet ledger verify")
+    return entry

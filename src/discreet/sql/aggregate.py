@@ -6,11 +6,17 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from sqlglot import exp
+
 from discreet.errors import Refusal
-from discreet.exact import shown
+from discreet.exact import spoken
 from discreet.sql.expression import Expression, Field
-from discreet.sql.plan import Grid, Rank, Shape, Statistic, facts
+from discreet.sql.plan import Rank, Statistic
+from discreet.sql.range import Grid
+from discreet.sql.repair import Edit, Misasked
 from discreet.sql.schema import Type
+from discreet.sql.shape import Shape, facts
+from discreet.sql.text import shown as shown_text
 
 FARTHEST = Fraction(10) ** 30  # beyond it nobody sums
 MOST_STEPS = 1 << 53  # below it a double counts every step
@@ -32,20 +38,26 @@ class Aggregate:
         return Type.BIGINT if self.kind == "count" else Type.DOUBLE
 
 
-def grid_of(expression: Expression, shape: Shape, text: str) -> Grid:
+def grid_of(expression: Expression, shape: Shape, node: exp.Expr) -> Grid:
     """The grid on which an expression is summed: the column's own step, or a constant of its type and range."""
+    text = shown_text(node)
     known = facts(expression, shape)
     bounds = known.range.bounded
     if not known.type.numeric:
         raise Refusal(f"{text} is {known.type.value}, and only numbers can be summed", hint="cast it to a number")
     if bounds is None:
-        raise Refusal(
+        raise Misasked(
             f"{text} has no bounds, so one person could change its sum without limit",
             hint=_how_to_bound(expression, text),
+            node=node,
+            edits=[Edit(node, "LEAST(GREATEST({}, 0), 100)")],
         )
     low, high = bounds
     if max(abs(low), abs(high)) > FARTHEST:
-        raise Refusal(f"{text} may be as large as {shown(max(abs(low), abs(high)))}, which is too large to sum")
+        raise Refusal(
+            f"{text} may be as large as {spoken(max(abs(low), abs(high)))}, which is too large to sum",
+            hint=_how_to_bound(expression, text),
+        )
     step = known.step or (Fraction(1) if known.type is Type.BIGINT else _step(high - low))
     first, last = math.ceil(low / step), math.floor(high / step)
     if first >= last:

@@ -9,10 +9,12 @@ from sqlglot import exp
 from discreet.errors import Refusal
 from discreet.exact import exact
 from discreet.sql.aggregate import Aggregate, grid_of
-from discreet.sql.expression import Field
-from discreet.sql.plan import Rank, Shape, Statistic
+from discreet.sql.plan import Rank, Statistic
+from discreet.sql.reading import Reading
 from discreet.sql.schema import Type
-from discreet.sql.translate import Columns, shown, translate
+from discreet.sql.shape import Shape, facts
+from discreet.sql.text import shown
+from discreet.sql.translate import Columns, translate
 
 _SPREAD: dict[type[exp.Expr], tuple[str, bool]] = {
     exp.Variance: ("variance", True),
@@ -39,11 +41,13 @@ def is_aggregate(node: exp.Expr) -> bool:
     )
 
 
-def aggregate_of(node: exp.Expr, below: Shape, columns: Columns) -> Aggregate:
+def aggregate_of(node: exp.Expr, reading: Reading) -> Aggregate:
     """The aggregate that a node writes; its name is given later."""
+    below, columns = reading.shape, reading.column
+    _no_options(node)
     kind = type(node)
     if isinstance(node, exp.Count):
-        return Aggregate("", "count", (_counted(node, below, columns),))
+        return Aggregate("", "count", (_counted(node, reading),))
     if isinstance(node, exp.WithinGroup):
         return _percentile(node, below, columns)
     if not isinstance(node, (exp.Sum, exp.Avg)) and kind not in _SPREAD and kind not in _RANKS:
@@ -51,9 +55,9 @@ def aggregate_of(node: exp.Expr, below: Shape, columns: Columns) -> Aggregate:
             f"{shown(node)} returns values of rows", hint="COUNT, SUM, AVG, VARIANCE, MEDIAN, MIN, MAX do not"
         )
     if isinstance(node.this, exp.Distinct):
-        raise Refusal(f"{shown(node)}: DISTINCT is supported in COUNT of the unit only")
+        raise Refusal(f"{shown(node)}: DISTINCT is supported in COUNT only", hint="aggregate without DISTINCT")
     expression = translate(node.this, columns)
-    grid = grid_of(expression, below, shown(node.this))
+    grid = grid_of(expression, below, node.this)
     if kind in _RANKS:
         return Aggregate("", "rank", (Rank(_RANKS[kind], expression, grid),))
     present = Statistic("present", expression)
@@ -66,15 +70,30 @@ def aggregate_of(node: exp.Expr, below: Shape, columns: Columns) -> Aggregate:
     return Aggregate("", name, (present, centred, Statistic("squares", expression, grid)), sample)
 
 
-def _counted(node: exp.Count, below: Shape, columns: Columns) -> Statistic:
+def _no_options(node: exp.Expr) -> None:
+    """Refuse what would be ignored: a second argument, an ORDER BY inside, IGNORE NULLS."""
+    for name, value in node.args.items():
+        if value and name not in ("this", "big_int", "expression"):
+            raise Refusal(f"{shown(node)} has an argument or option too many", hint="give it one expression")
+    if node.args.get("expression") and not isinstance(node, exp.WithinGroup):
+        raise Refusal(f"{shown(node)} has an argument too many", hint="give it one expression")
+
+
+def _counted(node: exp.Count, reading: Reading) -> Statistic:
     if isinstance(node.this, exp.Star):
+        if reading.outer is not None:
+            raise Refusal(
+                "COUNT(*) would count public rows that no private row fits",
+                hint="count a column of the private table: COUNT(unit)",
+            )
         return Statistic("rows")
     if isinstance(node.this, exp.Distinct):
-        distinct = [translate(part, columns) for part in node.this.expressions]
-        if len(distinct) == 1 and isinstance(distinct[0], Field) and below.columns[distinct[0].name].unit:
-            return Statistic("units")
-        raise Refusal(f"{shown(node)}: COUNT(DISTINCT …) is supported for the unit column only, so far")
-    value = translate(node.this, columns)
+        distinct = [translate(part, reading.column) for part in node.this.expressions]
+        if len(distinct) != 1:
+            raise Refusal(f"{shown(node)} counts pairs", hint="count one column")
+        known = facts(distinct[0], reading.shape)
+        return Statistic("units") if known.unit and not known.optional else Statistic("distinct", distinct[0])
+    value = translate(node.this, reading.column)
     return Statistic("present", value) if not _never_null(node.this) else Statistic("rows")
 
 
@@ -95,4 +114,4 @@ def _percentile(node: exp.WithinGroup, below: Shape, columns: Columns) -> Aggreg
     expression = translate(ordered.this, columns)
     if expression.type is Type.VARCHAR:
         raise Refusal(f"{shown(node)} needs a number to order by")
-    return Aggregate("", "rank", (Rank(share, expression, grid_of(expression, below, shown(ordered.this))),))
+    return Aggregate("", "rank", (Rank(share, expression, grid_of(expression, below, ordered.this)),))

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
+from discreet.sql.expression import Expression, Literal
 from discreet.sql.range import Range, greatest, least, union
 from discreet.sql.schema import Type
+
+LONGEST_TEXT = 10_000  # characters of text that is put together
 
 Ranging = Callable[[Sequence[Range]], Range]
 Typing = Callable[[Sequence[Type]], Type | None]  # None: these types do not fit
@@ -24,6 +28,7 @@ class Function:
     typing: Typing
     printing: Printing
     ranging: Ranging = lambda _: Range()
+    accepts: Callable[[Sequence[Expression]], bool] | None = None  # what its arguments must be besides their types
 
 
 def _number(types: Sequence[Type]) -> Type | None:
@@ -54,6 +59,11 @@ def _flags(types: Sequence[Type]) -> Type | None:
 
 def _text(types: Sequence[Type]) -> Type | None:
     return Type.VARCHAR if types[0] is Type.VARCHAR and all(kind is Type.BIGINT for kind in types[1:]) else None
+
+
+def _constants(*places: int) -> Callable[[Sequence[Expression]], bool]:
+    """Whether the arguments at these places are whole numbers, or numbers, that the question itself writes."""
+    return lambda args: all(isinstance(a, Literal) and a.value is not None for a in args[min(places) :])
 
 
 def _double_of(text: str) -> str:
@@ -98,8 +108,60 @@ def _compare(operator: str) -> Printing:
 
 
 def _substring(args: Sequence[str], _: Type) -> str:
-    start, length = (f"least(greatest({text}, -1000000), 1000000)" for text in args[1:])  # engines count in 32 bits
-    return f"substring({args[0]}, {start}, greatest({length}, 0))"
+    limits = [f"least(greatest({text}, -1000000), 1000000)" for text in args[1:]]  # engines count in 32 bits
+    length = f", greatest({limits[1]}, 0)" if len(limits) > 1 else ""
+    return f"substring({args[0]}, {limits[0]}{length})"
+
+
+def _rounded(args: Sequence[str], kind: Type) -> str:
+    digits = f", CAST({args[1]} AS INTEGER)" if len(args) > 1 else ""
+    return _as(kind, f"round({_double_of(args[0])}{digits})")
+
+
+def _rounded_range(ranges: Sequence[Range]) -> Range:
+    """Rounding moves a number by half a step of its last digit at most."""
+    if len(ranges) == 1 or ranges[1].low is None:
+        return ranges[0].whole()
+    half = Fraction(10) ** -int(max(min(ranges[1].low, Fraction(30)), Fraction(-30))) / 2
+    return ranges[0] + Range(-half, half)
+
+
+def _bucket_type(types: Sequence[Type]) -> Type | None:
+    return Type.BIGINT if all(kind.numeric for kind in types) and types[3] is Type.BIGINT else None
+
+
+def _bucket(args: Sequence[str], _: Type) -> str:
+    """As the standard has it: 0 below the first bucket, one more than there are from the end of the last one on."""
+    value, low, high = (_double_of(text) for text in args[:3])
+    place = f"floor(({value} - {low}) * {args[3]} / nullif({high} - {low}, 0)) + 1"
+    return f"TRY_CAST(CASE WHEN {value} IS NOT NULL THEN least(greatest({place}, 0), {args[3]} + 1) END AS BIGINT)"
+
+
+def _bucket_range(ranges: Sequence[Range]) -> Range:
+    most = ranges[3].high
+    return Range(Fraction(0), None if most is None else most + 1)
+
+
+def _joined_text(types: Sequence[Type]) -> Type | None:
+    return Type.VARCHAR if all(kind is Type.VARCHAR for kind in types) else None
+
+
+def _place_type(types: Sequence[Type]) -> Type | None:
+    return Type.BIGINT if all(kind is Type.VARCHAR for kind in types) else None
+
+
+def _day(args: Sequence[str], sign: str) -> str:
+    """A date so many days off, NULL outside the years 1 to 9999; no row can name a number of days that overflows."""
+    days = f"CAST(least(greatest({args[1]}, -4000000), 4000000) AS INTEGER)"
+    return _within(f"({args[0]} {sign} {days})", "DATE")
+
+
+def _later(args: Sequence[str], unit: str) -> str:
+    return _within(f"(CAST({args[0]} AS TIMESTAMP) + {unit}({args[1]}))", "TIMESTAMP")
+
+
+def _within(text: str, kind: str) -> str:
+    return f"(CASE WHEN {text} BETWEEN {kind} '0001-01-01' AND {kind} '9999-12-31' THEN {text} END)"
 
 
 FUNCTIONS: dict[str, Function] = {
@@ -112,12 +174,22 @@ FUNCTIONS: dict[str, Function] = {
     "abs": Function((1, 1), _number, _plain("abs"), lambda r: abs(r[0])),
     "floor": Function((1, 1), _number, _plain("floor"), lambda r: r[0].whole()),
     "ceil": Function((1, 1), _number, _plain("ceil"), lambda r: r[0].whole()),
-    "round": Function((1, 1), _number, _plain("round"), lambda r: r[0].whole()),
+    "round": Function((1, 2), _number, _rounded, _rounded_range, _constants(1)),
     "sqrt": Function(
         (1, 1), _double, lambda args, _: f"sqrt(greatest({_double_of(args[0])}, 0))", lambda r: r[0].sqrt()
     ),
     "exp": Function((1, 1), _double, _plain("exp"), lambda r: r[0].exp()),
     "bar": Function((1, 1), lambda types: Type.BIGINT if types[0].numeric else None, _bar),
+    "ln": Function((1, 1), _double, lambda args, _: f"ln(nullif(greatest({_double_of(args[0])}, 0), 0))"),
+    "power": Function((2, 2), _double, _plain("pow"), lambda r: r[0].power(r[1]), _constants(1)),
+    "width_bucket": Function((4, 4), _bucket_type, _bucket, _bucket_range, _constants(1)),
+    "between": Function((3, 3), _truth, lambda args, _: f"({args[0]} BETWEEN {args[1]} AND {args[2]})"),
+    "nullif": Function((2, 2), _same, _call("nullif"), lambda r: r[0]),
+    "days between": Function((2, 2), lambda _: Type.BIGINT, lambda args, _: f"date_diff('day', {args[1]}, {args[0]})"),
+    "days after": Function((2, 2), lambda _: Type.DATE, lambda args, _: _day(args, "+")),
+    "days before": Function((2, 2), lambda _: Type.DATE, lambda args, _: _day(args, "-")),
+    "later month": Function((2, 2), lambda _: Type.TIMESTAMP, lambda args, _: _later(args, "to_months")),
+    "later second": Function((2, 2), lambda _: Type.TIMESTAMP, lambda args, _: _later(args, "to_seconds")),
     "least": Function((1, 16), _same, _call("least"), least),
     "greatest": Function((1, 16), _same, _call("greatest"), greatest),
     "coalesce": Function((1, 16), _same, _call("coalesce"), union),
@@ -133,8 +205,15 @@ FUNCTIONS: dict[str, Function] = {
     "is null": Function((1, 1), lambda _: Type.BOOLEAN, lambda args, _: f"({args[0]} IS NULL)"),
     "in": Function((2, 1000), _truth, lambda args, _: f"({args[0]} IN ({', '.join(args[1:])}))"),
     "like": Function((2, 2), _texts, _compare("LIKE")),
+    "ilike": Function((2, 2), _texts, _compare("ILIKE")),
+    "is": Function((2, 2), _truth, _compare("IS NOT DISTINCT FROM")),
+    "is distinct from": Function((2, 2), _truth, _compare("IS DISTINCT FROM")),
+    "||": Function((2, 2), _joined_text, lambda args, _: f"left({args[0]} || {args[1]}, {LONGEST_TEXT})"),
+    "trim": Function((1, 2), _joined_text, _call("trim")),
+    "left": Function((2, 2), _text, lambda args, _: _substring([args[0], "1", args[1]], Type.VARCHAR)),
+    "position": Function((2, 2), _place_type, lambda args, _: f"position({args[1]} IN {args[0]})"),
     "lower": Function((1, 1), _text, _call("lower")),
     "upper": Function((1, 1), _text, _call("upper")),
     "length": Function((1, 1), lambda types: Type.BIGINT if types[0] is Type.VARCHAR else None, _call("length")),
-    "substring": Function((3, 3), _text, _substring),
+    "substring": Function((2, 3), _text, _substring),
 }

@@ -5,16 +5,19 @@ from __future__ import annotations
 from functools import lru_cache
 
 from sqlglot import exp, parse
+from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import OptimizeError, ParseError, TokenError
 from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
 from discreet.errors import Refusal
-from discreet.sql.schema import Schema
+from discreet.sql.repair import Edit, Misasked
+from discreet.sql.schema import RESERVED, Column, Schema, Table
 
 LONGEST = 20_000  # characters of a question
 DEEPEST = 60  # levels of nesting
+TIMES = frozenset({"year", "quarter", "month", "week", "day", "hour", "minute", "second", "dow", "isodow", "doy"})
 
 # Every node class that a question may hold, above or below the noise. Below it, `translate` is stricter.
 ALLOWED: frozenset[type[exp.Expr]] = frozenset({
@@ -30,21 +33,26 @@ ALLOWED: frozenset[type[exp.Expr]] = frozenset({
     exp.Least, exp.Greatest, exp.Coalesce, exp.Nullif,
     exp.Lower, exp.Upper, exp.Length, exp.Substring, exp.Extract, exp.TimestampTrunc, exp.DateTrunc,
     exp.Window, exp.WindowSpec, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag, exp.Lead,
+    exp.FirstValue, exp.LastValue, exp.Exists, exp.Filter, exp.Rollup, exp.Cube, exp.GroupingSets, exp.Grouping,
+    exp.Tuple, exp.WidthBucket, exp.LogicalOr, exp.LogicalAnd, exp.Interval, exp.Trim, exp.Pow, exp.DPipe, exp.ILike,
+    exp.NullSafeEQ, exp.NullSafeNEQ, exp.StrPosition, exp.Left, exp.Fetch, exp.LimitOptions,
 })  # fmt: skip
 
 
 @lru_cache(maxsize=512)
 def _parsed(text: str) -> exp.Expr:
+    if not text.isprintable() and not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
+        raise Refusal("a question is text, and this one holds half a character", hint="write it in UTF-8")
     if len(text) > LONGEST:
         raise Refusal(f"a question has at most {LONGEST} characters, got {len(text)}")
     try:
         found = [tree for tree in parse(text, dialect="postgres") if tree is not None]
     except (ParseError, TokenError) as broken:
-        raise Refusal(f"this is not SQL: {_where(broken)}") from None
+        raise Refusal(f"this is not SQL: {_where(broken)}", hint="write it as Postgres would read it") from None
     except RecursionError:
         raise Refusal("this question is nested too deeply", hint="split it") from None
     if len(found) != 1:
-        raise Refusal(f"expected one question, got {len(found)}")
+        raise Refusal(f"expected one question, got {len(found)}", hint="ask them one by one")
     return found[0]
 
 
@@ -60,23 +68,38 @@ def parsed(text: str, schema: Schema) -> exp.Query:
     """The question as a tree in which every column names its table and every node is allowed and has a type."""
     tree = _parsed(text).copy()
     if not isinstance(tree, (exp.Select, exp.Union)):
-        raise Refusal(f"only SELECT is answered here, got {tree.key.upper()}")
+        raise Refusal(f"only SELECT is answered here, got {tree.key.upper()}", hint="ask with SELECT … FROM …")
     _check(tree)
     for table in tree.find_all(exp.Table):
         if table.db or table.catalog:
             raise Refusal(f"there is no table {table.sql()!r}", hint="name tables without a schema")
+    bare = {column.name for column in tree.find_all(exp.Column) if not column.table}
     known = MappingSchema(
-        {name: {column.name: column.type.value for column in table.columns} for name, table in schema.tables.items()},
+        {
+            name: {column.name: column.type.value for column in _visible(table, bare, tree)}
+            for name, table in schema.tables.items()
+        },
         dialect="postgres",
     )
     _check_tables(tree, schema)
     try:
         tree = qualify(tree, schema=known, dialect="postgres", quote_identifiers=True, validate_qualify_columns=True)
-        tree = annotate_types(tree, schema=known, dialect="postgres")
+        tree = annotate_types(tree, schema=known, dialect="postgres", expression_metadata=_METADATA)
     except OptimizeError as unknown:
         raise Refusal(str(unknown).split(" Line:", maxsplit=1)[0].rstrip("."), hint="see discreet tables") from None
     _check(tree)
     return tree
+
+
+def _visible(table: Table, bare: set[str], tree: exp.Expr) -> list[Column]:
+    """A table's columns. The unit that a link brought in gives way where a bare name could mean another table's."""
+    if table.link is None or table.unit not in bare or len({t.name for t in tree.find_all(exp.Table)}) == 1:
+        return list(table.columns)
+    return [column for column in table.columns if column.name != table.unit]
+
+
+# In Postgres a sum of whole numbers is no whole number's type, so dividing by it does not cut digits off.
+_METADATA = {**Postgres.EXPRESSION_METADATA, exp.Sum: {"returns": exp.DataType.Type.DOUBLE}}
 
 
 def _check_tables(tree: exp.Expr, schema: Schema) -> None:
@@ -89,9 +112,34 @@ def _check_tables(tree: exp.Expr, schema: Schema) -> None:
 def _check(tree: exp.Expr) -> None:
     for node in tree.walk():
         if type(node) not in ALLOWED:
-            raise Refusal(f"{_named(node)} is not supported", hint="see what may be asked in the docs")
+            raise Misasked(
+                f"{_named(node)} is not supported",
+                hint="see what may be asked in the docs",
+                node=node,
+                edits=_as_count(node),
+            )
+        if isinstance(node, exp.With) and node.args.get("recursive"):
+            raise Refusal("WITH RECURSIVE is not supported", hint="use WITH")
+        if isinstance(node, exp.Distinct) and node.args.get("on"):
+            raise Refusal("DISTINCT ON chooses among rows and is not supported", hint="use GROUP BY")
+        if isinstance(node, exp.Identifier) and node.name.startswith(RESERVED):
+            raise Refusal(f"a name cannot begin with {RESERVED}, as {node.name!r} does", hint="use another name")
+        if isinstance(node, exp.Var) and not _is_part_of_time(node):
+            raise Refusal(f"{node.name!r} is not supported here", hint="see what may be asked in the docs")
         if node.depth > DEEPEST:
             raise Refusal("this question is nested too deeply", hint="split it")
+
+
+def _is_part_of_time(node: exp.Var) -> bool:
+    """A bare word is printed as it stands, so it must be one of ours."""
+    return node.name.lower() in TIMES
+
+
+def _as_count(node: exp.Expr) -> list[Edit]:
+    """An aggregate that would return values of rows could count them."""
+    if not isinstance(node, exp.AggFunc) or not isinstance(node.this, exp.Expr):
+        return []
+    return [Edit(node, f"COUNT({node.this.sql(dialect='postgres')})")]
 
 
 def _named(node: exp.Expr) -> str:

@@ -9,6 +9,8 @@ from sqlglot import exp
 from discreet.sql.aggregate import Aggregate
 from discreet.sql.plan import Measurement
 
+PART = "#"  # how the names of noisy tables begin, and no name in a question does
+
 
 @dataclass(frozen=True)
 class Part:
@@ -28,3 +30,20 @@ class Question:
     public: frozenset[str]
     columns: tuple[str, ...]
     direct: tuple[tuple[str, str] | None, ...]  # for each output column: (part, column of the noisy table), or None
+    first: tuple[Question, ...] = ()  # what must be answered before: each gives one number for a condition
+
+    @property
+    def every_part(self) -> tuple[Part, ...]:
+        """Everything that is measured, in the order in which it is."""
+        return (*(part for each in self.first for part in each.parts), *self.parts)
+
+    @property
+    def tables(self) -> set[str]:
+        """Every table that is read."""
+        private = {name for part in self.every_part for name in part.measurement.shape.tables}
+        return private.union(self.public, *(each.public for each in self.first))
+
+    @property
+    def public_above(self) -> set[str]:
+        """The public tables that are read above the noise."""
+        return {table.name for table in self.above.find_all(exp.Table)} & self.public

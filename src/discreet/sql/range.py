@@ -82,6 +82,15 @@ class Range:
             return Range(Fraction(0), None)
         return Range(Fraction(0), Fraction(math.ceil(math.exp(self.high) * 1024) + 1, 1024))
 
+    def power(self, exponent: Range) -> Range:
+        """Of these numbers to a small whole power; of any other, no ends."""
+        if exponent.low is None or exponent.low != exponent.high or exponent.low not in range(1, 9):
+            return Range()
+        product = self
+        for _ in range(int(exponent.low) - 1):
+            product = product * self
+        return product
+
     def sqrt(self) -> Range:
         """Of their square roots, negative numbers counting as zero."""
         if self.high is None:
@@ -89,15 +98,39 @@ class Range:
         return Range(Fraction(0), Fraction(math.isqrt(max(0, math.ceil(self.high))) + 1))
 
 
+@dataclass(frozen=True)
+class Grid:
+    """Whole steps from low to high."""
+
+    low: int
+    high: int
+    step: Fraction
+
+    @property
+    def middle(self) -> int:
+        """The step nearest to the centre."""
+        return (self.low + self.high) // 2
+
+    @property
+    def reach(self) -> int:
+        """How far a value lies from zero at most."""
+        return max(abs(self.low), abs(self.high))
+
+    @property
+    def half(self) -> int:
+        """How far a value lies from the middle at most."""
+        return max(self.high - self.middle, self.middle - self.low)
+
+
 def least(ranges: Sequence[Range]) -> Range:
-    """Of the smallest: at most every high end that there is."""
-    lows, highs = [r.low for r in ranges], [r.high for r in ranges if r.high is not None]
-    low = None if None in lows else min(end for end in lows if end is not None)
-    return Range(low, min(highs) if highs else None)
+    """Of the smallest that is not NULL. Only a constant is sure to be there, so only constants cap it."""
+    constants = [r.high for r in ranges if r.high is not None and r.low == r.high]
+    every = union(ranges)
+    return Range(every.low, min(constants) if constants else every.high)
 
 
 def greatest(ranges: Sequence[Range]) -> Range:
-    """Of the largest: at least every low end that there is."""
+    """Of the largest that is not NULL."""
     return -least([-r for r in ranges])
 
 

@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
-from discreet.sql.expression import Call, Case, Expression, Field, Literal
+from discreet.sql.expression import Call, Case, Expression, Field, Literal, Value
 from discreet.sql.functions import FUNCTIONS
-from discreet.sql.plan import Filter, Grid, Measurement, PerUnit, Project, Rank, Rows, Scan, Statistic, shape
-from discreet.sql.schema import Key, Table, Type
+from discreet.sql.range import Grid
+from discreet.sql.rows import (
+    Among,
+    Filter,
+    Inline,
+    Joined,
+    Kept,
+    Lookup,
+    Order,
+    PerUnit,
+    Project,
+    Rows,
+    Scan,
+    Summary,
+    Union,
+    Windowed,
+)
+from discreet.sql.schema import Table, Type
+from discreet.sql.shape import shape
 
 UNIT = "#unit"  # no column can be called so: it is where the owner of a row travels
+_OTHER = "#other"  # and the owner of its partner
 Located = Callable[[Table], str]  # where an engine keeps a table's rows
 
 
@@ -69,131 +88,156 @@ def steps(tree: Expression, grid: Grid) -> str:
     return f"CAST(CASE WHEN NOT isnan({value}) THEN least(greatest({scaled}, {grid.low}), {grid.high}) END AS BIGINT)"
 
 
-def rows(tree: Rows, located: Located) -> str:
-    """A relation, its owner in the column `UNIT`."""
+def rows(tree: Rows, located: Located) -> str:  # noqa: C901, PLR0911  # one case a kind
+    """A relation; if it is private, its owner is in the column `UNIT`."""
     match tree:
         case Scan(table):
-            names = ", ".join(quoted(column.name) for column in table.columns)
-            owner = "0" if table.unit is None else quoted(table.unit)
-            present = "" if table.unit is None else f" WHERE {quoted(table.unit)} IS NOT NULL"
-            return f"SELECT {owner} AS {quoted(UNIT)}, {names} FROM {located(table)}{present}"
+            return _scan(table, located)
+        case Inline(columns, cells, _):
+            return _inline(columns, cells)
         case Filter(source, predicate):
             return f"SELECT * FROM ({rows(source, located)}) WHERE {expression(predicate)}"
         case Project(source, columns):
-            items = "".join(f", {expression(value)} AS {quoted(name)}" for name, value in columns)
-            return f"SELECT {quoted(UNIT)}{items} FROM ({rows(source, located)})"
-        case PerUnit(source):
-            below = rows(source, located)
-            return f"SELECT {quoted(UNIT)}, count(*) AS {quoted('rows')} FROM ({below}) GROUP BY {quoted(UNIT)}"
+            items = [f"{expression(value)} AS {quoted(name)}" for name, value in columns]
+            return f"SELECT {', '.join([*_owner(source), *items])} FROM ({rows(source, located)})"
+        case PerUnit(source, keys, summaries):
+            return _per_unit(rows(source, located), keys, summaries)
+        case Windowed():
+            return f"SELECT *, {_window(tree)} AS {quoted(tree.name)} FROM ({rows(tree.source, located)})"
+        case Joined(left, right, condition, kind):
+            return _joined(tree, rows(left, located), rows(right, located), condition, kind)
+        case Lookup(source, public, condition, kind):
+            on = f"{kind.upper()} JOIN ({rows(public, located)}) ON {expression(condition)}"
+            return f"SELECT * FROM ({rows(source, located)}) {on}"
+        case Kept(source, others, condition, negated):
+            return _kept(tree, rows(source, located), rows(others, located), condition, negated=negated)
+        case Among(source, value, public, negated):
+            word = "NOT IN" if negated else "IN"
+            return f"SELECT * FROM ({rows(source, located)}) WHERE {expression(value)} {word} ({rows(public, located)})"
+        case Union(sources):
+            return _union(sources, located)
 
 
-def _base(tree: Measurement, located: Located, values: list[str]) -> str:
-    """Owner, keys and values of the rows that fall into an answered group."""
-    items = [f"{quoted(UNIT)} AS u", *(f"{expression(key.expression)} AS {key.name}" for key in tree.keys), *values]
-    declared = [_among(key.name, key.values, key.expression.type) for key in tree.keys if key.values is not None]
-    where = f" WHERE {' AND '.join(declared)}" if declared else ""
-    return f"SELECT * FROM (SELECT {', '.join(items)} FROM ({rows(tree.rows, located)})){where}"
+def _owner(tree: Rows) -> list[str]:
+    return [] if shape(tree).population is None else [quoted(UNIT)]
 
 
-def _among(name: str, values: tuple[Key, ...], kind: Type) -> str:
-    listed = ", ".join(constant(value, kind) for value in values if value is not None)
-    tests = [f"{name} IN ({listed})"] if listed else []
-    return f"({' OR '.join([*tests, *([f'{name} IS NULL'] if None in values else [])])})"
+def _scan(table: Table, located: Located) -> str:
+    names = [quoted(column.name) for column in table.columns]
+    if table.public:
+        return f"SELECT {', '.join(names)} FROM {located(table)}"
+    owner, present = "rowid", ""
+    if table.unit is not None:
+        owner, present = quoted(table.unit), f" WHERE {quoted(table.unit)} IS NOT NULL"
+    return f"SELECT {', '.join([f'{owner} AS {quoted(UNIT)}', *names])} FROM {located(table)}{present}"
 
 
-def _one_row_units(tree: Rows) -> bool:
-    """Whether every row is its own unit, so that nothing needs to be bounded."""
-    return tree.table.unit is None if isinstance(tree, Scan) else _one_row_units(tree.source)
-
-
-def _values(tree: Measurement) -> dict[Statistic, tuple[str, str]]:
-    """For each statistic: its value in a row, and the aggregate that adds rows up."""
-    found: dict[Statistic, tuple[str, str]] = {}
-    for i, statistic in enumerate(s for s in tree.statistics if isinstance(s, Statistic)):
-        match statistic:
-            case Statistic("rows") | Statistic("units"):
-                found[statistic] = ("", "count(*)")
-            case Statistic("present", value, _) if value is not None:
-                found[statistic] = (f"({expression(value)}) AS x{i}", f"count(x{i})")
-            case Statistic("total", value, grid) if value is not None and grid is not None:
-                found[statistic] = (f"{steps(value, grid)} AS x{i}", f"coalesce(sum(x{i}), 0)")
-            case Statistic("centred", value, grid) if value is not None and grid is not None:
-                found[statistic] = (f"{steps(value, grid)} - {grid.middle} AS x{i}", f"coalesce(sum(x{i}), 0)")
-            case Statistic("squares", value, grid) if value is not None and grid is not None:
-                found[statistic] = (
-                    f"{steps(value, grid)} - {grid.middle} AS x{i}",
-                    f"coalesce(sum(CAST(x{i} AS HUGEINT) * x{i}), 0)",
-                )
-    return found
-
-
-def counts(tree: Measurement, located: Located, salt: int) -> str:
-    """The statistics of the bounded rows: keys, then the number of units, then one column for each statistic.
-
-    A unit that touches more groups than it may keeps those with the smallest salted hashes; one that then has more rows
-    than it may has all its numbers scaled down, rounded toward zero. Both look at that unit's own rows only.
-    """
-    values = _values(tree)
-    columns = [f"{total} AS s{i}" for i, (_, total) in enumerate(values.values())]
-    names = [key.name for key in tree.keys]
-    base = _base(tree, located, [value for value, _ in values.values() if value])
-    by = ", ".join(names)
-    if _one_row_units(tree.rows):
-        items = ", ".join([*names, "count(*) AS units", *columns])
-        return f"SELECT {items} FROM ({base})" + (f" GROUP BY {by}" if by else "")
-    each = ", ".join(["u", *names])
-    pairs = f"SELECT {', '.join([each, 'count(*) AS n', *columns])} FROM ({base}) GROUP BY {each}"
-    kept = "SELECT * FROM pairs"
-    if names:
-        digest = f"hash(hash({', '.join(['u', *names, f'CAST({salt} AS UBIGINT)'])}))"
-        over = f"SELECT u, min({digest}, {tree.max_groups + 1})[{tree.max_groups + 1}] AS edge FROM pairs GROUP BY u"
-        kept = f"SELECT pairs.* FROM pairs JOIN ({over}) AS edges USING (u) WHERE edge IS NULL OR {digest} < edge"
-    scaled = [f"s{i}" for i in range(len(values))]
-    if tree.max_rows is not None:
-        kept = f"SELECT kept.*, sum(n) OVER (PARTITION BY u) AS total FROM ({kept}) AS kept"
-        scaled = [
-            name if statistic.kind == "units" else _scaled(name, tree.max_rows)
-            for name, statistic in zip(scaled, values, strict=True)
-        ]
-    sums = [
-        ("count(*)" if statistic.kind == "units" else f"coalesce(sum({text}), 0)") + f" AS s{i}"
-        for i, (text, statistic) in enumerate(zip(scaled, values, strict=True))
+def _inline(columns: tuple[tuple[str, Type], ...], cells: tuple[tuple[Value, ...], ...]) -> str:
+    names = ", ".join(quoted(name) for name, _ in columns)
+    kinds = [kind for _, kind in columns]
+    blank = tuple(None for _ in columns)
+    listed = [
+        "(" + ", ".join(constant(cell, kind) for cell, kind in zip(row, kinds, strict=True)) + ")"
+        for row in cells or (blank,)
     ]
-    final = ", ".join([*names, "count(*) AS units", *sums])
-    return f"WITH pairs AS MATERIALIZED ({pairs}) SELECT {final} FROM ({kept})" + (f" GROUP BY {by}" if by else "")
+    empty = "" if cells else " WHERE FALSE"
+    return f"SELECT * FROM (VALUES {', '.join(listed)}) AS listed ({names}){empty}"
 
 
-def _scaled(name: str, cap: int) -> str:
-    whole = f"CAST({name} AS HUGEINT)"
-    return f"CASE WHEN total <= {cap} THEN {whole} ELSE {whole} * {cap} // total END"
+def _per_unit(source: str, keys: tuple[tuple[str, Expression], ...], summaries: tuple[tuple[str, Summary], ...]) -> str:
+    items = [quoted(UNIT), *(f"{expression(value)} AS {quoted(name)}" for name, value in keys)]
+    inner = [f'{inputs} AS "#x{i}"' for i, (_, summary) in enumerate(summaries) if (inputs := _input(summary))]
+    names = [quoted(UNIT), *(quoted(name) for name, _ in keys)]
+    results = [(name, _result(summary, f'"#x{i}"', "")) for i, (name, summary) in enumerate(summaries)]
+    outer = [f"{result} AS {quoted(name)}" for name, result in results]
+    base = f"SELECT {', '.join([*items, *inner])} FROM ({source})"
+    return f"SELECT {', '.join([*names, *outer])} FROM ({base}) GROUP BY {', '.join(names)}"
 
 
-def ranks(tree: Measurement, rank: Rank, located: Located, salt: int) -> str:
-    """Keys, a value in steps, and how many bounded rows have it. Whole rows are kept here, chosen by salted hash."""
-    names = [key.name for key in tree.keys]
-    base = _base(tree, located, [f"{steps(rank.expression, rank.grid)} AS x"])
-    chosen = f"SELECT * FROM ({base}) WHERE x IS NOT NULL"
-    if not _one_row_units(tree.rows):
-        if names:
-            digest = f"hash(hash({', '.join(['u', *names, f'CAST({salt} AS UBIGINT)'])}))"
-            order = ", ".join([digest, *names])  # names too: groups with equal hashes are still two groups
-            place = f"dense_rank() OVER (PARTITION BY u ORDER BY {order})"
-            chosen = f"SELECT * FROM ({chosen}) QUALIFY {place} <= {tree.max_groups}"
-        order = f"hash(hash({', '.join(['u', *names, 'x', f'CAST({salt} AS UBIGINT)'])})), {', '.join([*names, 'x'])}"
-        chosen = (
-            f"SELECT * FROM ({chosen}) QUALIFY row_number() OVER (PARTITION BY u ORDER BY {order})"
-            f" <= {tree.needs_rows_cap('a quantile')}"
-        )
-    by = ", ".join([*names, "x"])
-    return f"SELECT {by}, count(*) AS n FROM ({chosen}) GROUP BY {by}"
+def _input(summary: Summary) -> str:
+    """What is summarised, of one row: on a grid where it is added up."""
+    if summary.value is None:
+        return ""
+    return expression(summary.value) if summary.grid is None else steps(summary.value, summary.grid)
 
 
-def bounded(tree: Rows, located: Located, salt: int, cap: int) -> str:
-    """At most so many rows of each unit, chosen by salted hash; the owner is left out."""
+def _result(summary: Summary, x: str, over: str) -> str:  # noqa: PLR0911  # one case a kind
+    """A summary of the values `x`, over a window if one is given."""
+    match summary.kind:
+        case "rows":
+            return f"count(*){over}"
+        case "present":
+            return f"count({x}){over}"
+        case "distinct":
+            return f"count(DISTINCT {x}){over}"
+        case "total" | "average":
+            total = f"CAST(sum({x}){over} AS DOUBLE)"
+            if summary.kind == "average":
+                total = f"({total} / nullif(count({x}){over}, 0))"
+            return _in_units(total, summary)
+        case "least" | "greatest":
+            return f"{'min' if summary.kind == 'least' else 'max'}({x}){over}"
+        case "lag" | "lead":
+            return f"{summary.kind}({x}, {summary.offset}){over}"
+        case "first" | "last":
+            return f"{summary.kind}_value({x}){over}"
+        case _:
+            return f"{summary.kind}(){over}"
+
+
+def _in_units(total: str, summary: Summary) -> str:
+    step = Fraction(1) if summary.grid is None else summary.grid.step
+    scaled = f"({total} * {float(step.numerator)!r} / {float(step.denominator)!r})"
+    return f"TRY_CAST({scaled} AS BIGINT)" if summary.type is Type.BIGINT else scaled
+
+
+_UNTIED = ("row_number", "lag", "lead", "first", "last")
+
+
+def _window(tree: Windowed) -> str:
+    partition = ", ".join([quoted(UNIT), *(expression(key) for key in tree.partition)])
+    order = [_order(each) for each in tree.order]
+    if tree.summary.kind in _UNTIED or tree.frame is not None:
+        order += [quoted(name) for name in shape(tree.source).columns]
+    by = f" ORDER BY {', '.join(order)}" if order else ""
+    frame = "" if tree.frame is None else f" ROWS BETWEEN {_ends(*tree.frame)}"
+    return _result(tree.summary, _input(tree.summary), f" OVER (PARTITION BY {partition}{by}{frame})")
+
+
+def _ends(before: int | None, after: int | None) -> str:
+    first = "UNBOUNDED PRECEDING" if before is None else f"{before} PRECEDING"
+    last = "UNBOUNDED FOLLOWING" if after is None else f"{after} FOLLOWING"
+    return f"{first} AND {last}"
+
+
+def _order(each: Order) -> str:
+    direction = "DESC" if each.descending else "ASC"
+    return f"{expression(each.by)} {direction} NULLS {'FIRST' if each.nulls_first else 'LAST'}"
+
+
+def _joined(tree: Joined, left: str, right: str, condition: Expression | None, kind: str) -> str:
+    unit, other = quoted(UNIT), quoted(_OTHER)
     names = [quoted(name) for name in shape(tree).columns]
-    listed = ", ".join(names)
-    chosen = f"SELECT * FROM ({rows(tree, located)})"
-    if not _one_row_units(tree):
-        order = f"hash(hash({quoted(UNIT)}, {listed}, CAST({salt} AS UBIGINT))), {listed}"
-        chosen += f" QUALIFY row_number() OVER (PARTITION BY {quoted(UNIT)} ORDER BY {order}) <= {cap}"
-    return f"SELECT {listed} FROM ({chosen})"
+    partner = f"SELECT * RENAME ({unit} AS {other}) FROM ({right})"
+    on = f"{unit} = {other}" + ("" if condition is None else f" AND {expression(condition)}")
+    owner = f"coalesce({unit}, {other}) AS {unit}" if kind == "full" else unit
+    return f"SELECT {', '.join([owner, *names])} FROM ({left}) {kind.upper()} JOIN ({partner}) ON {on}"
+
+
+def _kept(tree: Kept, source: str, others: str, condition: Expression | None, *, negated: bool) -> str:
+    tests = [] if condition is None else [expression(condition)]
+    if shape(tree.others).population is not None:
+        others = f"SELECT * RENAME ({quoted(UNIT)} AS {quoted(_OTHER)}) FROM ({others})"
+        tests.insert(0, f"{quoted(_OTHER)} = {quoted(UNIT)}")
+    where = f" WHERE {' AND '.join(tests)}" if tests else ""
+    word = "NOT EXISTS" if negated else "EXISTS"
+    return f"SELECT * FROM ({source}) WHERE {word} (SELECT 1 FROM ({others}){where})"
+
+
+def _union(sources: tuple[Rows, ...], located: Located) -> str:
+    names = list(shape(sources[0]).columns)
+    found = []
+    for source in sources:
+        own = [f"{quoted(old)} AS {quoted(new)}" for old, new in zip(shape(source).columns, names, strict=True)]
+        found.append(f"SELECT {', '.join([*_owner(source), *own])} FROM ({rows(source, located)})")
+    return " UNION ALL ".join(found)

@@ -11,6 +11,7 @@ from discreet.errors import Refusal
 from discreet.exact import count
 
 Key = str | int | bool | None
+RESERVED = "#"  # names that begin so are ours
 
 
 MOST_GROUPS_A_UNIT = 10_000  # an engine's list of hashes has a limit; ours lies below it, and is public
@@ -29,6 +30,8 @@ def distinct_names(names: Sequence[str]) -> None:
     """Refuse two columns that an engine would take for one: it does not tell upper from lower case."""
     seen: set[str] = set()
     for name in names:
+        if not name:
+            raise Refusal("a column has no name", hint="give it one with AS")
         if name.casefold() in seen:
             raise Refusal(f"two columns are called {name!r}, but for upper and lower case", hint="rename one of them")
         seen.add(name.casefold())
@@ -85,10 +88,19 @@ class Table:
     max_rows: int | None = None
     max_groups: int = 1
     version: int = 1
+    link: tuple[str, str, str] | None = None  # own column, table, its column: through them a row finds its owner
 
     def __post_init__(self) -> None:
         check_caps(self.max_rows, self.max_groups)
         distinct_names([column.name for column in self.columns])
+        for column in self.columns:
+            if column.name.startswith(RESERVED):
+                raise Refusal(f"a column cannot be called {column.name!r}", hint=f"{RESERVED} at the start is ours")
+        if self.unit is not None and self.column(self.unit).type not in (Type.BIGINT, Type.VARCHAR):
+            raise Refusal(
+                f"the unit {self.unit!r} is {self.column(self.unit).type.value}: two people could become one in it",
+                hint=f"say --types {self.unit}=varchar, or bigint if they are whole numbers",
+            )
 
     @property
     def public(self) -> bool:

@@ -6,28 +6,42 @@ it becomes part of a plan) or aggregates them (then it is cut in two: a measurem
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from discreet.errors import Refusal
-from discreet.sql.aggregate import Aggregate
-from discreet.sql.aggregates import aggregate_of, is_aggregate
-from discreet.sql.expression import Expression, Field
+from discreet.sql.aggregates import is_aggregate
+from discreet.sql.expression import Field
+from discreet.sql.join import Source, joined
+from discreet.sql.keys import NoPublic, Public
+from discreet.sql.measured import Bench, Caps, measured
+from discreet.sql.member import kept, test_of
 from discreet.sql.parse import parsed
-from discreet.sql.plan import Filter, GroupKey, Measurement, Project, Rank, Rows, Scan, Shape, Statistic, facts, shape
-from discreet.sql.question import Part, Question
-from discreet.sql.schema import Schema, Type
-from discreet.sql.translate import Columns, shown, translate
+from discreet.sql.perunit import has_unit, per_unit, projected, windowed
+from discreet.sql.question import PART, Part, Question
+from discreet.sql.reading import Reading
+from discreet.sql.repair import COUNTED, Edit, Misasked, taught
+from discreet.sql.rewrite import plain
+from discreet.sql.rows import Project, Rows, Scan
+from discreet.sql.schema import Schema
+from discreet.sql.shape import shape
+from discreet.sql.text import conjuncts, inner_queries, number, pruned, shown, speaking_of, tables_of, within
+from discreet.sql.union import named_alike, united
+
+_CLAUSES_OF_ROWS = ("order", "limit", "offset", "having")
 
 
 @dataclass(frozen=True)
-class Caps:
-    """Caps that one question sets for itself; None leaves what is declared."""
+class _Above:
+    """A query that stays above the noise; whether something noisy is in it."""
 
-    max_rows: int | None = None
-    max_groups: int | None = None
+    noisy: bool
+    query: exp.Query
+
+
+Taken = Rows | _Above
 
 
 @dataclass
@@ -36,248 +50,327 @@ class _Cut:
 
     schema: Schema
     caps: Caps
+    at_hand: Public
+    scalars: Sequence[object]  # what the questions that come first were answered
     parts: list[Part] = field(default_factory=list)
     public: set[str] = field(default_factory=set)
+    first: list[Question] = field(default_factory=list)
+    named: dict[str, exp.CTE] = field(default_factory=dict)  # queries of WITH, as they were written
 
-    def take(self, query: exp.Query, known: dict[str, Rows | None]) -> Rows | None:
-        """The rows a query hands on, or None if it reads nothing private (any more): it has then been rewritten."""
+    # queries ---------------------------------------------------------------------------------------------------------
+
+    def take(self, query: exp.Query, known: dict[str, Taken]) -> Taken:
+        """The private rows a query hands on; or the query, rewritten to read what was measured."""
         known = dict(known)
-        with_ = query.args.get("with_") or query.args.get("with")
+        with_ = query.args.get("with_")
         for cte in list(with_.expressions) if with_ else []:
-            known[cte.alias_or_name] = self.take(cte.this, known)
-            if known[cte.alias_or_name] is not None:
+            self.named[cte.alias_or_name] = cte.copy()
+            known[cte.alias_or_name] = _renamed(self.take(cte.this, known), cte)
+            if not isinstance(known[cte.alias_or_name], _Above):
                 cte.pop()
         if with_ and not with_.expressions:
             with_.pop()
         if isinstance(query, exp.Union):
-            self._union(query, known)
-            return None
+            return self._union(query, known)
+        if isinstance(query, exp.Subquery):
+            return self.take(query.this, known)
         if not isinstance(query, exp.Select):
-            raise Refusal(f"{shown(query)} is not supported")
+            raise Refusal(f"{shown(query)} is not supported", hint="use SELECT and UNION ALL")
         return self._select(query, known)
 
-    def _union(self, query: exp.Union, known: dict[str, Rows | None]) -> None:
-        self._nested(query)
-        for side in (query.left, query.right):
-            if self.take(side, known) is not None:
-                raise Refusal(
-                    "UNION of private rows is not supported", hint="aggregate each side, then combine the results"
-                )
-
-    def _select(self, select: exp.Select, known: dict[str, Rows | None]) -> Rows | None:
-        source = self._source(select, known)
-        self._nested(select)
-        if source is None:
-            return None
-        alias, rows = source
-        below = shape(rows)
-
-        def column(node: exp.Column) -> Expression:
-            if node.table != alias or node.name not in below.columns:
-                raise Refusal(f"column {shown(node)} does not belong to these rows")
-            return Field(node.name, below.columns[node.name].type)
-
-        if (where := select.args.get("where")) is not None:
-            predicate = translate(where.this, column)
-            if predicate.type is not Type.BOOLEAN:
-                raise Refusal(f"{shown(where.this)} is not a condition", hint="compare it with something")
-            rows = Filter(rows, predicate)
-        if self._measured(select):
-            self._measure(select, rows, below, column, alias)
-            return None
-        return self._rows(select, rows, column)
-
-    def _source(self, select: exp.Select, known: dict[str, Rows | None]) -> tuple[str, Rows] | None:
-        """The private source of a SELECT and its alias, if it has one."""
-        from_ = select.args.get("from_") or select.args.get("from")
-        joins = select.args.get("joins") or []
-        sources = ([from_.this] if from_ else []) + [join.this for join in joins]
-        private = [found for source in sources if (found := self._read(source, known)) is not None]
-        if private and len(sources) > 1:
+    def _union(self, query: exp.Union, known: dict[str, Taken]) -> Taken:
+        named_alike(query.right, query.left.named_selects)
+        sides = [self.take(side, known) for side in (query.left, query.right)]
+        rows = [side for side in sides if not isinstance(side, _Above)]
+        if not rows:
+            self._nested(query, known)
+            return _Above(any(side.noisy for side in sides if isinstance(side, _Above)), query)
+        if len(rows) < len(sides):
             raise Refusal(
-                "joins with private rows are not supported yet", hint="aggregate first, then join the results"
+                f"UNION combines rows of people, each of one {shape(rows[0]).population}, with rows that are nobody's",
+                hint="aggregate each side, then combine the results",
             )
-        return private[0] if private else None
+        return united(query, rows[0], rows[1])
 
-    def _read(self, source: exp.Expr, known: dict[str, Rows | None]) -> tuple[str, Rows] | None:
-        if isinstance(source, exp.Subquery):
-            rows = self.take(source.this, known)
-        elif isinstance(source, exp.Table) and source.name in known:
-            rows = known[source.name]
-        elif isinstance(source, exp.Table):
-            table = self.schema.table(source.name)
-            rows = None if table.public else Scan(table)
+    def _select(self, select: exp.Select, known: dict[str, Taken]) -> Taken:
+        sources = self._sources(select, known)
+        if not any(isinstance(source, Source) and not source.reading.public for source in sources):
+            self._nested(select, known)
+            return _Above(any(isinstance(s, _Above) and s.noisy for s in sources) or _has_part(select), select)
+        reading = self._read(select, sources, known, [])
+        keys = list(select.args["group"].expressions) if select.args.get("group") else []
+        if select.args.get("distinct") and not keys and not _aggregates(select):
+            keys = [item.unalias() for item in select.expressions]
+        if keys and reading.outer is None and has_unit(select, keys, reading):
+            return per_unit(select, keys, reading)
+        if keys or _aggregates(select):
+            self._nested(select, known, skip=("where",))
+            measured(select, keys, reading, Bench(self.parts, self.caps, self.at_hand))
+            return _Above(noisy=True, query=select)
+        return self._handed_on(select, reading)
+
+    def _read(
+        self,
+        select: exp.Select,
+        sources: list[Source | _Above],
+        known: dict[str, Taken],
+        without: Sequence[exp.Expr],
+    ) -> Reading:
+        """The rows of FROM and WHERE, but for some conditions."""
+        if any(isinstance(source, _Above) for source in sources):
+            raise Refusal(
+                "noisy results are joined with rows of people, which would use them as if they were exact",
+                hint="aggregate the rows first, then join the results",
+            )
+        where = select.args.get("where")
+        left_out = {id(part) for part in without}
+        conditions = [part for part in conjuncts(where.this if where else None) if id(part) not in left_out]
+        reading = joined([s for s in sources if isinstance(s, Source)], conditions)
+        for condition in conditions:
+            reading = self._where(reading, condition, known)
+        return reading
+
+    def _where(self, reading: Reading, condition: exp.Expr, known: dict[str, Taken]) -> Reading:
+        test = test_of(condition)
+        if test is not None:
+            return kept(
+                reading,
+                test,
+                lambda query: self._rows(query, known),
+                lambda select, across: self._read(select, self._sources(select, known), known, across),
+            )
+        if condition.find(exp.Subquery, exp.Select):
+            condition = self._answered_first(condition, reading)
+        return _where(reading, condition)
+
+    def _rows(self, query: exp.Query, known: dict[str, Taken]) -> Rows:
+        """The rows of a query inside an expression: private, or of one public table."""
+        taken = self.take(query, known)
+        return taken if not isinstance(taken, _Above) else self._public(taken)
+
+    # sources ---------------------------------------------------------------------------------------------------------
+
+    def _sources(self, select: exp.Select, known: dict[str, Taken]) -> list[Source | _Above]:
+        from_ = select.args.get("from_")
+        found: list[Source | _Above] = [self._source(from_.this, "inner", (), known)] if from_ else []
+        for join in select.args.get("joins") or []:
+            if join.args.get("using") or join.args.get("method"):
+                raise Refusal(f"{shown(join)} is not supported", hint="write the join with ON")
+            kind = (join.side or "inner").lower()
+            on = tuple(conjuncts(join.args.get("on")))
+            found.append(self._source(join.this, kind, on, known))
+        if any(isinstance(s, Source) and not s.reading.public for s in found):
+            return [self._as_public(s) for s in found]
+        return found
+
+    def _source(self, node: exp.Expr, kind: str, on: tuple[exp.Expr, ...], known: dict[str, Taken]) -> Source | _Above:
+        if isinstance(node, exp.Subquery):
+            taken: Taken = _renamed(self.take(node.this, known), node)
+        elif isinstance(node, exp.Table) and node.name in known:
+            taken = known[node.name]
+        elif isinstance(node, exp.Table):
+            table = self.schema.table(node.name)
+            taken = Scan(table)
             if table.public:
                 self.public.add(table.name)
         else:
-            raise Refusal(f"{shown(source)} is not supported in FROM")
-        return None if rows is None else (source.alias_or_name, rows)
+            raise Refusal(f"{shown(node)} is not supported in FROM", hint="name a table or a query in parentheses")
+        if isinstance(taken, _Above):
+            return _Joining(taken.noisy, taken.query, node.alias_or_name, kind, on)
+        return Source(Reading.of(node.alias_or_name, taken), kind, on)
+
+    def _as_public(self, source: Source | _Above) -> Source | _Above:
+        """A query of public rows, where private rows are to be joined with it."""
+        if not isinstance(source, _Joining) or source.noisy:
+            return source
+        return Source(Reading.of(source.alias, self._public(source)), source.kind, source.on)
+
+    def _public(self, above: _Above) -> Rows:
+        """The rows of a query over public tables: read in place if it only names columns of one, else computed now."""
+        select = above.query.unnest() if isinstance(above.query, exp.Subquery) else above.query
+        if above.noisy or not isinstance(select, exp.Query):
+            raise Refusal(
+                f"{shown(select)}: noisy results are compared with rows of people",
+                hint="only a question that gives one number can be used in a condition",
+            )
+        if not isinstance(select, exp.Select) or _aggregates(select):
+            return self.at_hand.answered(select.copy())
+        sources = self._sources(select, {})
+        if len(sources) != 1 or any(select.args.get(c) for c in ("group", "distinct", "with_", *_CLAUSES_OF_ROWS)):
+            return self.at_hand.answered(select.copy())
+        return projected(select, self._read(select, sources, {}, []))
+
+    # rows ------------------------------------------------------------------------------------------------------------
 
     @staticmethod
-    def _nested(select: exp.Query) -> None:
-        """Queries inside expressions: allowed where nothing private is read on either side."""
-        for name, value in select.args.items():
-            if name in ("from_", "from", "with_", "with", "this", "expression") and not isinstance(value, exp.Paren):
-                continue
-            nodes = value if isinstance(value, list) else [value]
-            nodes = [on for join in nodes if (on := join.args.get("on"))] if name == "joins" else nodes
-            for node in nodes:
-                for inner in node.find_all(exp.Subquery, exp.Select) if isinstance(node, exp.Expr) else ():
-                    raise Refusal(
-                        f"{shown(inner)}: a query inside an expression is not supported yet",
-                        hint="ask it first, then use its answer as a number",
-                    )
-
-    @staticmethod
-    def _measured(select: exp.Select) -> bool:
-        return bool(select.args.get("group") or select.args.get("distinct")) or any(
-            is_aggregate(node) for item in select.expressions for node in item.find_all(exp.AggFunc, exp.WithinGroup)
-        )
-
-    @staticmethod
-    def _rows(select: exp.Select, rows: Rows, column: Columns) -> Rows:
-        for clause in ("order", "limit", "offset", "having"):
+    def _handed_on(select: exp.Select, reading: Reading) -> Rows:
+        for clause in _CLAUSES_OF_ROWS:
             if select.args.get(clause):
                 raise Refusal(
-                    f"{clause.upper()} on private rows would choose among people", hint="use it after aggregating"
+                    f"{clause.upper()} on rows of people would choose among them", hint="use it after aggregating"
                 )
-        if any(item.find(exp.Window) for item in select.expressions):
-            raise Refusal("a window over private rows gives one output per row", hint="use it after aggregating")
-        return Project(
-            rows, tuple((item.alias_or_name, translate(item.unalias(), column)) for item in select.expressions)
-        )
-
-    def _measure(self, select: exp.Select, rows: Rows, below: Shape, column: Columns, alias: str) -> None:
-        """Cut an aggregating SELECT in two: its measurement becomes a part, itself a SELECT over the part's table."""
-        group = select.args.get("group")
-        if group is not None and any(value for key, value in group.args.items() if key != "expressions"):
-            raise Refusal("GROUPING SETS, ROLLUP and CUBE are not supported yet", hint="ask each grouping by itself")
-        texts = list(group.expressions) if group else []
-        if select.args.get("distinct") and not group:
-            texts = [item.unalias() for item in select.expressions]
-            select.set("distinct", None)
-        keys = tuple(self._key(node, f"key_{i}", below, column) for i, node in enumerate(texts))
-        caps = (
-            below.max_rows if self.caps.max_rows is None else self.caps.max_rows,
-            below.max_groups if self.caps.max_groups is None else self.caps.max_groups,
-        )
-        place, before = self._same(rows, keys, caps)
-        name = f"part_{place}"
-        aggregates = _replaced(select, texts, _Reading(below, column, name), before)
-        _no_private_left(select, alias)
-        statistics: dict[Statistic | Rank, None] = dict.fromkeys(s for a in aggregates for s in a.statistics)
-        measurement = Measurement(rows, keys, tuple(statistics), *caps)
-        if any(statistic != Statistic("units") for statistic in statistics):
-            measurement.needs_rows_cap("this aggregate")
-        self.parts[place : place + 1] = [Part(name, measurement, tuple(aggregates))]
-        for clause in ("where", "group"):
-            select.set(clause, None)
-        if (having := select.args.get("having")) is not None:
-            select.set("where", exp.Where(this=having.this.copy()))
-            select.set("having", None)
-        select.set("from_", exp.From(this=exp.to_table(name)))
-
-    def _same(
-        self, rows: Rows, keys: tuple[GroupKey, ...], caps: tuple[int | None, int]
-    ) -> tuple[int, tuple[Aggregate, ...]]:
-        """Where the same rows are measured in the same groups already, and what of them: nothing is paid for twice."""
-        for i, part in enumerate(self.parts):
-            known = part.measurement
-            if (known.rows, known.keys, known.max_rows, known.max_groups) == (rows, keys, *caps):
-                return i, part.aggregates
-        return len(self.parts), ()
-
-    def _key(self, node: exp.Expr, name: str, below: Shape, column: Columns) -> GroupKey:
-        expression = translate(node, column)
-        known = facts(expression, below)
-        if known.unit:
+        if reading.outer is not None:
             raise Refusal(
-                f"GROUP BY {shown(node)} gives one group per person", hint="group by something that people share"
+                "public rows are kept without a private partner, so these rows have no owner",
+                hint="group by the public columns in the same SELECT",
             )
-        if expression.type is Type.DOUBLE:
-            raise Refusal(
-                f"GROUP BY {shown(node)} groups by a number with digits after the point",
-                hint=f"group by whole numbers: CAST(FLOOR({shown(node)}) AS BIGINT)",
-            )
-        values = known.keys
-        if values is None and expression.type is Type.BOOLEAN:
-            values = (False, True)
-        return GroupKey(name, expression, values)
+        return projected(select, windowed(select, reading))
+
+    # above the noise -------------------------------------------------------------------------------------------------
+
+    def _nested(self, query: exp.Query, known: dict[str, Taken], skip: tuple[str, ...] = ()) -> None:
+        """Queries inside expressions above the noise: they are measured like any other."""
+        for name, value in query.args.items():
+            if name in ("from_", "with_", "this", "expression", *skip):
+                continue
+            nodes = value if isinstance(value, list) else [value]
+            if name == "joins":
+                nodes = [on for join in nodes if (on := join.args.get("on"))]
+            for node in nodes:
+                for inner in inner_queries(node) if isinstance(node, exp.Expr) else ():
+                    if not isinstance(self.take(inner, known), _Above):
+                        raise Refusal(
+                            f"{shown(inner)} gives rows of people", hint="aggregate them: COUNT, SUM, AVG, MEDIAN, …"
+                        )
+
+    def _answered_first(self, condition: exp.Expr, reading: Reading) -> exp.Expr:
+        """A condition in which every question has become its answer."""
+        condition = condition.copy()
+        for query in list(inner_queries(condition)):
+            outside = tables_of(query) - {s.alias_or_name for s in query.find_all(exp.Table, exp.Subquery)}
+            if outside & reading.aliases:
+                raise Misasked(
+                    f"{shown(query)} speaks of the row around it, so it would be asked once for each person",
+                    hint="a question inside a condition must stand alone; or compare units with EXISTS",
+                    node=query,
+                    edits=[Edit(part, "TRUE") for part in speaking_of(query, reading.aliases)],
+                )
+            holder = query.parent if isinstance(query.parent, exp.Subquery) else query
+            kind = query.selects[0].type if len(query.selects) == 1 else None
+            if kind is None or not kind.is_type(*exp.DataType.NUMERIC_TYPES):
+                raise Refusal(f"{shown(query)} does not give one number", hint="select one number there")
+            place = len(self.first)
+            self.first.append(self._question(self._alone(query)))
+            value = self.scalars[place] if place < len(self.scalars) else 0
+            holder.replace(number(value, kind))
+        return condition
+
+    def _alone(self, query: exp.Query) -> exp.Query:
+        """A query with everything from WITH that it names, so that it can be asked by itself."""
+        alone, needed = query.copy(), set[str]()
+        open_ = {table.name for table in alone.find_all(exp.Table)} & set(self.named)
+        while open_ - needed:
+            needed |= open_
+            open_ = {t.name for name in needed for t in self.named[name].find_all(exp.Table)} & set(self.named)
+        ctes = [cte.copy() for name, cte in self.named.items() if name in needed]
+        if ctes:
+            alone.set("with_", exp.With(expressions=ctes))
+        return alone
+
+    def _question(self, tree: exp.Query) -> Question:
+        cut = _Cut(self.schema, self.caps, self.at_hand, ())
+        if not isinstance(cut.take(tree, {}), _Above) or cut.first:
+            raise Refusal(f"{shown(tree)} does not give one number", hint="aggregate inside")
+        return cut.asked(tree, tuple(tree.named_selects))
+
+    def asked(self, tree: exp.Query, names: tuple[str, ...]) -> Question:
+        """What is left of a question: without queries of WITH that nothing reads, and what only they measured."""
+        pruned(tree)
+        read = {table.name for table in tree.find_all(exp.Table)}
+        parts = tuple(part for part in self.parts if part.name in read)
+        return Question(parts, tree, frozenset(self.public), names, _direct(tree), tuple(self.first))
 
 
 @dataclass(frozen=True)
-class _Reading:
-    """How the columns of some rows are read, and which part measures them."""
+class _Joining(_Above):
+    """A query above the noise that stands in a FROM clause."""
 
-    below: Shape
-    column: Columns
-    part: str
-
-
-def _replaced(
-    select: exp.Select, texts: list[exp.Expr], reading: _Reading, before: tuple[Aggregate, ...]
-) -> list[Aggregate]:
-    """Replace every group key and aggregate in a SELECT by a column of its part's table."""
-    aggregates = list(before)
-    clauses = [
-        *select.expressions,
-        *[c for c in (select.args.get("having"), select.args.get("order")) if c is not None],
-    ]
-    names = {text.sql(): f"key_{i}" for i, text in enumerate(texts)}
-
-    def swap(node: exp.Expr) -> exp.Expr:
-        if node.sql() in names:
-            return exp.column(names[node.sql()], table=reading.part, quoted=True)
-        if is_aggregate(node):
-            made = aggregate_of(node, reading.below, reading.column)
-            same = [known for known in aggregates if replace(known, name="") == made]
-            if not same:
-                same = [replace(made, name=f"value_{len(aggregates)}")]
-                aggregates.extend(same)
-            return exp.column(same[0].name, table=reading.part, quoted=True)
-        return node
-
-    for clause in clauses:
-        _swapped(clause, swap)
-    return aggregates
+    alias: str
+    kind: str
+    on: tuple[exp.Expr, ...]
 
 
-def _swapped(clause: exp.Expr, swap: Callable[[exp.Expr], exp.Expr]) -> None:
-    """Apply `swap` from the outside in; what it replaced is not looked into again."""
-    for child in list(clause.iter_expressions()):
-        new = swap(child)
-        if new is child:
-            _swapped(child, swap)
-        else:
-            child.replace(new)
+def _renamed(taken: Taken, node: exp.Expr) -> Taken:
+    """Rows with the column names that an alias gives them: t(a, b)."""
+    alias = node.args.get("alias")
+    names = [column.name for column in alias.columns] if isinstance(alias, exp.TableAlias) else []
+    if isinstance(taken, _Above) or not names:
+        return taken
+    old = shape(taken).columns
+    return Project(taken, tuple((new, Field(o, old[o].type)) for new, o in zip(names, old, strict=True)))
 
 
-def _no_private_left(select: exp.Select, alias: str) -> None:
-    for name in ("expressions", "having", "order"):
-        value = select.args.get(name)
-        for node in value if isinstance(value, list) else [value]:
-            for found in node.find_all(exp.Column) if node is not None else ():
-                if found.table == alias:
-                    raise Refusal(
-                        f"column {shown(found)} is neither grouped nor aggregated",
-                        hint="add it to GROUP BY, or aggregate it",
-                    )
+def _where(reading: Reading, condition: exp.Expr) -> Reading:
+    """The rows for which a condition holds. Where public rows are kept, it chooses among those, and so the groups."""
+    if reading.outer is None:
+        return reading.where(condition)
+    kept_names = {name: column for name, column in reading.names.items() if column in shape(reading.outer).columns}
+    public = Reading(reading.outer, kept_names)
+    if not all((c.table, c.name) in kept_names for c in condition.find_all(exp.Column)):
+        raise Refusal(
+            f"{shown(condition)} in WHERE removes the public rows that the join keeps",
+            hint="put it into the join's ON",
+        )
+    return replace(reading.where(condition), outer=public.where(condition).rows)
 
 
-def question(text: str, schema: Schema, caps: Caps = Caps()) -> Question:
-    """The question that `text` asks, ready to be priced."""
-    tree, cut = parsed(text, schema), _Cut(schema, caps)
+def _aggregates(select: exp.Select) -> bool:
+    clauses = [*select.expressions, *([select.args["having"]] if select.args.get("having") else [])]
+    return any(within(clause, is_aggregate) for clause in clauses)
+
+
+def _has_part(select: exp.Select) -> bool:
+    return any(table.name.startswith(PART) for table in select.find_all(exp.Table))
+
+
+_NONE, _DECLARED = NoPublic(), Caps()
+
+
+def question(
+    text: str,
+    schema: Schema,
+    caps: Caps = _DECLARED,
+    at_hand: Public = _NONE,
+    scalars: Sequence[object] = (),
+) -> Question:
+    """The question that `text` asks, ready to be priced. `scalars` are the answers to what it asks first."""
+    try:
+        return _asked(text, schema, caps, at_hand, scalars)
+    except Misasked as refusal:
+        raise taught(refusal, text, lambda other: _answerable(other, schema, caps, at_hand)) from None
+
+
+def _answerable(text: str, schema: Schema, caps: Caps, at_hand: Public) -> bool:
+    try:
+        return bool(_asked(text, schema, caps, at_hand, ()).every_part)
+    except Refusal:
+        return False
+
+
+def _asked(text: str, schema: Schema, caps: Caps, at_hand: Public, scalars: Sequence[object]) -> Question:
+    tree = plain(parsed(text, schema))
+    cut = _Cut(schema, caps, at_hand, scalars)
     names = tuple(tree.named_selects)
-    if cut.take(tree, {}) is not None:
-        raise Refusal("this question would return rows of people", hint="aggregate them: COUNT, SUM, AVG, MEDIAN, …")
-    return Question(tuple(cut.parts), tree, frozenset(cut.public), names, _direct(tree))
+    taken = cut.take(tree, {})
+    if not isinstance(taken, _Above):
+        raise Misasked(
+            f"this question would return rows of people{_names_of(taken)}",
+            hint="aggregate them: COUNT, SUM, AVG, MEDIAN, …",
+            edits=[COUNTED],
+        )
+    return cut.asked(tree, names)
+
+
+def _names_of(rows: Rows) -> str:
+    units = [name for name, known in shape(rows).columns.items() if known.unit]
+    return f", each of one {shape(rows).population}" + (f", named by {', '.join(units)}" if units else "")
 
 
 def rows_of(text: str, schema: Schema) -> Rows:
     """The private rows that `text` selects, for a mechanism that takes rows."""
-    tree, cut = parsed(text, schema), _Cut(schema, Caps())
+    tree, cut = plain(parsed(text, schema)), _Cut(schema, _DECLARED, _NONE, ())
     rows = cut.take(tree, {})
-    if rows is None or cut.parts:
+    if isinstance(rows, _Above) or cut.parts or cut.first:
         raise Refusal("expected a SELECT of private rows, without aggregates", hint="SELECT age, sex FROM patients")
     return rows
 
@@ -285,9 +378,9 @@ def rows_of(text: str, schema: Schema) -> Rows:
 def _direct(tree: exp.Query) -> tuple[tuple[str, str] | None, ...]:
     """Which output columns are columns of a noisy table, untouched."""
     found: list[tuple[str, str] | None] = []
-    for item in tree.selects:
-        inner = item.unalias()
-        if isinstance(inner, exp.Column) and inner.table.startswith("part_"):
+    for item in tree.selects if isinstance(tree, exp.Select) else [None] * len(tree.named_selects):
+        inner = item.unalias() if item is not None else None
+        if isinstance(inner, exp.Column) and inner.table.startswith(PART):
             found.append((inner.table, inner.name))
         else:
             found.append(None)

@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
+import calendar
 import datetime as dt
 import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 
 from sqlglot import exp
 
 from discreet.errors import Refusal
-from discreet.sql.expression import Call, Case, Expression, Literal
+from discreet.sql.expression import Call, Case, Expression, Literal, parts
 from discreet.sql.functions import FUNCTIONS
 from discreet.sql.schema import Type
+from discreet.sql.text import shown
 
 Columns = Callable[[exp.Column], Expression]
+
+_MOST_REPEATED = 20  # parts of an expression that is written once and compared many times
 
 _BINARY: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%",
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
-    exp.And: "and", exp.Or: "or", exp.Like: "like",
+    exp.And: "and", exp.Or: "or", exp.Like: "like", exp.ILike: "ilike", exp.DPipe: "||", exp.Nullif: "nullif",
+    exp.NullSafeEQ: "is", exp.NullSafeNEQ: "is distinct from", exp.Pow: "power",
 }  # fmt: skip
 _CALLS: dict[type[exp.Expr], str] = {
     exp.Neg: "negative", exp.Not: "not", exp.Abs: "abs", exp.Floor: "floor", exp.Ceil: "ceil", exp.Round: "round",
-    exp.Sqrt: "sqrt", exp.Exp: "exp", exp.Lower: "lower", exp.Upper: "upper", exp.Length: "length",
+    exp.Sqrt: "sqrt", exp.Exp: "exp", exp.Ln: "ln", exp.Lower: "lower", exp.Upper: "upper", exp.Length: "length",
     exp.Least: "least", exp.Greatest: "greatest", exp.Coalesce: "coalesce", exp.Substring: "substring",
+    exp.Trim: "trim", exp.StrPosition: "position", exp.WidthBucket: "width_bucket", exp.Between: "between",
+    exp.Left: "left",
 }  # fmt: skip
+# What else a node may carry without meaning anything else by it. Every other argument is read, or refused.
+_HARMLESS = ("typed", "safe", "ignore_nulls", "is_null", "_type", "negate")
+_ARGUMENTS = (
+    "this", "expression", "low", "high", "start", "length", "substr", "decimals", "min_value", "max_value",
+    "num_buckets", "expressions",
+)  # fmt: skip
 _TYPES: dict[exp.DType, Type] = {
     exp.DataType.Type.BOOLEAN: Type.BOOLEAN,
     exp.DataType.Type.TINYINT: Type.BIGINT,
@@ -43,7 +57,7 @@ _PARTS = ("year", "quarter", "month", "week", "day", "hour", "minute", "dow", "i
 _UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute")
 
 
-def translate(node: exp.Expr, columns: Columns) -> Expression:  # noqa: C901, PLR0911, PLR0912  # one case a kind
+def translate(node: exp.Expr, columns: Columns) -> Expression:  # noqa: C901, PLR0911  # one case a kind
     """The expression that `node` writes, over the given columns."""
     kind = type(node)
     match node:
@@ -58,51 +72,52 @@ def translate(node: exp.Expr, columns: Columns) -> Expression:  # noqa: C901, PL
         case exp.Cast() | exp.TryCast():
             return _cast(node, columns)
         case exp.Is():
-            return _is(node, columns)
+            return _negated(_is(node, columns), node)
         case exp.In() if node.expressions and not node.args.get("query"):
             return call("in", [translate(part, columns) for part in (node.this, *node.expressions)], node)
-        case exp.Between():
-            value, low, high = (translate(node.args[name], columns) for name in ("this", "low", "high"))
-            return call("and", [call(">=", [value, low], node), call("<=", [value, high], node)], node)
-        case exp.Nullif():
-            value, other = translate(node.this, columns), translate(node.expression, columns)
-            return Case(((call("=", [value, other], node), Literal(None, value.type)),), value, value.type)
         case exp.Extract():
             return _of_time("extract", str(node.this.name).lower(), node.expression, columns, node)
         case exp.DateTrunc() | exp.TimestampTrunc():
             return _of_time("date_trunc", str(node.args["unit"].name).lower(), node.this, columns, node)
-        case exp.Binary() if kind in _BINARY:
-            return call(_BINARY[kind], [translate(node.left, columns), translate(node.right, columns)], node)
-        case _ if kind in _CALLS:
-            return call(_CALLS[kind], [translate(part, columns) for part in _arguments(node)], node)
+        case exp.Add() | exp.Sub() if isinstance(node.right, exp.Interval):
+            return shifted(translate(node.left, columns), node.right, node)
+        case _ if kind in _BINARY or kind in _CALLS:
+            arguments = [translate(part, columns) for part in _arguments(node)]
+            return _negated(call(_BINARY.get(kind) or _CALLS[kind], arguments, node), node)
         case _:
             raise Refusal(f"{shown(node)} cannot be used on private rows", hint="see the list of functions in the docs")
 
 
-def shown(node: exp.Expr) -> str:
-    """The part of the question that is meant, on one line."""
-    text = node.sql(dialect="postgres").replace('"', "")
-    return text if len(text) <= 80 else text[:77] + "…"
+def _negated(made: Expression, node: exp.Expr) -> Expression:
+    return call("not", [made], node) if node.args.get("negate") else made
 
 
 def _arguments(node: exp.Expr) -> list[exp.Expr]:
     """All arguments that are given, in order; an option that is set is not ours to ignore."""
+    unread = [name for name, value in node.args.items() if value and name not in (*_HARMLESS, *_ARGUMENTS)]
+    if unread:
+        raise Refusal(
+            f"{shown(node)} cannot be used on private rows with its option {unread[0]!r}", hint="leave the option out"
+        )
     found: list[exp.Expr] = []
-    for name, value in node.args.items():
-        if name in ("this", "expression", "start", "length") and isinstance(value, exp.Expression):
-            found.append(value)
-        elif name == "expressions" and isinstance(value, list):
-            found += value
-        elif isinstance(value, exp.Expression) or (value and name not in ("is_null", "ignore_nulls")):
-            raise Refusal(f"{shown(node)} cannot be used on private rows with its option {name!r}")
+    for name in _ARGUMENTS:
+        value = node.args.get(name)
+        found += value if isinstance(value, list) else [value] if isinstance(value, exp.Expr) else []
     return found
 
 
-def call(function: str, arguments: Sequence[Expression], node: exp.Expr) -> Call:
-    """A call, typed; text beside a date is read as a date."""
-    rule, arguments = FUNCTIONS[function], _coerced(arguments)
+def call(function: str, arguments: Sequence[Expression], node: exp.Expr) -> Expression:
+    """A call, typed; text beside a date is read as a date, and constants are added up exactly."""
+    arguments = _coerced(arguments)
+    if (folded := _folded(function, arguments)) is not None:
+        return folded
+    days = _days(function, arguments)
+    if days is not None:
+        return days
+    rule = FUNCTIONS[function]
     least, most = rule.arity
-    kind = rule.typing([argument.type for argument in arguments]) if least <= len(arguments) <= most else None
+    fits = least <= len(arguments) <= most and (rule.accepts is None or rule.accepts(arguments))
+    kind = rule.typing([argument.type for argument in arguments]) if fits else None
     if kind is None:
         types = ", ".join(argument.type.value for argument in arguments)
         raise Refusal(
@@ -111,12 +126,87 @@ def call(function: str, arguments: Sequence[Expression], node: exp.Expr) -> Call
     return Call(function, tuple(arguments), kind)
 
 
+_EXACT: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+}
+
+
+def _folded(function: str, arguments: Sequence[Expression]) -> Literal | None:
+    """A sum or product of constants: 0.06 + 0.01 is 0.07, as it is written, and not what doubles make of it."""
+    if function == "negative" and isinstance(arguments[0], Literal) and arguments[0].type.numeric:
+        value = arguments[0].value
+        return Literal(-value, arguments[0].type) if isinstance(value, (int, float)) else arguments[0]
+    numbers = [a.value for a in arguments if isinstance(a, Literal) and a.type.numeric]
+    if function not in _EXACT or len(numbers) != len(arguments) or not all(numbers):
+        return None
+    one, two = (Fraction(str(number)) for number in numbers)
+    exactly = _EXACT[function](one, two)
+    if all(argument.type is Type.BIGINT for argument in arguments):
+        return Literal(int(exactly), Type.BIGINT) if abs(exactly) < 1 << 62 else None
+    return Literal(float(exactly), Type.DOUBLE) if abs(exactly) < _LARGEST else None
+
+
+def _days(function: str, arguments: Sequence[Expression]) -> Call | None:
+    """Days between two dates, or a date so many days off."""
+    types = [argument.type for argument in arguments]
+    if function == "-" and types == [Type.DATE, Type.DATE]:
+        return Call("days between", tuple(arguments), Type.BIGINT)
+    if function in "+-" and types == [Type.DATE, Type.BIGINT]:
+        return Call("days after" if function == "+" else "days before", tuple(arguments), Type.DATE)
+    return None
+
+
+def shifted(value: Expression, interval: exp.Interval, node: exp.Expr) -> Expression:
+    """A date or timestamp so many months or seconds off."""
+    word = str(interval.args["unit"].name).lower().removesuffix("s") if interval.args.get("unit") else ""
+    text = str(interval.this.name) if interval.this is not None else ""
+    if value.type not in (Type.DATE, Type.TIMESTAMP) or word not in _LENGTHS or not text.lstrip("-").isdigit():
+        raise Refusal(
+            f"{shown(node)} cannot be used on private rows", hint="DATE '2026-01-31' + INTERVAL '3' MONTH can"
+        )
+    unit, size = _LENGTHS[word]
+    number = int(text) * size * (-1 if isinstance(node, exp.Sub) else 1)
+    if abs(number) > _FARTHEST:
+        raise Refusal(f"{shown(node)} is too far off", hint="use a shorter interval")
+    if isinstance(value, Literal) and value.value is not None:
+        return _moved(str(value.value), unit, number)
+    return Call(f"later {unit}", (value, Literal(number, Type.BIGINT)), Type.TIMESTAMP)
+
+
+_LENGTHS = {
+    "year": ("month", 12), "quarter": ("month", 3), "month": ("month", 1), "week": ("second", 604800),
+    "day": ("second", 86400), "hour": ("second", 3600), "minute": ("second", 60), "second": ("second", 1),
+}  # fmt: skip
+_FARTHEST = 10**10
+_LARGEST = Fraction(10) ** 300
+
+
+def _moved(text: str, unit: str, number: int) -> Literal:
+    moment = dt.datetime.fromisoformat(text)
+    try:
+        if unit == "second":
+            moved = moment + dt.timedelta(seconds=number)
+        else:
+            months = moment.year * 12 + moment.month - 1 + number
+            year, month = divmod(months, 12)
+            last = calendar.monthrange(year, month + 1)[1]
+            moved = moment.replace(year=year, month=month + 1, day=min(moment.day, last))
+    except (ValueError, OverflowError):
+        raise Refusal(f"{text} moved by {number} {unit}s is no date", hint="dates lie in the years 1 to 9999") from None
+    return Literal(moved.isoformat(), Type.TIMESTAMP)
+
+
 def _coerced(arguments: Sequence[Expression]) -> list[Expression]:
-    """Constants take the type of what they stand beside: NULL any, text that of a date or timestamp."""
+    """Constants take the type of what they stand beside: NULL any, text that of a date; dates beside timestamps."""
     others = [argument.type for argument in arguments if not _loose(argument)]
-    if not others:
-        return list(arguments)
-    return [_retyped(argument, others[0]) if _loose(argument) else argument for argument in arguments]
+    found = list(arguments)
+    if others:
+        found = [_retyped(argument, others[0]) if _loose(argument) else argument for argument in arguments]
+    if {argument.type for argument in found} == {Type.DATE, Type.TIMESTAMP}:
+        found = [a if a.type is Type.TIMESTAMP else Call("cast", (a,), Type.TIMESTAMP) for a in found]
+    return found
 
 
 def _loose(argument: Expression) -> bool:
@@ -136,9 +226,12 @@ def _retyped(argument: Expression, kind: Type) -> Expression:
 def _moment(text: str, kind: Type) -> Literal:
     try:
         read = dt.date if kind is Type.DATE else dt.datetime
-        return Literal(read.fromisoformat(text).isoformat(), kind)
+        moment = read.fromisoformat(text)
     except ValueError:
-        raise Refusal(f"{text!r} is not a {kind.value}", hint="write it as 2026-01-31 or 2026-01-31 12:00:00") from None
+        moment = None
+    if moment is None or (isinstance(moment, dt.datetime) and moment.tzinfo is not None):
+        raise Refusal(f"{text!r} is not a {kind.value}", hint="write it as 2026-01-31 or 2026-01-31 12:00:00")
+    return Literal(moment.isoformat(), kind)
 
 
 def _literal(node: exp.Expr) -> Literal:
@@ -166,17 +259,20 @@ def _finite(text: str) -> float:
 
 
 def _case(node: exp.Case, columns: Columns) -> Case:
-    conditions = [
-        exp.EQ(this=node.this.copy(), expression=branch.this.copy()) if node.this else branch.this
-        for branch in node.args["ifs"]
-    ]
     values = [translate(branch.args["true"], columns) for branch in node.args["ifs"]]
     default = node.args.get("default")
     values.append(translate(default, columns) if default else Literal(None, Type.VARCHAR))
     values = _coerced(values)
     kinds = {value.type for value in values}
     kind = kinds.pop() if len(kinds) == 1 else Type.DOUBLE if kinds == {Type.BIGINT, Type.DOUBLE} else None
-    tests = [translate(condition, columns) for condition in conditions]
+    tests = [translate(branch.this, columns) for branch in node.args["ifs"]]
+    if node.this:
+        operand = translate(node.this, columns)
+        if sum(1 for _ in parts(operand)) > _MOST_REPEATED:
+            raise Refusal(
+                f"CASE {shown(node.this)} WHEN compares a long expression", hint="name it in a subquery first"
+            )
+        tests = [call("=", [operand, test], node) for test in tests]
     if kind is None or any(test.type is not Type.BOOLEAN for test in tests):
         raise Refusal(f"{shown(node)} mixes types", hint="cast its branches to one type")
     return Case(tuple(zip(tests, values[:-1], strict=True)), values[-1], kind)
@@ -206,5 +302,7 @@ def _of_time(function: str, part: str, time: exp.Expr, columns: Columns, node: e
     value = translate(time, columns)
     if part not in (_PARTS if function == "extract" else _UNITS) or value.type not in (Type.DATE, Type.TIMESTAMP):
         raise Refusal(f"{shown(node)} cannot be used on private rows", hint=f"the parts of a date are {list(_PARTS)}")
+    if node.args.get("zone"):
+        raise Refusal(f"{shown(node)} names a time zone", hint="leave it out: timestamps have none here")
     kind = Type.BIGINT if function == "extract" else Type.TIMESTAMP
     return Call(f"{function} {part}", (value,), kind)

@@ -1,0 +1,83 @@
+"""Do the declarations and the ledger speak of the same home? The ledger has the last word."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from discreet.curator.catalogue import FILE, Catalogue, declaration, read
+from discreet.errors import Refusal
+from discreet.ledger import Books, SqliteLedger
+from discreet.ledger.entry import REMOVED
+from discreet.sql.schema import Table
+
+
+def refuse_contradictions(known: Catalogue, books: Books) -> None:
+    """Refuse declarations that give people another budget, another owner, or a past that the ledger does not have."""
+    for population in known.populations.values():
+        if population.name not in books.accounts:
+            raise Refusal(
+                f"{FILE} has a population {population.name!r} that the ledger has never heard of",
+                hint="an older or an empty ledger lies in its place: put the newest one back",
+            )
+        account = books.account(population.name)
+        if (account.budget.total, account.neighbours) != (population.total, population.neighbours):
+            raise Refusal(
+                f"{FILE} gives {population.name!r} {population.total} for {population.neighbours}, "
+                f"the ledger {account.budget.total} for {account.neighbours}",
+                hint="a budget and its neighbours are set once: write what the ledger says",
+            )
+    for table in known.tables.values():
+        _refuse_other_owners(table, books)
+
+
+def _refuse_other_owners(table: Table, books: Books) -> None:
+    recorded = books.datasets.get(table.name)
+    if recorded is None or table.version > recorded.version:
+        raise Refusal(
+            f"{FILE} has version {table.version} of table {table.name!r}, which the ledger has never heard of",
+            hint="an older ledger lies in its place: put the newest one back; a version is not edited",
+        )
+    if (recorded.population, recorded.unit) != (table.population, table.unit):
+        raise Refusal(
+            f"{FILE} and the ledger disagree about whose rows table {table.name!r} holds",
+            hint="population, unit and public are not edited: remove the table and add it anew",
+        )
+
+
+class Declarations:
+    """The declarations of a home as they are now, in agreement with its ledger; read again when their file was changed.
+
+    The ledger notes every edit of bounds, caps and keys.
+    """
+
+    def __init__(self, home: Path, ledger: SqliteLedger) -> None:
+        self._home, self._ledger = home, ledger
+        self._state: tuple[tuple[int, ...], Catalogue] | None = None  # one value, so that threads need no lock
+
+    def now(self) -> Catalogue:
+        """The catalogue that the file declares."""
+        seen, state = _glimpse(self._home / FILE), self._state
+        if state is not None and state[0] == seen:
+            return state[1]
+        known = read(self._home)
+        self._agree(known)
+        self._state = seen, known
+        return known
+
+    def _agree(self, known: Catalogue) -> None:
+        books = self._ledger.books()
+        refuse_contradictions(known, books)
+        for table in known.tables.values():
+            old, said = books.datasets[table.name], declaration(table)
+            if old.version == table.version and old.declaration not in (said, REMOVED):
+                self._ledger.append(replace(old, declaration=said))
+
+
+def _glimpse(path: Path) -> tuple[int, ...]:
+    """What changes when a file is written. Taken before it is read, so that a change in between is seen next time."""
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return found.st_ino, found.st_mtime_ns, found.st_size

@@ -1,0 +1,64 @@
+"""Public tables as a question sees them while it is planned. Nobody's data is read here."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from discreet.curator import above
+from discreet.engines import DuckStore
+from discreet.errors import Refusal
+from discreet.sql.expression import Value
+from discreet.sql.question import Question
+from discreet.sql.rows import Inline, Rows
+from discreet.sql.schema import Key, Schema, Type
+
+MOST_ROWS = 10_000  # of a public result that is used beside private rows
+
+_TYPES = {kind.value: kind for kind in Type} | {"integer": Type.BIGINT, "hugeint": Type.BIGINT, "decimal": Type.DOUBLE}
+_READ: dict[Type, Callable[[object], Value]] = {
+    Type.BOOLEAN: bool,
+    Type.BIGINT: lambda cell: int(str(cell)),
+    Type.DOUBLE: lambda cell: float(str(cell)),
+    Type.VARCHAR: str,
+    Type.DATE: lambda cell: cell.isoformat() if isinstance(cell, dt.date) else str(cell),
+    Type.TIMESTAMP: lambda cell: cell.isoformat() if isinstance(cell, dt.date) else str(cell),
+}
+
+
+@dataclass(frozen=True)
+class PublicTables:
+    """The public tables of a home."""
+
+    store: DuckStore
+    schema: Schema
+
+    def values(self, rows: Rows, column: str) -> tuple[Key, ...]:
+        """The values of a column, in their own order."""
+        return self.store.values(rows, column)
+
+    def answered(self, query: exp.Query) -> Inline:
+        """The answer to a question about public tables alone, as rows."""
+        names = tuple(query.named_selects)
+        tables = tuple(
+            self.schema.tables[name]
+            for name in sorted({table.name for table in query.find_all(exp.Table)} & set(self.schema.tables))
+        )
+        asked = Question((), query, frozenset(table.name for table in tables), names, tuple(None for _ in names))
+        found = above.run(asked, {}, {table.name: str(self.store.path(table)) for table in tables})
+        if len(found.rows) > MOST_ROWS:
+            raise Refusal(
+                f"a public query has more than {MOST_ROWS} rows", hint="add its result as a public table of its own"
+            )
+        kinds = [(name, _TYPES.get(kind.split("(")[0])) for name, kind in found.columns]
+        columns = tuple((name, kind) for name, kind in kinds if kind is not None)
+        if len(columns) < len(kinds):
+            raise Refusal("a public query has a column of a type that is not known here", hint="cast it")
+        cells = tuple(
+            tuple(None if cell is None else _READ[kind](cell) for cell, (_, kind) in zip(row, columns, strict=True))
+            for row in found.rows
+        )
+        return Inline(columns, cells, tables)

@@ -1,0 +1,192 @@
+"""Joins: private rows with private rows of the same owner, or with public rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from discreet.errors import Refusal
+from discreet.sql.expression import Call, Expression
+from discreet.sql.reading import Reading
+from discreet.sql.repair import Edit, Misasked
+from discreet.sql.rows import Joined, Lookup
+from discreet.sql.schema import Type
+from discreet.sql.shape import same_population
+from discreet.sql.text import tables_of, unwrapped
+from discreet.sql.translate import translate
+
+
+@dataclass(frozen=True)
+class Source:
+    """One source of a FROM clause: how it is read, how it joins what stands before it, and on which conditions."""
+
+    reading: Reading
+    kind: str  # inner, left, right, full
+    on: tuple[exp.Expr, ...]
+
+
+def joined(sources: Sequence[Source], where: Sequence[exp.Expr]) -> Reading:
+    """All sources as one relation. Conditions of WHERE help to join where nothing is kept without a partner."""
+    if len(sources) == 1:
+        return sources[0].reading
+    sources = [replace(source, reading=source.reading.prefixed()) for source in sources]
+    where = [part for part in where if not part.find(exp.Select)]
+    if all(source.kind == "inner" for source in sources):
+        every = [part for source in sources for part in source.on]
+        reading = _inner(sources, [*where, *every])
+        for condition in every:  # whatever an ON says holds for every row, even if it joins nothing
+            reading = reading.where(condition)
+        return reading
+    reading = sources[0].reading
+    for source in sources[1:]:
+        helping = where if source.kind == "inner" else []
+        reading = _attached(reading, source, helping, alone=len(sources) == 2)  # two sources, one join
+    return reading
+
+
+def _inner(sources: Sequence[Source], given: list[exp.Expr]) -> Reading:
+    """In whatever order the conditions connect them, private rows first."""
+    private = [source for source in sources if not source.reading.public]
+    left = [source for source in sources if source is not private[0]]
+    reading = private[0].reading
+    while left:
+        connected = [s for s in left if _owners_meet(reading, s.reading, given) or _equal(reading, s.reading, given)]
+        ready = [s for s in connected if s.reading.public or _owners_meet(reading, s.reading, given)]
+        chosen = (ready or connected or left)[0]
+        reading = _attached(reading, replace(chosen, on=()), given, alone=False)
+        left.remove(chosen)
+    return reading
+
+
+@dataclass(frozen=True)
+class _Given:
+    """Conditions: those of ON all belong to the join, those of WHERE only help it along."""
+
+    on: tuple[exp.Expr, ...]
+    where: tuple[exp.Expr, ...]
+
+    @property
+    def every(self) -> tuple[exp.Expr, ...]:
+        return (*self.on, *self.where)
+
+
+def _attached(reading: Reading, source: Source, helping: Sequence[exp.Expr], *, alone: bool) -> Reading:
+    other, kind, given = source.reading, source.kind, _Given(source.on, tuple(helping))
+    if kind == "right" or (reading.public and not other.public and kind == "inner"):
+        reading, other, kind = other, reading, "left" if kind == "right" else "inner"
+    if reading.public and other.public:
+        raise Refusal(
+            "two public tables are joined before private rows come in",
+            hint="join the private table first, or add the joined public table as one",
+        )
+    if reading.public:
+        return _outer(reading, other, kind, given, alone=alone)
+    if other.public:
+        return _looked_up(reading, other, kind, given)
+    return _together(reading, other, kind, given)
+
+
+def _together(one: Reading, two: Reading, kind: str, given: _Given) -> Reading:
+    """Private rows beside private rows of the same owner."""
+    same_population(one.shape, two.shape, "a join")
+    if not _owners_meet(one, two, given.every):
+        raise Misasked(
+            f"the join of {_called(one)} and {_called(two)} is not on the unit: one person's rows would meet others'",
+            hint="join them on their unit columns, or aggregate each side first",
+            node=next(iter(given.every), None),
+            edits=_on_units(one, two, given.every),
+        )
+    both = one.beside(two, Joined(one.rows, two.rows, None, kind))
+    condition = _condition(both, two, given)
+    return one.beside(two, Joined(one.rows, two.rows, condition, kind))
+
+
+def _on_units(one: Reading, two: Reading, given: tuple[exp.Expr, ...]) -> list[Edit]:
+    """What the conditions between two sides could be instead: the units are equal."""
+    on = [part for part in given if tables_of(part) & one.aliases and tables_of(part) & two.aliases]
+    units = [
+        next((f"{alias}.{name}" for (alias, name), column in each.names.items() if each.shape.columns[column].unit), "")
+        for each in (one, two)
+    ]
+    return [Edit(part, " = ".join(units) if i == 0 else "TRUE") for i, part in enumerate(on)] if all(units) else []
+
+
+def _looked_up(private: Reading, public: Reading, kind: str, given: _Given) -> Reading:
+    """Private rows, each beside the public rows that fit."""
+    if kind == "full":
+        raise Refusal(
+            "a FULL JOIN would keep public rows that are nobody's", hint="use LEFT JOIN from the private table"
+        )
+    if not _equal(private, public, given.every):
+        raise Refusal(
+            f"the join of {_called(private)} and {_called(public)} has no equality between them",
+            hint="join a public table on an equality, for example ON private.code = public.code",
+        )
+    names = {**private.names, **public.names}
+    placeholder = Reading(Lookup(private.rows, public.rows, _TRUE, kind), names)
+    condition = _condition(placeholder, public, given)
+    assert condition is not None  # noqa: S101  # there is an equality
+    return private.beside(public, Lookup(private.rows, public.rows, condition, kind))
+
+
+def _outer(public: Reading, private: Reading, kind: str, given: _Given, *, alone: bool) -> Reading:
+    """Public rows, kept whether or not a private row fits: the groups are then the public rows' values."""
+    if kind != "left" or not alone:
+        raise Refusal(
+            "public rows are kept without a private partner, which only works as public LEFT JOIN private",
+            hint="join this one public table and this one private table, and group by the public columns",
+        )
+    return replace(_looked_up(private, public, "inner", given), outer=public.rows)
+
+
+_TRUE: Expression = Call("is null", (), Type.BOOLEAN)  # stands where a condition will be; never printed
+
+
+def _condition(both: Reading, new: Reading, given: _Given) -> Expression | None:
+    """Every condition of ON; of WHERE those that speak of the new rows and of nothing that is not there yet."""
+    useful = [part for part in given.where if tables_of(part) <= both.aliases and tables_of(part) & new.aliases]
+    found: Expression | None = None
+    for part in (*given.on, *useful):
+        made = translate(part, both.column)
+        found = made if found is None else Call("and", (found, made), Type.BOOLEAN)
+    return found
+
+
+def _sides(part: exp.Expr, one: Reading, two: Reading) -> tuple[exp.Expr, exp.Expr] | None:
+    """The two sides of an equality between two readings, in their order."""
+    part = unwrapped(part)
+    if not isinstance(part, exp.EQ):
+        return None
+    left, right = unwrapped(part.left), unwrapped(part.right)
+    for a, b in ((left, right), (right, left)):
+        if tables_of(a) and tables_of(b) and tables_of(a) <= one.aliases and tables_of(b) <= two.aliases:
+            return a, b
+    return None
+
+
+def _equal(one: Reading, two: Reading, given: Sequence[exp.Expr]) -> bool:
+    return any(_sides(part, one, two) for part in given)
+
+
+def owners_meet(one: Reading, two: Reading, part: exp.Expr) -> bool:
+    """Whether a condition makes the owners of two rows one: both unit columns, or a declared link and its target."""
+    sides = _sides(part, one, two)
+    if sides is None:
+        return False
+    left, right = one.facts(sides[0]), two.facts(sides[1])
+    if left is None or right is None:
+        return False
+    linked = (left.link is not None and left.link == right.origin) or (
+        right.link is not None and right.link == left.origin
+    )
+    return (left.unit and right.unit) or linked
+
+
+def _owners_meet(one: Reading, two: Reading, given: Sequence[exp.Expr]) -> bool:
+    return any(owners_meet(one, two, part) for part in given)
+
+
+def _called(reading: Reading) -> str:
+    return " and ".join(sorted(reading.aliases))

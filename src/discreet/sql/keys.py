@@ -1,0 +1,122 @@
+"""What a question groups by, and whether the values of that are public."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from sqlglot import exp
+
+from discreet.errors import Refusal
+from discreet.sql.expression import Call, Case, Expression, Field, Literal
+from discreet.sql.plan import GroupKey
+from discreet.sql.reading import Reading
+from discreet.sql.repair import COUNTED, Edit, Misasked
+from discreet.sql.rows import Inline, Rows
+from discreet.sql.schema import Key, Type
+from discreet.sql.shape import Shape, facts, shape
+from discreet.sql.text import shown
+from discreet.sql.translate import translate
+
+
+class Public(Protocol):
+    """Public tables, read while a question is planned."""
+
+    def values(self, rows: Rows, column: str, /) -> tuple[Key, ...]:
+        """The values of a column, in their own order."""
+        ...
+
+    def answered(self, query: exp.Query, /) -> Inline:
+        """The answer to a question about public tables alone, as rows."""
+        ...
+
+
+class NoPublic:
+    """Where no public table is at hand."""
+
+    def values(self, _: Rows, column: str, /) -> tuple[Key, ...]:
+        """Refused."""
+        raise Refusal(f"the values of {column!r} are not at hand", hint="ask a curator")
+
+    def answered(self, query: exp.Query, /) -> Inline:
+        """Refused."""
+        raise Refusal(f"{shown(query)} cannot be answered here", hint="ask a curator")
+
+
+def group_key(node: exp.Expr, name: str, reading: Reading, public: Public) -> GroupKey:
+    """One key, with its values where they are public."""
+    expression = translate(node, reading.column)
+    known = facts(expression, reading.shape)
+    if known.unit:
+        raise Misasked(
+            f"GROUP BY {shown(node)} gives one group per person",
+            hint="group by something that people share",
+            node=node,
+            edits=[COUNTED],
+        )
+    if expression.type is Type.DOUBLE and _is_whole(expression):
+        expression = Call("cast", (expression,), Type.BIGINT)
+    if expression.type is Type.DOUBLE:
+        raise Misasked(
+            f"GROUP BY {shown(node)} groups by a number with digits after the point",
+            hint=f"group by whole numbers: CAST(FLOOR({shown(node)}) AS BIGINT)",
+            node=node,
+            edits=[Edit(same, "CAST(FLOOR({}) AS BIGINT)") for same in _everywhere(node)],
+        )
+    if reading.outer is not None:
+        return GroupKey(name, expression, _kept_values(node, expression, reading.outer, public))
+    return GroupKey(name, expression, domain(expression, reading.shape))
+
+
+def _everywhere(node: exp.Expr) -> list[exp.Expr]:
+    """The same words wherever the SELECT says them outside an aggregate."""
+    select = node.find_ancestor(exp.Select)
+    items = select.expressions if select is not None else []
+    return [node, *(item.unalias() for item in items if item.unalias().sql() == node.sql())]
+
+
+def _is_whole(expression: Expression) -> bool:
+    """Whether a double is a whole number by the way it is made."""
+    match expression:
+        case Call("floor" | "ceil", _, _) | Call("round", (_,), _):
+            return True
+        case Call("round", (_, Literal(int(digits), _)), _):
+            return digits <= 0
+        case Call("+" | "-" | "*" | "negative", arguments, _):
+            return all(_is_whole(argument) for argument in arguments)
+        case Literal(value, _):
+            return isinstance(value, int)
+        case _:
+            return expression.type is Type.BIGINT
+
+
+def _kept_values(node: exp.Expr, expression: Expression, outer: Rows, public: Public) -> tuple[Key, ...]:
+    if not isinstance(expression, Field) or expression.name not in shape(outer).columns:
+        raise Refusal(
+            f"GROUP BY {shown(node)}: where public rows are kept, their own columns are the groups",
+            hint="group by a column of the public table",
+        )
+    return public.values(outer, expression.name)
+
+
+def domain(expression: Expression, below: Shape) -> tuple[Key, ...] | None:  # noqa: PLR0911  # one case a kind
+    """The values that an expression can have, if they follow from what is declared; rows with others are left out."""
+    match expression:
+        case Field():
+            keys = below.columns[expression.name].keys
+            return (False, True) if keys is None and expression.type is Type.BOOLEAN else keys
+        case Literal(value, _) if not isinstance(value, float):
+            return (value,)
+        case Case(branches, otherwise, _):
+            parts = [domain(value, below) for value in (*(value for _, value in branches), otherwise)]
+            if any(part is None for part in parts):
+                return None
+            return tuple(dict.fromkeys(key for part in parts if part is not None for key in part))
+        case Call("lower" | "upper", (argument,), _):
+            texts = domain(argument, below)
+            changed = str.lower if expression.function == "lower" else str.upper
+            plain = texts is not None and all(isinstance(key, str) and key.isascii() for key in texts)
+            return tuple(dict.fromkeys(changed(str(key)) for key in texts or ())) if plain else None
+        case Call(_, _, Type.BOOLEAN):
+            return False, True
+        case _:
+            return None

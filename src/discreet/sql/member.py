@@ -1,0 +1,116 @@
+"""Rows whose owner has other rows (IN, EXISTS), or whose value a public table holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from discreet.errors import Refusal
+from discreet.sql.expression import Call, Expression
+from discreet.sql.join import owners_meet
+from discreet.sql.reading import Reading
+from discreet.sql.repair import Edit, Misasked
+from discreet.sql.rows import Among, Kept, Rows, scanned
+from discreet.sql.schema import Type
+from discreet.sql.shape import same_population, shape
+from discreet.sql.text import conjuncts, shown, tables_of, unwrapped
+from discreet.sql.translate import translate
+
+Taken = Callable[[exp.Query], Rows]  # the rows of a query that stands alone
+Read = Callable[[exp.Select, list[exp.Expr]], Reading]  # the rows of a SELECT, but for the conditions listed
+
+
+@dataclass(frozen=True)
+class Test:
+    """A condition that asks another query: its negation counts too."""
+
+    node: exp.In | exp.Exists
+    negated: bool
+
+
+def test_of(condition: exp.Expr) -> Test | None:
+    """The test that a condition is, if it asks another query."""
+    node, negated = unwrapped(condition), False
+    while isinstance(node, exp.Not):
+        node, negated = unwrapped(node.this), not negated
+    if isinstance(node, exp.Exists) or (isinstance(node, exp.In) and node.args.get("query")):
+        return Test(node, negated)
+    return None
+
+
+def kept(reading: Reading, test: Test, taken: Taken, read: Read) -> Reading:
+    """The rows that pass the test."""
+    if isinstance(test.node, exp.In):
+        return _among(reading, test.node, taken, negated=test.negated)
+    return _exists(reading, test.node, read, negated=test.negated)
+
+
+def _among(reading: Reading, node: exp.In, taken: Taken, *, negated: bool) -> Reading:
+    query = node.args["query"].unnest()
+    others = taken(query)
+    value, columns = translate(node.this, reading.column), shape(others).columns
+    if len(columns) != 1:
+        raise Refusal(f"{shown(node)} compares with {len(columns)} columns", hint="select one column there")
+    (known,) = columns.values()
+    if shape(others).population is None:
+        if value.type is not known.type:
+            raise Refusal(f"{shown(node)} compares {value.type.value} with {known.type.value}", hint="cast one side")
+        return reading.on(Among(reading.rows, value, others, negated))
+    same_population(reading.shape, shape(others), shown(node))
+    if not reading.is_unit(unwrapped(node.this)) or not known.unit or known.optional:
+        raise Misasked(
+            f"{shown(node)}: whether a row passes would depend on other people's rows",
+            hint="test the unit itself: unit IN (SELECT unit FROM …)",
+            node=node,
+            edits=_by_unit(reading, node, others),
+        )
+    return reading.on(Kept(reading.rows, others, None, negated))
+
+
+def _by_unit(reading: Reading, node: exp.In, others: Rows) -> list[Edit]:
+    """The same test of the unit, if both sides have it under one name."""
+    inner = node.args["query"].unnest()
+    mine = [name for (alias, name), column in reading.names.items() if reading.shape.columns[column].unit]
+    tables = [table for table in scanned(others) if table.unit is not None]
+    if not mine or not tables or not isinstance(inner, exp.Select):
+        return []
+    return [Edit(node.this, mine[0]), Edit(inner.expressions[0].unalias(), str(tables[0].unit))]
+
+
+def _exists(reading: Reading, node: exp.Exists, read: Read, *, negated: bool) -> Reading:
+    select = node.this.unnest() if isinstance(node.this, exp.Subquery) else node.this
+    if not isinstance(select, exp.Select):
+        raise Refusal(f"{shown(node)} is not supported", hint="write EXISTS (SELECT … FROM … WHERE …)")
+    for clause in ("group", "having", "limit", "offset", "distinct"):
+        if select.args.get(clause):
+            raise Refusal(f"{clause.upper()} inside EXISTS is not supported", hint="leave it out, or use IN")
+    where = select.args.get("where")
+    across = [part for part in conjuncts(where.this if where else None) if tables_of(part) & reading.aliases]
+    others = read(select, across).prefixed("~")
+    if not others.public:
+        same_population(reading.shape, others.shape, shown(node))
+        if not any(owners_meet(reading, others, part) for part in across):
+            raise Refusal(
+                f"{shown(node)}: whether a row passes would depend on other people's rows",
+                hint="compare the units inside: WHERE inner.unit = outer.unit",
+            )
+    both = _Both(reading, others)
+    condition: Expression | None = None
+    for part in across:
+        made = translate(part, both.column)
+        condition = made if condition is None else Call("and", (condition, made), Type.BOOLEAN)
+    return reading.on(Kept(reading.rows, others.rows, condition, negated))
+
+
+@dataclass(frozen=True)
+class _Both:
+    """Names of the inner query first, then those around it."""
+
+    outer: Reading
+    inner: Reading
+
+    def column(self, node: exp.Column) -> Expression:
+        reading = self.inner if (node.table, node.name) in self.inner.names else self.outer
+        return reading.column(node)

@@ -1,0 +1,149 @@
+"""SQL in fewer words: FETCH is LIMIT, FILTER is CASE, grouping sets are a UNION ALL of plain groupings."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+from sqlglot import exp
+
+from discreet.errors import Refusal
+from discreet.sql.text import shown
+
+MOST_SETS = 64
+
+Set = tuple[exp.Expr, ...]
+
+
+def plain(tree: exp.Query) -> exp.Query:
+    """The same question without FILTER, ROLLUP, CUBE and GROUPING SETS."""
+    for fetch in list(tree.find_all(exp.Fetch)):
+        _limited(fetch)
+    for node in list(tree.find_all(exp.Filter)):
+        node.replace(_cased(node))
+    for select in list(tree.find_all(exp.Select)):
+        group = select.args.get("group")
+        if group is None or not any(
+            isinstance(item, (exp.Rollup, exp.Cube, exp.GroupingSets)) for item in group.expressions
+        ):
+            continue
+        united = _united(select, _sets(group))
+        if select is tree:
+            tree = united
+        else:
+            select.replace(united)
+    return tree
+
+
+def _limited(fetch: exp.Fetch) -> None:
+    options = fetch.args.get("limit_options")
+    if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
+        raise Refusal(f"{shown(fetch)} is not supported", hint="use LIMIT")
+    fetch.replace(exp.Limit(expression=fetch.args.get("count") or exp.Literal.number(1)))
+
+
+def _cased(node: exp.Filter) -> exp.Expr:
+    """An aggregate of what passes a condition: of NULL where it does not."""
+    aggregate: exp.Expr = node.this.copy()
+    condition: exp.Expr = node.expression.this.copy()
+    if isinstance(aggregate, exp.Count) and isinstance(aggregate.this, exp.Star):
+        aggregate.set("this", _when(condition, exp.Literal.number(1)))
+    elif isinstance(aggregate.this, exp.Distinct):
+        inner = [_when(condition.copy(), part.copy()) for part in aggregate.this.expressions]
+        aggregate.this.set("expressions", inner)
+    elif isinstance(aggregate, exp.WithinGroup):
+        for ordered in aggregate.expression.expressions:
+            ordered.set("this", _when(condition.copy(), ordered.this.copy()))
+    elif isinstance(aggregate, exp.AggFunc) and aggregate.this is not None:
+        aggregate.set("this", _when(condition, aggregate.this.copy()))
+    else:
+        raise Refusal(f"{shown(node)} is not supported", hint="use CASE inside the aggregate")
+    return aggregate
+
+
+def _when(condition: exp.Expr, value: exp.Expr) -> exp.Case:
+    return exp.Case(ifs=[exp.If(this=condition, true=value)])
+
+
+def _sets(group: exp.Group) -> list[Set]:
+    """Every grouping that is asked for: items of GROUP BY multiply."""
+    choices = [_choices(item) for item in group.expressions]
+    found = [tuple(key for chosen in picked for key in chosen) for picked in product(*choices)]
+    if len(found) > MOST_SETS:
+        raise Refusal(f"this question has {len(found)} groupings, more than {MOST_SETS}", hint="ask for fewer of them")
+    return found
+
+
+def _choices(item: exp.Expr) -> list[Set]:
+    match item:
+        case exp.Rollup():
+            levels = [_members(part) for part in item.expressions]
+            return [tuple(k for level in levels[:i] for k in level) for i in range(len(levels), -1, -1)]
+        case exp.Cube():
+            levels = [_members(part) for part in item.expressions]
+            picked = [c for n in range(len(levels), -1, -1) for c in combinations(levels, n)]
+            return [tuple(k for level in each for k in level) for each in picked]
+        case exp.GroupingSets():
+            return [one for part in item.expressions for one in _choices(part)]
+        case _:
+            return [_members(item)]
+
+
+def _members(item: exp.Expr) -> Set:
+    match item:
+        case exp.Tuple():
+            return tuple(item.expressions)
+        case exp.Paren():
+            return (item.this,)
+        case _:
+            return (item,)
+
+
+def _united(select: exp.Select, sets: list[Set]) -> exp.Query:
+    """One SELECT for each grouping. Keys that a grouping does without are NULL in it."""
+    order, limit, offset, with_ = (select.args.get(name) for name in ("order", "limit", "offset", "with_"))
+    every = {key.sql(): key for chosen in sets for key in chosen}
+    names = {item.unalias().sql(): item.alias_or_name for item in select.expressions}
+    parts = [_grouped(select, chosen, every) for chosen in sets]
+    united: exp.Query = parts[0]
+    for part in parts[1:]:
+        united = exp.Union(this=united, expression=part, distinct=False)
+    if order is not None:
+        for ordered in order.expressions:
+            text = ordered.this.sql()
+            if text not in names and ordered.this.name not in names.values():
+                raise Refusal(f"ORDER BY {shown(ordered.this)} is not a column of this answer", hint="select it too")
+            name = names.get(text, ordered.this.name)
+            ordered.set("this", exp.column(name, quoted=True))
+        united.set("order", order)
+    united.set("limit", limit)
+    united.set("offset", offset)
+    united.set("with_", with_)
+    return united
+
+
+def _grouped(select: exp.Select, chosen: Set, every: dict[str, exp.Expr]) -> exp.Select:
+    made = select.copy()
+    for clause in ("order", "limit", "offset", "with_"):
+        made.set(clause, None)
+    present = {key.sql() for key in chosen}
+    keys = [key.copy() for key in chosen]
+    for place in [*made.expressions, *([made.args["having"]] if made.args.get("having") else [])]:
+        _blanked(place, present, every)
+    made.set("group", exp.Group(expressions=keys) if keys else None)
+    if not keys and not any(item.find(exp.AggFunc) for item in made.expressions):
+        raise Refusal("a grouping without keys needs an aggregate", hint="add COUNT(*)")
+    return made
+
+
+def _blanked(node: exp.Expr, present: set[str], every: dict[str, exp.Expr]) -> None:
+    """Replace the keys that are not present by NULL, and GROUPING(…) by its number; aggregates stay as they are."""
+    for child in list(node.iter_expressions()):
+        text = child.sql()
+        if isinstance(child, exp.Grouping):
+            bits = [0 if key.sql() in present else 1 for key in child.expressions]
+            child.replace(exp.Literal.number(sum(bit << i for i, bit in enumerate(reversed(bits)))))
+        elif text in every and text not in present:
+            kind = child.type if child.type is not None else exp.DataType.build("varchar")
+            child.replace(exp.cast(exp.Null(), kind.copy()))
+        elif text not in every and not isinstance(child, exp.AggFunc):
+            _blanked(child, present, every)

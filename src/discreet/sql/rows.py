@@ -1,0 +1,173 @@
+"""Relations of rows. In a private one each row has one owner, who travels along unseen; a public one has none.
+
+Whatever a node does to the rows of one owner depends on that owner's rows and on public tables alone. So a relation is
+the union of what it is for each owner by himself, and taking an owner away takes away his rows and changes no other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from discreet.sql.expression import Expression, Value
+from discreet.sql.range import Grid
+from discreet.sql.schema import Table, Type, distinct_names
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The rows of a table."""
+
+    table: Table
+
+
+@dataclass(frozen=True)
+class Inline:
+    """Public rows that the question itself computed from public tables."""
+
+    columns: tuple[tuple[str, Type], ...]
+    cells: tuple[tuple[Value, ...], ...]
+    tables: tuple[Table, ...]  # what they were computed from
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Those rows for which a condition holds. It looks at one row at a time."""
+
+    source: Rows
+    predicate: Expression
+
+
+@dataclass(frozen=True)
+class Project:
+    """Each row with other columns."""
+
+    source: Rows
+    columns: tuple[tuple[str, Expression], ...]
+
+    def __post_init__(self) -> None:
+        distinct_names([name for name, _ in self.columns])
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One value of several rows of one owner. Numbers are added on a grid: whole numbers add up alike in any order.
+
+    rows, present, distinct, total, average, least, greatest; of a window also row_number, rank, dense_rank, lag, lead,
+    first and last.
+    """
+
+    kind: str
+    type: Type
+    value: Expression | None = None
+    grid: Grid | None = None
+    offset: int = 1  # of lag and lead
+
+
+@dataclass(frozen=True)
+class PerUnit:
+    """One row for each owner and each value of the keys among his rows."""
+
+    source: Rows
+    keys: tuple[tuple[str, Expression], ...]
+    summaries: tuple[tuple[str, Summary], ...]
+
+
+@dataclass(frozen=True)
+class Order:
+    """One column to order by."""
+
+    by: Expression
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True)
+class Windowed:
+    """Each row with one more column: a summary of rows of the same owner around it.
+
+    Where the order leaves two rows level, their other columns decide, so that no other owner's rows do.
+    """
+
+    source: Rows
+    name: str
+    summary: Summary
+    partition: tuple[Expression, ...]
+    order: tuple[Order, ...]
+    frame: tuple[int | None, int | None] | None = None  # rows before and after, None: all of them; or the usual frame
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Pairs of rows of one owner for which a condition holds; `left` and `full` keep rows without a partner."""
+
+    left: Rows
+    right: Rows
+    condition: Expression | None
+    kind: str  # inner, left, full
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Each row with every public row that fits; `left` keeps rows that fit none."""
+
+    source: Rows
+    public: Rows
+    condition: Expression
+    kind: str  # inner, left
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Those rows for whose owner (or, if the others are public, for which) there is another row that fits, or none."""
+
+    source: Rows
+    others: Rows
+    condition: Expression | None
+    negated: bool
+
+
+@dataclass(frozen=True)
+class Among:
+    """Those rows whose value is in a public column, or not in it, as SQL's IN has it."""
+
+    source: Rows
+    value: Expression
+    public: Rows  # of one column
+    negated: bool
+
+
+@dataclass(frozen=True)
+class Union:
+    """The rows of all of them, columns by place."""
+
+    sources: tuple[Rows, ...]
+
+
+Rows = Scan | Inline | Filter | Project | PerUnit | Windowed | Joined | Lookup | Kept | Among | Union
+
+
+def below(tree: Rows) -> tuple[Rows, ...]:
+    """The relations that a relation is made of."""
+    match tree:
+        case Scan() | Inline():
+            return ()
+        case Filter() | Project() | PerUnit() | Windowed():
+            return (tree.source,)
+        case Joined():
+            return tree.left, tree.right
+        case Lookup() | Among():
+            return tree.source, tree.public
+        case Kept():
+            return tree.source, tree.others
+        case Union():
+            return tree.sources
+
+
+def scanned(tree: Rows) -> tuple[Table, ...]:
+    """Every table that is read, once, by name."""
+    if isinstance(tree, Scan):
+        return (tree.table,)
+    if isinstance(tree, Inline):
+        return ()
+    found = {table.name: table for part in below(tree) for table in scanned(part)}
+    return tuple(found[name] for name in sorted(found))

@@ -1,0 +1,229 @@
+"""What is public about a relation: its columns' types, ranges and keys, whose it is, and how much one unit is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+from discreet.errors import Refusal
+from discreet.sql.expression import Call, Expression, Field, Literal
+from discreet.sql.range import Range, union
+from discreet.sql.ranging import ranged
+from discreet.sql.rows import (
+    Among,
+    Filter,
+    Inline,
+    Joined,
+    Kept,
+    Lookup,
+    PerUnit,
+    Project,
+    Rows,
+    Scan,
+    Summary,
+    Union,
+    Windowed,
+)
+from discreet.sql.schema import Key, Type, distinct_names
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is public about a column."""
+
+    type: Type
+    range: Range = Range()
+    step: Fraction | None = None
+    keys: tuple[Key, ...] | None = None
+    unit: bool = False  # it names the owner of the row, where it is not NULL
+    optional: bool = False  # it is NULL in rows that found no partner
+    origin: tuple[str, str] | None = None  # the table and column that it is, untouched
+    link: tuple[str, str] | None = None  # the table and column through which the table finds its owners
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is public about a relation."""
+
+    columns: Mapping[str, Facts]
+    population: str | None  # None: public
+    tables: frozenset[str]
+    max_rows: int | None
+    max_groups: int
+
+
+@lru_cache(maxsize=4096)
+def shape(rows: Rows) -> Shape:  # noqa: C901, PLR0911  # one case a kind
+    """The shape of a relation."""
+    match rows:
+        case Scan():
+            return _scanned(rows)
+        case Inline(columns, _, tables):
+            known = {name: Facts(kind) for name, kind in columns}
+            return Shape(known, None, frozenset(table.name for table in tables), None, 1)
+        case Filter(source, predicate):
+            below = shape(source)
+            return replace(below, columns=_narrowed(below.columns, predicate))
+        case Project(source, columns):
+            below = shape(source)
+            return replace(below, columns={name: facts(value, below) for name, value in columns})
+        case PerUnit():
+            return _per_unit(rows)
+        case Windowed(source, name, summary):
+            below = shape(source)
+            return replace(below, columns=_merged(below.columns, {name: _summarised(summary, below)}))
+        case Joined():
+            return _joined(rows)
+        case Lookup(source, public, _, kind):
+            below, other = shape(source), shape(public)
+            found = {name: replace(each, optional=kind == "left") for name, each in other.columns.items()}
+            return replace(below, columns=_merged(below.columns, found), tables=below.tables | other.tables)
+        case Kept(source, others):
+            if rows.condition is not None:
+                distinct_names([*shape(source).columns, *shape(others).columns])
+            return replace(shape(source), tables=shape(source).tables | shape(others).tables)
+        case Among(source, _, others):
+            return replace(shape(source), tables=shape(source).tables | shape(others).tables)
+        case Union(sources):
+            return _united([shape(source) for source in sources])
+
+
+def _scanned(scan: Scan) -> Shape:
+    table = scan.table
+    columns = {
+        column.name: Facts(
+            column.type,
+            Range(*(column.bounds or (None, None))),
+            column.step,
+            column.keys,
+            column.name == table.unit,
+            origin=(table.name, column.name),
+            link=table.link[1:] if table.link is not None and table.link[0] == column.name else None,
+        )
+        for column in table.columns
+    }
+    one = 1 if table.unit is None else None  # a row that is its own unit is one row in one group
+    return Shape(columns, table.population, frozenset({table.name}), one or table.max_rows, one or table.max_groups)
+
+
+def _per_unit(rows: PerUnit) -> Shape:
+    below = shape(rows.source)
+    keys = {name: facts(value, below) for name, value in rows.keys}
+    made = {name: _summarised(summary, below) for name, summary in rows.summaries}
+    columns = _merged(keys, made)
+    if all(known.unit for known in keys.values()):
+        return Shape(columns, below.population, below.tables, 1, 1)
+    return replace(below, columns=columns)
+
+
+def _joined(rows: Joined) -> Shape:
+    one, two = shape(rows.left), shape(rows.right)
+    left = {name: replace(each, optional=each.optional or rows.kind == "full") for name, each in one.columns.items()}
+    right = {name: replace(each, optional=each.optional or rows.kind != "inner") for name, each in two.columns.items()}
+    most = None if one.max_rows is None or two.max_rows is None else one.max_rows * two.max_rows
+    return Shape(_merged(left, right), one.population, one.tables | two.tables, most, one.max_groups * two.max_groups)
+
+
+def _united(shapes: list[Shape]) -> Shape:
+    columns = {}
+    for i, (name, first) in enumerate(shapes[0].columns.items()):
+        each = [list(other.columns.values())[i] for other in shapes]
+        keys = [known.keys for known in each]
+        values = None if None in keys else tuple(dict.fromkeys(key for known in keys if known for key in known))
+        steps = {known.step for known in each}
+        columns[name] = Facts(
+            first.type,
+            union([known.range for known in each]),
+            first.step if len(steps) == 1 else None,
+            values,
+            all(known.unit for known in each),
+            any(known.optional for known in each),
+        )
+    rows = [other.max_rows for other in shapes]
+    return Shape(
+        columns,
+        shapes[0].population,
+        frozenset().union(*(other.tables for other in shapes)),
+        None if None in rows else sum(number for number in rows if number is not None),
+        sum(other.max_groups for other in shapes),
+    )
+
+
+def _merged(left: Mapping[str, Facts], right: Mapping[str, Facts]) -> dict[str, Facts]:
+    distinct_names([*left, *right])
+    return {**left, **right}
+
+
+def _summarised(summary: Summary, below: Shape) -> Facts:
+    """What is public about a summary. A cap gives it a range; what lies beyond will be clamped to it."""
+    value = Facts(summary.type) if summary.value is None else facts(summary.value, below)
+    cap = None if below.max_rows is None else Fraction(below.max_rows)
+    match summary.kind:
+        case "rows" | "row_number" | "rank" | "dense_rank":
+            return Facts(summary.type, Range(Fraction(1), cap), Fraction(1))
+        case "present" | "distinct":
+            return Facts(summary.type, Range(Fraction(0), cap), Fraction(1))
+        case "total":
+            return Facts(summary.type, _times(value.range, cap), value.step)
+        case "average":
+            return Facts(summary.type, value.range, value.step)
+        case _:
+            return replace(value, type=summary.type, optional=True)
+
+
+def _times(each: Range, cap: Fraction | None) -> Range:
+    ends = each.bounded
+    if ends is None or cap is None:
+        return Range()
+    return Range(cap * min(ends[0], Fraction(0)), cap * max(ends[1], Fraction(0)))
+
+
+def facts(expression: Expression, below: Shape) -> Facts:
+    """What is public about an expression over a relation. Keys and units belong to bare columns only."""
+    if isinstance(expression, Field):
+        return below.columns[expression.name]
+    return Facts(expression.type, ranged(expression, {name: column.range for name, column in below.columns.items()}))
+
+
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+
+
+def _narrowed(columns: Mapping[str, Facts], predicate: Expression) -> Mapping[str, Facts]:
+    """The columns, their ranges cut by comparisons with constants that hold for every row that is left."""
+    if not isinstance(predicate, Call):
+        return columns
+    if predicate.function == "and":
+        return _narrowed(_narrowed(columns, predicate.arguments[0]), predicate.arguments[1])
+    if predicate.function not in _TURNED:
+        return columns
+    one, two = predicate.arguments
+    if isinstance(one, Field) and isinstance(two, Literal):
+        return _cut(columns, one.name, predicate.function, two)
+    if isinstance(two, Field) and isinstance(one, Literal):
+        return _cut(columns, two.name, _TURNED[predicate.function], one)
+    return columns
+
+
+def _cut(columns: Mapping[str, Facts], name: str, comparison: str, literal: Literal) -> Mapping[str, Facts]:
+    if isinstance(literal.value, bool) or not isinstance(literal.value, (int, float)):
+        return columns
+    known, end = columns[name], Fraction(str(literal.value))
+    low, high = known.range.low, known.range.high
+    if comparison in (">", ">=", "="):
+        low = end if low is None else max(low, end)
+    if comparison in ("<", "<=", "="):
+        high = end if high is None else min(high, end)
+    if low is not None and high is not None and low > high:
+        return columns  # no row is left; what would be a range of nothing is none
+    return {**columns, name: replace(known, range=Range(low, high))}
+
+
+def same_population(one: Shape, two: Shape, what: str) -> None:
+    """Refuse rows of two populations in one relation."""
+    if one.population != two.population:
+        raise Refusal(
+            f"{what} combines rows of the populations {one.population!r} and {two.population!r}",
+            hint="rows are combined inside one population; ask about each by itself",
+        )

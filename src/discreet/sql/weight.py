@@ -1,0 +1,88 @@
+"""How long a plan is when it is written out. A short question can be long: each level may repeat the last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from discreet.errors import Refusal
+from discreet.sql.expression import Call, Case, Expression, Field, Literal
+from discreet.sql.rows import (
+    Among,
+    Filter,
+    Joined,
+    Kept,
+    Lookup,
+    PerUnit,
+    Project,
+    Rows,
+    Union,
+    Windowed,
+    below,
+)
+from discreet.sql.schema import Type
+from discreet.sql.shape import shape
+
+HEAVIEST = 20_000  # names, constants and functions, as often as an engine may meet them
+
+_TWICE = ("days after", "days before", "later month", "later second", "width_bucket")
+
+
+def weight(expression: Expression, columns: Mapping[str, int]) -> int:
+    """How many parts an expression has when every column is written out too."""
+    match expression:
+        case Field(name, _):
+            return columns.get(name, 1)
+        case Literal():
+            return 1
+        case Case(branches, otherwise, _):
+            nested = [part for branch in branches for part in branch]
+            return 1 + sum(weight(part, columns) for part in (*nested, otherwise))
+        case Call(function, arguments, kind):
+            each = 1 + sum(weight(argument, columns) for argument in arguments)
+            dated = function == "cast" and kind in (Type.DATE, Type.TIMESTAMP)
+            return 2 * each if dated or function in _TWICE else each
+
+
+def weigh(rows: Rows) -> dict[str, int]:
+    """The weights of a relation's columns; refuses a relation that would be too long."""
+    inner = [weigh(source) for source in below(rows)]
+    columns = {name: size for each in inner for name, size in each.items()}
+    for expression in _expressions(rows):
+        light(weight(expression, columns))
+    if isinstance(rows, Project):
+        return {name: weight(value, columns) for name, value in rows.columns}
+    if isinstance(rows, Union):
+        heaviest = [max(sizes) for sizes in zip(*(each.values() for each in inner), strict=True)]
+        return dict(zip(shape(rows).columns, heaviest, strict=True))
+    return {name: columns.get(name, 1) for name in shape(rows).columns}
+
+
+def light(size: int) -> None:
+    """Refuse what is too long."""
+    if size > HEAVIEST:
+        raise Refusal(
+            "this question says the same thing too many times over", hint="repeat fewer expressions inside each other"
+        )
+
+
+def _expressions(rows: Rows) -> Iterator[Expression]:
+    match rows:
+        case Filter():
+            yield rows.predicate
+        case Project():
+            yield from (value for _, value in rows.columns)
+        case PerUnit():
+            yield from (value for _, value in rows.keys)
+            yield from (summary.value for _, summary in rows.summaries if summary.value is not None)
+        case Windowed():
+            yield from rows.partition
+            yield from (each.by for each in rows.order)
+            if rows.summary.value is not None:
+                yield rows.summary.value
+        case Joined() | Lookup() | Kept():
+            if rows.condition is not None:
+                yield rows.condition
+        case Among():
+            yield rows.value
+        case _:
+            return

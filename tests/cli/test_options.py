@@ -1,0 +1,84 @@
+"""Options that every command has, and what they mean where a home is not the point."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from typer.main import get_command
+
+from discreet.cli.command import COMMANDS
+
+WITHOUT_DATA = {  # they do something and say so in a sentence, or what they print is JSON by nature
+    "demo", "init", "add", "update", "remove", "lift", "retire", "user add", "user revoke",
+    "ledger verify", "ledger head", "ledger export", "ledger prove", "ledger extends", "ledger check",
+}  # fmt: skip
+
+
+def leaves(command: Any, words: str) -> Iterator[tuple[str, set[str]]]:  # noqa: ANN401  # typer keeps its types
+    """Every command that does something, with its options."""
+    inner = getattr(command, "commands", {})
+    for name, found in inner.items():
+        yield from leaves(found, f"{words} {name}")
+    if not inner or command.invoke_without_command:
+        yield words, {option for parameter in command.params for option in parameter.opts}
+
+
+EVERY = dict(
+    leaf
+    for name in COMMANDS
+    for leaf in leaves(get_command(__import__(f"discreet.cli.{name}", fromlist=["app"]).app), name)
+)
+
+
+def discreet(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "discreet", *arguments],
+        capture_output=True, encoding="utf-8", check=False, cwd=folder,
+        env={"PATH": os.environ["PATH"], **environment},
+    )  # fmt: skip
+
+
+def test_every_command_takes_a_home() -> None:
+    assert {"account", "account lifetime", "audit", "demo", "init", "ledger check"} <= set(EVERY)
+    assert [name for name, options in EVERY.items() if "--home" not in options] == []
+
+
+def test_every_command_that_prints_data_takes_a_format() -> None:
+    assert {name for name, options in EVERY.items() if "--format" not in options} == WITHOUT_DATA
+
+
+def test_what_looks_into_no_home_needs_none(tmp_path: Path) -> None:
+    arguments = ["--laplace", "0.1x10", "--delta", "1e-6", "--format", "csv"]
+    plain = discreet(tmp_path, "account", *arguments)
+    assert plain.returncode == 0
+    assert discreet(tmp_path, "account", *arguments, "--home", "nowhere").stdout == plain.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_tour_is_kept_where_it_was_asked_for_and_nowhere_else(tmp_path: Path) -> None:
+    assert discreet(tmp_path, "init", "people").returncode == 0
+    before = sorted(path.name for path in (tmp_path / "people").iterdir())
+    done = discreet(tmp_path, "demo", "--home", "tour", DISCREET_HOME="people")
+    assert done.returncode == 0, done.stderr
+    assert "The ledger holds" in done.stdout
+    assert "discreet budget --home tour" in done.stderr
+    assert "patient" in discreet(tmp_path, "budget", "--home", "tour").stdout
+    assert sorted(path.name for path in (tmp_path / "people").iterdir()) == before
+    again = discreet(tmp_path, "demo", "--home", "tour")
+    assert (again.returncode, again.stdout) == (2, "")
+    assert "'tour' is a home already" in again.stderr
+
+
+def test_a_home_is_made_in_one_place(tmp_path: Path) -> None:
+    done = discreet(tmp_path, "init", "one", "--home", "two")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "got 'one' and 'two'" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+    assert discreet(tmp_path, "init", "one", DISCREET_HOME="two").stdout == "made a home in one\n"
+    assert discreet(tmp_path, "init", "--home", "three").stdout == "made a home in three\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "three"]
