@@ -26,6 +26,10 @@ def add(  # noqa: PLR0913  # each option is one declaration
     source: Annotated[str, typer.Argument(help="A .parquet or .csv file, or FILE.duckdb::TABLE.")],
     *,
     unit: Annotated[str | None, _option("COLUMN|row", "Whose rows they are: a column, or each row its own.")] = None,
+    link: Annotated[Many, _option("COL=TABLE.COL", "Instead of a unit: where a row finds its owner.")] = None,
+    relation: Annotated[str, _option("add-remove|replace", "Neighbours; replace makes the number of units public.")] = (
+        "add-remove"
+    ),
     epsilon: Annotated[str | None, _option("E", "The whole budget of the population.")] = None,
     delta: Annotated[str | None, _option("D", "Its δ, used to name groups that were not declared.")] = None,
     rho: Annotated[str | None, _option("R", "The budget in zCDP instead; better for many questions.")] = None,
@@ -46,6 +50,8 @@ def add(  # noqa: PLR0913  # each option is one declaration
 
     said = Declared(
         unit=unit,
+        link=dict(_pairs(link, "--link")),
+        relation=relation,
         population=population,
         epsilon=epsilon,
         rho=rho,

@@ -90,7 +90,13 @@ def caps_parts(table: Table) -> tuple[Part, ...]:
     if table.unit is None:
         raise Refusal(f"every row of {table.name!r} is its own unit, so nothing is capped")
     counted = Statistic("units")
-    measurement = Measurement(PerUnit(Scan(table), (), (("rows", Summary("rows", Type.BIGINT)),)), (_bar(Field("rows", Type.BIGINT)),), (counted,), 1, 1)
+    measurement = Measurement(
+        PerUnit(Scan(table), (), (("rows", Summary("rows", Type.BIGINT)),)),
+        (_bar(Field("rows", Type.BIGINT)),),
+        (counted,),
+        1,
+        1,
+    )
     return (Part("#0", measurement, _count(counted)),)
 
 

@@ -162,8 +162,8 @@ def _typed(body: Mapping[str, Any], key: str, kind: type[T], where: str, default
     return value
 
 
-_TABLE_KEYS = {"population", "unit", "max_rows", "max_groups", "columns", "public", "version"}
-_PRIVATE_KEYS = {"population", "unit", "max_rows", "max_groups"}
+_TABLE_KEYS = {"population", "unit", "link", "max_rows", "max_groups", "columns", "public", "version"}
+_PRIVATE_KEYS = {"population", "unit", "link", "max_rows", "max_groups"}
 _COLUMN_KEYS = {"type", "bounds", "step", "keys", "description"}
 
 
@@ -189,7 +189,8 @@ def _table(name: str, body: Mapping[str, Any]) -> Table:
         raise Refusal(f"{where} needs a unit", hint='a column that says whose row it is, or unit = "row"')
     rows = _typed(body, "max_rows", int, where, 0) if "max_rows" in body else None
     groups = _typed(body, "max_groups", int, where, 1)
-    table = Table(name, columns, population, None if unit == "row" else unit, rows, groups, version)
+    link = _link(_typed(body, "link", str, where, ""), where)
+    table = Table(name, columns, population, None if unit == "row" else unit, rows, groups, version, link)
     if table.unit is not None:
         table.column(table.unit)
     return table
@@ -214,6 +215,17 @@ def _column(where: str, name: str, body: Mapping[str, Any]) -> Column:
         tuple(keys) if "keys" in body else None,
         _typed(body, "description", str, f"{FILE}: {where}", ""),
     )
+
+
+def _link(text: str, where: str) -> tuple[str, str, str] | None:
+    """COLUMN=TABLE.COLUMN: the path on which a row finds its owner."""
+    if not text:
+        return None
+    own, _, target = text.partition("=")
+    table, _, column = target.partition(".")
+    if not own or not table or not column:
+        raise Refusal(f"{where} has the link {text!r}", hint="write it as COLUMN=TABLE.COLUMN")
+    return own, table, column
 
 
 _ALIASES = {
@@ -283,6 +295,9 @@ def _table_lines(catalogue: Catalogue) -> list[str]:
             lines.append("public = true")
         else:
             lines += [f"population = {_text(table.population)}", f"unit = {_text(table.unit or 'row')}"]
+            if table.link is not None:
+                own, other, key = table.link
+                lines.append(f"link = {_text(f'{own}={other}.{key}')}")
             if table.max_rows is not None:
                 lines.append(f"max_rows = {table.max_rows}")
             lines.append(f"max_groups = {table.max_groups}")

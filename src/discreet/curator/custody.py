@@ -17,7 +17,8 @@ import duckdb
 from discreet.curator import catalogue
 from discreet.curator.agreement import refuse_contradictions
 from discreet.curator.catalogue import Catalogue, Population, budget_loss, declaration, population_of, type_of
-from discreet.engines.duckdb import DuckStore, Progress, read_source
+from discreet.engines.duckdb import DuckStore, Progress
+from discreet.engines.ingest import read_source
 from discreet.errors import Refusal
 from discreet.exact import Number, exact
 from discreet.ledger import Dataset, Event, Grant, Hold, Opened, Retired, Revoked, SqliteLedger
@@ -27,7 +28,16 @@ from discreet.privacy import Approximate, Concentrated, Pure
 from discreet.sql.schema import Column, Key, Table, Type
 
 ROLES = ("analyst", "custodian")
-_PRIVATE = ("unit", "population", "epsilon", "rho", "delta", "max_rows", "max_groups")  # what a public table has not
+_PRIVATE = (
+    "unit",
+    "link",
+    "population",
+    "epsilon",
+    "rho",
+    "delta",
+    "max_rows",
+    "max_groups",
+)  # what a public table has not
 
 
 @dataclass(frozen=True)
@@ -35,6 +45,7 @@ class Declared:
     """What a custodian says about a table when it is added."""
 
     unit: str | None = None
+    link: Mapping[str, str] = field(default_factory=dict)  # instead of a unit: own column to TABLE.COLUMN
     population: str | None = None
     epsilon: Number | None = None
     rho: Number | None = None
@@ -106,7 +117,7 @@ class Custody:
             after = known if population is None else known.with_population(population)
             opening = [] if population is None else self._opening(population)
             text = catalogue.text_of(after.with_table(table))
-            self._take(opening, table, source, progress)
+            self._take(opening, table, source, (progress, known))
             catalogue.write(self._home, text)
             return table
 
@@ -114,12 +125,14 @@ class Custody:
         """New rows for a table, read by the declared types. Its budget stays as it is."""
         with self._alone() as known:
             old = known.schema.table(name)
-            missing = [column.name for column in old.columns if column.name not in dict(_source_types(source))]
+            brought = old.unit if old.link is not None else None  # the link brings it
+            there = {*dict(_source_types(source)), brought}
+            missing = [column.name for column in old.columns if column.name not in there]
             if missing:
                 raise Refusal(f"the new rows have no column {missing}", hint="an update keeps what was declared")
             table = replace(old, version=self._next(old, known))
             text = catalogue.text_of(known.with_table(table))
-            self._take([], table, source, progress)
+            self._take([], table, source, (progress, known))
             catalogue.write(self._home, text)
             self._forget(old)
             return table
@@ -158,7 +171,7 @@ class Custody:
             )
         return []
 
-    def _take(self, opening: list[Event], table: Table, source: object, progress: Progress | None) -> None:
+    def _take(self, opening: list[Event], table: Table, source: object, how: tuple[Progress | None, Catalogue]) -> None:
         """Copy the rows, then put what is to be said of them into the ledger: all of it, or nothing."""
 
         def events(file: str) -> list[Event]:
@@ -168,7 +181,9 @@ class Custody:
             ]
 
         self._ledger.rehearse(events(""))
-        file = self._store.ingest(table, source, progress)
+        progress, known = how
+        owners = None if table.link is None else known.schema.table(table.link[1])
+        file = self._store.ingest(table, source, progress, owners)
         try:
             self._ledger.append_all(events(file))
         except Refusal:
@@ -249,16 +264,19 @@ def _declared(
 ) -> tuple[Table, Population | None]:
     made = tuple(_column(column, kind, said) for column, kind in columns.items())
     if said.public:
-        private = [word for word in _PRIVATE if getattr(said, word) is not None]
+        private = [word for word in _PRIVATE if getattr(said, word) not in (None, {})]
         if private:
             option = f"--{private[0].replace('_', '-')}"
             raise Refusal(
                 f"public rows are nobody's, so --public does not go with {option}", hint="leave out one of them"
             )
         return Table(name, made), None
+    if said.link:
+        return _linked(name, columns, said, known)
     if said.unit is None:
         raise Refusal(
-            f"table {name!r} needs to know whose rows they are", hint="say --unit COLUMN, --unit row, or --public"
+            f"table {name!r} needs to know whose rows they are",
+            hint="say --unit COLUMN, --unit row, --link COLUMN=TABLE.COLUMN, or --public",
         )
     if said.unit != "row" and said.unit not in columns:
         raise Refusal(f"the source has no column {said.unit!r} to be the unit", hint=f"it has {list(columns)}")
@@ -273,6 +291,34 @@ def _declared(
     unit = None if said.unit == "row" else said.unit
     table = Table(name, made, people, unit, said.max_rows, 1 if said.max_groups is None else said.max_groups)
     return table, population
+
+
+def _linked(
+    name: str, columns: Mapping[str, Type], said: Declared, known: Catalogue
+) -> tuple[Table, Population | None]:
+    """A table whose rows find their owner in another one."""
+    (own, target), *more = said.link.items()
+    other, _, key = target.partition(".")
+    if said.unit is not None or more:
+        raise Refusal("a table has one owner: either a unit or one link", hint="leave out one of them")
+    if own not in columns:
+        raise Refusal(f"the link starts at {own!r}, and the source has no such column", hint=f"it has {list(columns)}")
+    if other not in known.tables or key not in [column.name for column in known.tables[other].columns]:
+        raise Refusal(f"the link leads to {target!r}, which is not there", hint="add that table first: TABLE.COLUMN")
+    owners = known.tables[other]
+    if owners.unit is None or owners.population is None:
+        raise Refusal(f"the link leads to table {other!r}, whose rows have no unit", hint="link to a table with a unit")
+    if owners.column(key).type is not columns[own]:
+        raise Refusal(f"the link compares {own} with {target}, which has another type", hint="say --types")
+    if owners.unit in columns:
+        raise Refusal(f"the link would bring a second column {owners.unit!r}", hint="use that one with --unit")
+    if said.population not in (None, owners.population):
+        raise Refusal(f"the link leads into population {owners.population!r}", hint="leave --population out")
+    unit = owners.column(owners.unit)
+    made = (*(_column(column, kind, said) for column, kind in columns.items()), replace(unit, keys=None, bounds=None))
+    groups = 1 if said.max_groups is None else said.max_groups
+    table = Table(name, made, owners.population, unit.name, said.max_rows, groups, link=(own, other, key))
+    return table, _population(owners.population, said, known)
 
 
 def _population(name: str, said: Declared, known: Catalogue) -> Population:

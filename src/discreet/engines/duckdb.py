@@ -21,6 +21,7 @@ from typing import Any
 
 import duckdb
 
+from discreet.engines.ingest import copy_rows
 from discreet.engines.spill import Spill, flocked
 from discreet.errors import Fault, Refusal
 from discreet.sql import bounding, render
@@ -151,24 +152,30 @@ class DuckStore:
             self._attach(connection, table)
         return self.path(table)
 
-    def ingest(self, table: Table, source: str | Path | object, progress: Progress | None = None) -> str:
+    def ingest(
+        self, table: Table, source: object, progress: Progress | None = None, owners: Table | None = None
+    ) -> str:
         """Write a new version: types as declared, what does not parse NULL, sorted by the unit. Returns its name.
 
         `progress` hears the share of the work that is done, from another thread, for the custodian's eyes only.
+        `owners` is the table that this one's link leads to.
         """
         aside, name = self._folder / f".{table.name}.{secrets.token_hex(8)}.duckdb", secrets.token_hex(16)
         with flocked(self._folder, fcntl.LOCK_SH):
-            self._ingest(aside, table, source, progress, name)
+            self._ingest(aside, table, source, (progress, owners), name)
         return name
 
-    def _ingest(self, aside: Path, table: Table, source: object, progress: Progress | None, name: str) -> None:
+    def _ingest(
+        self, aside: Path, table: Table, source: object, how: tuple[Progress | None, Table | None], name: str
+    ) -> None:
+        progress, owners = how
         old = os.umask(0o077)
         try:
             with duckdb.connect(str(aside)) as connection:
                 connection.execute(_SAFE)
                 connection.execute("SET preserve_insertion_order = false")
                 with _watched(connection, progress):
-                    self._copy(connection, table, source)
+                    copy_rows(connection, table, source, None if owners is None else self.path(owners))
                 connection.execute("CREATE TABLE file AS SELECT CAST(? AS VARCHAR) AS name", [name])
             _sync(aside)
             aside.rename(self.path(table))
@@ -176,19 +183,6 @@ class DuckStore:
         finally:
             os.umask(old)
             aside.unlink(missing_ok=True)
-
-    def _copy(self, connection: duckdb.DuckDBPyConnection, table: Table, source: object) -> None:
-        columns = ", ".join(
-            f"{render.as_type(render.quoted(column.name), column.type)} AS {render.quoted(column.name)}"
-            for column in table.columns
-        )
-        order = f" ORDER BY {render.quoted(table.unit)}" if table.unit else ""
-        try:
-            read = read_source(connection, source)
-            connection.execute(f"CREATE TABLE rows AS SELECT {columns} FROM {read}{order}")
-            connection.execute("CREATE TABLE salt AS SELECT CAST(? AS UBIGINT) AS salt", [secrets.randbits(64)])
-        except duckdb.Error as broken:
-            raise Refusal(f"table {table.name!r} could not be read: {_first_line(broken)}") from None
 
     def remove(self, table: Table) -> None:
         """Forget the rows of a version."""
@@ -320,35 +314,3 @@ class DuckStore:
 
 def _located(table: Table) -> str:
     return f"{render.quoted('t_' + table.name)}.rows"
-
-
-def _first_line(broken: Exception) -> str:
-    return str(broken).split("\n", maxsplit=1)[0][:200]
-
-
-def read_source(connection: duckdb.DuckDBPyConnection, source: object) -> str:
-    """SQL that reads a source: a Parquet, CSV or DuckDB file, or anything that speaks Arrow."""
-    if not isinstance(source, (str, Path)):
-        connection.register("source", source)
-        return "source"
-    path = Path(source)
-    name, _, inner = str(source).partition("::")
-    if inner:
-        path = Path(name)
-    if not path.exists():
-        raise Refusal(f"there is no file {str(path)!r}")
-    file = str(path).replace("'", "''")
-    match path.suffix.lower():
-        case ".parquet" | ".pq":
-            return f"read_parquet('{file}')"
-        case ".csv" | ".tsv" | ".txt":
-            return f"read_csv('{file}', all_varchar = true, header = true)"
-        case ".duckdb" | ".db":
-            connection.execute(f"ATTACH '{file}' AS source_file (READ_ONLY)")
-            if not inner:
-                raise Refusal(f"{path.name} holds tables", hint=f"name one: {path.name}::TABLE")
-            return f"source_file.{render.quoted(inner)}"
-        case _:
-            raise Refusal(
-                f"{path.name!r} is of no kind that is read here", hint="use .parquet, .csv or FILE.duckdb::TABLE"
-            )

@@ -114,7 +114,7 @@ def _substring(args: Sequence[str], _: Type) -> str:
 
 
 def _rounded(args: Sequence[str], kind: Type) -> str:
-    digits = f", CAST({args[1]} AS INTEGER)" if len(args) > 1 else ""
+    digits = f", CAST(least(greatest({args[1]}, -30), 30) AS INTEGER)" if len(args) > 1 else ""
     return _as(kind, f"round({_double_of(args[0])}{digits})")
 
 
@@ -156,8 +156,18 @@ def _day(args: Sequence[str], sign: str) -> str:
     return _within(f"({args[0]} {sign} {days})", "DATE")
 
 
-def _later(args: Sequence[str], unit: str) -> str:
-    return _within(f"(CAST({args[0]} AS TIMESTAMP) + {unit}({args[1]}))", "TIMESTAMP")
+def _later(args: Sequence[str], unit: str, most: int) -> str:
+    number = f"least(greatest({args[1]}, {-most}), {most})"
+    whole = f"CAST({number} AS INTEGER)" if unit == "to_months" else number
+    return _within(f"(CAST({args[0]} AS TIMESTAMP) + {unit}({whole}))", "TIMESTAMP")
+
+
+def _later_type(types: Sequence[Type]) -> Type | None:
+    return Type.TIMESTAMP if types[0] in (Type.DATE, Type.TIMESTAMP) and types[1] is Type.BIGINT else None
+
+
+def _dates(one: Type, two: Type, result: Type) -> Typing:
+    return lambda types: result if list(types) == [one, two] else None
 
 
 def _within(text: str, kind: str) -> str:
@@ -185,11 +195,13 @@ FUNCTIONS: dict[str, Function] = {
     "width_bucket": Function((4, 4), _bucket_type, _bucket, _bucket_range, _constants(1)),
     "between": Function((3, 3), _truth, lambda args, _: f"({args[0]} BETWEEN {args[1]} AND {args[2]})"),
     "nullif": Function((2, 2), _same, _call("nullif"), lambda r: r[0]),
-    "days between": Function((2, 2), lambda _: Type.BIGINT, lambda args, _: f"date_diff('day', {args[1]}, {args[0]})"),
-    "days after": Function((2, 2), lambda _: Type.DATE, lambda args, _: _day(args, "+")),
-    "days before": Function((2, 2), lambda _: Type.DATE, lambda args, _: _day(args, "-")),
-    "later month": Function((2, 2), lambda _: Type.TIMESTAMP, lambda args, _: _later(args, "to_months")),
-    "later second": Function((2, 2), lambda _: Type.TIMESTAMP, lambda args, _: _later(args, "to_seconds")),
+    "days between": Function(
+        (2, 2), _dates(Type.DATE, Type.DATE, Type.BIGINT), lambda args, _: f"date_diff('day', {args[1]}, {args[0]})"
+    ),
+    "days after": Function((2, 2), _dates(Type.DATE, Type.BIGINT, Type.DATE), lambda args, _: _day(args, "+")),
+    "days before": Function((2, 2), _dates(Type.DATE, Type.BIGINT, Type.DATE), lambda args, _: _day(args, "-")),
+    "later month": Function((2, 2), _later_type, lambda args, _: _later(args, "to_months", 120_000)),
+    "later second": Function((2, 2), _later_type, lambda args, _: _later(args, "to_seconds", 10**11)),
     "least": Function((1, 16), _same, _call("least"), least),
     "greatest": Function((1, 16), _same, _call("greatest"), greatest),
     "coalesce": Function((1, 16), _same, _call("coalesce"), union),

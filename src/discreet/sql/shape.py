@@ -123,7 +123,8 @@ def _joined(rows: Joined) -> Shape:
     left = {name: replace(each, optional=each.optional or rows.kind == "full") for name, each in one.columns.items()}
     right = {name: replace(each, optional=each.optional or rows.kind != "inner") for name, each in two.columns.items()}
     most = None if one.max_rows is None or two.max_rows is None else one.max_rows * two.max_rows
-    return Shape(_merged(left, right), one.population, one.tables | two.tables, most, one.max_groups * two.max_groups)
+    groups = one.max_groups * two.max_groups if most is None else min(most, one.max_groups * two.max_groups)
+    return Shape(_merged(left, right), one.population, one.tables | two.tables, most, groups)
 
 
 def _united(shapes: list[Shape]) -> Shape:
