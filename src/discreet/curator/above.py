@@ -46,11 +46,11 @@ def noisy_table(part: Part, groups: Sequence[tuple[Key, ...]], rows: Sequence[Se
     return columns, cells
 
 
-def rehearse(question: Question, public: Mapping[str, str]) -> None:
+def rehearse(question: Question, public: Mapping[str, str]) -> Result:
     """Run the upper half of a question on empty tables: what does not work out is refused before it is paid."""
     empty = {part.name: noisy_table(part, [], []) for part in question.parts}
     try:
-        run(question, empty, public)
+        return run(question, empty, public)
     except Fault:
         hint = "check the types of what is combined, and the columns that are named"
         raise Refusal("this question does not work out above its aggregates", hint=hint) from None

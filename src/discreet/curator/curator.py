@@ -23,6 +23,7 @@ from discreet.curator.agreement import Declarations
 from discreet.curator.answer import Answer
 from discreet.curator.estimate import estimates
 from discreet.curator.explain import Explanation, explained
+from discreet.curator.history import Receipt, receipts
 from discreet.curator.measure import Engine
 from discreet.curator.price import Priced
 from discreet.curator.public import PublicTables
@@ -130,6 +131,31 @@ class Curator:
         found = self._question(sql, asked)
         prices = self._priced(found.every_part, asked)
         return explained(found, prices, share(asked.confidence, "confidence"), asked.named)
+
+    @_asked_now
+    def describe(self, /, sql: str, **terms: object) -> tuple[tuple[str, str], ...]:
+        """The columns of an answer and their types, from the plan alone. Free."""
+        found = self._question(sql, Terms(**terms))  # type: ignore[arg-type]
+        return above.rehearse(found, self._files(found)).columns
+
+    def sibling(self, principal: str) -> Curator:
+        """The same curator, asked in another name."""
+        other = copy(self)
+        other._principal = principal  # noqa: SLF001  # it is the same class
+        other._books()  # noqa: SLF001  # refuses who is not let in
+        return other
+
+    @_asked_now
+    def tables(self, /) -> list[Table]:
+        """The tables that may be asked about, as they were declared."""
+        grant = self._books().grant(self._principal)
+        every = self._catalogue.tables.values()
+        return [table for table in every if grant is None or grant.tables is None or table.name in grant.tables]
+
+    def history(self, *, everybody: bool = False) -> list[Receipt]:
+        """What was asked and paid, the latest first."""
+        self._books()
+        return receipts(self._ledger.entries(), None if everybody else self._principal)
 
     def budget(self, population: str) -> Budget[BudgetLoss]:
         """What a population may lose in all and has lost."""

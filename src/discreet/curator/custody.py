@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
-import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -17,6 +15,7 @@ import duckdb
 from discreet.curator import catalogue
 from discreet.curator.agreement import refuse_contradictions
 from discreet.curator.catalogue import Catalogue, Population, budget_loss, declaration, population_of, type_of
+from discreet.curator.token import minted
 from discreet.engines.duckdb import DuckStore, Progress
 from discreet.engines.ingest import read_source
 from discreet.errors import Refusal
@@ -219,10 +218,9 @@ class Custody:
                 known.schema.table(table)
             if name in self._ledger.books().grants:
                 raise Refusal(f"there is a user {name!r} already", hint="revoke it first")
-            token = secrets.token_urlsafe(32)
-            digest = hashlib.sha256(token.encode()).hexdigest()
+            token, verifier = minted()
             loss = None if allowance is None else _allowance(allowance, known)
-            self._ledger.append(Grant(name, role, None if tables is None else list(tables), loss, {"sha256": digest}))
+            self._ledger.append(Grant(name, role, None if tables is None else list(tables), loss, verifier))
             return token
 
     def shut_out(self, name: str) -> None:
