@@ -100,7 +100,8 @@ def main() -> None:
         app()
     except Refusal as refusal:
         hint = f"\nhint: {refusal.hint}" if refusal.hint else ""
-        typer.echo(f"refused: {refusal.message}{hint}", err=True)
+        instead = f"\nthis would be answered: {refusal.repair}" if refusal.repair else ""
+        typer.echo(f"refused: {refusal.message}{hint}{instead}", err=True)
         sys.exit(2)
     except Fault as fault:
         typer.echo(f"fault: {fault}", err=True)
