@@ -4,12 +4,13 @@ BIN := .venv/bin
 READY := .venv/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint format bench peers docs clean
+.PHONY: help setup demo test test-all fuzz lint format bench peers docs clean
 
 help:
 	@echo "make demo      a tour on generated data"
 	@echo "make test      the tests, without the slow ones"
 	@echo "make test-all  every test"
+	@echo "make fuzz      made-up questions for an hour, looking for one that breaks; make fuzz SECONDS=60 for less"
 	@echo "make lint      style, types, import directions"
 	@echo "make bench     the measured claims, as ratios; make peers first for the libraries we compare with"
 	@echo "make docs      the documentation, into site/"
@@ -41,6 +42,9 @@ test: setup
 
 test-all: setup
 	@$(BIN)/pytest -n 2 --hypothesis-profile=explore
+
+fuzz: setup
+	@$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),3600) --jobs $(or $(JOBS),2)
 
 lint: setup
 	@$(BIN)/ruff check

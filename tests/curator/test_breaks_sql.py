@@ -175,3 +175,19 @@ def test_a_not_inside_an_operator_is_heard(home: Path, word: str) -> None:
     plain = duckdb.connect()
     plain.register("visits", clinic.visits())
     assert exact(Curator(home), sql) == plain.execute(sql).fetchall()
+
+
+@pytest.mark.parametrize(
+    "number",
+    ["count(*)", "count(1)", "sum(w.beds)", "sum(COALESCE(v.cost, 5))", "sum(CASE WHEN v.cost IS NULL THEN 1 END)"],
+)
+def test_public_rows_that_are_kept_are_not_counted_as_people(home: Path, number: str) -> None:
+    sql = f"SELECT w.ward, {number} FROM wards w LEFT JOIN visits v ON v.diagnosis = w.ward GROUP BY w.ward"
+    with pytest.raises(Refusal, match="no private row fits"):
+        Curator(home).query(sql, epsilon="0.1")
+    with pytest.raises(Refusal, match="the join keeps"):
+        Curator(home).query(
+            """SELECT w.ward, count(v.patient) FROM wards w LEFT JOIN visits v ON v.diagnosis = w.ward
+               WHERE v.patient IN (SELECT patient FROM visits WHERE urgent) GROUP BY w.ward""",
+            epsilon="0.1",
+        )

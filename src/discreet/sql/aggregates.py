@@ -12,7 +12,7 @@ from discreet.sql.aggregate import Aggregate, grid_of
 from discreet.sql.plan import Rank, Statistic
 from discreet.sql.reading import Reading
 from discreet.sql.schema import Type
-from discreet.sql.shape import Shape, facts
+from discreet.sql.shape import Shape, facts, shape
 from discreet.sql.text import shown
 from discreet.sql.translate import Columns, translate
 
@@ -45,6 +45,7 @@ def aggregate_of(node: exp.Expr, reading: Reading) -> Aggregate:
     """The aggregate that a node writes; its name is given later."""
     below, columns = reading.shape, reading.column
     _no_options(node)
+    _of_private_rows(node, reading)
     kind = type(node)
     if isinstance(node, exp.Count):
         return Aggregate("", "count", (_counted(node, reading),))
@@ -70,6 +71,25 @@ def aggregate_of(node: exp.Expr, reading: Reading) -> Aggregate:
     return Aggregate("", name, (present, centred, Statistic("squares", expression, grid)), sample)
 
 
+_STRICT = (exp.Column, exp.Identifier, exp.Literal, exp.Paren, exp.Neg, exp.Cast, exp.DataType, exp.Distinct)
+
+
+def _of_private_rows(node: exp.Expr, reading: Reading) -> None:
+    """Where public rows are kept, refuse an aggregate that would count those which no private row fits."""
+    if reading.outer is None:
+        return
+    kept = shape(reading.outer).columns
+    inner = [part for child in node.iter_expressions() for part in child.walk()]
+    columns = [part for part in inner if isinstance(part, exp.Column)]
+    private = [part for part in columns if reading.names.get((part.table, part.name)) not in kept]
+    strict = all(isinstance(part, (*_STRICT, exp.Add, exp.Sub, exp.Mul, exp.Div)) for part in inner)
+    if not columns or len(private) < len(columns) or not strict:
+        raise Refusal(
+            f"{shown(node)} would also count public rows that no private row fits",
+            hint="aggregate plain columns of the private table: COUNT(unit)",
+        )
+
+
 def _no_options(node: exp.Expr) -> None:
     """Refuse what would be ignored: a second argument, an ORDER BY inside, IGNORE NULLS."""
     for name, value in node.args.items():
@@ -81,11 +101,6 @@ def _no_options(node: exp.Expr) -> None:
 
 def _counted(node: exp.Count, reading: Reading) -> Statistic:
     if isinstance(node.this, exp.Star):
-        if reading.outer is not None:
-            raise Refusal(
-                "COUNT(*) would count public rows that no private row fits",
-                hint="count a column of the private table: COUNT(unit)",
-            )
         return Statistic("rows")
     if isinstance(node.this, exp.Distinct):
         distinct = [translate(part, reading.column) for part in node.this.expressions]

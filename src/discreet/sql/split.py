@@ -132,6 +132,11 @@ class _Cut:
 
     def _where(self, reading: Reading, condition: exp.Expr, known: dict[str, Taken]) -> Reading:
         test = test_of(condition)
+        if test is not None and reading.outer is not None:
+            raise Refusal(
+                f"{shown(condition)} in WHERE removes the public rows that the join keeps",
+                hint="test the private table in a subquery, and join that",
+            )
         if test is not None:
             return kept(
                 reading,
