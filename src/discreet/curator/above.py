@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import duckdb
-import pyarrow as pa
 from sqlglot import exp
 
 from discreet.curator.estimate import Estimate
+from discreet.curator.upper import copy_public, database, fill
 from discreet.errors import Fault, Refusal
-from discreet.sql import render
 from discreet.sql.question import Part, Question
 from discreet.sql.schema import Key
-
-LONGEST = 30.0  # seconds; noisy tables are small, so only a question made to be slow meets it
-
-_ARROW = {"double": pa.float64(), "bigint": pa.int64()}
 
 Cell = bool | int | float | str | None | object
 Table = tuple[list[tuple[str, str]], list[tuple[Cell, ...]]]  # (name, SQL type), rows
@@ -52,39 +46,31 @@ def rehearse(question: Question, public: Mapping[str, str]) -> Result:
     try:
         return run(question, empty, public)
     except Fault:
-        hint = "check the types of what is combined, and the columns that are named"
-        raise Refusal("this question does not work out above its aggregates", hint=hint) from None
+        raise _unworkable() from None
+
+
+def _unworkable() -> Refusal:
+    hint = "check the types of what is combined, and the columns that are named"
+    return Refusal("this question does not work out above its aggregates", hint=hint)
 
 
 def run(question: Question, tables: Mapping[str, Table], public: Mapping[str, str]) -> Result:
     """Run the upper half of a question. `public` says in which file a public table is kept."""
     above = question.above.copy()
     spans = _with_spans(above, question)
-    connection = duckdb.connect(config={"memory_limit": "1GB", "threads": 1, "python_enable_replacements": False})
-    deadline = threading.Timer(LONGEST, connection.interrupt)
-    deadline.daemon = True
-    deadline.start()
     try:
-        for name, file in public.items():  # a copy: an attached file would stay open to whatever SQL runs here
-            text = file.replace("'", "''")
-            connection.execute(f"ATTACH '{text}' AS {render.quoted('f_' + name)} (READ_ONLY)")
-            connection.execute(f"CREATE TABLE {render.quoted(name)} AS SELECT * FROM {render.quoted('f_' + name)}.rows")
-            connection.execute(f"DETACH {render.quoted('f_' + name)}")
-        connection.execute("SET temp_directory = ''")
-        connection.execute("SET enable_external_access = false")
-        connection.execute("SET lock_configuration = true")
-        for name, (columns, rows) in tables.items():
-            _fill(connection, name, columns, rows)
-        found = connection.execute(_one_select(connection, above))
-        names = [(column[0], str(column[1]).lower()) for column in found.description or []]
-        rows = found.fetchall()
-    except duckdb.Error as broken:
+        with database() as connection:
+            for name, file in public.items():
+                copy_public(connection, name, file)
+            for name, (columns, rows) in tables.items():
+                fill(connection, name, columns, rows)
+            found = connection.execute(_one_select(connection, above))
+            names = [(column[0], str(column[1]).lower()) for column in found.description or []]
+            rows = found.fetchall()
+    except duckdb.Error:
         if tables:
             raise Fault from None
-        raise Refusal(f"this question does not work out: {str(broken).splitlines()[0]}") from None
-    finally:
-        deadline.cancel()
-        connection.close()
+        raise _unworkable() from None
     width = len(names) - 2 * len(spans)
     return Result(
         tuple(_typed(names[:width], question)),
@@ -99,22 +85,6 @@ def _one_select(connection: duckdb.DuckDBPyConnection, above: exp.Query) -> duck
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         raise Refusal("this is not one SELECT", hint="see what may be asked in the docs")
     return statements[0]
-
-
-def _fill(
-    connection: duckdb.DuckDBPyConnection, name: str, columns: list[tuple[str, str]], rows: list[tuple[Cell, ...]]
-) -> None:
-    declared = ", ".join(f"{render.quoted(column)} {kind}" for column, kind in columns) or "nothing INTEGER"
-    connection.execute(f"CREATE TABLE {render.quoted(name)} ({declared})")
-    if rows and not columns:
-        connection.execute(f"INSERT INTO {render.quoted(name)} VALUES (NULL)")
-    elif rows:
-        kinds = [_ARROW.get(kind) for _, kind in columns]
-        arrays = [pa.array(list(cells), kind) for cells, kind in zip(zip(*rows, strict=True), kinds, strict=True)]
-        connection.register("filling", pa.table(arrays, names=[f"c{i}" for i in range(len(columns))]))
-        casts = ", ".join(f"CAST(c{i} AS {kind})" for i, (_, kind) in enumerate(columns))
-        connection.execute(f"INSERT INTO {render.quoted(name)} SELECT {casts} FROM filling")
-        connection.unregister("filling")
 
 
 def _with_spans(above: exp.Query, question: Question) -> list[int]:

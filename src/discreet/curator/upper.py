@@ -1,0 +1,92 @@
+"""Databases for what is computed above the noise: each holds one question at a time, and can reach nothing else."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+
+import duckdb
+import pyarrow as pa
+
+from discreet.sql.render import quoted
+
+LONGEST = 30.0  # seconds; noisy tables are small, so only a question made to be slow meets it
+_MOST_IDLE = 4
+
+_ARROW = {"double": pa.float64(), "bigint": pa.int64()}
+
+Columns = Sequence[tuple[str, str]]  # names with their SQL types
+Connection = duckdb.DuckDBPyConnection
+
+_idle: list[Connection] = []
+_lock = threading.Lock()
+os.register_at_fork(after_in_child=_idle.clear)
+
+
+def _opened() -> Connection:
+    connection = duckdb.connect(config={"memory_limit": "1GB", "threads": 1, "python_enable_replacements": False})
+    connection.execute("SET temp_directory = ''")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+@contextmanager
+def database() -> Iterator[Connection]:
+    """An empty database, for one question. It is emptied afterwards, or thrown away if anything went wrong in it."""
+    with _lock:
+        connection = _idle.pop() if _idle else None
+    connection = connection or _opened()
+    deadline = threading.Timer(LONGEST, connection.interrupt)
+    deadline.daemon = True
+    deadline.start()
+    try:
+        yield connection
+        deadline.cancel()
+        tables = connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+        for (name,) in tables:
+            connection.execute(f"DROP TABLE {quoted(name)}")
+    except BaseException:
+        deadline.cancel()
+        connection.close()
+        raise
+    with _lock:
+        keep = len(_idle) < _MOST_IDLE
+        if keep:
+            _idle.append(connection)
+    if not keep:
+        connection.close()
+
+
+def fill(connection: Connection, name: str, columns: Columns, rows: Sequence[tuple[object, ...]]) -> None:
+    """A table with these rows."""
+    declared = ", ".join(f"{quoted(column)} {kind}" for column, kind in columns) or "nothing INTEGER"
+    connection.execute(f"CREATE TABLE {quoted(name)} ({declared})")
+    if rows and not columns:
+        connection.execute(f"INSERT INTO {quoted(name)} VALUES (NULL)")
+    elif rows:
+        kinds = [_ARROW.get(kind) for _, kind in columns]
+        arrays = [pa.array(list(cells), kind) for cells, kind in zip(zip(*rows, strict=True), kinds, strict=True)]
+        connection.register("filling", pa.table(arrays, names=[f"c{i}" for i in range(len(columns))]))
+        casts = ", ".join(f"CAST(c{i} AS {kind})" for i, (_, kind) in enumerate(columns))
+        connection.execute(f"INSERT INTO {quoted(name)} SELECT {casts} FROM filling")
+        connection.unregister("filling")
+
+
+def copy_public(connection: Connection, name: str, file: str) -> None:
+    """A public table, copied: an attached file would stay open to whatever SQL runs here."""
+    connection.register("filling", _public(file))
+    connection.execute(f"CREATE TABLE {quoted(name)} AS SELECT * FROM filling")
+    connection.unregister("filling")
+
+
+@lru_cache(maxsize=16)
+def _public(file: str) -> pa.Table:
+    """A version's file is written once, so its name says what is in it."""
+    text = file.replace("'", "''")
+    with duckdb.connect() as reader:
+        reader.execute(f"ATTACH '{text}' AS public_file (READ_ONLY)")
+        return reader.sql("SELECT * FROM public_file.rows").to_arrow_table()
