@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import clinic
@@ -146,10 +147,17 @@ def test_an_average_leaves_out_what_is_no_number_from_both_its_halves(tmp_path: 
 
 
 def test_the_range_of_the_least_knows_that_null_is_skipped() -> None:
-    few, huge = Range(-5, 7), Range(10**17, 10**17)
-    assert least([few, huge]) == Range(-5, 10**17)
-    assert greatest([Range(), Range(0, 0)]) == Range(0, None)
-    assert least([greatest([Range(), Range(0, 0)]), Range(100, 100)]) == Range(0, 100)
+    few, huge, nought = (
+        Range(Fraction(-5), Fraction(7)),
+        Range(Fraction(10**17), Fraction(10**17)),
+        Range(Fraction(0), Fraction(0)),
+    )
+    hundred = Range(Fraction(100), Fraction(100))
+    assert least([few, huge], [False, True]) == Range(Fraction(-5), Fraction(10**17))
+    assert least([few, huge], [False, False]) == Range(Fraction(-5), Fraction(10**17))
+    above = greatest([Range(), nought], [False, True])
+    assert above == Range(Fraction(0), None)
+    assert least([above, hundred], [False, True]) == Range(Fraction(0), Fraction(100))
 
 
 @pytest.mark.parametrize(

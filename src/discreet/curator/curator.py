@@ -25,7 +25,7 @@ from discreet.curator.estimate import estimates
 from discreet.curator.explain import Explanation, explained
 from discreet.curator.history import Receipt, receipts
 from discreet.curator.measure import Engine
-from discreet.curator.price import Priced
+from discreet.curator.price import Priced, priced
 from discreet.curator.public import PublicTables
 from discreet.curator.quote import Terms, quote
 from discreet.curator.run import RowMechanism, Run, run
@@ -208,7 +208,13 @@ class Curator:
     def _question(self, sql: str, asked: Terms, scalars: Sequence[object] = ()) -> Question:
         refuse_half_characters(sql)
         caps = Caps(asked.max_rows, asked.max_groups)
-        found = question(sql, self._catalogue.schema, caps, PublicTables(self._store, self._catalogue.schema), scalars)
+        found = question(
+            sql,
+            self._catalogue.schema,
+            caps,
+            PublicTables(self._store, self._catalogue.schema, self._allowed_tables),
+            scalars,
+        )
         self._allowed_tables(found.tables)
         return found
 
@@ -243,8 +249,9 @@ class Curator:
             answer = self._spoken(each, paid, asked)
             before.append(paid)
             scalars.append(answer.rows[0][0] if answer.rows else None)
-        asked_now = self._question(sql, asked, scalars)
-        last = self._priced(asked_now.every_part, asked)[-len(asked_now.parts) :]
+        asked_now = self._question(sql, asked, scalars)  # its parts may differ from those that were priced
+        rest, population = total([price.loss for price in prices]), self._population(found.every_part)
+        last = priced(asked_now.parts, rest, population.neighbours) if rest is not None and population else ()
         paid = self._paid(last, sql, asked, *by)
         answer = self._spoken(asked_now, paid, asked)
         new = {f"{i} {name}": bought for i, part in enumerate((*before, paid)) for name, bought in part.new.items()}
@@ -291,7 +298,7 @@ class Curator:
                 name: above.noisy_table(
                     bought.price.part,
                     bought.noisy.groups,
-                    [estimates(bought.price, row, confidence) for row in bought.noisy.values],
+                    estimates(bought.price, bought.noisy.values, confidence),
                 )
                 for name, bought in paid.tables.items()
             }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 
 from discreet.curator.price import Priced
 from discreet.errors import Fault
@@ -24,27 +25,40 @@ class Estimate:
     span: Span = None
 
 
-def estimates(priced: Priced, row: tuple[int, ...], confidence: Fraction) -> list[Estimate]:
-    """Every aggregate of a part, for one group."""
+def estimates(priced: Priced, rows: Sequence[tuple[int, ...]], confidence: Fraction) -> list[list[Estimate]]:
+    """Every aggregate of a part, for each group. How exact a statistic is depends on no group, so it is asked once."""
     statistics = priced.part.measurement.statistics
-    values = dict(zip(statistics, row, strict=True))
-    return [_estimate(aggregate, priced, values, confidence) for aggregate in priced.part.aggregates]
+    places = {statistic: place for place, statistic in enumerate(statistics)}
+    formulas = [
+        (_estimate(aggregate, priced, confidence), [places[statistic] for statistic in aggregate.statistics])
+        for aggregate in priced.part.aggregates
+    ]
+    return [[formula([row[place] for place in needed]) for formula, needed in formulas] for row in rows]
 
 
-def _estimate(
-    aggregate: Aggregate, priced: Priced, values: dict[Statistic | Rank, int], confidence: Fraction
-) -> Estimate:
+Formula = Callable[[list[int]], Estimate]
+
+
+def _estimate(aggregate: Aggregate, priced: Priced, confidence: Fraction) -> Formula:
+    """How an aggregate follows from its statistics."""
     first = aggregate.statistics[0]
-    number = values[first]
     if isinstance(first, Rank):
-        return Estimate(float(number * first.grid.step))
+        rank_step = first.grid.step
+        return lambda numbers: Estimate(float(numbers[0] * rank_step))
     if aggregate.kind == "count":
         error = _error(priced, first, confidence)
-        return Estimate(number, (number - error, number + error))
+        return lambda numbers: Estimate(numbers[0], (numbers[0] - error, numbers[0] + error))
     if aggregate.kind == "sum" and first.grid is not None:
-        error, step = _error(priced, first, confidence), first.grid.step
-        return Estimate(float(number * step), (float((number - error) * step), float((number + error) * step)))
-    return _ratio(aggregate, priced, values, confidence)
+        return _sum(_error(priced, first, confidence), first.grid.step)
+    return _ratio(aggregate, priced, confidence)
+
+
+def _sum(error: int, step: Fraction) -> Formula:
+    def formula(numbers: list[int]) -> Estimate:
+        low, middle, high = (float(each * step) for each in (numbers[0] - error, numbers[0], numbers[0] + error))
+        return Estimate(middle, (low, high))
+
+    return formula
 
 
 def _error(priced: Priced, statistic: Statistic, confidence: Fraction) -> int:
@@ -54,7 +68,7 @@ def _error(priced: Priced, statistic: Statistic, confidence: Fraction) -> int:
     return mechanism.error(confidence)
 
 
-def _ratio(aggregate: Aggregate, priced: Priced, values: dict[Statistic | Rank, int], confidence: Fraction) -> Estimate:
+def _ratio(aggregate: Aggregate, priced: Priced, confidence: Fraction) -> Formula:
     """Averages and spreads: each statistic moves within its own error, all of them together with this confidence."""
     statistics = [s for s in aggregate.statistics if isinstance(s, Statistic)]
     grid = statistics[1].grid
@@ -62,33 +76,42 @@ def _ratio(aggregate: Aggregate, priced: Priced, values: dict[Statistic | Rank, 
         raise Fault
     each = 1 - (1 - confidence) / len(statistics)
     errors = [_error(priced, statistic, each) for statistic in statistics]
-    numbers = [values[statistic] for statistic in statistics]
-    formula = _average if aggregate.kind == "avg" else _spread(aggregate)
-    corners = [numbers]
-    for i, error in enumerate(errors):
-        ends = {numbers[i] - error, numbers[i] + error} | ({0} if abs(numbers[i]) < error else set())
-        corners = [[*c[:i], end, *c[i + 1 :]] for c in corners for end in sorted(ends)]  # 0: where a square is least
-    value = formula(numbers, grid)
-    if numbers[0] - errors[0] < 1:  # the count may be nothing: the ratio may be anything
-        low, high = _range(aggregate, grid)
-        return Estimate(value, (low, high))
-    spread = [formula(corner, grid) for corner in corners]
-    return Estimate(value, (min(spread), max(spread)))
+    number = _average(grid) if aggregate.kind == "avg" else _spread(aggregate, grid)
+
+    def formula(numbers: list[int]) -> Estimate:
+        if numbers[0] - errors[0] < 1:  # the count may be nothing: the ratio may be anything
+            return Estimate(number(numbers), _range(aggregate, grid))
+        spread = [number(list(corner)) for corner in product(*map(_ends, numbers, errors))]
+        return Estimate(number(numbers), (min(spread), max(spread)))
+
+    return formula
 
 
-def _average(numbers: list[int], grid: Grid) -> float:
-    mean = Fraction(numbers[1], max(1, numbers[0])) + grid.middle
-    return float(min(max(mean, Fraction(grid.low)), Fraction(grid.high)) * grid.step)
+def _ends(number: int, error: int) -> list[int]:
+    """Where a statistic may lie at the least and the most, and 0 between them: where a square is least."""
+    return sorted({number - error, number + error} | ({0} if abs(number) < error else set()))
 
 
-def _spread(aggregate: Aggregate) -> Callable[[list[int], Grid], float]:
-    def formula(numbers: list[int], grid: Grid) -> float:
+def _average(grid: Grid) -> Callable[[list[int]], float]:
+    step = grid.step
+
+    def formula(numbers: list[int]) -> float:
+        rows = max(1, numbers[0])
+        total = min(max(numbers[1] + grid.middle * rows, grid.low * rows), grid.high * rows)
+        return total * step.numerator / (rows * step.denominator)  # a quotient of integers is rounded once
+
+    return formula
+
+
+def _spread(aggregate: Aggregate, grid: Grid) -> Callable[[list[int]], float]:
+    most, step = grid.half**2, grid.step**2
+
+    def formula(numbers: list[int]) -> float:
         rows = max(1 + aggregate.sample, numbers[0])
-        mean = Fraction(numbers[1], rows)
-        variance = max(Fraction(0), Fraction(numbers[2], rows) - mean * mean)
-        if aggregate.sample:
-            variance = variance * rows / (rows - 1)
-        scaled = float(min(variance, Fraction(grid.half) ** 2) * grid.step**2)
+        above, below = max(0, numbers[2] * rows - numbers[1] ** 2), rows * (rows - aggregate.sample)
+        if above > most * below:
+            above, below = most, 1
+        scaled = above * step.numerator / (below * step.denominator)
         return scaled if aggregate.kind == "variance" else scaled**0.5
 
     return formula

@@ -35,6 +35,7 @@ class PublicTables:
 
     store: DuckStore
     schema: Schema
+    allow: Callable[[set[str]], None]  # refuses tables that the asker may not read
 
     def values(self, rows: Rows, column: str) -> tuple[Key, ...]:
         """The values of a column, in their own order."""
@@ -43,10 +44,13 @@ class PublicTables:
     def answered(self, query: exp.Query) -> Inline:
         """The answer to a question about public tables alone, as rows."""
         names = tuple(query.named_selects)
-        tables = tuple(
-            self.schema.tables[name]
-            for name in sorted({table.name for table in query.find_all(exp.Table)} & set(self.schema.tables))
-        )
+        named = {cte.alias_or_name for cte in query.find_all(exp.CTE)}
+        read = {table.name for table in query.find_all(exp.Table)} - named
+        tables = tuple(self.schema.table(name) for name in sorted(read))
+        for table in tables:
+            if not table.public:
+                raise Refusal(f"table {table.name!r} is not public", hint="aggregate its rows first")
+            self.allow({table.name})
         asked = Question((), query, frozenset(table.name for table in tables), names, tuple(None for _ in names))
         found = above.run(asked, {}, {table.name: str(self.store.path(table)) for table in tables})
         if len(found.rows) > MOST_ROWS:

@@ -21,13 +21,14 @@ from typing import Any
 
 import duckdb
 
+from discreet.engines import passing
 from discreet.engines.ingest import copy_rows
 from discreet.engines.spill import Spill, flocked
 from discreet.errors import Fault, Refusal
 from discreet.sql import bounding, render
 from discreet.sql.plan import Measurement, Rank, Statistic
 from discreet.sql.rows import Rows, scanned
-from discreet.sql.schema import Key, Table
+from discreet.sql.schema import RESERVED, Key, Table
 
 Group = tuple[Key, ...]
 Progress = Callable[[float], None]  # hears a share, from 0 to 1
@@ -237,7 +238,6 @@ class DuckStore:
         for table in tables:
             self._attach(connection, table)
         connection.execute(_SAFE)
-        connection.execute("SET preserve_insertion_order = false")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         return connection
@@ -261,15 +261,22 @@ class DuckStore:
 
     def counted(self, measurement: Measurement) -> Counted:
         """The statistics of the bounded rows. An empty table still has its one group if there are no keys."""
-        rows = self._run(measurement.rows, lambda salt: bounding.counts(measurement, _located, salt))
-        width = len(measurement.keys)
-        units = {tuple(row[:width]): int(row[width]) for row in rows}
-        values = {tuple(row[:width]): tuple(int(cell) for cell in row[width + 1 :]) for row in rows}
-        return Counted(units, values)
+        with self._reading(measurement.rows) as (connection, salt, located):
+            found = passing.totals(connection, measurement, located, salt, self._threads)
+            if found is None:
+                rows = connection.execute(bounding.counts(measurement, located, salt)).fetchall()
+                width = len(measurement.keys)
+                found = {tuple(r[:width]): (int(r[width]), tuple(int(cell) for cell in r[width + 1 :])) for r in rows}
+        if not measurement.keys and not found:
+            found = {(): (0, (0,) * len(bounding.plain(measurement)))}
+        return Counted(
+            {group: units for group, (units, _) in found.items()},
+            {group: numbers for group, (_, numbers) in found.items()},
+        )
 
     def ranked(self, measurement: Measurement, rank: Rank) -> Mapping[Group, Mapping[int, int]]:
         """For each group, how many bounded rows have each value in steps."""
-        rows = self._run(measurement.rows, lambda salt: bounding.ranks(measurement, rank, _located, salt))
+        rows = self._run(measurement.rows, lambda located, salt: bounding.ranks(measurement, rank, located, salt))
         found: dict[Group, dict[int, int]] = {}
         for *group, value, number in rows:
             found.setdefault(tuple(group), {})[int(value)] = int(number)
@@ -277,27 +284,36 @@ class DuckStore:
 
     def distinct(self, measurement: Measurement, statistic: Statistic) -> Mapping[Group, int]:
         """For each group, how many values the bounded rows have."""
-        rows = self._run(measurement.rows, lambda salt: bounding.distinct(measurement, statistic, _located, salt))
+        rows = self._run(
+            measurement.rows, lambda located, salt: bounding.distinct(measurement, statistic, located, salt)
+        )
         return {tuple(group): int(number) for *group, number in rows}
 
     def values(self, public: Rows, column: str) -> tuple[Key, ...]:
         """The values of a public column, in their own order. Nobody's data is read."""
-        text = render.rows(public, _located)
+        text = render.rows(public, render.Located(_where))
         name = render.quoted(column)
         found = self._connection(scanned(public)).execute(f"SELECT DISTINCT {name} FROM ({text}) ORDER BY {name}")
         return tuple(row[0] for row in found.fetchall())
 
     def rows(self, tree: Rows, cap: int) -> list[tuple[object, ...]]:
         """At most `cap` rows of each unit. The last resort: large tables are summed where they live."""
-        return self._run(tree, lambda salt: bounding.bounded(tree, _located, salt, cap))
+        return self._run(tree, lambda located, salt: bounding.bounded(tree, located, salt, cap))
 
-    def _run(self, tree: Rows, text: Callable[[int], str]) -> list[tuple[Any, ...]]:
+    def _run(self, tree: Rows, text: Callable[[render.Located, int], str]) -> list[tuple[Any, ...]]:
+        with self._reading(tree) as (connection, salt, located):
+            return connection.execute(text(located, salt)).fetchall()
+
+    @contextmanager
+    def _reading(self, tree: Rows) -> Iterator[tuple[duckdb.DuckDBPyConnection, int, render.Located]]:
+        """A connection to a relation's tables, the salt of the first private one, and where everything lies."""
         tables = scanned(tree)
-        table = next(table for table in tables if not table.public)
+        private = [table for table in tables if not table.public]
         connection = self._connection(tables)
         try:
-            salt = connection.execute(f"SELECT salt FROM {render.quoted('t_' + table.name)}.salt").fetchall()[0][0]
-            return connection.execute(text(salt)).fetchall()
+            salts = connection.execute(f"SELECT salt FROM {render.quoted('t_' + private[0].name)}.salt").fetchall()
+            stored = {table.name: _stored(connection, table) for table in private}
+            yield connection, salts[0][0], render.Located(_where, stored, salts[0][0])
         except (duckdb.Error, OverflowError, ValueError, MemoryError):
             raise Fault from None
         finally:
@@ -312,5 +328,11 @@ class DuckStore:
             self._spill.close()
 
 
-def _located(table: Table) -> str:
+def _where(table: Table) -> str:
     return f"{render.quoted('t_' + table.name)}.rows"
+
+
+def _stored(connection: duckdb.DuckDBPyConnection, table: Table) -> frozenset[str]:
+    """The columns of ours that a file has: those of an older one are fewer."""
+    found = connection.execute(f"SELECT * FROM {_where(table)} LIMIT 0").description or []
+    return frozenset(name for name, *_ in found if name.startswith(RESERVED))

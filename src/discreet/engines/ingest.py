@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
+from fractions import Fraction
 from pathlib import Path
 
 import duckdb
+from sqlglot import exp
 
 from discreet.errors import Refusal
-from discreet.sql.render import as_type, quoted
+from discreet.sql.aggregate import grid_of
+from discreet.sql.expression import Field
+from discreet.sql.render import as_type, code_name, quoted, steps_name, stored_steps
+from discreet.sql.rows import Scan
 from discreet.sql.schema import Column, Table, Type
+from discreet.sql.shape import shape
+
+MOST_CODES = 1 << 16
 
 
 def copy_rows(connection: duckdb.DuckDBPyConnection, table: Table, given: object, owners: Path | None) -> None:
@@ -22,16 +31,67 @@ def copy_rows(connection: duckdb.DuckDBPyConnection, table: Table, given: object
         raise _unreadable(table, broken) from None
     if owners is not None and table.link is not None and table.unit is not None:
         source = _linked(connection, source, table, owners)
-    order = f" ORDER BY {quoted(table.unit)}" if table.unit else ""
-    # plain types: a column that kept its source's collation would take different texts, and people, for the same
-    declared = ", ".join(f"{quoted(column.name)} {column.type.value}" for column in table.columns)
-    names = ", ".join(quoted(column.name) for column in table.columns)
     try:
-        connection.execute(f"CREATE TABLE rows ({declared})")
-        connection.execute(f"INSERT INTO rows SELECT {names} FROM ({source}){order}")
+        _write(connection, table, source)
         connection.execute("CREATE TABLE salt AS SELECT CAST(? AS UBIGINT) AS salt", [secrets.randbits(64)])
     except duckdb.Error as broken:
         raise _unreadable(table, broken) from None
+
+
+def _write(connection: duckdb.DuckDBPyConnection, table: Table, source: str) -> None:
+    """Rows sorted by the unit, and beside them what makes questions quick: steps of numbers, codes of texts."""
+    # plain types: a column that kept its source's collation would take different texts, and people, for the same
+    declared = ", ".join(f"{quoted(column.name)} {column.type.value}" for column in table.columns)
+    names = ", ".join(quoted(column.name) for column in table.columns)
+    order = f" ORDER BY {quoted(table.unit)}" if table.unit else ""
+    if table.public:
+        connection.execute(f"CREATE TABLE rows ({declared})")
+        connection.execute(f"INSERT INTO rows SELECT {names} FROM ({source})")
+        return
+    connection.execute(f"CREATE TEMP TABLE staged ({declared})")
+    connection.execute(f"INSERT INTO staged SELECT {names} FROM ({source})")
+    connection.execute("CREATE TABLE codes (name VARCHAR, code USMALLINT, value VARCHAR)")
+    coded = [column.name for column in table.columns if _has_codes(column, table) and _code(connection, column.name)]
+    stepped = {steps_name(name, step): stored_steps(name, step) for name, step in _steps(table).items()}
+    ours = [*(f"{quoted(name)} INTEGER" for name in stepped), *(f"{quoted(code_name(n))} USMALLINT" for n in coded)]
+    books = [
+        f" LEFT JOIN (SELECT code AS code_{i}, value AS value_{i} FROM codes WHERE name = {_text(name)}) AS book_{i}"
+        f" ON {quoted(name)} IS NOT DISTINCT FROM value_{i}"
+        for i, name in enumerate(coded)
+    ]
+    items = ", ".join([names, *stepped.values(), *(f"code_{i}" for i in range(len(coded)))])
+    connection.execute(f"CREATE TABLE rows ({', '.join([declared, *ours])})")
+    connection.execute(f"INSERT INTO rows SELECT {items} FROM staged{''.join(books)}{order}")
+    connection.execute("DROP TABLE staged")
+
+
+def _has_codes(column: Column, table: Table) -> bool:
+    return column.type is Type.VARCHAR and column.name != table.unit
+
+
+def _code(connection: duckdb.DuckDBPyConnection, column: str) -> bool:
+    """Give each text of a column a code, if there are not too many."""
+    texts = f"SELECT DISTINCT {quoted(column)} AS value FROM staged"
+    [(number,)] = connection.execute(f"SELECT count(*) FROM ({texts} LIMIT {MOST_CODES + 1})").fetchall()
+    if number > MOST_CODES:
+        return False
+    numbered = "SELECT ?, row_number() OVER (ORDER BY value NULLS LAST) - 1, value"
+    connection.execute(f"INSERT INTO codes {numbered} FROM ({texts})", [column])
+    return True
+
+
+def _steps(table: Table) -> dict[str, Fraction]:
+    """The step of each column that can be summed. One whose steps are too many is refused when it is asked for."""
+    found = {}
+    for column in table.columns:
+        with suppress(Refusal):
+            grid = grid_of(Field(column.name, column.type), shape(Scan(table)), exp.column(column.name))
+            found[column.name] = grid.step
+    return found
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
 
 
 def _unreadable(table: Table, broken: duckdb.Error) -> Refusal:

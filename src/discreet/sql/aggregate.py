@@ -69,6 +69,8 @@ def grid_of(expression: Expression, shape: Shape, node: exp.Expr) -> Grid:
 
 def _step(span: Fraction) -> Fraction:
     """A power of ten that cuts the span into about a million steps."""
+    if not span:
+        return Fraction(1, FINEST)
     power = math.floor(math.log10(max(span, Fraction(1, 10**12)) / FINEST)) if span else 0
     return Fraction(10) ** power
 

@@ -44,7 +44,7 @@ def is_aggregate(node: exp.Expr) -> bool:
 def aggregate_of(node: exp.Expr, reading: Reading) -> Aggregate:
     """The aggregate that a node writes; its name is given later."""
     below, columns = reading.shape, reading.column
-    _no_options(node)
+    no_options(node)
     _of_private_rows(node, reading)
     kind = type(node)
     if isinstance(node, exp.Count):
@@ -90,7 +90,7 @@ def _of_private_rows(node: exp.Expr, reading: Reading) -> None:
         )
 
 
-def _no_options(node: exp.Expr) -> None:
+def no_options(node: exp.Expr) -> None:
     """Refuse what would be ignored: a second argument, an ORDER BY inside, IGNORE NULLS."""
     for name, value in node.args.items():
         if value and name not in ("this", "big_int", "expression"):
@@ -100,6 +100,8 @@ def _no_options(node: exp.Expr) -> None:
 
 
 def _counted(node: exp.Count, reading: Reading) -> Statistic:
+    if node.this is None:
+        raise Refusal("COUNT() counts nothing", hint="write COUNT(*)")
     if isinstance(node.this, exp.Star):
         return Statistic("rows")
     if isinstance(node.this, exp.Distinct):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from discreet.sql.expression import Expression
 from discreet.sql.plan import Measurement, Rank, Statistic
-from discreet.sql.render import UNIT, Located, constant, expression, quoted, rows, steps
+from discreet.sql.render import UNIT, Located, constant, expression, quoted, rows, summand
 from discreet.sql.rows import Among, Filter, Kept, Project, Rows, Scan, scanned
 from discreet.sql.schema import Key, Type
 from discreet.sql.shape import shape
@@ -16,12 +17,13 @@ from discreet.sql.shape import shape
 def _base(tree: Measurement, located: Located, values: list[str]) -> str:
     """Owner, keys and values of the rows that fall into an answered group."""
     items = [f"{quoted(UNIT)} AS u", *(f"{expression(key.expression)} AS {key.name}" for key in tree.keys), *values]
-    declared = [_among(key.name, key.values, key.expression.type) for key in tree.keys if key.values is not None]
+    declared = [among(key.name, key.values, key.expression.type) for key in tree.keys if key.values is not None]
     where = f" WHERE {' AND '.join(declared)}" if declared else ""
     return f"SELECT * FROM (SELECT {', '.join(items)} FROM ({rows(tree.rows, located)})){where}"
 
 
-def _among(name: str, values: tuple[Key, ...], kind: Type) -> str:
+def among(name: str, values: tuple[Key, ...], kind: Type) -> str:
+    """Whether a column has one of these values."""
     listed = ", ".join(constant(value, kind) for value in values if value is not None)
     tests = [f"{name} IN ({listed})"] if listed else []
     return f"({' OR '.join([*tests, *([f'{name} IS NULL'] if None in values else [])])})"
@@ -44,33 +46,70 @@ def _digest(tree: Rows, names: list[str], salt: int) -> str:
     return f"hash(hash({', '.join([*owner, *names, f'CAST({salt} AS UBIGINT)'])}))"
 
 
-def _values(tree: Measurement) -> dict[Statistic, tuple[str, str]]:
-    """For each statistic: its value in a row, and the aggregate that adds rows up."""
-    found: dict[Statistic, tuple[str, str]] = {}
-    for i, statistic in enumerate(s for s in tree.statistics if isinstance(s, Statistic)):
-        match statistic:
-            case Statistic("rows") | Statistic("units"):
-                found[statistic] = ("", "count(*)")
-            case Statistic("distinct"):
-                found[statistic] = ("", "min(0)")  # counted by itself
-            case Statistic("present", value, _) if value is not None:
-                found[statistic] = (f"{_present(value)} AS x{i}", f"count(x{i})")
-            case Statistic("total", value, grid) if value is not None and grid is not None:
-                found[statistic] = (f"{steps(value, grid)} AS x{i}", f"coalesce(sum(x{i}), 0)")
-            case Statistic("centred", value, grid) if value is not None and grid is not None:
-                found[statistic] = (f"{steps(value, grid)} - {grid.middle} AS x{i}", f"coalesce(sum(x{i}), 0)")
-            case Statistic("squares", value, grid) if value is not None and grid is not None:
-                found[statistic] = (
-                    f"{steps(value, grid)} - {grid.middle} AS x{i}",
-                    f"coalesce(sum(CAST(x{i} AS HUGEINT) * x{i}), 0)",
-                )
-    return found
+@dataclass(frozen=True)
+class Summands:
+    """The values that rows bring, each computed once however many statistics need it, and the statistics made of them.
+
+    A pair of a unit and a group has its rows `n`, and for each value its sum `t`, how often it is there `c`, and the
+    sum of its squares `q` where one is asked for. Whatever a statistic is made of, it is an integer |z| ≤ n · bound of
+    the pair before that is scaled to ⌊|z| · cap / total⌋: over a unit's pairs these add up to at most cap · bound.
+    """
+
+    texts: tuple[str, ...]
+    places: Mapping[Statistic, int]
+
+    @property
+    def rows(self) -> list[str]:
+        """The values in a row."""
+        return [f"{text} AS x{i}" for i, text in enumerate(self.texts)]
+
+    @property
+    def pairs(self) -> list[str]:
+        """Sums of rows."""
+        squared = {i: s.grid for s, i in self.places.items() if s.kind == "squares" and s.grid is not None}
+        sums = ["count(*) AS n"]
+        for i in range(len(self.texts)):
+            sums += [f"coalesce(sum(x{i}), 0) AS t{i}", f"count(x{i}) AS c{i}"]
+            if i in squared:
+                far = f"CAST(CAST(x{i} AS BIGINT) - {squared[i].middle} AS HUGEINT)"
+                sums += [f"coalesce(sum({far} * {far}), 0) AS q{i}"]
+        return sums
+
+    def of(self, statistic: Statistic) -> str:
+        """A statistic, of such sums."""
+        place = self.places.get(statistic)
+        if statistic.kind == "centred" and statistic.grid is not None:
+            return f"t{place} - CAST({statistic.grid.middle} AS HUGEINT) * c{place}"
+        sums = {"rows": "n", "units": "1", "present": f"c{place}", "total": f"t{place}", "squares": f"q{place}"}
+        return sums.get(statistic.kind, "0")  # distinct values are counted by themselves
+
+
+def summands(tree: Measurement, located: Located) -> Summands:
+    """The values of a measurement. Where a value is summed, its steps say too where it is there at all."""
+    summed = [s for s in plain(tree) if s.expression is not None and s.grid is not None]
+    texts = {(s.expression, s.grid): summand(s.expression, s.grid, tree.rows, located) for s in summed}  # type: ignore[arg-type]
+    places = {s: list(texts).index((s.expression, s.grid)) for s in summed}
+    steps_of = {expression: place for place, (expression, _) in enumerate(texts)}
+    found = list(texts.values())
+    for statistic in plain(tree):
+        if statistic.kind == "present" and statistic.expression is not None:
+            if statistic.expression not in steps_of:
+                steps_of[statistic.expression] = len(found)
+                found.append(_present(statistic.expression))
+            places[statistic] = steps_of[statistic.expression]
+    return Summands(tuple(found), places)
+
+
+def plain(tree: Measurement) -> list[Statistic]:
+    """The statistics that are numbers of bounded rows."""
+    return [statistic for statistic in tree.statistics if isinstance(statistic, Statistic)]
 
 
 def _present(value: Expression) -> str:
-    """NULL if there is no value. NaN is none: a sum cannot hold it, so neither may the count that goes with the sum."""
+    """0, or NULL if there is no value. NaN is none: a sum cannot hold it, so neither may the count beside the sum."""
     text = expression(value)
-    return f"(CASE WHEN NOT isnan({text}) THEN 1 END)" if value.type is Type.DOUBLE else f"({text})"
+    test = f"NOT isnan({text})" if value.type is Type.DOUBLE else f"({text}) IS NOT NULL"
+    return f"(CASE WHEN {test} THEN 0 END)"
 
 
 def counts(tree: Measurement, located: Located, salt: int) -> str:
@@ -80,44 +119,58 @@ def counts(tree: Measurement, located: Located, salt: int) -> str:
     than it may has all its numbers scaled down, rounded toward zero. Both look at that unit's own rows only. Where
     there are no more groups than a unit may have, rows alone are bounded.
     """
-    values = _values(tree)
+    values = summands(tree, located)
     names = [key.name for key in tree.keys]
-    base = _base(tree, located, [value for value, _ in values.values() if value])
-    adding = ["count(*) AS n", *(f"{total} AS s{i}" for i, (_, total) in enumerate(values.values()))]
+    base = _base(tree, located, values.rows)
     if _one_row_units(tree.rows):
-        items = ", ".join([*names, "count(*) AS units", *adding[1:]])
-        return f"SELECT {items} FROM ({base}){_by(names)}"
-    if tree.declared and math.prod(len(key.values or ()) for key in tree.keys) <= tree.max_groups and not _units(tree):
-        return _row_capped(tree, base, adding, names)
-    return _group_capped(tree, base, adding, (names, salt))
+        items = ", ".join([*names, "n AS units", *_each(tree, values)])
+        return f"SELECT {items} FROM (SELECT {', '.join([*names, *values.pairs])} FROM ({base}){_by(names)})"
+    units = any(statistic.kind == "units" for statistic in plain(tree))
+    if tree.declared and math.prod(len(key.values or ()) for key in tree.keys) <= tree.max_groups and not units:
+        return _row_capped(tree, base, values, names)
+    return _group_capped(tree, base, values, (names, salt))
 
 
-def _units(tree: Measurement) -> bool:
-    return any(isinstance(statistic, Statistic) and statistic.kind == "units" for statistic in tree.statistics)
+def _each(tree: Measurement, values: Summands, cap: int | None = None) -> list[str]:
+    """Every statistic of sums, scaled down to a cap if there is one.
+
+    No product overflows: a sum is of fewer than 2^40 rows of less than 2^61 each, a cap is at most 2^20, and a HUGEINT
+    holds 2^127.
+    """
+    texts = [values.of(statistic) for statistic in plain(tree)]
+    if cap is not None:
+        texts = [
+            text if statistic.kind == "units" else f"CAST({text} AS HUGEINT) * {cap} // total"
+            for text, statistic in zip(texts, plain(tree), strict=True)
+        ]
+    return [f"{text} AS s{i}" for i, text in enumerate(texts)]
 
 
 def _by(names: Sequence[str]) -> str:
     return f" GROUP BY {', '.join(names)}" if names else ""
 
 
-def _row_capped(tree: Measurement, base: str, adding: list[str], names: list[str]) -> str:
+def _added(tree: Measurement) -> list[str]:
+    return [f"coalesce(sum(s{i}), 0) AS s{i}" for i in range(len(plain(tree)))]
+
+
+def _row_capped(tree: Measurement, base: str, values: Summands, names: list[str]) -> str:
     """Units within their rows are added up as they are; only the others are gathered and scaled, each by itself."""
     cap = tree.needs_rows_cap("this aggregate")
-    sums = [f"s{i}" for i in range(len(adding) - 1)]
-    once = "" if _is_plain(tree.rows) else "MATERIALIZED "  # what is costly is computed once, and kept
+    once = "NOT MATERIALIZED" if is_plain(tree.rows) else "MATERIALIZED"  # what is costly is computed once, and kept
     over = f"SELECT u, count(*) AS total FROM base GROUP BY u HAVING count(*) > {cap}"
-    light = f"SELECT {', '.join([*names, *adding[1:]])} FROM base ANTI JOIN over_cap USING (u){_by(names)}"
-    each = f"SELECT {', '.join(['u', *names, *adding])} FROM base SEMI JOIN over_cap USING (u){_by(['u', *names])}"
-    scaled = ", ".join([*names, *(f"CAST({name} AS HUGEINT) * {cap} // total AS {name}" for name in sums)])
-    heavy = f"SELECT {scaled} FROM ({each}) JOIN over_cap USING (u)"
-    final = ", ".join([*names, "0 AS units", *(f"coalesce(sum({name}), 0) AS {name}" for name in sums)])
+    within = f"SELECT {', '.join([*names, *values.pairs])} FROM base ANTI JOIN over_cap USING (u){_by(names)}"
+    each = f"SELECT {', '.join(['u', *names, *values.pairs])} FROM base SEMI JOIN over_cap USING (u)"
+    light = f"SELECT {', '.join([*names, *_each(tree, values)])} FROM ({within})"
+    heavy = f"SELECT {', '.join([*names, *_each(tree, values, cap)])} FROM ({each}{_by(['u', *names])})"
     return (
-        f"WITH base AS {once or 'NOT MATERIALIZED '}({base}), over_cap AS MATERIALIZED ({over})"
-        f" SELECT {final} FROM ({light} UNION ALL {heavy}){_by(names)}"
+        f"WITH base AS {once} ({base}), over_cap AS MATERIALIZED ({over})"
+        f" SELECT {', '.join([*names, '0 AS units', *_added(tree)])}"
+        f" FROM ({light} UNION ALL {heavy} JOIN over_cap USING (u)){_by(names)}"
     )
 
 
-def _group_capped(tree: Measurement, base: str, adding: list[str], grouped: tuple[list[str], int]) -> str:
+def _group_capped(tree: Measurement, base: str, values: Summands, grouped: tuple[list[str], int]) -> str:
     """Only units that exceed a cap are looked at more closely: their groups are chosen, then their rows counted.
 
     The (L + 1)-th smallest hash of a unit's groups is where its choice ends; groups with equal hashes fall together on
@@ -126,20 +179,15 @@ def _group_capped(tree: Measurement, base: str, adding: list[str], grouped: tupl
     """
     names, salt = grouped
     most, cap = tree.max_groups, tree.max_rows
-    kinds = [statistic.kind for statistic in _values(tree)]
-    sums = [f"s{i}" for i in range(len(kinds))]
     beyond = f"count(*) > {most}" + ("" if cap is None else f" OR sum(n) > {cap}")
     digest = _digest(tree.rows, names, salt)
-    scaled = [
-        name
-        if kind == "units" or cap is None
-        else f"CASE WHEN total <= {cap} THEN {name} ELSE {name} * {cap} // total END"
-        for name, kind in zip(sums, kinds, strict=True)
-    ]
-    pairs = f"SELECT {', '.join(['u', *names, *_wide(adding)])} FROM ({base}){_by(['u', *names])}"
-    light = ", ".join([*names, *sums])
-    heavy = ", ".join([*names, *(f"{text} AS {name}" for text, name in zip(scaled, sums, strict=True))])
-    final = ", ".join([*names, "count(*) AS units", *_totals(sums, kinds)])
+    pairs = f"SELECT {', '.join(['u', *names, *values.pairs])} FROM ({base}){_by(['u', *names])}"
+    unscaled = ", ".join([*names, *_each(tree, values)])
+    over = "FALSE" if cap is None else f"total > {cap}"
+    kept = f"SELECT {unscaled} FROM kept JOIN totals USING (u) WHERE NOT {over}"
+    if cap is not None:
+        scaled = ", ".join([*names, *_each(tree, values, cap)])
+        kept += f" UNION ALL SELECT {scaled} FROM kept JOIN totals USING (u) WHERE {over}"
     return (
         f"WITH pairs AS MATERIALIZED ({pairs}),"
         f" beyond AS MATERIALIZED (SELECT u FROM pairs GROUP BY u HAVING {beyond}),"
@@ -147,32 +195,18 @@ def _group_capped(tree: Measurement, base: str, adding: list[str], grouped: tupl
         f" edges AS MATERIALIZED (SELECT u, min(d, {most + 1})[{most + 1}] AS edge FROM heavy GROUP BY u),"
         f" kept AS MATERIALIZED (SELECT heavy.* FROM heavy JOIN edges USING (u) WHERE edge IS NULL OR d < edge),"
         f" totals AS MATERIALIZED (SELECT u, sum(n) AS total FROM kept GROUP BY u)"
-        f" SELECT {final} FROM (SELECT {light} FROM pairs ANTI JOIN beyond USING (u)"
-        f" UNION ALL SELECT {heavy} FROM kept JOIN totals USING (u)){_by(names)}"
+        f" SELECT {', '.join([*names, 'count(*) AS units', *_added(tree)])}"
+        f" FROM (SELECT {unscaled} FROM pairs ANTI JOIN beyond USING (u) UNION ALL {kept}){_by(names)}"
     )
 
 
-def _wide(adding: list[str]) -> list[str]:
-    """Sums in numbers so wide that no cap times a sum overflows."""
-    first, *rest = adding
-    return [first, *(f"CAST({text.replace(' AS s', ' AS HUGEINT) AS s')}" for text in rest)]
-
-
-def _totals(sums: list[str], kinds: list[str]) -> list[str]:
-    """A unit counts once in each of its groups; everything else is added up."""
-    return [
-        ("count(*)" if kind == "units" else f"coalesce(sum({name}), 0)") + f" AS {name}"
-        for name, kind in zip(sums, kinds, strict=True)
-    ]
-
-
-def _is_plain(tree: Rows) -> bool:
+def is_plain(tree: Rows) -> bool:
     """Whether rows are read twice as cheaply as they are kept."""
     match tree:
         case Scan():
             return True
         case Filter() | Project():
-            return _is_plain(tree.source)
+            return is_plain(tree.source)
         case _:
             return False
 
@@ -180,7 +214,7 @@ def _is_plain(tree: Rows) -> bool:
 def ranks(tree: Measurement, rank: Rank, located: Located, salt: int) -> str:
     """Keys, a value in steps, and how many bounded rows have it. Whole rows are kept here, chosen by salted hash."""
     names = [key.name for key in tree.keys]
-    base = _base(tree, located, [f"{steps(rank.expression, rank.grid)} AS x"])
+    base = _base(tree, located, [f"{summand(rank.expression, rank.grid, tree.rows, located)} AS x"])
     chosen = f"SELECT * FROM ({base}) WHERE x IS NOT NULL"
     if not _one_row_units(tree.rows):
         chosen = _chosen(tree, chosen, names, salt)

@@ -19,6 +19,7 @@ class Literal:
 
     value: Value
     type: Type
+    stage: int | None = None  # which question was answered first to know it
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.sql.expression import Expression, Literal
-from discreet.sql.range import Range, greatest, least, union
+from discreet.sql.range import Range, union
 from discreet.sql.schema import Type
 
 LONGEST_TEXT = 10_000  # characters of text that is put together
@@ -85,7 +85,7 @@ def _divide(args: Sequence[str], kind: Type) -> str:
 
 
 def _remainder(args: Sequence[str], kind: Type) -> str:
-    return _as(kind, f"fmod({_double_of(args[0])}, nullif({_double_of(args[1])}, 0))")
+    return _as(kind, f"({_double_of(args[0])} % nullif({_double_of(args[1])}, 0))")
 
 
 def _bar(args: Sequence[str], _: Type) -> str:
@@ -124,6 +124,13 @@ def _rounded_range(ranges: Sequence[Range]) -> Range:
         return ranges[0].whole()
     half = Fraction(10) ** -int(max(min(ranges[1].low, Fraction(30)), Fraction(-30))) / 2
     return ranges[0] + Range(-half, half)
+
+
+def _power(args: Sequence[str], _: Type) -> str:
+    """One over a power where the exponent is negative: 0 and −0 are one number, and both have no answer then."""
+    base, exponent = _double_of(args[0]), _double_of(args[1])
+    turned = f"(1 / nullif(pow({base}, abs({exponent})), 0))"
+    return f"(CASE WHEN {exponent} < 0 THEN {turned} ELSE pow({base}, abs({exponent})) END)"
 
 
 def _bucket_type(types: Sequence[Type]) -> Type | None:
@@ -191,7 +198,7 @@ FUNCTIONS: dict[str, Function] = {
     "exp": Function((1, 1), _double, _plain("exp"), lambda r: r[0].exp()),
     "bar": Function((1, 1), lambda types: Type.BIGINT if types[0].numeric else None, _bar),
     "ln": Function((1, 1), _double, lambda args, _: f"ln(nullif(greatest({_double_of(args[0])}, 0), 0))"),
-    "power": Function((2, 2), _double, _plain("pow"), lambda r: r[0].power(r[1]), _constants(1)),
+    "power": Function((2, 2), _double, _power, lambda r: r[0].power(r[1]), _constants(1)),
     "width_bucket": Function((4, 4), _bucket_type, _bucket, _bucket_range, _constants(1)),
     "between": Function((3, 3), _truth, lambda args, _: f"({args[0]} BETWEEN {args[1]} AND {args[2]})"),
     "nullif": Function((2, 2), _same, _call("nullif"), lambda r: r[0]),
@@ -202,8 +209,8 @@ FUNCTIONS: dict[str, Function] = {
     "days before": Function((2, 2), _dates(Type.DATE, Type.BIGINT, Type.DATE), lambda args, _: _day(args, "-")),
     "later month": Function((2, 2), _later_type, lambda args, _: _later(args, "to_months", 120_000)),
     "later second": Function((2, 2), _later_type, lambda args, _: _later(args, "to_seconds", 10**11)),
-    "least": Function((1, 16), _same, _call("least"), least),
-    "greatest": Function((1, 16), _same, _call("greatest"), greatest),
+    "least": Function((1, 16), _same, _call("least"), union),  # `ranging` knows which of them are constants
+    "greatest": Function((1, 16), _same, _call("greatest"), union),
     "coalesce": Function((1, 16), _same, _call("coalesce"), union),
     "=": Function((2, 2), _truth, _compare("=")),
     "<>": Function((2, 2), _truth, _compare("<>")),
@@ -222,7 +229,7 @@ FUNCTIONS: dict[str, Function] = {
     "is distinct from": Function((2, 2), _truth, _compare("IS DISTINCT FROM")),
     "||": Function((2, 2), _joined_text, lambda args, _: f"left({args[0]} || {args[1]}, {LONGEST_TEXT})"),
     "trim": Function((1, 2), _joined_text, _call("trim")),
-    "left": Function((2, 2), _text, lambda args, _: _substring([args[0], "1", args[1]], Type.VARCHAR)),
+    "left": Function((2, 2), _text, lambda args, _: f"left({args[0]}, least(greatest({args[1]}, -1000000), 1000000))"),
     "position": Function((2, 2), _place_type, lambda args, _: f"position({args[1]} IN {args[0]})"),
     "lower": Function((1, 1), _text, _call("lower")),
     "upper": Function((1, 1), _text, _call("upper")),

@@ -11,7 +11,7 @@ from discreet.errors import Refusal
 from discreet.sql.expression import Call, Expression
 from discreet.sql.reading import Reading
 from discreet.sql.repair import Edit, Misasked
-from discreet.sql.rows import Joined, Lookup
+from discreet.sql.rows import Capped, Filter, Joined, Lookup, PerUnit, Project, Rows
 from discreet.sql.schema import Type
 from discreet.sql.shape import same_population
 from discreet.sql.text import tables_of, unwrapped
@@ -40,15 +40,18 @@ def joined(sources: Sequence[Source], where: Sequence[exp.Expr]) -> Reading:
             reading = reading.where(condition)
         return reading
     reading = sources[0].reading
-    for source in sources[1:]:
-        helping = where if source.kind == "inner" else []
-        reading = _attached(reading, source, helping, alone=len(sources) == 2)  # two sources, one join
+    for i, source in enumerate(sources[1:], 1):
+        kept_later = any(later.kind in ("right", "full") for later in sources[i + 1 :])  # WHERE has yet to see them
+        helping = where if source.kind == "inner" and not kept_later else []
+        reading = _attached(reading, source, helping, alone=len(sources) == 2)  # one join
     return reading
 
 
 def _inner(sources: Sequence[Source], given: list[exp.Expr]) -> Reading:
     """In whatever order the conditions connect them, private rows first."""
     private = [source for source in sources if not source.reading.public]
+    if not private:
+        raise Refusal("two public tables are joined here", hint="add the joined public table as one")
     left = [source for source in sources if source is not private[0]]
     reading = private[0].reading
     while left:
@@ -98,9 +101,25 @@ def _together(one: Reading, two: Reading, kind: str, given: _Given) -> Reading:
             node=next(iter(given.every), None),
             edits=_on_units(one, two, given.every),
         )
-    both = one.beside(two, Joined(one.rows, two.rows, None, kind))
+    left, right = _capped(one), _capped(two)
+    both = one.beside(two, Joined(left, right, None, kind))
     condition = _condition(both, two, given)
-    return one.beside(two, Joined(one.rows, two.rows, condition, kind))
+    return one.beside(two, Joined(left, right, condition, kind))
+
+
+def _capped(side: Reading) -> Rows:
+    """At most as many rows of a unit as it may have, so that no unit's rows make a join endless."""
+    most = side.shape.max_rows
+    if most is None:
+        raise Refusal(
+            f"the join of {_called(side)} needs to know how many rows one unit may have",
+            hint=f"declare it with --max-rows on table {min(side.shape.tables)!r}, or aggregate by unit first",
+        )
+    inner = side.rows
+    while isinstance(inner, (Project, Filter)):
+        inner = inner.source
+    bounded = isinstance(inner, Joined) or (isinstance(inner, PerUnit) and most == 1)
+    return side.rows if bounded else Capped(side.rows, most)
 
 
 def _on_units(one: Reading, two: Reading, given: tuple[exp.Expr, ...]) -> list[Edit]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from discreet.errors import Refusal
 from discreet.sql.aggregate import Aggregate
 from discreet.sql.aggregates import aggregate_of, is_aggregate
 from discreet.sql.keys import Public, group_key
@@ -39,6 +40,12 @@ class Bench:
 def measured(select: exp.Select, texts: list[exp.Expr], reading: Reading, bench: Bench) -> None:
     """Add what is measured to the bench, and let the SELECT read that instead of rows."""
     below, parts, caps = reading.shape, bench.parts, bench.caps
+    texts = list({text.sql(): text for text in texts}.values())  # a key that is named twice is one key
+    if reading.outer is not None and len(texts) > 1:
+        raise Refusal(
+            "where public rows are kept, one of their columns is the groups, and here are several",
+            hint="group by one column of the public table",
+        )
     if not select.args.get("group"):
         select.set("distinct", None)
     keys = tuple(group_key(node, f"key_{i}", reading, bench.public) for i, node in enumerate(texts))

@@ -83,12 +83,18 @@ def _exists(reading: Reading, node: exp.Exists, read: Read, *, negated: bool) ->
     select = node.this.unnest() if isinstance(node.this, exp.Subquery) else node.this
     if not isinstance(select, exp.Select):
         raise Refusal(f"{shown(node)} is not supported", hint="write EXISTS (SELECT … FROM … WHERE …)")
-    for clause in ("group", "having", "limit", "offset", "distinct"):
+    if any(item.find(exp.AggFunc) for item in select.expressions):
+        raise Refusal(f"{shown(node)} asks an aggregate, which always has a row", hint="select a column there")
+    for clause in ("group", "having", "limit", "offset", "distinct", "with_"):
         if select.args.get(clause):
             raise Refusal(f"{clause.upper()} inside EXISTS is not supported", hint="leave it out, or use IN")
     where = select.args.get("where")
     across = [part for part in conjuncts(where.this if where else None) if tables_of(part) & reading.aliases]
     others = read(select, across).prefixed("~")
+    if others.aliases & reading.aliases:
+        raise Refusal(
+            f"{shown(node)} gives {min(others.aliases & reading.aliases)!r} a second meaning", hint="use another alias"
+        )
     if not others.public:
         same_population(reading.shape, others.shape, shown(node))
         if not any(owners_meet(reading, others, part) for part in across):

@@ -17,6 +17,7 @@ from discreet.sql.schema import RESERVED, Column, Schema, Table
 
 LONGEST = 20_000  # characters of a question
 DEEPEST = 60  # levels of nesting
+MOST_NAMED = 50  # queries of WITH
 TIMES = frozenset({"year", "quarter", "month", "week", "day", "hour", "minute", "second", "dow", "isodow", "doy"})
 
 # Every node class that a question may hold, above or below the noise. Below it, `translate` is stricter.
@@ -103,7 +104,13 @@ _METADATA = {**Postgres.EXPRESSION_METADATA, exp.Sum: {"returns": exp.DataType.T
 
 
 def _check_tables(tree: exp.Expr, schema: Schema) -> None:
-    named = {cte.alias_or_name for cte in tree.find_all(exp.CTE)}
+    ctes = [cte.alias_or_name for cte in tree.find_all(exp.CTE)]
+    named = set(ctes)
+    if len(ctes) > MOST_NAMED:
+        raise Refusal(f"this question names more than {MOST_NAMED} queries with WITH", hint="split it")
+    for name in ctes:
+        if name in schema.tables or ctes.count(name) > 1:
+            raise Refusal(f"WITH gives the name {name!r} a second meaning", hint="use another name")
     for table in tree.find_all(exp.Table):
         if table.name not in named:
             schema.table(table.name)

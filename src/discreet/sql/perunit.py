@@ -8,10 +8,12 @@ from sqlglot import exp
 
 from discreet.errors import Refusal
 from discreet.sql.aggregate import grid_of
-from discreet.sql.aggregates import is_aggregate
+from discreet.sql.aggregates import is_aggregate, no_options
+from discreet.sql.expression import Field
 from discreet.sql.reading import Reading
 from discreet.sql.rows import Order, PerUnit, Project, Rows, Summary, Windowed
 from discreet.sql.schema import Type
+from discreet.sql.shape import shape
 from discreet.sql.text import shown
 from discreet.sql.translate import translate
 
@@ -24,7 +26,7 @@ _PLACES: dict[type[exp.Expr], str] = {
     exp.RowNumber: "row_number", exp.Rank: "rank", exp.DenseRank: "dense_rank",
 }  # fmt: skip
 _NEIGHBOURS: dict[type[exp.Expr], str] = {
-    exp.Lag: "lag", exp.Lead: "lead", exp.FirstValue: "first", exp.LastValue: "last",
+    exp.Lag: "lag", exp.Lead: "lead", exp.FirstValue: "first",
 }  # fmt: skip
 _FARTHEST = 1000  # rows before or after
 
@@ -53,7 +55,13 @@ def per_unit(select: exp.Select, keys: Sequence[exp.Expr], reading: Reading) -> 
     here = Reading.of(_HERE, made)
     if (having := select.args.get("having")) is not None:
         here = here.where(having.this)
-    return projected(select, here)
+    found = projected(select, here)
+    if not select.args.get("distinct") or not select.args.get("group"):
+        return found
+    columns = shape(found).columns
+    if not any(known.unit for known in columns.values()):
+        raise Refusal("DISTINCT would compare rows of different people", hint="select the unit too, or leave it out")
+    return PerUnit(found, tuple((name, Field(name, known.type)) for name, known in columns.items()), ())
 
 
 def projected(select: exp.Select, reading: Reading) -> Rows:
@@ -74,13 +82,15 @@ def swapped(clause: exp.Expr, swap: Callable[[exp.Expr], exp.Expr]) -> None:
     for child in list(clause.iter_expressions()):
         new = swap(child)
         if new is child:
-            swapped(child, swap)
+            if not isinstance(child, exp.Query):  # what a query inside says is its own affair
+                swapped(child, swap)
         else:
             child.replace(new)
 
 
 def summary_of(node: exp.Expr, reading: Reading) -> Summary:
     """The summary that an aggregate of one owner's rows is."""
+    no_options(node)
     if isinstance(node, exp.Count):
         return _counted(node, reading)
     if isinstance(node, (exp.Sum, exp.Avg)) and not isinstance(node.this, exp.Distinct):
@@ -100,6 +110,8 @@ def summary_of(node: exp.Expr, reading: Reading) -> Summary:
 
 
 def _counted(node: exp.Count, reading: Reading) -> Summary:
+    if node.this is None:
+        raise Refusal("COUNT() counts nothing", hint="write COUNT(*)")
     if isinstance(node.this, exp.Star):
         return Summary("rows", Type.BIGINT)
     if isinstance(node.this, exp.Distinct):
@@ -143,6 +155,8 @@ def _window(node: exp.Window, reading: Reading, name: str) -> Windowed:
 
 def _placed(node: exp.Window, reading: Reading) -> Summary:
     function = node.this
+    if isinstance(function, exp.FirstValue) and not node.args.get("order"):
+        raise Refusal(f"{shown(node)} has no order, so no row is the first", hint="add ORDER BY")
     if type(function) in _PLACES:
         return Summary(_PLACES[type(function)], Type.BIGINT)
     if type(function) in _NEIGHBOURS:

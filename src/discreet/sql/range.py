@@ -12,6 +12,8 @@ from fractions import Fraction
 
 End = Fraction | None  # None: no bound on this side
 
+_LONGEST_BITS = 1200
+
 
 def _sum(a: End, b: End) -> End:
     return None if a is None or b is None else a + b
@@ -27,6 +29,12 @@ class Range:
 
     low: End = None
     high: End = None
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):  # numbers that nobody sums need no end, and would grow with every step
+            end = getattr(self, name)
+            if end is not None and max(abs(end.numerator), end.denominator).bit_length() > _LONGEST_BITS:
+                object.__setattr__(self, name, None)
 
     @property
     def bounded(self) -> tuple[Fraction, Fraction] | None:
@@ -122,16 +130,16 @@ class Grid:
         return max(self.high - self.middle, self.middle - self.low)
 
 
-def least(ranges: Sequence[Range]) -> Range:
-    """Of the smallest that is not NULL. Only a constant is sure to be there, so only constants cap it."""
-    constants = [r.high for r in ranges if r.high is not None and r.low == r.high]
+def least(ranges: Sequence[Range], sure: Sequence[bool]) -> Range:
+    """Of the smallest that is not NULL. Only what is sure to be there caps it."""
+    caps = [each.high for each, there in zip(ranges, sure, strict=True) if there and each.high is not None]
     every = union(ranges)
-    return Range(every.low, min(constants) if constants else every.high)
+    return Range(every.low, min(caps) if caps else every.high)
 
 
-def greatest(ranges: Sequence[Range]) -> Range:
+def greatest(ranges: Sequence[Range], sure: Sequence[bool]) -> Range:
     """Of the largest that is not NULL."""
-    return -least([-r for r in ranges])
+    return -least([-each for each in ranges], sure)
 
 
 def union(ranges: Sequence[Range]) -> Range:

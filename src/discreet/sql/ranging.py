@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
 from discreet.sql.functions import FUNCTIONS
-from discreet.sql.range import Range, union
+from discreet.sql.range import Range, greatest, least, union
 from discreet.sql.schema import Type
 
 _PARTS = {
@@ -32,7 +32,7 @@ def ranged(expression: Expression, columns: Mapping[str, Range]) -> Range:
 
 
 def _of_constant(literal: Literal) -> Range:
-    if isinstance(literal.value, bool) or not isinstance(literal.value, (int, float)):
+    if isinstance(literal.value, bool) or not isinstance(literal.value, (int, float)) or literal.stage is not None:
         return Range()
     value = Fraction(str(literal.value))
     return Range(value, value)
@@ -51,4 +51,8 @@ def _of_call(call: Call, columns: Mapping[str, Range]) -> Range:
         return inner.whole() if call.type is Type.BIGINT else inner if call.type is Type.DOUBLE else Range()
     if call.function not in FUNCTIONS or not call.type.numeric:
         return Range()
-    return FUNCTIONS[call.function].ranging([ranged(argument, columns) for argument in call.arguments])
+    ranges = [ranged(argument, columns) for argument in call.arguments]
+    if call.function in ("least", "greatest"):
+        sure = [isinstance(a, Literal) and a.value is not None for a in call.arguments]
+        return (least if call.function == "least" else greatest)(ranges, sure)
+    return FUNCTIONS[call.function].ranging(ranges)

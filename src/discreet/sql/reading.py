@@ -64,9 +64,11 @@ class Reading:
         return facts(self.column(node), self.shape)
 
     def is_unit(self, node: exp.Expr) -> bool:
-        """Whether an expression is the unit's own column."""
+        """Whether an expression is the unit's own column, in every row; or the first of several that is not NULL."""
+        if isinstance(node, exp.Coalesce):
+            return facts(translate(node, self.column), self.shape).unit
         known = self.facts(node)
-        return known is not None and known.unit
+        return known is not None and known.unit and not known.optional
 
     def on(self, rows: Rows) -> Reading:
         """The same names on other rows that have these columns."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from discreet.sql.expression import Call, Case, Expression, Field, Literal, Value
@@ -10,6 +11,7 @@ from discreet.sql.functions import FUNCTIONS
 from discreet.sql.range import Grid
 from discreet.sql.rows import (
     Among,
+    Capped,
     Filter,
     Inline,
     Joined,
@@ -29,7 +31,16 @@ from discreet.sql.shape import shape
 
 UNIT = "#unit"  # no column can be called so: it is where the owner of a row travels
 _OTHER = "#other"  # and the owner of its partner
-Located = Callable[[Table], str]  # where an engine keeps a table's rows
+_WIDEST = (1 << 31) - 1  # what an INTEGER holds, which is added up twice as fast as a BIGINT
+
+
+@dataclass(frozen=True)
+class Located:
+    """Where an engine keeps a table's rows, and what columns of ours lie there, of each table."""
+
+    where: Callable[[Table], str]
+    stored: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    salt: int = 0  # secret: by it a unit's rows are chosen where it has too many
 
 
 def quoted(name: str) -> str:
@@ -57,7 +68,7 @@ def as_type(text: str, kind: Type) -> str:
     return f"(CASE WHEN {cast} BETWEEN {kind.value} '0001-01-01' AND {kind.value} '9999-12-31' THEN {cast} END)"
 
 
-def expression(tree: Expression) -> str:
+def expression(tree: Expression) -> str:  # noqa: PLR0911  # one case a kind
     """An expression over one row."""
     match tree:
         case Literal(value, kind):
@@ -67,6 +78,8 @@ def expression(tree: Expression) -> str:
         case Case(branches, otherwise, kind):
             tests = " ".join(f"WHEN {expression(c)} THEN {_as(v, kind)}" for c, v in branches)
             return f"(CASE {tests} ELSE {_as(otherwise, kind)} END)"
+        case Call("cast", (value,), Type.VARCHAR) if value.type is Type.DOUBLE:
+            return _spelled(expression(value))
         case Call("cast", (value,), kind):
             return as_type(expression(value), kind)
         case Call(function, (value,), _) if function.startswith(("extract ", "date_trunc ")):
@@ -77,6 +90,11 @@ def expression(tree: Expression) -> str:
             return FUNCTIONS[function].printing([expression(argument) for argument in arguments], kind)
 
 
+def _spelled(text: str) -> str:
+    """A double as text. Equal numbers are spelled alike: which of them a unit keeps may hang on other units."""
+    return f"regexp_replace(CAST({text} AS VARCHAR), '^-(0\\.0|nan)$', '\\1')"
+
+
 def _as(tree: Expression, kind: Type) -> str:
     return expression(tree) if tree.type is kind else as_type(expression(tree), kind)
 
@@ -85,7 +103,58 @@ def steps(tree: Expression, grid: Grid) -> str:
     """A number as whole steps, clamped; NULL if it is not a number at all."""
     value = f"CAST({expression(tree)} AS DOUBLE)"
     scaled = f"round({value} / {float(grid.step)!r})"
-    return f"CAST(CASE WHEN NOT isnan({value}) THEN least(greatest({scaled}, {grid.low}), {grid.high}) END AS BIGINT)"
+    kind = "INTEGER" if grid.reach <= _WIDEST else "BIGINT"
+    return f"CAST(CASE WHEN NOT isnan({value}) THEN least(greatest({scaled}, {grid.low}), {grid.high}) END AS {kind})"
+
+
+def steps_name(column: str, step: Fraction) -> str:
+    """The column in which an engine may keep another's steps. A custodian may change the step, so the name says it."""
+    return f"#steps {step} {column}"
+
+
+def code_name(column: str) -> str:
+    """The column in which an engine may keep a code for each text of another."""
+    return f"#code {column}"
+
+
+def stored_steps(column: str, step: Fraction) -> str:
+    """What lies in that column: clamped to what it holds, so a question clamps it to its own bounds."""
+    return steps(Field(column, Type.DOUBLE), Grid(-_WIDEST, _WIDEST, step))
+
+
+def summand(tree: Expression, grid: Grid, source: Rows, located: Located) -> str:
+    """A number of a relation's rows as whole steps, from where they are kept if they are."""
+    if isinstance(tree, Field) and grid.reach <= _WIDEST:
+        kept = kept_column(source, tree.name, lambda column: steps_name(column, grid.step), located)
+        if kept is not None:
+            own = quoted(kept)  # LEAST and GREATEST would make a number of NULL
+            return f"(CASE WHEN {own} < {grid.low} THEN {grid.low} WHEN {own} > {grid.high} THEN {grid.high} ELSE {own} END)"
+    return steps(tree, grid)
+
+
+def kept_column(tree: Rows, name: str, called: Callable[[str], str], located: Located) -> str | None:
+    """The column of ours that goes with a column, if that is a table's own and the relation still has ours."""
+    match tree:
+        case Scan(table):
+            return called(name) if called(name) in located.stored.get(table.name, ()) else None
+        case Project(source, columns):
+            value = dict(columns)[name]
+            return kept_column(source, value.name, called, located) if isinstance(value, Field) else None
+        case Filter() | Kept() | Among():
+            return kept_column(tree.source, name, called, located)
+        case _:
+            return None
+
+
+def _kept_columns(tree: Rows, located: Located) -> list[str]:
+    """The columns of ours that a relation still has."""
+    match tree:
+        case Scan(table):
+            return [quoted(name) for name in sorted(located.stored.get(table.name, ()))]
+        case Project() | Filter() | Kept() | Among():
+            return _kept_columns(tree.source, located)
+        case _:
+            return []
 
 
 def rows(tree: Rows, located: Located) -> str:  # noqa: C901, PLR0911  # one case a kind
@@ -95,11 +164,14 @@ def rows(tree: Rows, located: Located) -> str:  # noqa: C901, PLR0911  # one cas
             return _scan(table, located)
         case Inline(columns, cells, _):
             return _inline(columns, cells)
+        case Capped(source, most):
+            return _capped(tree, rows(source, located), most, located.salt)
         case Filter(source, predicate):
             return f"SELECT * FROM ({rows(source, located)}) WHERE {expression(predicate)}"
         case Project(source, columns):
             items = [f"{expression(value)} AS {quoted(name)}" for name, value in columns]
-            return f"SELECT {', '.join([*_owner(source), *items])} FROM ({rows(source, located)})"
+            ours = [*_owner(source), *_kept_columns(source, located)]
+            return f"SELECT {', '.join([*ours, *items])} FROM ({rows(source, located)})"
         case PerUnit(source, keys, summaries):
             return _per_unit(rows(source, located), keys, summaries)
         case Windowed():
@@ -123,13 +195,13 @@ def _owner(tree: Rows) -> list[str]:
 
 
 def _scan(table: Table, located: Located) -> str:
-    names = [quoted(column.name) for column in table.columns]
+    names = [*(quoted(column.name) for column in table.columns), *_kept_columns(Scan(table), located)]
     if table.public:
-        return f"SELECT {', '.join(names)} FROM {located(table)}"
+        return f"SELECT {', '.join(names)} FROM {located.where(table)}"
     owner, present = "rowid", ""
     if table.unit is not None:
         owner, present = quoted(table.unit), f" WHERE {quoted(table.unit)} IS NOT NULL"
-    return f"SELECT {', '.join([f'{owner} AS {quoted(UNIT)}', *names])} FROM {located(table)}{present}"
+    return f"SELECT {', '.join([f'{owner} AS {quoted(UNIT)}', *names])} FROM {located.where(table)}{present}"
 
 
 def _inline(columns: tuple[tuple[str, Type], ...], cells: tuple[tuple[Value, ...], ...]) -> str:
@@ -142,6 +214,20 @@ def _inline(columns: tuple[tuple[str, Type], ...], cells: tuple[tuple[Value, ...
     ]
     empty = "" if cells else " WHERE FALSE"
     return f"SELECT * FROM (VALUES {', '.join(listed)}) AS listed ({names}){empty}"
+
+
+def _capped(tree: Capped, source: str, most: int, salt: int) -> str:
+    """Rows of units that have too many are ordered by salted hash, then by all their columns: by nothing else."""
+    names = ", ".join(quoted(name) for name in shape(tree).columns)
+    unit = quoted(UNIT)
+    order = f"hash(hash({unit}, {names}, CAST({salt} AS UBIGINT))), {names}"
+    place = f"row_number() OVER (PARTITION BY {unit} ORDER BY {order})"
+    return (
+        f"WITH every AS MATERIALIZED ({source}),"
+        f" many AS MATERIALIZED (SELECT {unit} FROM every GROUP BY {unit} HAVING count(*) > {most})"
+        f" SELECT * FROM every ANTI JOIN many USING ({unit})"
+        f" UNION ALL SELECT * FROM (SELECT every.* FROM every SEMI JOIN many USING ({unit})) QUALIFY {place} <= {most}"
+    )
 
 
 def _per_unit(source: str, keys: tuple[tuple[str, Expression], ...], summaries: tuple[tuple[str, Summary], ...]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations, product
 
 from sqlglot import exp
@@ -66,11 +67,23 @@ def _when(condition: exp.Expr, value: exp.Expr) -> exp.Case:
 
 def _sets(group: exp.Group) -> list[Set]:
     """Every grouping that is asked for: items of GROUP BY multiply."""
+    number = math.prod(_number_of(item) for item in group.expressions)
+    if number > MOST_SETS:
+        raise Refusal(f"this question has {number} groupings, more than {MOST_SETS}", hint="ask for fewer of them")
     choices = [_choices(item) for item in group.expressions]
-    found = [tuple(key for chosen in picked for key in chosen) for picked in product(*choices)]
-    if len(found) > MOST_SETS:
-        raise Refusal(f"this question has {len(found)} groupings, more than {MOST_SETS}", hint="ask for fewer of them")
-    return found
+    return [tuple(key for chosen in picked for key in chosen) for picked in product(*choices)]
+
+
+def _number_of(item: exp.Expr) -> int:
+    match item:
+        case exp.Rollup():
+            return 1 + len(item.expressions)
+        case exp.Cube():
+            return 1 << min(len(item.expressions), 30)
+        case exp.GroupingSets():
+            return sum(_number_of(part) for part in item.expressions)
+        case _:
+            return 1
 
 
 def _choices(item: exp.Expr) -> list[Set]:

@@ -8,20 +8,39 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from discreet.errors import Refusal
 from discreet.sql.expression import Expression, Value
 from discreet.sql.range import Grid
 from discreet.sql.schema import Table, Type, distinct_names
 
+LARGEST = 2000  # relations in a plan, each as often as it is read
+DEEPEST = 200  # relations above each other
+
+
+class _Relation:
+    """What all of them share: a plan that is read twice is written twice, and may not grow without end."""
+
+    def __post_init__(self) -> None:
+        parts = below(self)  # type: ignore[arg-type]
+        size, depth = 1 + sum(part.size for part in parts), 1 + max((part.depth for part in parts), default=0)
+        if size > LARGEST or depth > DEEPEST:
+            raise Refusal("this question reads the same rows too many times over", hint="split it")
+        object.__setattr__(self, "size", size)
+        object.__setattr__(self, "depth", depth)
+
+    size: int
+    depth: int
+
 
 @dataclass(frozen=True)
-class Scan:
+class Scan(_Relation):
     """The rows of a table."""
 
     table: Table
 
 
 @dataclass(frozen=True)
-class Inline:
+class Inline(_Relation):
     """Public rows that the question itself computed from public tables."""
 
     columns: tuple[tuple[str, Type], ...]
@@ -30,7 +49,7 @@ class Inline:
 
 
 @dataclass(frozen=True)
-class Filter:
+class Filter(_Relation):
     """Those rows for which a condition holds. It looks at one row at a time."""
 
     source: Rows
@@ -38,13 +57,14 @@ class Filter:
 
 
 @dataclass(frozen=True)
-class Project:
+class Project(_Relation):
     """Each row with other columns."""
 
     source: Rows
     columns: tuple[tuple[str, Expression], ...]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         distinct_names([name for name, _ in self.columns])
 
 
@@ -52,8 +72,8 @@ class Project:
 class Summary:
     """One value of several rows of one owner. Numbers are added on a grid: whole numbers add up alike in any order.
 
-    rows, present, distinct, total, average, least, greatest; of a window also row_number, rank, dense_rank, lag, lead,
-    first and last.
+    rows, present, distinct, total, average, least, greatest; of a window also row_number, rank, dense_rank, lag, lead
+    and first.
     """
 
     kind: str
@@ -64,7 +84,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class PerUnit:
+class PerUnit(_Relation):
     """One row for each owner and each value of the keys among his rows."""
 
     source: Rows
@@ -82,7 +102,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Windowed:
+class Windowed(_Relation):
     """Each row with one more column: a summary of rows of the same owner around it.
 
     Where the order leaves two rows level, their other columns decide, so that no other owner's rows do.
@@ -97,7 +117,7 @@ class Windowed:
 
 
 @dataclass(frozen=True)
-class Joined:
+class Joined(_Relation):
     """Pairs of rows of one owner for which a condition holds; `left` and `full` keep rows without a partner."""
 
     left: Rows
@@ -107,7 +127,15 @@ class Joined:
 
 
 @dataclass(frozen=True)
-class Lookup:
+class Capped(_Relation):
+    """At most so many rows of each owner, chosen by salted hash: a join of many with many must end."""
+
+    source: Rows
+    most: int
+
+
+@dataclass(frozen=True)
+class Lookup(_Relation):
     """Each row with every public row that fits; `left` keeps rows that fit none."""
 
     source: Rows
@@ -117,7 +145,7 @@ class Lookup:
 
 
 @dataclass(frozen=True)
-class Kept:
+class Kept(_Relation):
     """Those rows for whose owner (or, if the others are public, for which) there is another row that fits, or none."""
 
     source: Rows
@@ -127,7 +155,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Among:
+class Among(_Relation):
     """Those rows whose value is in a public column, or not in it, as SQL's IN has it."""
 
     source: Rows
@@ -137,13 +165,13 @@ class Among:
 
 
 @dataclass(frozen=True)
-class Union:
+class Union(_Relation):
     """The rows of all of them, columns by place."""
 
     sources: tuple[Rows, ...]
 
 
-Rows = Scan | Inline | Filter | Project | PerUnit | Windowed | Joined | Lookup | Kept | Among | Union
+Rows = Scan | Inline | Capped | Filter | Project | PerUnit | Windowed | Joined | Lookup | Kept | Among | Union
 
 
 def below(tree: Rows) -> tuple[Rows, ...]:
@@ -151,7 +179,7 @@ def below(tree: Rows) -> tuple[Rows, ...]:
     match tree:
         case Scan() | Inline():
             return ()
-        case Filter() | Project() | PerUnit() | Windowed():
+        case Filter() | Project() | PerUnit() | Windowed() | Capped():
             return (tree.source,)
         case Joined():
             return tree.left, tree.right

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 
 from discreet.errors import Refusal
 from discreet.sql.expression import Call, Expression, Field, Literal
@@ -13,6 +12,7 @@ from discreet.sql.range import Range, union
 from discreet.sql.ranging import ranged
 from discreet.sql.rows import (
     Among,
+    Capped,
     Filter,
     Inline,
     Joined,
@@ -26,7 +26,7 @@ from discreet.sql.rows import (
     Union,
     Windowed,
 )
-from discreet.sql.schema import Key, Type, distinct_names
+from discreet.sql.schema import MOST_ROWS_A_UNIT, Key, Type, distinct_names
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,20 @@ class Shape:
     max_groups: int
 
 
-@lru_cache(maxsize=4096)
-def shape(rows: Rows) -> Shape:  # noqa: C901, PLR0911  # one case a kind
-    """The shape of a relation."""
+def shape(rows: Rows) -> Shape:
+    """The shape of a relation. It is worked out once and kept beside it."""
+    known: Shape | None = rows.__dict__.get("shape")
+    if known is None:
+        known = _shape(rows)
+        object.__setattr__(rows, "shape", known)
+    return known
+
+
+def _shape(rows: Rows) -> Shape:  # noqa: C901, PLR0911, PLR0912  # one case a kind
     match rows:
+        case Capped(source, most):
+            below = shape(source)
+            return replace(below, max_rows=most if below.max_rows is None else min(most, below.max_rows))
         case Scan():
             return _scanned(rows)
         case Inline(columns, _, tables):
@@ -123,6 +133,11 @@ def _joined(rows: Joined) -> Shape:
     left = {name: replace(each, optional=each.optional or rows.kind == "full") for name, each in one.columns.items()}
     right = {name: replace(each, optional=each.optional or rows.kind != "inner") for name, each in two.columns.items()}
     most = None if one.max_rows is None or two.max_rows is None else one.max_rows * two.max_rows
+    if most is not None and most > MOST_ROWS_A_UNIT:
+        raise Refusal(
+            f"joined, one unit could have {most} rows, more than {MOST_ROWS_A_UNIT}",
+            hint="join fewer tables, aggregate one of them by unit first, or declare a smaller --max-rows",
+        )
     groups = one.max_groups * two.max_groups if most is None else min(most, one.max_groups * two.max_groups)
     return Shape(_merged(left, right), one.population, one.tables | two.tables, most, groups)
 
@@ -182,9 +197,16 @@ def _times(each: Range, cap: Fraction | None) -> Range:
 
 
 def facts(expression: Expression, below: Shape) -> Facts:
-    """What is public about an expression over a relation. Keys and units belong to bare columns only."""
+    """What is public about an expression over a relation. Keys and units belong to bare columns only.
+
+    The first of several unit columns that is not NULL is the unit too: a joined row has one owner on all its sides.
+    """
     if isinstance(expression, Field):
         return below.columns[expression.name]
+    if isinstance(expression, Call) and expression.function == "coalesce":
+        parts = [below.columns[each.name] for each in expression.arguments if isinstance(each, Field)]
+        if len(parts) == len(expression.arguments) > 1 and all(part.unit for part in parts):
+            return Facts(expression.type, unit=True)
     return Facts(expression.type, ranged(expression, {name: column.range for name, column in below.columns.items()}))
 
 
@@ -208,8 +230,8 @@ def _narrowed(columns: Mapping[str, Facts], predicate: Expression) -> Mapping[st
 
 
 def _cut(columns: Mapping[str, Facts], name: str, comparison: str, literal: Literal) -> Mapping[str, Facts]:
-    if isinstance(literal.value, bool) or not isinstance(literal.value, (int, float)):
-        return columns
+    if isinstance(literal.value, bool) or not isinstance(literal.value, (int, float)) or literal.stage is not None:
+        return columns  # what was answered first is noisy: no bound of ours hangs on it
     known, end = columns[name], Fraction(str(literal.value))
     low, high = known.range.low, known.range.high
     if comparison in (">", ">=", "="):

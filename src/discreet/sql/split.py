@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from discreet.errors import Refusal
-from discreet.sql.aggregates import is_aggregate
 from discreet.sql.expression import Field
 from discreet.sql.join import Source, joined
 from discreet.sql.keys import NoPublic, Public
@@ -27,7 +26,8 @@ from discreet.sql.rewrite import plain
 from discreet.sql.rows import Project, Rows, Scan
 from discreet.sql.schema import Schema
 from discreet.sql.shape import shape
-from discreet.sql.text import conjuncts, inner_queries, number, pruned, shown, speaking_of, tables_of, within
+from discreet.sql.stage import aggregates, is_one_row, number
+from discreet.sql.text import conjuncts, inner_queries, pruned, shown, speaking_of, tables_of
 from discreet.sql.union import named_alike, united
 
 _CLAUSES_OF_ROWS = ("order", "limit", "offset", "having")
@@ -79,6 +79,8 @@ class _Cut:
         return self._select(query, known)
 
     def _union(self, query: exp.Union, known: dict[str, Taken]) -> Taken:
+        if any(query.args.get(name) for name in ("by_name", "side", "kind", "on")):
+            raise Refusal("UNION BY NAME is not supported", hint="put the columns of both sides in one order")
         named_alike(query.right, query.left.named_selects)
         sides = [self.take(side, known) for side in (query.left, query.right)]
         rows = [side for side in sides if not isinstance(side, _Above)]
@@ -99,11 +101,11 @@ class _Cut:
             return _Above(any(isinstance(s, _Above) and s.noisy for s in sources) or _has_part(select), select)
         reading = self._read(select, sources, known, [])
         keys = list(select.args["group"].expressions) if select.args.get("group") else []
-        if select.args.get("distinct") and not keys and not _aggregates(select):
+        if select.args.get("distinct") and not keys and not aggregates(select):
             keys = [item.unalias() for item in select.expressions]
         if keys and reading.outer is None and has_unit(select, keys, reading):
             return per_unit(select, keys, reading)
-        if keys or _aggregates(select):
+        if keys or aggregates(select):
             self._nested(select, known, skip=("where",))
             measured(select, keys, reading, Bench(self.parts, self.caps, self.at_hand))
             return _Above(noisy=True, query=select)
@@ -151,7 +153,7 @@ class _Cut:
     def _rows(self, query: exp.Query, known: dict[str, Taken]) -> Rows:
         """The rows of a query inside an expression: private, or of one public table."""
         taken = self.take(query, known)
-        return taken if not isinstance(taken, _Above) else self._public(taken)
+        return taken if not isinstance(taken, _Above) else self._public(taken, known)
 
     # sources ---------------------------------------------------------------------------------------------------------
 
@@ -159,16 +161,19 @@ class _Cut:
         from_ = select.args.get("from_")
         found: list[Source | _Above] = [self._source(from_.this, "inner", (), known)] if from_ else []
         for join in select.args.get("joins") or []:
-            if join.args.get("using") or join.args.get("method"):
+            odd = join.args.get("using") or join.args.get("method") or join.args.get("match_condition")
+            if odd or (join.kind or "INNER").upper() not in ("INNER", "CROSS", "OUTER"):
                 raise Refusal(f"{shown(join)} is not supported", hint="write the join with ON")
             kind = (join.side or "inner").lower()
             on = tuple(conjuncts(join.args.get("on")))
             found.append(self._source(join.this, kind, on, known))
         if any(isinstance(s, Source) and not s.reading.public for s in found):
-            return [self._as_public(s) for s in found]
+            return [self._as_public(s, known) for s in found]
         return found
 
     def _source(self, node: exp.Expr, kind: str, on: tuple[exp.Expr, ...], known: dict[str, Taken]) -> Source | _Above:
+        if node.args.get("joins"):
+            raise Refusal(f"{shown(node)}: a join inside a join is not supported", hint="write one join after another")
         if isinstance(node, exp.Subquery):
             taken: Taken = _renamed(self.take(node.this, known), node)
         elif isinstance(node, exp.Table) and node.name in known:
@@ -184,13 +189,13 @@ class _Cut:
             return _Joining(taken.noisy, taken.query, node.alias_or_name, kind, on)
         return Source(Reading.of(node.alias_or_name, taken), kind, on)
 
-    def _as_public(self, source: Source | _Above) -> Source | _Above:
+    def _as_public(self, source: Source | _Above, known: dict[str, Taken]) -> Source | _Above:
         """A query of public rows, where private rows are to be joined with it."""
         if not isinstance(source, _Joining) or source.noisy:
             return source
-        return Source(Reading.of(source.alias, self._public(source)), source.kind, source.on)
+        return Source(Reading.of(source.alias, self._public(source, known)), source.kind, source.on)
 
-    def _public(self, above: _Above) -> Rows:
+    def _public(self, above: _Above, known: dict[str, Taken]) -> Rows:
         """The rows of a query over public tables: read in place if it only names columns of one, else computed now."""
         select = above.query.unnest() if isinstance(above.query, exp.Subquery) else above.query
         if above.noisy or not isinstance(select, exp.Query):
@@ -198,12 +203,14 @@ class _Cut:
                 f"{shown(select)}: noisy results are compared with rows of people",
                 hint="only a question that gives one number can be used in a condition",
             )
-        if not isinstance(select, exp.Select) or _aggregates(select):
-            return self.at_hand.answered(select.copy())
-        sources = self._sources(select, {})
-        if len(sources) != 1 or any(select.args.get(c) for c in ("group", "distinct", "with_", *_CLAUSES_OF_ROWS)):
-            return self.at_hand.answered(select.copy())
-        return projected(select, self._read(select, sources, {}, []))
+        clauses = ("group", "distinct", "with_", *_CLAUSES_OF_ROWS)
+        plain_rows = isinstance(select, exp.Select) and not aggregates(select)
+        if not isinstance(select, exp.Select) or not plain_rows or any(select.args.get(name) for name in clauses):
+            return self.at_hand.answered(self._alone(select))
+        sources = self._sources(select, known)
+        if len(sources) != 1 or not isinstance(sources[0], Source):
+            return self.at_hand.answered(self._alone(select))
+        return projected(select, self._read(select, sources, known, []))
 
     # rows ------------------------------------------------------------------------------------------------------------
 
@@ -257,7 +264,7 @@ class _Cut:
             place = len(self.first)
             self.first.append(self._question(self._alone(query)))
             value = self.scalars[place] if place < len(self.scalars) else 0
-            holder.replace(number(value, kind))
+            holder.replace(number(value, kind, place))
         return condition
 
     def _alone(self, query: exp.Query) -> exp.Query:
@@ -274,8 +281,9 @@ class _Cut:
 
     def _question(self, tree: exp.Query) -> Question:
         cut = _Cut(self.schema, self.caps, self.at_hand, ())
-        if not isinstance(cut.take(tree, {}), _Above) or cut.first:
-            raise Refusal(f"{shown(tree)} does not give one number", hint="aggregate inside")
+        text = shown(tree)
+        if not isinstance(cut.take(tree, {}), _Above) or cut.first or not is_one_row(tree, cut.parts):
+            raise Refusal(f"{text} does not give one number", hint="aggregate inside, without GROUP BY")
         return cut.asked(tree, tuple(tree.named_selects))
 
     def asked(self, tree: exp.Query, names: tuple[str, ...]) -> Question:
@@ -283,6 +291,9 @@ class _Cut:
         pruned(tree)
         read = {table.name for table in tree.find_all(exp.Table)}
         parts = tuple(part for part in self.parts if part.name in read)
+        used = "".join(repr(part.measurement) for part in parts) if self.first else ""
+        if any(f"stage={i})" not in used for i in range(len(self.first))):
+            raise Refusal("a query of WITH asks another one first, and is never read", hint="leave it out")
         return Question(parts, tree, frozenset(self.public), names, _direct(tree), tuple(self.first))
 
 
@@ -317,11 +328,6 @@ def _where(reading: Reading, condition: exp.Expr) -> Reading:
             hint="put it into the join's ON",
         )
     return replace(reading.where(condition), outer=public.where(condition).rows)
-
-
-def _aggregates(select: exp.Select) -> bool:
-    clauses = [*select.expressions, *([select.args["having"]] if select.args.get("having") else [])]
-    return any(within(clause, is_aggregate) for clause in clauses)
 
 
 def _has_part(select: exp.Select) -> bool:

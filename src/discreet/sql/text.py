@@ -80,11 +80,3 @@ def pruned(tree: exp.Query) -> None:
                 cte.pop()
         if not with_.expressions:
             with_.pop()
-
-
-def number(value: object, kind: exp.DataType) -> exp.Expr:
-    """A number, or NULL, as a question writes it."""
-    if value is None:
-        return exp.cast(exp.Null(), kind)
-    number = exp.Literal.number(repr(value).lstrip("-"))
-    return exp.Neg(this=number) if isinstance(value, (int, float)) and value < 0 else number

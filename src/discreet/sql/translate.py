@@ -135,10 +135,10 @@ _EXACT: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
 
 def _folded(function: str, arguments: Sequence[Expression]) -> Literal | None:
     """A sum or product of constants: 0.06 + 0.01 is 0.07, as it is written, and not what doubles make of it."""
-    if function == "negative" and isinstance(arguments[0], Literal) and arguments[0].type.numeric:
+    if function == "negative" and isinstance(arguments[0], Literal) and arguments[0].stage is None:
         value = arguments[0].value
         return Literal(-value, arguments[0].type) if isinstance(value, (int, float)) else arguments[0]
-    numbers = [a.value for a in arguments if isinstance(a, Literal) and a.type.numeric]
+    numbers = [a.value for a in arguments if isinstance(a, Literal) and a.type.numeric and a.stage is None]
     if function not in _EXACT or len(numbers) != len(arguments) or not all(numbers):
         return None
     one, two = (Fraction(str(number)) for number in numbers)
@@ -168,7 +168,7 @@ def shifted(value: Expression, interval: exp.Interval, node: exp.Expr) -> Expres
         )
     unit, size = _LENGTHS[word]
     number = int(text) * size * (-1 if isinstance(node, exp.Sub) else 1)
-    if abs(number) > _FARTHEST:
+    if abs(number) > _FARTHEST[unit]:
         raise Refusal(f"{shown(node)} is too far off", hint="use a shorter interval")
     if isinstance(value, Literal) and value.value is not None:
         return _moved(str(value.value), unit, number)
@@ -179,7 +179,7 @@ _LENGTHS = {
     "year": ("month", 12), "quarter": ("month", 3), "month": ("month", 1), "week": ("second", 604800),
     "day": ("second", 86400), "hour": ("second", 3600), "minute": ("second", 60), "second": ("second", 1),
 }  # fmt: skip
-_FARTHEST = 10**10
+_FARTHEST = {"month": 120_000, "second": 10**11}  # from any date nothing overflows
 _LARGEST = Fraction(10) ** 300
 
 
@@ -242,10 +242,12 @@ def _literal(node: exp.Expr) -> Literal:
             return Literal(bool(node.this), Type.BOOLEAN)
         case exp.Literal() if node.is_string:
             return Literal(str(node.this), Type.VARCHAR)
-    text = str(node.this)
-    if text.isdigit() and int(text) < 1 << 62:
-        return Literal(int(text), Type.BIGINT)
-    return Literal(_finite(text), Type.DOUBLE)
+    text, stage = str(node.this), node.meta.get("stage")
+    whole = text.lstrip("-").isdigit() and abs(int(text)) < 1 << 62
+    kind = Type.BIGINT if whole else Type.DOUBLE
+    if stage is not None and node.meta["missing"]:
+        return Literal(None, kind, stage)
+    return Literal(int(text) if whole else _finite(text), kind, stage)
 
 
 def _finite(text: str) -> float:

@@ -1,0 +1,326 @@
+"""One pass over rows that come in the order of their owners: each owner is bounded as soon as all of him is there.
+
+No table of all pairs of owner and group is kept, which is what makes bounding slow in SQL. What is kept of an owner
+depends on his own rows and a secret key alone. The rules are those of `sql.bounding`; only the digest is another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+Whole = NDArray[np.int64]
+Unsigned = NDArray[np.uint64]
+Places = NDArray[np.int64]
+Value = tuple[NDArray[np.integer], NDArray[np.bool_] | None]  # numbers, and where they are there; None: everywhere
+
+NARROW = 1 << 16  # numbers below this are sorted digit by digit, in linear time; no piece has more rows
+WIDTH = 20  # bits for the code of each key's value
+MOST_KEYS = 3
+FARTHEST = 1 << 30  # values lie nearer to 0, so that
+MOST_ROWS = 1 << 31  # so many of them, also about their middle, add up in 64 bits
+
+
+class Unsuited(Exception):
+    """These rows are not in order, too many, or in too many groups. Nothing is wrong: another way is taken."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A statistic of a group: rows, units or nothing; present, total or centred, of the value in some place."""
+
+    kind: str
+    place: int = 0
+    middle: int = 0
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How much of an owner counts, what is added up, and the secret that chooses his groups."""
+
+    max_groups: int
+    max_rows: int | None
+    numbers: tuple[Number, ...]
+    secret: bytes
+
+    def digest(self, place: int, value: object) -> int:
+        """Of a key's value, by the value and never by its code: codes move when other owners come and go."""
+        said = f"{place} {type(value).__name__} {value}".encode()
+        return int.from_bytes(hashlib.blake2b(said, digest_size=8, key=self.secret).digest(), "little")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows in the order of their owners: whose they are, the codes of their groups, and values."""
+
+    owners: Whole
+    groups: NDArray[np.integer]
+    values: tuple[Value, ...]
+    digests: tuple[Unsigned, ...]  # for each key, of each code so far
+
+    def some(self, places: Places | slice) -> Rows:
+        """Those in some places."""
+        values = tuple((value[places], None if there is None else there[places]) for value, there in self.values)
+        return Rows(self.owners[places], self.groups[places], values, self.digests)
+
+    def copy(self) -> Rows:
+        """The same, in memory of their own: a part would keep everything it is a part of."""
+        return self.some(np.arange(len(self.owners)))
+
+    def pieces(self) -> Iterator[Rows]:
+        """The same, so few at a time that their owners and groups have narrow numbers."""
+        for start in range(0, len(self.owners), NARROW):
+            yield self.some(slice(start, start + NARROW))
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """What each owner has in each group: rows, and for each value its sum and how often it is there."""
+
+    owners: Whole  # in order, each once
+    groups: Whole  # each once
+    owner: Places  # of each pair, in `owners`
+    group: Places  # and in `groups`
+    sums: tuple[Whole, ...]  # rows, sum, how often, sum, how often, …
+
+    def some(self, places: Places) -> Pairs:
+        """Those in some places."""
+        sums = tuple(each[places] for each in self.sums)
+        return Pairs(self.owners, self.groups, self.owner[places], self.group[places], sums)
+
+
+_NOTHING = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Groups, how many owners each has, and its statistics."""
+
+    groups: Whole
+    units: Whole
+    numbers: tuple[Whole, ...]
+
+
+def tally(stream: Iterable[Rows], rules: Rules, threads: int) -> Found:
+    """Everything that a stream of rows adds up to."""
+    found: list[Found] = []
+    edges: list[Rows] = []
+    split: list[Pairs] = []
+    digests: tuple[Unsigned, ...] = ()
+
+    def take(done: Future[tuple[Found, tuple[Rows, ...]]]) -> None:
+        inside, outside = done.result()
+        found.append(inside)
+        if sum(len(rows.owners) for rows in (*edges, *outside)) > NARROW:
+            split.append(_pairs(_joined(edges)))
+            edges.clear()
+        edges.extend(outside)
+
+    with ThreadPoolExecutor(threads) as workers:
+        waiting: list[Future[tuple[Found, tuple[Rows, ...]]]] = []
+        for rows in _in_order(stream):
+            digests = rows.digests
+            waiting.append(workers.submit(_piece, rows, rules))
+            if len(waiting) > 2 * threads:
+                take(waiting.pop(0))
+        for each in waiting:
+            take(each)
+    split += [_pairs(_joined(edges))] if edges else []
+    found += [_bounded(pairs, digests, rules) for pairs in _whole(split)]
+    return _together(found, len(rules.numbers))
+
+
+def _in_order(stream: Iterable[Rows]) -> Iterator[Rows]:
+    """The pieces of a stream, as long as each begins where the one before ended."""
+    last, seen = None, 0
+    for rows in stream:
+        for piece in rows.pieces():
+            seen += len(piece.owners)
+            if (last is not None and int(piece.owners[0]) < last) or seen > MOST_ROWS:
+                raise Unsuited
+            last = int(piece.owners[-1])
+            yield piece
+
+
+def _piece(rows: Rows, rules: Rules) -> tuple[Found, tuple[Rows, ...]]:
+    """What the owners add who are all in this piece; and the rows of the first and the last, who may have more."""
+    changes = np.flatnonzero(rows.owners[1:] != rows.owners[:-1]) + 1
+    if not (rows.owners[changes] > rows.owners[changes - 1]).all():
+        raise Unsuited
+    first, last = (int(changes[0]), int(changes[-1])) if len(changes) else (0, 0)
+    edges = (rows.some(slice(first)).copy(), rows.some(slice(last, None)).copy())
+    return _bounded(_pairs(rows.some(slice(first, last))), rows.digests, rules), edges
+
+
+def _pairs(rows: Rows) -> Pairs:
+    """Rows of one owner in one group, put together: a stable sort by group leaves them side by side."""
+    begins = rows.owners[1:] != rows.owners[:-1]
+    groups, codes = _narrow(rows.groups)
+    order = np.argsort(codes, kind="stable")
+    both = codes.astype(np.uint32) << np.uint32(16)
+    both[1:] |= np.cumsum(begins, dtype=np.uint32)
+    both = both[order]
+    ends = _ends(both[1:] != both[:-1])[: len(both)]
+    both = both[ends]
+    size = np.diff(ends, prepend=-1)
+    sums = [size]
+    for value, there in rows.values:
+        sums += [_runs(value[order], ends), size if there is None else _runs(there[order], ends)]
+    owner = (both & np.uint32(NARROW - 1)).astype(np.int64)
+    owners = rows.owners[_ends(begins)[: len(order)]]
+    return Pairs(owners, groups, owner, (both >> np.uint32(16)).astype(np.int64), tuple(sums))
+
+
+def _ends(changes: NDArray[np.bool_]) -> Places:
+    """Where runs end, given where the next is another."""
+    return np.append(np.flatnonzero(changes), len(changes))
+
+
+def _narrow(groups: NDArray[np.integer]) -> tuple[Whole, NDArray[np.uint16]]:
+    """Groups, and for each row its place among them. Codes that are narrow anyway stay as they are."""
+    if groups.dtype == np.uint16:
+        return np.arange(int(groups.max(initial=0)) + 1), groups.view(np.uint16)
+    found = pa.array(groups).dictionary_encode()
+    return found.dictionary.to_numpy(), found.indices.to_numpy().astype(np.uint16)
+
+
+def _runs(values: NDArray[np.generic], ends: Places) -> Whole:
+    """Sums of runs that end there."""
+    return np.diff(np.cumsum(values, dtype=np.int64)[ends], prepend=0)
+
+
+def _bounded(pairs: Pairs, digests: tuple[Unsigned, ...], rules: Rules) -> Found:
+    """Each owner with no more groups than he may have, scaled down to the rows he may have; added up."""
+    pairs = _chosen(pairs, digests, rules)
+    numbers = [_number(number, pairs) for number in rules.numbers]
+    if rules.max_rows is not None:
+        totals = np.bincount(pairs.owner, pairs.sums[0], len(pairs.owners)).astype(np.int64)[pairs.owner]
+        over = np.flatnonzero(totals > rules.max_rows)
+        for place, number in enumerate(rules.numbers):
+            if over.size and number.kind != "units":
+                numbers[place] = numbers[place].copy()
+                numbers[place][over] = _scaled(numbers[place][over], rules.max_rows, totals[over])
+    return _added(pairs, numbers)
+
+
+def _added(pairs: Pairs, numbers: list[Whole]) -> Found:
+    """The numbers of each group. Pairs come in the order of their groups."""
+    ends = _ends(pairs.group[1:] != pairs.group[:-1])[: len(pairs.group)]
+    added = tuple(_runs(number, ends) for number in numbers)
+    return Found(pairs.groups[pairs.group[ends]], np.diff(ends, prepend=-1), added)
+
+
+def _chosen(pairs: Pairs, digests: tuple[Unsigned, ...], rules: Rules) -> Pairs:
+    """Of an owner with too many groups those with the smallest digests.
+
+    His choice ends before the (L + 1)-th smallest; equal ones fall together on the far side, so at most L are left.
+    """
+    many = np.bincount(pairs.owner, minlength=len(pairs.owners))
+    beyond = many > rules.max_groups
+    if not beyond.any():
+        return pairs
+    at = np.flatnonzero(beyond[pairs.owner])
+    owner = pairs.owner[at]
+    of_owner = mixed(pairs.owners.view(np.uint64) ^ np.uint64(rules.digest(-1, None)))
+    of_group = _digest(pairs.groups, digests)
+    width = 32 - max(1, (len(pairs.owners) - 1).bit_length())  # owner and digest together have 32 bits
+    digest = mixed(of_owner[owner] ^ of_group[pairs.group[at]]) >> np.uint64(64 - width)
+    both = (owner << width).astype(np.uint32) | digest.astype(np.uint32)
+    order = np.argsort(both.astype(np.uint16), kind="stable")
+    order = order[np.argsort((both >> np.uint32(16)).astype(np.uint16)[order], kind="stable")]
+    firsts = np.cumsum(many[beyond]) - many[beyond]
+    edge = np.zeros(len(many), np.uint32)
+    edge[beyond] = both[order[firsts + rules.max_groups]]
+    kept = np.ones(len(pairs.owner), bool)
+    kept[at] = both < edge[owner]
+    return pairs.some(np.flatnonzero(kept))
+
+
+def _digest(groups: Whole, digests: tuple[Unsigned, ...]) -> Unsigned:
+    """Of groups: the digests of their keys' values, one after the other."""
+    found = np.zeros(len(groups), np.uint64)
+    for place, known in enumerate(digests):
+        code = (groups >> (WIDTH * place)) & ((1 << WIDTH) - 1)
+        found = mixed(found + known[np.minimum(code, len(known) - 1)])  # a narrow code that no row has may lie beyond
+    return found
+
+
+def mixed(values: Unsigned) -> Unsigned:
+    """The finaliser of SplitMix64 (Steele, Lea & Flood 2014): a permutation that spreads every bit."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
+
+
+def _number(number: Number, pairs: Pairs) -> Whole:
+    total, present = pairs.sums[1 + 2 * number.place : 3 + 2 * number.place] or (pairs.sums[0], pairs.sums[0])
+    match number.kind:
+        case "rows":
+            return pairs.sums[0]
+        case "units":
+            return np.ones_like(pairs.sums[0])
+        case "present":
+            return present
+        case "total":
+            return total
+        case "centred":
+            return total - number.middle * present
+        case _:
+            return np.zeros_like(pairs.sums[0])
+
+
+def _scaled(values: Whole, cap: int, totals: Whole) -> Whole:
+    """values · cap / totals, toward zero. The parts of a quotient are multiplied each by itself, so nothing overflows.
+
+    |value| = q·total + r with r < total makes ⌊|value|·cap / total⌋ = q·cap + ⌊r·cap / total⌋.
+    """
+    quotient, rest = np.divmod(np.abs(values), totals)
+    return np.sign(values) * (quotient * cap + rest * cap // totals)
+
+
+def _joined(parts: list[Rows]) -> Rows:
+    """Rows one after the other. Of a value that is not everywhere in some part, all say where it is."""
+    values = []
+    for place in range(len(parts[0].values)):
+        each = [part.values[place] for part in parts]
+        there = [np.ones(len(value), bool) if where is None else where for value, where in each]
+        values.append((np.concatenate([value for value, _ in each]), np.concatenate(there)))
+    groups = np.concatenate([part.groups for part in parts])
+    return Rows(np.concatenate([part.owners for part in parts]), groups, tuple(values), parts[-1].digests)
+
+
+def _whole(parts: list[Pairs]) -> Iterator[Pairs]:
+    """Pairs of several pieces as one, where an owner has each group once; so many owners at a time as one piece has."""
+    owners, owner = np.unique(_all([each.owners[each.owner] for each in parts]), return_inverse=True)
+    groups, group = np.unique(_all([each.groups[each.group] for each in parts]), return_inverse=True)
+    sums = [_all(list(columns)) for columns in zip(*(each.sums for each in parts), strict=True)]
+    for start in range(0, len(owners), NARROW):
+        some = np.flatnonzero((owner >= start) & (owner < start + NARROW))
+        order = some[np.lexsort((owner[some], group[some]))]
+        whose, which = owner[order] - start, group[order]
+        ends = _ends((whose[1:] != whose[:-1]) | (which[1:] != which[:-1]))
+        added = tuple(_runs(each[order], ends) for each in sums)
+        yield Pairs(owners[start : start + NARROW], groups, whose[ends], which[ends], added)
+
+
+def _all(parts: list[Whole]) -> Whole:
+    return np.concatenate([_NOTHING, *parts])
+
+
+def _together(found: list[Found], width: int) -> Found:
+    """What several pieces found, added up."""
+    groups, place = np.unique(_all([each.groups for each in found]), return_inverse=True)
+    columns = [_all([each.units for each in found])]
+    columns += [_all([each.numbers[i] for each in found]) for i in range(width)]
+    totals = []
+    for column in columns:
+        total = np.zeros(len(groups), np.int64)
+        np.add.at(total, place, column)
+        totals.append(total)
+    return Found(groups, totals[0], tuple(totals[1:]))
