@@ -107,3 +107,13 @@ def test_what_takes_too_long_above_the_noise_is_stopped(tmp_path: Path, monkeypa
     side = "(SELECT region, count(*) n FROM visits GROUP BY region)"
     with pytest.raises(Fault):
         curator.query(f"SELECT sum(a.n * b.n + c.n * d.n) FROM {side} a, {side} b, {side} c, {side} d", epsilon="0.1")
+
+
+def test_every_level_of_a_rollup_has_its_error_bars(tmp_path: Path) -> None:
+    curator = Curator(clinic.home(tmp_path / "home"))
+    found = curator.query("SELECT region, count(*) AS n FROM visits GROUP BY ROLLUP (region) ORDER BY n", epsilon=1)
+    assert len(found.rows) == len(clinic.REGIONS) + 1
+    for (_, number), (key, span) in zip(found.rows, found.intervals("0.95"), strict=True):
+        assert key is None
+        assert span is not None
+        assert span[0] < int(str(number)) < span[1]

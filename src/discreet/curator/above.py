@@ -89,16 +89,33 @@ def _one_select(connection: duckdb.DuckDBPyConnection, above: exp.Query) -> duck
 
 def _with_spans(above: exp.Query, question: Question) -> list[int]:
     """Ask for the spans of the columns that are a part's own values; which output columns those are."""
-    if not isinstance(above, exp.Select) or above.args.get("distinct"):
-        return []
     values = {(part.name, aggregate.name) for part in question.parts for aggregate in part.aggregates}
-    places = [i for i, source in enumerate(question.direct) if source in values]
-    for i in places:
-        part, name = question.direct[i] or ("", "")
-        for end in ("low", "high"):
-            column = exp.column(f"{name}_{end}", table=part, quoted=True)
-            above.append("expressions", exp.alias_(column, f"#{i} {end}", quoted=True))
+    selects = _selects(above)
+    sources = [[_source(item) for item in select.expressions] for select in selects]
+    width = min((len(each) for each in sources), default=0)
+    places = [i for i in range(width) if all(each[i] in values for each in sources)]
+    for select, each in zip(selects, sources, strict=True):
+        for i in places:
+            part, name = each[i]
+            for end in ("low", "high"):
+                column = exp.column(f"{name}_{end}", table=part, quoted=True)
+                select.append("expressions", exp.alias_(column, f"#{i} {end}", quoted=True))
     return places
+
+
+def _selects(query: exp.Expr) -> list[exp.Select]:
+    """The SELECTs whose rows are the answer's; none where rows that are alike become one."""
+    if isinstance(query, exp.Select):
+        return [] if query.args.get("distinct") else [query]
+    if isinstance(query, exp.Union) and not query.args.get("distinct"):
+        sides = [_selects(query.left), _selects(query.right)]
+        return [*sides[0], *sides[1]] if all(sides) else []
+    return []
+
+
+def _source(item: exp.Expr) -> tuple[str, str]:
+    inner = item.unalias()
+    return (inner.table, inner.name) if isinstance(inner, exp.Column) else ("", "")
 
 
 def _spans(row: tuple[Cell, ...], width: int, places: list[int]) -> tuple[tuple[float, float] | None, ...]:

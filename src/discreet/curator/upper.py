@@ -21,9 +21,17 @@ _ARROW = {"double": pa.float64(), "bigint": pa.int64()}
 Columns = Sequence[tuple[str, str]]  # names with their SQL types
 Connection = duckdb.DuckDBPyConnection
 
-_idle: list[Connection] = []
-_lock = threading.Lock()
-os.register_at_fork(after_in_child=_idle.clear)
+
+class _Pool:
+    """Databases that nobody uses at the moment."""
+
+    def __init__(self) -> None:
+        self.idle: list[Connection] = []
+        self.lock = threading.Lock()
+
+
+_pools = [_Pool()]  # the last is in use; those before it are a parent's, and closing one would wait for its threads
+os.register_at_fork(after_in_child=lambda: _pools.append(_Pool()))
 
 
 def _opened() -> Connection:
@@ -37,8 +45,9 @@ def _opened() -> Connection:
 @contextmanager
 def database() -> Iterator[Connection]:
     """An empty database, for one question. It is emptied afterwards, or thrown away if anything went wrong in it."""
-    with _lock:
-        connection = _idle.pop() if _idle else None
+    pool = _pools[-1]
+    with pool.lock:
+        connection = pool.idle.pop() if pool.idle else None
     connection = connection or _opened()
     deadline = threading.Timer(LONGEST, connection.interrupt)
     deadline.daemon = True
@@ -53,10 +62,10 @@ def database() -> Iterator[Connection]:
         deadline.cancel()
         connection.close()
         raise
-    with _lock:
-        keep = len(_idle) < _MOST_IDLE
+    with pool.lock:
+        keep = len(pool.idle) < _MOST_IDLE
         if keep:
-            _idle.append(connection)
+            pool.idle.append(connection)
     if not keep:
         connection.close()
 
