@@ -47,10 +47,12 @@ class Answer:
         import pyarrow as pa  # noqa: PLC0415  # slow to import
 
         cells = list(zip(*self.rows, strict=True)) if self.rows else [()] * len(self.columns)
-        arrays = [
-            pa.array(list(column), type=getattr(pa, _ARROW[kind])() if kind in _ARROW else None)
-            for column, kind in zip(cells, self.types, strict=True)
-        ]
+        arrays = []
+        for column, kind in zip(cells, self.types, strict=True):
+            try:
+                arrays.append(pa.array(list(column), type=getattr(pa, _ARROW[kind])() if kind in _ARROW else None))
+            except (pa.ArrowInvalid, pa.ArrowTypeError):  # dates that Python has no word for come as text
+                arrays.append(pa.array([None if cell is None else str(cell) for cell in column], type=pa.string()))
         return pa.table(dict(zip(self.columns, arrays, strict=True)))
 
     def to_pandas(self) -> pd.DataFrame:

@@ -16,10 +16,20 @@ from discreet.sql.shape import shape
 
 def _base(tree: Measurement, located: Located, values: list[str]) -> str:
     """Owner, keys and values of the rows that fall into an answered group."""
+    tests = _answered(tree)
+    return f"SELECT * FROM ({_keyed(tree, located, values)})" + (f" WHERE {tests}" if tests else "")
+
+
+def _keyed(tree: Measurement, located: Located, values: list[str]) -> str:
+    """Owner, keys and values of all rows."""
     items = [f"{quoted(UNIT)} AS u", *(f"{expression(key.expression)} AS {key.name}" for key in tree.keys), *values]
+    return f"SELECT {', '.join(items)} FROM ({rows(tree.rows, located)})"
+
+
+def _answered(tree: Measurement) -> str:
+    """Whether keys are among those that are declared; nothing if none are."""
     declared = [among(key.name, key.values, key.expression.type) for key in tree.keys if key.values is not None]
-    where = f" WHERE {' AND '.join(declared)}" if declared else ""
-    return f"SELECT * FROM (SELECT {', '.join(items)} FROM ({rows(tree.rows, located)})){where}"
+    return " AND ".join(declared)
 
 
 def among(name: str, values: tuple[Key, ...], kind: Type) -> str:
@@ -121,14 +131,21 @@ def counts(tree: Measurement, located: Located, salt: int) -> str:
     """
     values = summands(tree, located)
     names = [key.name for key in tree.keys]
-    base = _base(tree, located, values.rows)
     if _one_row_units(tree.rows):
-        items = ", ".join([*names, "n AS units", *_each(tree, values)])
-        return f"SELECT {items} FROM (SELECT {', '.join([*names, *values.pairs])} FROM ({base}){_by(names)})"
+        return _unbounded(tree, _keyed(tree, located, values.rows), values, names)
+    base = _base(tree, located, values.rows)
     units = any(statistic.kind == "units" for statistic in plain(tree))
     if tree.declared and math.prod(len(key.values or ()) for key in tree.keys) <= tree.max_groups and not units:
         return _row_capped(tree, base, values, names)
     return _group_capped(tree, base, values, (names, salt))
+
+
+def _unbounded(tree: Measurement, keyed: str, values: Summands, names: list[str]) -> str:
+    """Rows that are their own unit, added up. Which groups are answered is asked of groups: `n` keeps it above rows."""
+    tests = _answered(tree)
+    items = ", ".join([*names, "n AS units", *_each(tree, values)])
+    groups = f"SELECT {', '.join([*names, *values.pairs])} FROM ({keyed}){_by(names)}"
+    return f"SELECT {items} FROM ({groups})" + (f" WHERE CASE WHEN n > 0 THEN {tests} ELSE FALSE END" if tests else "")
 
 
 def _each(tree: Measurement, values: Summands, cap: int | None = None) -> list[str]:

@@ -15,7 +15,7 @@ from discreet.sql.rows import Capped, Filter, Joined, Lookup, PerUnit, Project, 
 from discreet.sql.schema import Type
 from discreet.sql.shape import same_population
 from discreet.sql.text import tables_of, unwrapped
-from discreet.sql.translate import translate
+from discreet.sql.translate import all_of
 
 
 @dataclass(frozen=True)
@@ -166,11 +166,7 @@ _TRUE: Expression = Call("is null", (), Type.BOOLEAN)  # stands where a conditio
 def _condition(both: Reading, new: Reading, given: _Given) -> Expression | None:
     """Every condition of ON; of WHERE those that speak of the new rows and of nothing that is not there yet."""
     useful = [part for part in given.where if tables_of(part) <= both.aliases and tables_of(part) & new.aliases]
-    found: Expression | None = None
-    for part in (*given.on, *useful):
-        made = translate(part, both.column)
-        found = made if found is None else Call("and", (found, made), Type.BOOLEAN)
-    return found
+    return all_of((*given.on, *useful), both.column)
 
 
 def _sides(part: exp.Expr, one: Reading, two: Reading) -> tuple[exp.Expr, exp.Expr] | None:

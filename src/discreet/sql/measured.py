@@ -19,6 +19,8 @@ from discreet.sql.repair import Edit, Misasked
 from discreet.sql.rows import Rows
 from discreet.sql.text import shown
 
+MOST_AGGREGATES = 200
+
 
 @dataclass(frozen=True)
 class Caps:
@@ -99,6 +101,8 @@ def _replaced(
             made = aggregate_of(node, reading)
             same = [known for known in aggregates if replace(known, name="") == made]
             if not same:
+                if len(aggregates) >= MOST_AGGREGATES:
+                    raise Refusal(f"a question has at most {MOST_AGGREGATES} aggregates", hint="split it")
                 same = [replace(made, name=f"value_{len(aggregates)}")]
                 aggregates.extend(same)
             return exp.column(same[0].name, table=part, quoted=True)

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from discreet.errors import Refusal
-from discreet.sql.expression import Call, Expression
+from discreet.sql.expression import Expression
 from discreet.sql.join import owners_meet
 from discreet.sql.reading import Reading
 from discreet.sql.repair import Edit, Misasked
 from discreet.sql.rows import Among, Kept, Rows, scanned
-from discreet.sql.schema import Type
 from discreet.sql.shape import same_population, shape
 from discreet.sql.text import conjuncts, shown, tables_of, unwrapped
-from discreet.sql.translate import translate
+from discreet.sql.translate import all_of, translate
 
 Taken = Callable[[exp.Query], Rows]  # the rows of a query that stands alone
 Read = Callable[[exp.Select, list[exp.Expr]], Reading]  # the rows of a SELECT, but for the conditions listed
@@ -103,11 +102,7 @@ def _exists(reading: Reading, node: exp.Exists, read: Read, *, negated: bool) ->
                 hint="compare the units inside: WHERE inner.unit = outer.unit",
             )
     both = _Both(reading, others)
-    condition: Expression | None = None
-    for part in across:
-        made = translate(part, both.column)
-        condition = made if condition is None else Call("and", (condition, made), Type.BOOLEAN)
-    return reading.on(Kept(reading.rows, others.rows, condition, negated))
+    return reading.on(Kept(reading.rows, others.rows, all_of(across, both.column), negated))
 
 
 @dataclass(frozen=True)

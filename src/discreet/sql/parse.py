@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import lru_cache
 
 from sqlglot import exp, parse
@@ -14,6 +15,8 @@ from sqlglot.schema import MappingSchema
 from discreet.errors import Refusal
 from discreet.sql.repair import Edit, Misasked
 from discreet.sql.schema import RESERVED, Column, Schema, Table
+
+logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it would print what people ask
 
 LONGEST = 20_000  # characters of a question
 DEEPEST = 60  # levels of nesting
@@ -62,7 +65,7 @@ def _where(broken: ParseError | TokenError) -> str:
     if not errors:
         return "it could not be read"
     first = errors[0]
-    return f"{first['description']} at line {first['line']}, near {first['highlight']!r}"
+    return f"it cannot be read at line {first['line']}, near {first['highlight']!r}"
 
 
 def parsed(text: str, schema: Schema) -> exp.Query:
@@ -129,6 +132,10 @@ def _check(tree: exp.Expr) -> None:
             raise Refusal("WITH RECURSIVE is not supported", hint="use WITH")
         if isinstance(node, exp.Distinct) and node.args.get("on"):
             raise Refusal("DISTINCT ON chooses among rows and is not supported", hint="use GROUP BY")
+        if isinstance(node, exp.Identifier) and not node.name:
+            raise Refusal("a name is empty", hint="give it a letter")
+        if isinstance(node, (exp.Limit, exp.Offset)) and not isinstance(node.expression, exp.Literal):
+            raise Refusal(f"{node.key.upper()} needs a number", hint="write it as digits")
         if isinstance(node, exp.Identifier) and node.name.startswith(RESERVED):
             raise Refusal(f"a name cannot begin with {RESERVED}, as {node.name!r} does", hint="use another name")
         if isinstance(node, exp.Var) and not _is_part_of_time(node):

@@ -15,7 +15,7 @@ from discreet.sql.rows import Order, PerUnit, Project, Rows, Summary, Windowed
 from discreet.sql.schema import Type
 from discreet.sql.shape import shape
 from discreet.sql.text import shown
-from discreet.sql.translate import translate
+from discreet.sql.translate import is_whole, translate
 
 _HERE = "#"  # the name of what is made here, as a source
 
@@ -176,7 +176,7 @@ def _offset(function: exp.Expr) -> int:
 
 
 def _number(node: exp.Expr, whole: exp.Expr) -> int:
-    if not isinstance(node, exp.Literal) or node.is_string or not str(node.this).isdigit():
+    if not isinstance(node, exp.Literal) or node.is_string or not is_whole(str(node.this)):
         raise Refusal(f"{shown(whole)} needs a whole number", hint="write it as digits")
     if int(node.this) > _FARTHEST:
         raise Refusal(f"{shown(whole)} reaches more than {_FARTHEST} rows", hint="look less far")

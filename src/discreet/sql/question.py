@@ -47,3 +47,15 @@ class Question:
     def public_above(self) -> set[str]:
         """The public tables that are read above the noise."""
         return {table.name for table in self.above.find_all(exp.Table)} & self.public
+
+
+def direct(tree: exp.Query) -> tuple[tuple[str, str] | None, ...]:
+    """Which output columns are columns of a noisy table, untouched."""
+    found: list[tuple[str, str] | None] = []
+    for item in tree.selects if isinstance(tree, exp.Select) else [None] * len(tree.named_selects):
+        inner = item.unalias() if item is not None else None
+        if isinstance(inner, exp.Column) and inner.table.startswith(PART):
+            found.append((inner.table, inner.name))
+        else:
+            found.append(None)
+    return tuple(found)

@@ -19,7 +19,7 @@ from discreet.sql.measured import Bench, Caps, measured
 from discreet.sql.member import kept, test_of
 from discreet.sql.parse import parsed
 from discreet.sql.perunit import has_unit, per_unit, projected, windowed
-from discreet.sql.question import PART, Part, Question
+from discreet.sql.question import PART, Part, Question, direct
 from discreet.sql.reading import Reading
 from discreet.sql.repair import COUNTED, Edit, Misasked, taught
 from discreet.sql.rewrite import plain
@@ -55,6 +55,7 @@ class _Cut:
     parts: list[Part] = field(default_factory=list)
     public: set[str] = field(default_factory=set)
     first: list[Question] = field(default_factory=list)
+    asked_first: dict[str, int] = field(default_factory=dict)  # their texts, and their places
     named: dict[str, exp.CTE] = field(default_factory=dict)  # queries of WITH, as they were written
 
     # queries ---------------------------------------------------------------------------------------------------------
@@ -261,8 +262,11 @@ class _Cut:
             kind = query.selects[0].type if len(query.selects) == 1 else None
             if kind is None or not kind.is_type(*exp.DataType.NUMERIC_TYPES):
                 raise Refusal(f"{shown(query)} does not give one number", hint="select one number there")
-            place = len(self.first)
-            self.first.append(self._question(self._alone(query)))
+            text = query.sql()
+            if text not in self.asked_first:  # a grouping set repeats its conditions, and asks once
+                self.asked_first[text] = len(self.first)
+                self.first.append(self._question(self._alone(query)))
+            place = self.asked_first[text]
             value = self.scalars[place] if place < len(self.scalars) else 0
             holder.replace(number(value, kind, place))
         return condition
@@ -294,7 +298,7 @@ class _Cut:
         used = "".join(repr(part.measurement) for part in parts) if self.first else ""
         if any(f"stage={i})" not in used for i in range(len(self.first))):
             raise Refusal("a query of WITH asks another one first, and is never read", hint="leave it out")
-        return Question(parts, tree, frozenset(self.public), names, _direct(tree), tuple(self.first))
+        return Question(parts, tree, frozenset(self.public), names, direct(tree), tuple(self.first))
 
 
 @dataclass(frozen=True)
@@ -384,15 +388,3 @@ def rows_of(text: str, schema: Schema) -> Rows:
     if isinstance(rows, _Above) or cut.parts or cut.first:
         raise Refusal("expected a SELECT of private rows, without aggregates", hint="SELECT age, sex FROM patients")
     return rows
-
-
-def _direct(tree: exp.Query) -> tuple[tuple[str, str] | None, ...]:
-    """Which output columns are columns of a noisy table, untouched."""
-    found: list[tuple[str, str] | None] = []
-    for item in tree.selects if isinstance(tree, exp.Select) else [None] * len(tree.named_selects):
-        inner = item.unalias() if item is not None else None
-        if isinstance(inner, exp.Column) and inner.table.startswith(PART):
-            found.append((inner.table, inner.name))
-        else:
-            found.append(None)
-    return tuple(found)

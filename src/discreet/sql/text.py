@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 from sqlglot import exp
@@ -11,7 +12,9 @@ MOST_SHOWN = 80
 
 def shown(node: exp.Expr) -> str:
     """The part of the question that is meant, on one line."""
-    text = node.sql(dialect="postgres").replace('"', "")
+    text = re.sub(r" AS _col_\d+|_col_\d+", "", node.sql(dialect="postgres").replace('"', ""))
+    if "#" in text:  # it was taken apart already: these are not the asker's words any more
+        return "an expression above the aggregates"
     return text if len(text) <= MOST_SHOWN else text[: MOST_SHOWN - 3] + "…"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import calendar
 import datetime as dt
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 
 from sqlglot import exp
@@ -88,6 +88,17 @@ def translate(node: exp.Expr, columns: Columns) -> Expression:  # noqa: C901, PL
             raise Refusal(f"{shown(node)} cannot be used on private rows", hint="see the list of functions in the docs")
 
 
+def all_of(parts: Iterable[exp.Expr], columns: Columns) -> Expression | None:
+    """The condition that every part holds; None of no parts."""
+    found: Expression | None = None
+    for part in parts:
+        made = translate(part, columns)
+        if made.type is not Type.BOOLEAN:
+            raise Refusal(f"{shown(part)} is not a condition", hint="compare it with something")
+        found = made if found is None else Call("and", (found, made), Type.BOOLEAN)
+    return found
+
+
 def _negated(made: Expression, node: exp.Expr) -> Expression:
     return call("not", [made], node) if node.args.get("negate") else made
 
@@ -162,7 +173,7 @@ def shifted(value: Expression, interval: exp.Interval, node: exp.Expr) -> Expres
     """A date or timestamp so many months or seconds off."""
     word = str(interval.args["unit"].name).lower().removesuffix("s") if interval.args.get("unit") else ""
     text = str(interval.this.name) if interval.this is not None else ""
-    if value.type not in (Type.DATE, Type.TIMESTAMP) or word not in _LENGTHS or not text.lstrip("-").isdigit():
+    if value.type not in (Type.DATE, Type.TIMESTAMP) or word not in _LENGTHS or not is_whole(text):
         raise Refusal(
             f"{shown(node)} cannot be used on private rows", hint="DATE '2026-01-31' + INTERVAL '3' MONTH can"
         )
@@ -217,7 +228,7 @@ def _retyped(argument: Expression, kind: Type) -> Expression:
     if not isinstance(argument, Literal) or argument.type is kind:
         return argument
     if argument.value is None:
-        return Literal(None, kind)
+        return Literal(None, kind, argument.stage)
     if kind in (Type.DATE, Type.TIMESTAMP):
         return _moment(str(argument.value), kind)
     return argument
@@ -243,11 +254,17 @@ def _literal(node: exp.Expr) -> Literal:
         case exp.Literal() if node.is_string:
             return Literal(str(node.this), Type.VARCHAR)
     text, stage = str(node.this), node.meta.get("stage")
-    whole = text.lstrip("-").isdigit() and abs(int(text)) < 1 << 62
+    whole = is_whole(text) and abs(int(text)) < 1 << 62
     kind = Type.BIGINT if whole else Type.DOUBLE
     if stage is not None and node.meta["missing"]:
         return Literal(None, kind, stage)
     return Literal(int(text) if whole else _finite(text), kind, stage)
+
+
+def is_whole(text: str) -> bool:
+    """Whether a text is a whole number as people write it."""
+    digits = text.removeprefix("-")
+    return digits.isascii() and digits.isdecimal()
 
 
 def _finite(text: str) -> float:
