@@ -6,7 +6,8 @@
 
 What they are built from: `discreet.noise`, exact random integers; `discreet.privacy`, promises as arithmetic;
 `discreet.mechanisms`, the building blocks; `discreet.audit`, which tests what they claim. Of the three, a first curator
-stands: `discreet.open(home)`. A room opens when it is first named, so that `import discreet` is quick.
+stands: `discreet.open(home)`, or `discreet.connect(url)` where it is elsewhere. A room opens when it is first named, so
+that `import discreet` is quick.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from discreet import mechanisms as mechanisms
     from discreet import noise as noise
     from discreet import privacy as privacy
+    from discreet.client import Connection
     from discreet.curator import Curator
 else:  # a type checker should not believe in every name
 
@@ -48,3 +50,8 @@ else:  # a type checker should not believe in every name
 def open(home: str | PathLike[str] = "discreet-home") -> Curator:  # noqa: A001  # discreet.open, as one says
     """The curator of a home that `discreet init` made."""
     return import_module("discreet.curator").Curator(Path(home))  # type: ignore[no-any-return]
+
+
+def connect(url: str = "http://127.0.0.1:8410", token: str | None = None) -> Connection:
+    """The curator behind the HTTP door of `discreet serve`; the token is also taken from DISCREET_TOKEN."""
+    return import_module("discreet.client").Connection(url, token)  # type: ignore[no-any-return]

@@ -35,6 +35,7 @@ COMMANDS = {
     "retire": "Close a population for good.",
     "ledger": "Verify the ledger, sign its head, export it; prove what is in it, and check such a proof.",
     "user": "Who may ask.",
+    "serve": "Open the doors: Postgres wire and HTTP.",
     "doctor": "What is installed, what is locked down, whether the ledger holds.",
     "account": "What many mechanisms lose together: every theorem's total, tightest first.",
     "audit": "Try to refute a claim of privacy by running the mechanism.",

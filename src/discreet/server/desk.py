@@ -11,9 +11,11 @@ from discreet.curator import Answer, Curator, Explanation
 from discreet.curator.history import Receipt
 from discreet.curator.token import Scram, matches, scram_of
 from discreet.errors import Refusal
-from discreet.ledger import Grant
+from discreet.ledger import Grant, Head
 from discreet.ledger.entry import BudgetLoss
+from discreet.ledger.verify import Receipt as Proof
 from discreet.privacy import Budget
+from discreet.server.notary import Notary
 from discreet.sql.schema import Table
 
 Terms = Mapping[str, object]  # as Curator.query takes them
@@ -32,6 +34,7 @@ class Desk:
 
     def __init__(self, home: Path) -> None:
         self._curator = Curator(home)
+        self._notary = Notary(home)
 
     # who -------------------------------------------------------------------------------------------------------------
 
@@ -39,6 +42,10 @@ class Desk:
         """What is kept of a person's token, to check a password against; None for nobody."""
         grant = self._grant(name)
         return None if grant is None else scram_of(grant.verifier)
+
+    def pepper(self) -> bytes:
+        """A secret of the home, from which a door makes up a verifier for nobody."""
+        return self._notary.pepper()
 
     def visitor(self, name: str) -> Visitor:
         """A person whose password was checked."""
@@ -82,3 +89,15 @@ class Desk:
     def history(self, visitor: Visitor) -> list[Receipt]:
         """What a visitor asked and paid; a custodian sees everybody's."""
         return self._curator.sibling(visitor.name).history(everybody=visitor.role == "custodian")
+
+    # to be kept ------------------------------------------------------------------------------------------------------
+
+    def head(self, visitor: Visitor) -> Head:
+        """A signed head of the ledger."""
+        self.visitor(visitor.name)
+        return self._notary.head()
+
+    def proof(self, visitor: Visitor, entry: int) -> Proof | None:
+        """An entry word for word and that it is in the ledger; None if it is not the visitor's to read."""
+        grant = self._grant(visitor.name)
+        return None if grant is None else self._notary.proof(grant, entry)

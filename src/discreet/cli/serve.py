@@ -1,0 +1,199 @@
+"""`discreet serve`: both doors in front of one curator, until somebody says stop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Protocol
+
+import typer
+
+from discreet.cli.home import HOME, AtHome, new_app
+from discreet.errors import Refusal
+
+if TYPE_CHECKING:
+    import ssl
+
+    from discreet.server import Desk
+
+app = new_app()
+
+_OFF = "off"
+_CALM = "no new questions; answers under way are finished"
+
+
+class Open(Protocol):
+    """A door that is open: where, and how to close it so that nobody inside is cut off."""
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port."""
+        ...
+
+    async def drain(self) -> None:
+        """Let nobody in, finish what was begun, and close."""
+        ...
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a door is."""
+
+    host: str
+    port: int
+
+    @property
+    def local(self) -> bool:
+        """Whether only this machine reaches it."""
+        from discreet.server.http.admission import is_local
+
+        return is_local(self.host)
+
+
+@app.command()
+def serve(  # noqa: PLR0913  # the two doors and what they share
+    *,
+    http: Annotated[str, typer.Option(metavar="HOST:PORT", help="Of the HTTP door, or off.")] = "127.0.0.1:8410",
+    pg: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Where the Postgres door is, or off.")
+    ] = "127.0.0.1:5439",
+    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="The certificate chain.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its private key.")] = None,
+    rate: Annotated[float, typer.Option(metavar="N", help="HTTP requests of one person a second.")] = 20.0,
+    home: AtHome = HOME,
+) -> None:
+    """Open the doors and say how to come in. SIGTERM and Ctrl+C close them when the last answer is out."""
+    doors = {name: _address(text, name) for name, text in (("http", http), ("pg", pg)) if text != _OFF}
+    if not doors:
+        raise Refusal("both doors are off", hint="leave one of them open")
+    _installed()
+    tls = _tls(tls_cert, tls_key)
+    for name, address in doors.items():
+        if tls is None and not address.local:
+            raise Refusal(
+                f"--{name} {address.host} can be reached by others, who would see tokens in the clear",
+                hint="give --tls-cert and --tls-key, or listen on 127.0.0.1",
+            )
+    from discreet.server import Desk
+
+    asyncio.run(_run(Desk(home), doors, tls, rate))
+
+
+def _installed() -> None:
+    try:
+        import fastapi  # noqa: F401
+        import prometheus_client  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as missing:
+        raise Refusal(f"the doors need {missing.name}", hint="pip install 'discreet[server]'") from None
+
+
+def _address(text: str, name: str) -> Address:
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65_535:
+        raise Refusal(f"expected --{name} as HOST:PORT, got {text!r}", hint="as in 127.0.0.1:8410, or off")
+    return Address(host, int(port))
+
+
+def _tls(cert: Path | None, key: Path | None) -> ssl.SSLContext | None:
+    import ssl
+
+    if cert is None and key is None:
+        return None
+    if cert is None or key is None:
+        raise Refusal("a certificate comes with its key", hint="give both --tls-cert and --tls-key")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(cert, key)
+    except ssl.SSLError:
+        raise Refusal(f"{cert} and {key} are not a certificate and its key", hint="both in PEM") from None
+    return context
+
+
+async def _run(desk: Desk, doors: dict[str, Address], tls: ssl.SSLContext | None, rate: float) -> None:
+    loop, stop, hurry = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+
+    def heard() -> None:
+        (hurry if stop.is_set() else stop).set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, heard)
+    loop.set_exception_handler(_noted)
+    opened: list[Open] = []
+    try:
+        for name, address in doors.items():
+            door = await _opened(name, address, _OPENERS[name](desk, address, tls, rate))
+            opened.append(door)
+            typer.echo(_greeting(name, address.host, door.address[1], secure=tls is not None))
+        typer.echo("stop with Ctrl+C")
+        await stop.wait()
+        typer.echo(_CALM, err=True)
+    finally:
+        await _first(asyncio.gather(*(door.drain() for door in opened)), hurry.wait())
+
+
+def _noted(_: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+    """That something broke between two requests. Its text could hold anything, so only its class is told."""
+    typer.echo(json.dumps({"door": "loop", "broken": type(context.get("exception")).__name__}), err=True)
+
+
+async def _opened(name: str, address: Address, door: Awaitable[Open]) -> Open:
+    try:
+        return await door
+    except OSError as broken:
+        raise Refusal(
+            f"--{name} {address.host}:{address.port} cannot be listened on: {broken.strerror}",
+            hint=f"choose another port with --{name}",
+        ) from None
+
+
+async def _first(one: Awaitable[object], other: Awaitable[object]) -> None:
+    """Wait for whichever ends first: a second signal does not wait for whoever does not read their answer."""
+    tasks = [asyncio.ensure_future(one), asyncio.ensure_future(other)]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()
+    if tasks[0].done():
+        tasks[0].result()
+
+
+async def _http(desk: Desk, address: Address, tls: ssl.SSLContext | None, rate: float) -> Open:
+    from discreet.server.http import Limits
+    from discreet.server.http import serve as open_door
+
+    return await open_door(desk, address.host, address.port, tls, limits=Limits(rate=rate))
+
+
+async def _pg(desk: Desk, address: Address, tls: ssl.SSLContext | None, _: float) -> Open:
+    from discreet.server.catalogue import Catalogue
+    from discreet.server.pgwire import serve as open_door
+
+    return await open_door(desk, Catalogue(desk), address.host, address.port, tls)
+
+
+_OPENERS: dict[str, Callable[[Desk, Address, ssl.SSLContext | None, float], Awaitable[Open]]] = {
+    "http": _http,
+    "pg": _pg,
+}
+
+
+def _greeting(name: str, host: str, port: int, *, secure: bool) -> str:
+    """How to come in."""
+    if name == "pg":
+        mode = "require" if secure else "disable"
+        return (
+            f"Postgres at {host}:{port}; the password is the token\n"
+            f'  psql "host={host} port={port} dbname=discreet user=NAME sslmode={mode}"'
+        )
+    url = f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
+    return (
+        f"HTTP at {url}\n"
+        f'  curl -H "Authorization: Bearer $DISCREET_TOKEN" {url}/api/v1/tables\n'
+        f"  python -c 'import discreet; print(discreet.connect(\"{url}\").tables())'"
+    )

@@ -1,0 +1,78 @@
+"""Who is let in, and how often."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+from collections import OrderedDict
+
+from discreet.errors import Refusal
+from discreet.server.desk import Desk, Visitor
+from discreet.server.http.bucket import Buckets
+from discreet.server.http.limits import Limits
+from discreet.server.http.pool import Pool
+from discreet.server.http.trouble import out_of_order, stranger, too_often
+
+_LONGEST = 256  # characters of a token; ours have 43
+_KNOWN = 10_000  # tokens that are remembered to have been right
+
+
+class Admission:
+    """Asks the ledger about every token, at every request: a person who was shut out is shut out at once.
+
+    Wrong tokens are counted by address, and an address that had too many must wait. A token that was right before is
+    let through to the ledger nevertheless: who shares an address with a burglar is not locked out.
+    """
+
+    def __init__(self, desk: Desk, pool: Pool, limits: Limits) -> None:
+        self._desk, self._pool = desk, pool
+        self._people = Buckets(limits.rate, limits.burst)
+        self._failures = Buckets(limits.forgiven, limits.failures)
+        self._right: OrderedDict[bytes, None] = OrderedDict()
+
+    async def admitted(self, token: str | None, address: str) -> Visitor:
+        """Whose token this is."""
+        if not token or len(token) > _LONGEST:
+            raise stranger()
+        digest, place = hashlib.sha256(token.encode("utf-8", "replace")).digest(), _place(address)
+        if digest not in self._right and (seconds := self._failures.wait(place)):
+            raise too_often(seconds)
+        try:
+            visitor = await self._pool.call(self._desk.bearer, token)
+        except Refusal:  # it speaks of files, and to whom is not known yet
+            raise out_of_order() from None
+        if visitor is None:
+            self._right.pop(digest, None)
+            self._failures.take(place)
+            raise stranger()
+        self._remember(digest)
+        if seconds := self._people.take(visitor.name):
+            raise too_often(seconds)
+        return visitor
+
+    def _remember(self, digest: bytes) -> None:
+        self._right[digest] = None
+        self._right.move_to_end(digest)
+        if len(self._right) > _KNOWN:
+            self._right.popitem(last=False)
+
+
+def _place(address: str) -> str:
+    """What one person has of addresses: of the sixth version a whole network of 64 bits."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return "-"
+    if isinstance(found, ipaddress.IPv6Address):
+        return str(found.ipv4_mapped or ipaddress.ip_network((found, 64), strict=False))
+    return str(found)
+
+
+def is_local(address: str) -> bool:
+    """Whether an address is this machine's own."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address == "localhost"
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return (mapped or found).is_loopback

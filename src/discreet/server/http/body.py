@@ -1,0 +1,74 @@
+"""The body of a request, read whole before anyone looks at it: not too large, not too slow, not too deep."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from discreet.server.http.limits import Limits
+from discreet.server.http.trouble import too_deep, too_large, too_slow
+
+Message = MutableMapping[str, Any]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+
+class Gone(Exception):
+    """Nobody waits for an answer any more."""
+
+
+async def whole(scope: Scope, receive: Receive, limits: Limits) -> Receive:
+    """A source that hands out the body at once, then whatever comes after it."""
+    sent = header(scope, b"content-length")
+    if sent.isdigit() and int(sent[:20]) > limits.body:
+        raise too_large(limits.body)
+    try:
+        async with asyncio.timeout(limits.body_seconds):
+            body = await _read(receive, limits.body)
+    except TimeoutError:
+        raise too_slow() from None
+    if depth(body) > limits.depth:
+        raise too_deep(limits.depth)
+    first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def again() -> Message:
+        return first.pop() if first else await receive()
+
+    return again
+
+
+async def _read(receive: Receive, most: int) -> bytes:
+    parts = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
+        parts += message.get("body", b"")
+        if len(parts) > most:
+            raise too_large(most)
+        if not message.get("more_body", False):
+            return bytes(parts)
+
+
+def header(scope: Scope, name: bytes) -> str:
+    """The last header of this name; nothing if there is none."""
+    found: list[bytes] = [value for key, value in scope["headers"] if key == name]
+    return found[-1].decode("latin-1") if found else ""
+
+
+def depth(body: bytes) -> int:
+    """How deep lists and objects of a JSON text lie in each other."""
+    deep = most = 0
+    for byte in _TEXT.sub(b"", body):
+        if byte in b"[{":
+            deep += 1
+            most = max(most, deep)
+        elif byte in b"]}":
+            deep = max(0, deep - 1)
+    return most

@@ -1,0 +1,161 @@
+"""The HTTP door: one ASGI application around one desk.
+
+Door     headers, journal, metrics, and the last word when something fails
+body     read whole, within limits
+FastAPI  paths, shapes, who is let in
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from discreet import __version__
+from discreet.errors import DiscreetError
+from discreet.server.desk import Desk
+from discreet.server.http.admission import Admission
+from discreet.server.http.body import Gone, Message, Receive, Scope, Send, whole
+from discreet.server.http.journal import Log, Told, duration_of, line_of, method_of, to_stderr
+from discreet.server.http.limits import Limits
+from discreet.server.http.metrics import Metrics
+from discreet.server.http.pool import Pool
+from discreet.server.http.routes import api, open_to_all
+from discreet.server.http.trouble import Failure, Trouble, closing, failure_of, malformed, missing
+
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+_SECURE = {"Strict-Transport-Security": "max-age=31536000"}
+
+
+class Door:
+    """An ASGI application that lets people ask one desk."""
+
+    def __init__(self, desk: Desk, limits: Limits | None = None, log: Log = to_stderr) -> None:
+        self.desk = desk
+        self.limits = limits or Limits()
+        self.pool = Pool(self.limits.workers, self.limits.waiting)
+        self.admission = Admission(desk, self.pool, self.limits)
+        self.metrics = Metrics()
+        self.closing = False
+        self._log = log
+        self.app = _inside(self)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        told, started, sending = Told(method_of(scope["method"])), time.monotonic(), _Sending(scope, send)
+        scope["told"] = told
+        try:
+            await self._served(scope, receive, sending)
+        except Gone:
+            sending.status = 499  # as proxies write it: the other side left before it had asked
+        except Exception as broken:  # noqa: BLE001  # whatever it says is not for anyone's eyes
+            told.broken = None if isinstance(broken, (Trouble, DiscreetError)) else _kind(broken)
+            if not sending.begun:
+                await sending.failure(failure_of(broken))
+        finally:
+            route = scope.get("route")
+            told.path, told.status = str(getattr(route, "path", "-")), sending.status
+            told.duration = duration_of(time.monotonic() - started)
+            self.metrics.count(told)
+            self._log(line_of(told))
+
+    async def _served(self, scope: Scope, receive: Receive, sending: _Sending) -> None:
+        if self.closing:
+            raise closing()
+        await self.app(scope, await whole(scope, receive, self.limits), sending)
+
+    async def close(self) -> None:
+        """Let nobody in any more, and wait until the last answer is computed."""
+        self.closing = True
+        await asyncio.to_thread(self.pool.close)
+
+
+class _Sending:
+    """Sends a response with the headers that every one has, and remembers its status."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self._send = send
+        self._common = _encoded(_HEADERS | (_SECURE if scope.get("scheme") == "https" else {}))
+        self.status, self.begun = 500, False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status, self.begun = message["status"], True
+            message = {**message, "headers": [*message.get("headers", ()), *self._common]}
+        await self._send(message)
+
+    async def failure(self, failure: Failure) -> None:
+        response = _response(failure)
+        start = {"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers}
+        await self(start)
+        await self({"type": "http.response.body", "body": response.body})
+
+
+def _encoded(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.lower().encode("ascii"), value.encode("latin-1")) for name, value in headers.items()]
+
+
+def _kind(broken: Exception) -> str:
+    return f"{type(broken).__module__}.{type(broken).__qualname__}"
+
+
+def _response(failure: Failure) -> Response:
+    return Response(failure.body, failure.status, dict(failure.headers), "application/json")
+
+
+def _inside(door: Door) -> FastAPI:
+    app = FastAPI(
+        title="discreet",
+        version=__version__,
+        description="Ask a statistical database in SQL. Every answer has a price, and the same question again is free.",
+        docs_url=None,  # it would load scripts from elsewhere
+        redoc_url=None,
+        openapi_url="/api/v1/openapi.json",
+        redirect_slashes=False,
+    )
+    app.state.door = door
+    app.include_router(api)
+    app.include_router(open_to_all)
+    app.add_exception_handler(DiscreetError, _said)
+    app.add_exception_handler(Trouble, _said)
+    app.add_exception_handler(RequestValidationError, _misshapen)
+    app.add_exception_handler(HTTPException, _elsewhere)
+    app.add_exception_handler(Exception, _unforeseen)
+    return app
+
+
+async def _said(_: Request, broken: Exception) -> Response:
+    return _response(failure_of(broken))
+
+
+async def _unforeseen(request: Request, broken: Exception) -> Response:
+    request.scope["told"].broken = _kind(broken)
+    return _response(failure_of(broken))
+
+
+async def _misshapen(_: Request, broken: Exception) -> Response:
+    """Where the first thing is that was not expected, and what was; never what came in its place."""
+    found = broken.errors()[0] if isinstance(broken, RequestValidationError) and broken.errors() else {}
+    where = ".".join(str(part) for part in found.get("loc", ()) if isinstance(part, (str, int)))
+    return _response(malformed(f"{where[:100]}: {found.get('type', 'unknown')}").failure)
+
+
+async def _elsewhere(_: Request, broken: Exception) -> Response:
+    """What starlette and FastAPI refuse themselves: an unknown path, another method, a body that is no JSON."""
+    status = broken.status_code if isinstance(broken, HTTPException) else 404
+    allowed = (broken.headers or {}) if isinstance(broken, HTTPException) else {}
+    return _response(missing(status, allowed).failure if status in (404, 405) else malformed("body").failure)

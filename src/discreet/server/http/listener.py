@@ -1,0 +1,125 @@
+"""The HTTP door on a socket, in an event loop that others share."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+import ssl
+from collections.abc import Generator
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from discreet.server.desk import Desk
+from discreet.server.http.door import Door
+from discreet.server.http.journal import Log, to_stderr
+from discreet.server.http.limits import Limits
+
+_IDLE = 5  # seconds that a connection may rest between two requests
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.opened = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.opened.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Signals are for whoever runs all doors."""
+        yield
+
+
+class Listening:
+    """An open door. `drain` closes it: what was begun is answered, nothing new is let in."""
+
+    def __init__(self, door: Door, server: _Server, listener: socket.socket) -> None:
+        self.address: tuple[str, int] = listener.getsockname()[:2]
+        self._door, self._server = door, server
+        self._task = asyncio.create_task(server.serve([listener]))
+
+    async def opened(self) -> Listening:
+        """When it takes connections."""
+        await self._server.opened.wait()
+        return self
+
+    async def drain(self) -> None:
+        """Close the door behind those who are in."""
+        self._door.closing = True
+        self._server.should_exit = True
+        await self._task
+        await self._door.close()
+
+
+class _Punctual(H11Protocol):
+    """Closes a connection on which no request begins in time, however slowly its bytes come."""
+
+    patience: float = Limits.head_seconds
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        super().connection_made(transport)
+        self._alarm = self.loop.call_later(self.patience, self._give_up)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._alarm.cancel()
+        super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        self._alarm.cancel()
+        self._alarm = self.loop.call_later(self.patience, self._give_up)
+        super().on_response_complete()
+
+    def _give_up(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:  # type: ignore[redundant-expr]  # at first it is
+            self.transport.close()
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    """A socket that says it is TCP: only then does asyncio send head and body of an answer without a pause."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((host, port))
+        found.listen(256)
+    except OSError:
+        found.close()
+        raise
+    return found
+
+
+async def serve(  # noqa: PLR0913  # what a door is made of
+    desk: Desk,
+    host: str,
+    port: int,
+    tls: ssl.SSLContext | None = None,
+    *,
+    limits: Limits | None = None,
+    log: Log = to_stderr,
+) -> Listening:
+    """Open the door of a desk at an address; port 0 takes a free one."""
+    door = Door(desk, limits, log)
+    listener = _listener(host, port)
+    for name in ("uvicorn.error", "uvicorn.access"):  # they would print what went wrong, with its values
+        logging.getLogger(name).disabled = True
+    config = uvicorn.Config(
+        door,
+        http=type("_Punctual", (_Punctual,), {"patience": door.limits.head_seconds}),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=door.limits.connections,
+        timeout_keep_alive=_IDLE,
+        timeout_graceful_shutdown=round(door.limits.drain_seconds),
+        h11_max_incomplete_event_size=16_384,
+        ssl_context_factory=None if tls is None else lambda *_: tls,
+    )
+    return await Listening(door, _Server(config), listener).opened()

@@ -1,0 +1,171 @@
+"""The paths under /api/v1 and what each of them answers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Protocol
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from discreet.curator.history import Receipt
+from discreet.errors import DiscreetError
+from discreet.ledger.books import OWNER
+from discreet.server.desk import Desk, Visitor
+from discreet.server.http import shapes, writing
+from discreet.server.http.admission import Admission, is_local
+from discreet.server.http.body import header
+from discreet.server.http.journal import Told
+from discreet.server.http.metrics import TYPE, Metrics
+from discreet.server.http.pool import Pool
+from discreet.server.http.trouble import Trouble, failure_of, not_yours
+
+_FAILED: dict[int | str, dict[str, Any]] = {
+    400: {"model": shapes.Failed, "description": "Refused: the question cannot be asked so. Nothing was charged."},
+    401: {"model": shapes.Failed, "description": "No valid token."},
+    403: {"model": shapes.Failed, "description": "Not for this role."},
+    429: {"model": shapes.Failed, "description": "Too often; Retry-After says how long to wait."},
+    "4XX": {"model": shapes.Failed, "description": "Refused."},
+    "5XX": {"model": shapes.Failed, "description": "Busy, closing, or failed after data was read."},
+}
+_OVER: dict[int | str, dict[str, Any]] = {
+    402: {"model": shapes.Failed, "description": "The price does not fit into the budget. Nothing was charged."}
+}
+
+
+class Behind(Protocol):
+    """What the paths find behind the door."""
+
+    desk: Desk
+    pool: Pool
+    admission: Admission
+    metrics: Metrics
+
+
+def behind(request: Request) -> Behind:
+    """Found again at each request."""
+    found: Behind = request.app.state.door
+    return found
+
+
+async def admitted(
+    request: Request,
+    door: Annotated[Behind, Depends(behind)],
+    bearer: Annotated[
+        HTTPAuthorizationCredentials | None,
+        Depends(HTTPBearer(auto_error=False, description="What `discreet user add` printed.")),
+    ],
+) -> Visitor:
+    """Whoever sent a valid token."""
+    address = request.client.host if request.client else ""
+    visitor = await door.admission.admitted(bearer.credentials if bearer else None, address)
+    _told(request).principal = visitor.name
+    return visitor
+
+
+Door = Annotated[Behind, Depends(behind)]
+Who = Annotated[Visitor, Depends(admitted)]
+Entry = Annotated[int, Path(ge=1, le=shapes.MOST)]
+
+open_to_all = APIRouter()
+api = APIRouter(prefix="/api/v1", responses=_FAILED)
+
+
+def _told(request: Request) -> Told:
+    found: Told = request.scope["told"]
+    return found
+
+
+@open_to_all.get("/health")
+async def health() -> shapes.Health:
+    """That the server is up. Says nothing else."""
+    return shapes.Health()
+
+
+@api.post("/query", responses=_OVER)
+async def query(asked: shapes.Asked, request: Request, door: Door, who: Who) -> shapes.Answered:
+    """Ask a question at a price. It is charged before a row is read; the same question again is free."""
+    told = _told(request)
+    told.outcome = "fault"
+    try:  # in one call: between paying and answering nothing is refused
+        answer = await door.pool.call(lambda: writing.answer(door.desk.asked(who, asked.sql, asked.terms())))
+    except (DiscreetError, Trouble) as refused:
+        told.outcome = failure_of(refused).kind
+        raise
+    told.outcome, told.entry = "free" if answer.cost is None else "answered", answer.entry
+    return answer
+
+
+@api.post("/explain")
+async def explain(asked: shapes.Asked, door: Door, who: Who) -> shapes.Explained:
+    """What a question would cost and how exact it would be. Free, and the same whatever the rows are."""
+    return writing.explanation(await door.pool.call(door.desk.explained, who, asked.sql, asked.terms()))
+
+
+@api.post("/describe")
+async def describe(asked: shapes.Asked, door: Door, who: Who) -> shapes.Described:
+    """The columns that an answer would have, and their types. Free."""
+    found = await door.pool.call(door.desk.described, who, asked.sql, asked.terms())
+    return shapes.Described(columns=writing.columns(found))
+
+
+@api.get("/tables")
+async def tables(door: Door, who: Who) -> shapes.Tables:
+    """What may be asked about, as it was declared. Nothing was counted."""
+    return shapes.Tables(tables=[writing.table(each) for each in await door.pool.call(door.desk.tables, who)])
+
+
+@api.get("/budget")
+async def budget(door: Door, who: Who) -> shapes.Budgets:
+    """What each population may lose in all, has lost, and has left."""
+    found = await door.pool.call(door.desk.budgets, who)
+    return shapes.Budgets(budgets=[writing.budget(name, each) for name, each in found.items()])
+
+
+@api.get("/history")
+async def history(leaf: Annotated[shapes.Leaf, Query()], door: Door, who: Who) -> shapes.History:
+    """What was asked and paid, the latest first."""
+    if leaf.everybody and who.role != "custodian":
+        raise not_yours("what others asked is shown to custodians")
+    found: list[Receipt] = await door.pool.call(door.desk.history, who)
+    wanted = [each for each in found if each.entry < leaf.before and (leaf.everybody or each.principal == who.name)]
+    return shapes.History(history=[writing.receipt(each) for each in wanted[: leaf.limit]])
+
+
+@api.get("/ledger/head")
+async def head(door: Door, who: Who) -> shapes.Head:
+    """A signed head. Whoever keeps it notices if the ledger is rewritten or rolled back."""
+    return shapes.Head.model_validate((await door.pool.call(door.desk.head, who)).__dict__)
+
+
+@api.get("/ledger/proof/{entry}", response_model=shapes.Proof)
+async def proof(entry: Entry, door: Door, who: Who) -> Response:
+    """An entry word for word, and the proof that it is in the ledger: one's own payments, and answers one may read."""
+    found = await door.pool.call(door.desk.proof, who, entry)
+    if found is None:
+        raise not_yours(f"entry {entry} is not yours to read")
+    return Response(found.text(), media_type="application/json")
+
+
+@open_to_all.get("/metrics", include_in_schema=False)
+async def metrics(
+    request: Request,
+    door: Door,
+    bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))],
+) -> Response:
+    """Counters for Prometheus: for custodians, and for who is on this machine."""
+    if not _at_home(request):
+        who = await admitted(request, door, bearer)
+        if who.role != "custodian":
+            raise not_yours("metrics are shown to custodians")
+    budgets = await door.pool.call(door.desk.budgets, Visitor(OWNER, "custodian"))
+    return Response(door.metrics.text(budgets), media_type=TYPE)
+
+
+def _at_home(request: Request) -> bool:
+    """Whether it comes from this machine: not through a proxy, and not from a page under a name of its own."""
+    passed_on = any(header(request.scope, name) for name in (b"forwarded", b"x-forwarded-for", b"via"))
+    return request.client is not None and is_local(request.client.host) and not passed_on and is_local(_host(request))
+
+
+def _host(request: Request) -> str:
+    return request.url.hostname or ""

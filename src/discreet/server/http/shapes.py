@@ -1,0 +1,213 @@
+"""The shapes of requests and responses: what OpenAPI says, and what is checked."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
+
+from discreet.exact import LONGEST as LONGEST_NUMBER
+from discreet.sql.parse import LONGEST as LONGEST_QUESTION
+
+MOST = 2**63 - 1  # a ledger numbers no more entries
+
+Number = (
+    Annotated[StrictInt, Field(ge=-MOST, le=MOST)]
+    | Annotated[StrictFloat, Field(allow_inf_nan=False)]
+    | Annotated[StrictStr, Field(max_length=LONGEST_NUMBER)]  # exact: "1/3", "0.1"
+)
+Cap = Annotated[StrictInt, Field(ge=1, le=MOST)]
+Cell = bool | int | float | str | None  # NaN and infinities, dates and decimals as text
+
+
+class Asked(BaseModel):
+    """A question with what it is asked for: at most one of epsilon, rho and error."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    sql: Annotated[str, Field(max_length=LONGEST_QUESTION, examples=["SELECT count(*) AS n FROM visits"])]
+    epsilon: Number | None = None
+    rho: Number | None = None
+    error: Number | None = None
+    delta: Number | None = None
+    confidence: Number = "0.95"
+    fresh: bool = False
+    within: bool = False
+    max_rows: Cap | None = None
+    max_groups: Cap | None = None
+
+    def terms(self) -> dict[str, object]:
+        """As the curator takes them."""
+        return {name: value for name, value in self if name != "sql" and value is not None}
+
+
+class Leaf(BaseModel):
+    """Which payments of a history are wanted."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    everybody: Annotated[bool, Field(description="Of everybody; for custodians.")] = False
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+    before: Annotated[int, Field(ge=1, le=MOST, description="Only entries before this one.")] = MOST
+
+
+class Loss(BaseModel):
+    """A price, exactly: rationals as text, and in words."""
+
+    measure: Literal["pure", "approximate", "concentrated"]
+    epsilon: str | None = None
+    rho: str | None = None
+    delta: str | None = None
+    words: str
+
+
+class Typed(BaseModel):
+    """A column of an answer."""
+
+    name: str
+    type: str
+
+
+class Answered(BaseModel):
+    """An answer. `cost` is null if it was free; an interval is null where the noise of a cell is not known."""
+
+    columns: list[Typed]
+    rows: list[list[Cell]]
+    intervals: list[list[Annotated[list[Cell], Field(min_length=2, max_length=2)] | None]]
+    confidence: str
+    cost: Loss | None
+    left: Loss | None
+    entry: str
+    bounding: str
+
+
+class ColumnError(BaseModel):
+    """The error of a column before paying, exactly; null where it is known after paying."""
+
+    name: str
+    error: str | None
+
+
+class Explained(BaseModel):
+    """What a question would cost and how exact it would be."""
+
+    price: Loss | None
+    error: list[ColumnError]
+    plan: list[str]
+    notice: str
+    words: str
+
+
+class Described(BaseModel):
+    """The columns that an answer would have."""
+
+    columns: list[Typed]
+
+
+class Column(BaseModel):
+    """A column as it was declared; bounds and step exactly."""
+
+    name: str
+    type: str
+    bounds: Annotated[list[str], Field(min_length=2, max_length=2)] | None
+    step: str | None
+    keys: list[str | int | bool | None] | None
+    description: str
+
+
+class Table(BaseModel):
+    """A table as it was declared. Nothing in it was counted."""
+
+    name: str
+    population: str | None
+    unit: str | None
+    max_rows: int | None
+    max_groups: int
+    version: int
+    link: Annotated[list[str], Field(min_length=3, max_length=3)] | None
+    columns: list[Column]
+
+
+class Tables(BaseModel):
+    """What may be asked about."""
+
+    tables: list[Table]
+
+
+class Budget(BaseModel):
+    """What a population may lose in all, has lost, and has left."""
+
+    population: str
+    relation: str
+    unit: str
+    total: Loss
+    spent: Loss
+    left: Loss
+
+
+class Budgets(BaseModel):
+    """The budget of each population."""
+
+    budgets: list[Budget]
+
+
+class Receipt(BaseModel):
+    """One payment, and the entry that holds its answer, if it came to one."""
+
+    entry: int
+    time: str
+    principal: str
+    population: str
+    loss: Loss
+    sql: str
+    tables: list[str]
+    answer: int | None
+
+
+class History(BaseModel):
+    """Payments, the latest first."""
+
+    history: list[Receipt]
+
+
+class Head(BaseModel):
+    """A signed head of the ledger: whoever keeps it notices a rewrite."""
+
+    size: int
+    root: str
+    time: str
+    key: str
+    signature: str
+
+
+class Proof(BaseModel):
+    """An entry word for word, and that it is in the ledger: what `discreet ledger check` reads."""
+
+    kind: Literal["receipt"]
+    entry: dict[str, object]
+    previous: str
+    siblings: list[str]
+    head: Head
+
+
+class Health(BaseModel):
+    """That somebody is in."""
+
+    status: Literal["open"] = "open"
+
+
+class Error(BaseModel):
+    """What went wrong, what to do; `place` and `repair` where a question could be mended."""
+
+    kind: Literal["refusal", "over_budget", "fault"]
+    message: str
+    hint: str
+    sqlstate: Annotated[str, Field(min_length=5, max_length=5)]
+    place: Annotated[list[int], Field(min_length=2, max_length=2)] | None
+    repair: str | None
+
+
+class Failed(BaseModel):
+    """Every error has this shape."""
+
+    error: Error

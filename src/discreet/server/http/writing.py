@@ -1,0 +1,120 @@
+"""Answers, prices and declarations as JSON holds them: exactly."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from decimal import Decimal
+
+from discreet.curator import Answer, Explanation
+from discreet.curator.explain import said
+from discreet.curator.history import Receipt
+from discreet.ledger.entry import BudgetLoss, write_loss, write_neighbours
+from discreet.privacy import Budget
+from discreet.server.http import shapes
+from discreet.sql.schema import Column, Table
+
+
+def cell(value: object) -> shapes.Cell:
+    """A cell of an answer. What JSON has no kind for is text; the column's type says what it was."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (dt.date, dt.time)):
+        return value.isoformat()
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)
+
+
+def loss(value: BudgetLoss) -> shapes.Loss:
+    """A price."""
+    return shapes.Loss.model_validate({**write_loss(value), "words": said(value)})
+
+
+def _perhaps(value: BudgetLoss | None) -> shapes.Loss | None:
+    return None if value is None else loss(value)
+
+
+def answer(value: Answer) -> shapes.Answered:
+    """An answer with its error bars at the confidence that was asked for."""
+    spans = value.intervals(value.confidence)
+    return shapes.Answered(
+        columns=columns(tuple(zip(value.columns, value.types, strict=True))),
+        rows=[[cell(each) for each in row] for row in value.rows],
+        intervals=[[None if span is None else [cell(end) for end in span] for span in row] for row in spans],
+        confidence=str(value.confidence),
+        cost=_perhaps(value.cost),
+        left=_perhaps(value.left),
+        entry=value.entry,
+        bounding=value.bounding,
+    )
+
+
+def columns(found: tuple[tuple[str, str], ...]) -> list[shapes.Typed]:
+    """Names and types."""
+    return [shapes.Typed(name=name, type=kind) for name, kind in found]
+
+
+def explanation(value: Explanation) -> shapes.Explained:
+    """Price and error."""
+    return shapes.Explained(
+        price=_perhaps(value.price),
+        error=[
+            shapes.ColumnError(name=name, error=None if error is None else str(error)) for name, error in value.error
+        ],
+        plan=list(value.plan),
+        notice=value.notice,
+        words=str(value),
+    )
+
+
+def table(value: Table) -> shapes.Table:
+    """A table as it was declared."""
+    return shapes.Table(
+        name=value.name,
+        population=value.population,
+        unit=value.unit,
+        max_rows=value.max_rows,
+        max_groups=value.max_groups,
+        version=value.version,
+        link=None if value.link is None else list(value.link),
+        columns=[_column(each) for each in value.columns],
+    )
+
+
+def _column(value: Column) -> shapes.Column:
+    return shapes.Column(
+        name=value.name,
+        type=value.type.value,
+        bounds=None if value.bounds is None else [str(end) for end in value.bounds],
+        step=None if value.step is None else str(value.step),
+        keys=None if value.keys is None else list(value.keys),
+        description=value.description,
+    )
+
+
+def budget(population: str, value: Budget[BudgetLoss]) -> shapes.Budget:
+    """The budget of a population."""
+    neighbours = write_neighbours(value.neighbours)
+    return shapes.Budget(
+        population=population,
+        relation=str(neighbours["relation"]),
+        unit=str(neighbours["unit"]),
+        total=loss(value.total),
+        spent=loss(value.spent),
+        left=loss(value.left),
+    )
+
+
+def receipt(value: Receipt) -> shapes.Receipt:
+    """One payment."""
+    return shapes.Receipt(
+        entry=value.entry,
+        time=value.time,
+        principal=value.principal,
+        population=value.population,
+        loss=loss(value.loss),
+        sql=value.sql,
+        tables=list(value.tables),
+        answer=value.answer,
+    )

@@ -1,0 +1,117 @@
+"""`discreet.connect`: what it refuses before a token leaves, and what it says when the other side is not there."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from fractions import Fraction
+
+import pytest
+from server.http.conftest import Place
+from server.served import Server
+
+import discreet as dp
+from discreet.client import Connection, Lost
+from discreet.errors import Refusal
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("http://example.org", "in the clear"),
+        ("http://192.168.0.1:8410", "in the clear"),
+        ("http://127.0.0.1.example.org", "in the clear"),
+        ("ftp://127.0.0.1", "expected an address"),
+        ("127.0.0.1:8410", "expected an address"),
+        ("", "expected an address"),
+        ("http://ann:secret@127.0.0.1:8410", "holds no password"),
+        ("http://127.0.0.1:8410/?token=1", "expected an address"),
+        ("http://127.0.0.1:99999", "expected an address"),
+    ],
+)
+def test_an_address_that_would_give_the_token_away_is_refused(url: str, says: str) -> None:
+    with pytest.raises(Refusal, match=says):
+        dp.connect(url, "token")
+
+
+@pytest.mark.parametrize("token", [None, "", "two words", "line\nbreak", "é"])
+def test_a_door_opens_for_a_token(monkeypatch: pytest.MonkeyPatch, token: str | None) -> None:
+    monkeypatch.delenv("DISCREET_TOKEN", raising=False)
+    with pytest.raises(Refusal, match="opens for a token"):
+        dp.connect(token=token)
+
+
+def test_the_token_may_come_from_the_environment(place: Place, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISCREET_TOKEN", place.ann)
+    there = dp.connect(server.url)
+    assert [table.name for table in there.tables()] == ["visits"]
+    assert place.ann not in repr(there)
+
+
+def test_a_wrong_token_is_a_refusal(server: Server) -> None:
+    with pytest.raises(Refusal, match="opens for a token"):
+        dp.connect(server.url, "wrong").populations()
+
+
+def test_nobody_there_is_a_refusal_because_nothing_was_sent() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(Refusal, match=f"nobody answers at http://127.0.0.1:{port}"):
+        dp.connect(f"http://127.0.0.1:{port}", "token").tables()
+
+
+def _answering(reply: bytes) -> tuple[int, threading.Thread]:
+    """Somebody else at a port, who reads a request and says this."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def answer() -> None:
+        wire, _ = listener.accept()
+        with listener, wire:
+            wire.recv(65_536)
+            wire.sendall(reply)
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    return listener.getsockname()[1], thread
+
+
+def test_a_connection_that_breaks_is_no_refusal_because_it_may_have_been_paid() -> None:
+    port, thread = _answering(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{")
+    with pytest.raises(Lost, match="if it was paid, asking again is free") as lost:
+        dp.connect(f"http://127.0.0.1:{port}", "token").query("SELECT 1")
+    thread.join()
+    assert not isinstance(lost.value, Refusal)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]",
+        b"HTTP/1.1 302 Found\r\nLocation: http://example.org/\r\nContent-Length: 0\r\n\r\n",
+        b'HTTP/1.1 400 Bad\r\nContent-Length: 13\r\n\r\n{"error": 17}',
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+    ],
+)
+def test_somebody_else_at_the_address_is_noticed_and_redirects_are_not_followed(reply: bytes) -> None:
+    port, thread = _answering(reply)
+    with pytest.raises(Refusal, match="does not speak as a door of discreet does"):
+        dp.connect(f"http://127.0.0.1:{port}", "token").tables()
+    thread.join()
+
+
+def test_an_unknown_population_is_refused_as_at_home(place: Place, server: Server) -> None:
+    said = []
+    for db in (dp.open(place.home), server.connect(place.ann)):
+        with pytest.raises(Refusal) as refused:
+            db.budget("nobody")
+        said.append(str(refused.value))
+    assert said[0] == said[1]
+
+
+def test_prices_go_through_exactly(place: Place, server: Server) -> None:
+    there: Connection = server.connect(place.ann)
+    for number, price in enumerate((0.1, "0.1", Fraction(1, 10), "1e-1", "1/10")):
+        answer = there.query(f"SELECT count(*) AS n FROM visits WHERE cost > {300 + number}", epsilon=price)
+        assert answer.cost is not None
+        assert answer.cost.epsilon == Fraction(1, 10)  # type: ignore[union-attr]

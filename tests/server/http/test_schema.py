@@ -1,0 +1,63 @@
+"""What OpenAPI says is what happens: requests are made from the schema, replies are held against it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from schemathesis.checks import CHECKS, load_all_checks
+from schemathesis.core.result import Ok
+from schemathesis.generation.modes import GenerationMode
+from server.http.conftest import Place
+from server.served import Server
+
+from discreet.ledger import SqliteLedger, verify
+
+load_all_checks()
+# A question may be refused though its JSON has the right shape: most texts are no SQL. And who tries wrong tokens again
+# and again is told to wait, which is not what the check expects: test_admission.py tries them on every path.
+CHECKED: list[Any] = [
+    check for check in CHECKS.get_all() if check.__name__ not in ("positive_data_acceptance", "ignored_auth")
+]
+QUESTIONS = (
+    "SELECT count(*) AS n FROM visits",
+    "SELECT region, count(*), avg(cost) FROM visits GROUP BY region",
+    "SELECT diagnosis, count(*) FROM visits GROUP BY diagnosis",
+    "SELECT count(*) / 0 AS x, 1.5, DATE '2024-01-01' FROM visits",
+    "SELECT cost FROM visits",
+)
+
+
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=lambda mode: mode.value)
+def test_every_operation_behaves_as_its_schema_says(place: Place, server: Server, mode: GenerationMode) -> None:
+    schema = schemathesis.openapi.from_url(f"{server.url}/api/v1/openapi.json")
+    seen: dict[str, set[int]] = {}
+    for found in schema.get_all_operations():
+        assert isinstance(found, Ok)
+        operation = found.ok()
+
+        @seed(20_261_115)
+        @settings(
+            max_examples=20,
+            deadline=None,
+            database=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=operation.as_strategy(generation_mode=mode), sql=st.sampled_from(QUESTIONS))
+        def holds(case: schemathesis.Case[Any], sql: str) -> None:
+            if mode is GenerationMode.POSITIVE and isinstance(case.body, dict):
+                case.body["sql"] = sql  # or hardly one would be answered
+            reply = case.call_and_validate(headers={"Authorization": f"Bearer {place.cleo}"}, checks=CHECKED)
+            seen.setdefault(case.operation.label, set()).add(reply.status_code)
+
+        if mode is GenerationMode.POSITIVE or operation.path != "/health":  # nothing about it can be wrong
+            holds()
+    assert len(seen) == (9 if mode is GenerationMode.POSITIVE else 8)
+    if mode is GenerationMode.POSITIVE:
+        assert all(200 in statuses for statuses in seen.values()), seen
+    assert not [status for statuses in seen.values() for status in statuses if status >= 500]
+    assert verify(SqliteLedger(place.home / "ledger.db").rows()).holds
