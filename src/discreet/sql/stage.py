@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from fractions import Fraction
 
 from sqlglot import exp
 
@@ -42,14 +42,17 @@ def _reads_one(name: str, tree: exp.Query, single: set[str]) -> bool:
 
 def number(value: object, kind: exp.DataType, stage: int) -> exp.Expr:
     """The answer to what was asked first, as a question would write it, marked with its place."""
-    whole = kind.is_type(*exp.DataType.INTEGER_TYPES)
-    written = None if value is None else str(int(str(value)) if whole else float(str(value)))
-    shown = "0" if written is None or not _is_finite(written) else written
-    literal = exp.Literal(this=shown, is_string=False)
+    written = _written(value, whole=kind.is_type(*exp.DataType.INTEGER_TYPES))
+    literal = exp.Literal(this=written or "0", is_string=False)
     literal.meta["stage"] = stage
-    literal.meta["missing"] = written is None or not _is_finite(written)
+    literal.meta["missing"] = written is None
     return literal
 
 
-def _is_finite(written: str) -> bool:
-    return math.isfinite(float(written))
+def _written(value: object, *, whole: bool) -> str | None:
+    """A number in digits; None of what is no number: NULL, NaN, an infinity."""
+    try:
+        exactly = Fraction(str(value))
+        return str(int(exactly)) if whole else repr(float(exactly))
+    except (ValueError, OverflowError):
+        return None
