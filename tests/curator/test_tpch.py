@@ -209,14 +209,18 @@ def test_the_unit_stands_in_the_linked_table_under_its_name(asked: Asked) -> Non
         curator.query("SELECT o_custkey, sum(l_quantity) FROM lineitem GROUP BY o_custkey", epsilon=1)
 
 
-def test_rows_without_one_owner_are_dropped(tmp_path: Path) -> None:
+def test_rows_without_an_owner_are_dropped_and_those_with_two_are_refused(tmp_path: Path) -> None:
     found_home(tmp_path / "home")
     custody = Custody(tmp_path / "home")
-    orders = pa.table({"o_orderkey": [1, 2, 2, 3, None], "o_custkey": [10, 10, 20, None, 30]})
+    orders = pa.table({"o_orderkey": [1, 2, 2, 3, None], "o_custkey": [10, 10, 10, None, 30]})
     items = pa.table({"l_orderkey": [1, 1, 2, 3, 4, None], "l_quantity": [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]})
-    custody.add("orders", orders, declared("orders", bounds={}))  # 2 has two owners, 3 nobody, 4 no order
+    custody.add("orders", orders, declared("orders", bounds={}))  # 2 is there twice, 3 is nobody's, 4 is no order
     custody.add("lineitem", items, declared("lineitem", bounds={"l_quantity": (0, 50)}))
-    assert hospital.exactly(Curator(tmp_path / "home"), "SELECT count(*), sum(l_quantity) FROM lineitem") == [(2, 3.0)]
+    assert hospital.exactly(Curator(tmp_path / "home"), "SELECT count(*), sum(l_quantity) FROM lineitem") == [(3, 7.0)]
+    claimed = pa.table({"o_orderkey": [1, 2, 2], "o_custkey": [10, 10, 20]})  # 2 is claimed by two
+    custody.update("orders", claimed)
+    with pytest.raises(Refusal, match="belongs to two people"):
+        custody.update("lineitem", items)
 
 
 @pytest.mark.parametrize("to", ["orders.o_nope", "nope.o_orderkey", "nation.n_nationkey", "orders"])

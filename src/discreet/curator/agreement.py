@@ -29,6 +29,30 @@ def refuse_contradictions(known: Catalogue, books: Books) -> None:
             )
     for table in known.tables.values():
         _refuse_other_owners(table, books)
+        if table.link is not None:
+            refuse_strange_link(table, known)
+
+
+def refuse_strange_link(table: Table, known: Catalogue) -> None:
+    """Refuse a link that does not lead to an owner in the same population, by a key of the same type."""
+    own, other, key = table.link or ("", "", "")
+    owners = known.tables.get(other)
+    if owners is None or owners.unit is None or owners.name == table.name or owners.population != table.population:
+        raise Refusal(
+            f"the link of table {table.name!r} leads to {other!r}, where its population has no owners",
+            hint="a link is not edited: remove the table and add it anew",
+        )
+    if owners.unit != table.unit or owners.column(key).type is not table.column(own).type:
+        raise Refusal(
+            f"the link of table {table.name!r} compares {own} with {other}.{key}, which does not name its owners",
+            hint="a link is not edited: remove the table and add it anew",
+        )
+
+
+def recorded_file(books: Books, table: Table) -> str:
+    """The random name that the ledger has for a version's file; for a version it does not know, none that fits."""
+    recorded = books.datasets.get(table.name)
+    return recorded.file if recorded is not None and recorded.version == table.version else "unknown"
 
 
 def _refuse_other_owners(table: Table, books: Books) -> None:

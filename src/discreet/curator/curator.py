@@ -19,7 +19,7 @@ from discreet.curator.advice import (
     bounds_parts,
     caps_parts,
 )
-from discreet.curator.agreement import Declarations
+from discreet.curator.agreement import Declarations, recorded_file
 from discreet.curator.answer import Answer
 from discreet.curator.estimate import estimates
 from discreet.curator.explain import Explanation, explained
@@ -114,8 +114,7 @@ class Curator:
 
     def _file_name(self, table: Table) -> str:
         """The random name that the ledger has for the file of a table's version."""
-        recorded = self._ledger.books().datasets.get(table.name)
-        return recorded.file if recorded is not None and recorded.version == table.version else ""
+        return recorded_file(self._ledger.books(), table)
 
     # asking ----------------------------------------------------------------------------------------------------------
 
@@ -153,8 +152,10 @@ class Curator:
         return [table for table in every if grant is None or grant.tables is None or table.name in grant.tables]
 
     def history(self, *, everybody: bool = False) -> list[Receipt]:
-        """What was asked and paid, the latest first."""
-        self._books()
+        """What was asked and paid, the latest first; by everybody, only for a custodian."""
+        grant = self._books().grant(self._principal)
+        if everybody and grant is not None and grant.role != "custodian":
+            raise Refusal("what others asked is shown to custodians")
         return receipts(self._ledger.entries(), None if everybody else self._principal)
 
     def budget(self, population: str) -> Budget[BudgetLoss]:
@@ -240,6 +241,8 @@ class Curator:
         self, sql: str, found: Question, prices: tuple[Priced, ...], asked: Terms, by: tuple[Engine, Entropy]
     ) -> Answer:
         """Answer what comes first, put the answers into the question, and answer that. One price pays for all of it."""
+        if asked.within:
+            raise Refusal("a question in stages is not answered within the rest", hint="name a price that fits")
         self._refuse_over(prices, sql, asked)
         before: list[_Paid] = []
         scalars: list[object] = []

@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 
 from discreet.curator import catalogue
-from discreet.curator.agreement import refuse_contradictions
+from discreet.curator.agreement import recorded_file, refuse_contradictions
 from discreet.curator.catalogue import Catalogue, Population, budget_loss, declaration, population_of, type_of
 from discreet.curator.token import minted
 from discreet.engines.duckdb import DuckStore, Progress
@@ -84,7 +84,7 @@ class Custody:
         self._home = home
         catalogue.read(home)
         self._ledger = SqliteLedger(home / "ledger.db", new=False)
-        self._store = DuckStore(home / "tables")
+        self._store = DuckStore(home / "tables", names=lambda table: recorded_file(self._ledger.books(), table))
 
     @contextmanager
     def _alone(self) -> Iterator[Catalogue]:
@@ -287,8 +287,21 @@ def _declared(
         raise Refusal(f"in population {people!r} each row is its own unit", hint="use another --population")
     population = _population(people, said, known)
     unit = None if said.unit == "row" else said.unit
+    if unit is not None:
+        _same_unit_type(people, columns[unit], known)
     table = Table(name, made, people, unit, said.max_rows, 1 if said.max_groups is None else said.max_groups)
     return table, population
+
+
+def _same_unit_type(people: str, kind: Type, known: Catalogue) -> None:
+    """One person has one name in all tables: compared in two types, a name could fail or be two people's."""
+    for table in known.tables.values():
+        if table.population == people and table.unit is not None and table.column(table.unit).type is not kind:
+            raise Refusal(
+                f"in table {table.name!r} the units of {people!r} are {table.column(table.unit).type.value}, "
+                f"here {kind.value}",
+                hint=f"say --types so that both are alike, or name another --population than {people!r}",
+            )
 
 
 def _linked(

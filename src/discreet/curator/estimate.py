@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 
 from discreet.curator.price import Priced
@@ -65,6 +66,11 @@ def _error(priced: Priced, statistic: Statistic, confidence: Fraction) -> int:
     mechanism = priced.charge(statistic).mechanism
     if not isinstance(mechanism, (LaplaceVector, GaussianVector)):
         raise Fault
+    return _bar(mechanism, confidence)
+
+
+@lru_cache(maxsize=1024)  # an exact quantile is costly, and the same prices come again and again
+def _bar(mechanism: LaplaceVector | GaussianVector, confidence: Fraction) -> int:
     return mechanism.error(confidence)
 
 

@@ -10,7 +10,7 @@ from discreet.curator.catalogue import Population
 from discreet.curator.explain import error_of
 from discreet.curator.price import Priced, priced
 from discreet.errors import Refusal
-from discreet.exact import Number, positive, probability, share
+from discreet.exact import Number, positive, probability, share, spoken
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianVector, LaplaceVector
 from discreet.mechanisms.mechanism import USUAL
@@ -19,6 +19,7 @@ from discreet.sql.question import Part
 
 _WIDEST = 1 << 54  # of noise
 _DELTA_SHARE = 1000  # the part of a population's δ that one question may use to name groups
+_DIGITS = 30  # of a price: the books add prices up exactly, so the sum has the digits of them all
 
 
 @dataclass(frozen=True)
@@ -70,13 +71,23 @@ def fitting(prices: tuple[Priced, ...]) -> tuple[Priced, ...]:
     return prices
 
 
+def _brief(number: Fraction, name: str) -> Fraction:
+    """The number, unless it takes so many digits that sums of such prices could not be worked with any more."""
+    if number.denominator > 10**_DIGITS:
+        raise Refusal(
+            f"expected {name} in at most {_DIGITS} digits, got {name}={spoken(number)}",
+            hint=f"write the price with at most {_DIGITS} digits",
+        )
+    return number
+
+
 def _loss(population: Population, asked: Terms, *, needs: bool) -> BudgetLoss:
     total = population.total
     word, other = ("rho", asked.epsilon) if isinstance(total, Concentrated) else ("epsilon", asked.rho)
     if other is not None:
         raise Refusal(f"the budget of {population.name!r} is kept in {word}", hint=f"name a price with {word}=")
     given = asked.rho if isinstance(total, Concentrated) else asked.epsilon
-    amount = population.default if given is None else positive(given, word)
+    amount = population.default if given is None else _brief(positive(given, word), word)
     delta = _delta(total, asked) if needs else Fraction(0)
     if isinstance(total, Concentrated):
         return Concentrated(amount, delta)
@@ -85,13 +96,13 @@ def _loss(population: Population, asked: Terms, *, needs: bool) -> BudgetLoss:
 
 def _delta(total: BudgetLoss, asked: Terms) -> Fraction:
     if asked.delta is not None:
-        return probability(asked.delta, "delta")
+        return _brief(probability(asked.delta, "delta"), "delta")
     return Fraction(0) if isinstance(total, Pure) else total.delta / _DELTA_SHARE
 
 
 def _accurate(parts: Sequence[Part], population: Population, asked: Terms, *, needs: bool) -> tuple[Priced, ...]:
     """The cheapest price at which every number of the question is within the error asked for."""
-    wanted, sure = positive(asked.error or 0, "error"), share(asked.confidence, "confidence")
+    wanted, sure = _brief(positive(asked.error or 0, "error"), "error"), share(asked.confidence, "confidence")
     word = "rho" if isinstance(population.total, Concentrated) else "epsilon"
 
     def at(amount: Fraction) -> tuple[Priced, ...]:

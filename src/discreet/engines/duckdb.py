@@ -176,7 +176,7 @@ class DuckStore:
                 connection.execute(_SAFE)
                 connection.execute("SET preserve_insertion_order = false")
                 with _watched(connection, progress):
-                    copy_rows(connection, table, source, None if owners is None else self.path(owners))
+                    copy_rows(connection, table, source, None if owners is None else self.checked(owners))
                 connection.execute("CREATE TABLE file AS SELECT CAST(? AS VARCHAR) AS name", [name])
             _sync(aside)
             aside.rename(self.path(table))
@@ -258,6 +258,14 @@ class DuckStore:
                 f"the file of table {table.name!r} is not the one that the ledger knows",
                 hint="put the right one back, or bring the rows again with discreet update",
             )
+        described = connection.execute(f"DESCRIBE {name}.rows").fetchall()
+        kinds = {str(row[0]): str(row[1]).lower() for row in described}
+        for column in table.columns:
+            if kinds.get(column.name) != column.type.value:
+                raise Refusal(
+                    f"column {column.name!r} of table {table.name!r} is not {column.type.value} in its rows",
+                    hint="a type is not edited: bring the rows again with discreet update",
+                )
 
     def counted(self, measurement: Measurement) -> Counted:
         """The statistics of the bounded rows. An empty table still has its one group if there are no keys."""

@@ -114,7 +114,10 @@ def _typed(column: Column, table: Table) -> str:
 
 
 def _linked(connection: duckdb.DuckDBPyConnection, source: str, table: Table, owners: Path) -> str:
-    """Each row with the owner that its link leads to; rows that lead to nobody, or to several, are dropped."""
+    """Each row with the owner that its link leads to; rows that lead to nobody are dropped.
+
+    A key that leads to two people is refused: dropping its rows would let one of them take away the other's.
+    """
     if table.link is None or table.unit is None:
         return source
     own, _, key = table.link
@@ -122,11 +125,15 @@ def _linked(connection: duckdb.DuckDBPyConnection, source: str, table: Table, ow
     connection.execute(f"ATTACH '{file}' AS owners (READ_ONLY)")
     unit = quoted(table.unit)
     found = (
-        f"SELECT {quoted(key)} AS found, min({unit}) AS {unit} FROM owners.rows"
-        f" WHERE {quoted(key)} IS NOT NULL AND {unit} IS NOT NULL"
-        f" GROUP BY {quoted(key)} HAVING min({unit}) = max({unit})"
+        f"SELECT {quoted(key)} AS found, min({unit}) AS {unit}, max({unit}) AS other FROM owners.rows"
+        f" WHERE {quoted(key)} IS NOT NULL AND {unit} IS NOT NULL GROUP BY {quoted(key)}"
     )
-    return f"SELECT * FROM ({source}) JOIN ({found}) ON found = {quoted(own)}"
+    if connection.execute(f"SELECT 1 FROM ({found}) WHERE {unit} <> other LIMIT 1").fetchall():
+        raise Refusal(
+            f"the link leads through {key!r}, and one of its values belongs to two people",
+            hint="link through a key that is unique, or bring the unit in as a column",
+        )
+    return f"SELECT * EXCLUDE (other) FROM ({source}) JOIN ({found}) ON found = {quoted(own)}"
 
 
 def read_source(connection: duckdb.DuckDBPyConnection, source: object) -> str:

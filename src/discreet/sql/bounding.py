@@ -50,9 +50,9 @@ def _one_row_units(tree: Rows) -> bool:
             return False
 
 
-def _digest(tree: Rows, names: list[str], salt: int) -> str:
+def _digest(tree: Rows, names: list[str], salt: int, unit: str = "u") -> str:
     """A salted hash of a group of a unit. A row that is its own unit has no name, only a place, so that is left out."""
-    owner = [] if any(not table.public and table.unit is None for table in scanned(tree)) else ["u"]
+    owner = [] if any(not table.public and table.unit is None for table in scanned(tree)) else [unit]
     return f"hash(hash({', '.join([*owner, *names, f'CAST({salt} AS UBIGINT)'])}))"
 
 
@@ -268,7 +268,6 @@ def bounded(tree: Rows, located: Located, salt: int, cap: int) -> str:
     listed = ", ".join(names)
     chosen = f"SELECT * FROM ({rows(tree, located)})"
     if not _one_row_units(tree):
-        order = f"{_digest(tree, names, salt)}, {listed}"
-        chosen = f"SELECT *, {quoted(UNIT)} AS u FROM ({rows(tree, located)})"
-        chosen += f" QUALIFY row_number() OVER (PARTITION BY u ORDER BY {order}) <= {cap}"
+        order = f"{_digest(tree, names, salt, quoted(UNIT))}, {listed}"
+        chosen += f" QUALIFY row_number() OVER (PARTITION BY {quoted(UNIT)} ORDER BY {order}) <= {cap}"
     return f"SELECT {listed} FROM ({chosen})"

@@ -13,7 +13,7 @@ from discreet.sql.reading import Reading
 from discreet.sql.repair import Edit, Misasked
 from discreet.sql.rows import Capped, Filter, Joined, Lookup, PerUnit, Project, Rows
 from discreet.sql.schema import Type
-from discreet.sql.shape import same_population
+from discreet.sql.shape import facts, same_population, shape
 from discreet.sql.text import tables_of, unwrapped
 from discreet.sql.translate import all_of
 
@@ -101,13 +101,13 @@ def _together(one: Reading, two: Reading, kind: str, given: _Given) -> Reading:
             node=next(iter(given.every), None),
             edits=_on_units(one, two, given.every),
         )
-    left, right = _capped(one), _capped(two)
+    left, right = capped(one), capped(two)
     both = one.beside(two, Joined(left, right, None, kind))
     condition = _condition(both, two, given)
     return one.beside(two, Joined(left, right, condition, kind))
 
 
-def _capped(side: Reading) -> Rows:
+def capped(side: Reading) -> Rows:
     """At most as many rows of a unit as it may have, so that no unit's rows make a join endless."""
     most = side.shape.max_rows
     if most is None:
@@ -118,8 +118,8 @@ def _capped(side: Reading) -> Rows:
     inner = side.rows
     while isinstance(inner, (Project, Filter)):
         inner = inner.source
-    bounded = isinstance(inner, Joined) or (isinstance(inner, PerUnit) and most == 1)
-    return side.rows if bounded else Capped(side.rows, most)
+    one_each = isinstance(inner, PerUnit) and all(facts(key, shape(inner.source)).unit for _, key in inner.keys)
+    return side.rows if isinstance(inner, Joined) or one_each else Capped(side.rows, most)
 
 
 def _on_units(one: Reading, two: Reading, given: tuple[exp.Expr, ...]) -> list[Edit]:

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from discreet.errors import Refusal
 from discreet.sql.expression import Expression
-from discreet.sql.join import owners_meet
+from discreet.sql.join import capped, owners_meet
 from discreet.sql.reading import Reading
 from discreet.sql.repair import Edit, Misasked
 from discreet.sql.rows import Among, Kept, Rows, scanned
@@ -58,6 +58,8 @@ def _among(reading: Reading, node: exp.In, taken: Taken, *, negated: bool) -> Re
             raise Refusal(f"{shown(node)} compares {value.type.value} with {known.type.value}", hint="cast one side")
         return reading.on(Among(reading.rows, value, others, negated))
     same_population(reading.shape, shape(others), shown(node))
+    if value.type is not known.type:
+        raise Refusal(f"{shown(node)} compares {value.type.value} with {known.type.value}", hint="cast one side")
     if not reading.is_unit(unwrapped(node.this)) or not known.unit or known.optional:
         raise Misasked(
             f"{shown(node)}: whether a row passes would depend on other people's rows",
@@ -102,7 +104,12 @@ def _exists(reading: Reading, node: exp.Exists, read: Read, *, negated: bool) ->
                 hint="compare the units inside: WHERE inner.unit = outer.unit",
             )
     both = _Both(reading, others)
-    return reading.on(Kept(reading.rows, others.rows, all_of(across, both.column), negated))
+    condition = all_of(across, both.column)
+    plain = all(owners_meet(reading, others, part) for part in across)
+    if others.public or plain:
+        return reading.on(Kept(reading.rows, others.rows, condition, negated))
+    # each row of a unit may be compared with every other: both sides are held to what a unit may have
+    return reading.on(Kept(capped(reading), capped(others), condition, negated))
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ class Facts:
     keys: tuple[Key, ...] | None = None
     unit: bool = False  # it names the owner of the row, where it is not NULL
     optional: bool = False  # it is NULL in rows that found no partner
+    full: bool = False  # it is a side of a full join: where it is NULL, the other side is not
     origin: tuple[str, str] | None = None  # the table and column that it is, untouched
     link: tuple[str, str] | None = None  # the table and column through which the table finds its owners
 
@@ -130,8 +131,12 @@ def _per_unit(rows: PerUnit) -> Shape:
 
 def _joined(rows: Joined) -> Shape:
     one, two = shape(rows.left), shape(rows.right)
-    left = {name: replace(each, optional=each.optional or rows.kind == "full") for name, each in one.columns.items()}
-    right = {name: replace(each, optional=each.optional or rows.kind != "inner") for name, each in two.columns.items()}
+    full = rows.kind == "full"
+    left = {name: replace(each, optional=each.optional or full, full=full) for name, each in one.columns.items()}
+    right = {
+        name: replace(each, optional=each.optional or rows.kind != "inner", full=full)
+        for name, each in two.columns.items()
+    }
     most = None if one.max_rows is None or two.max_rows is None else one.max_rows * two.max_rows
     if most is not None and most > MOST_ROWS_A_UNIT:
         raise Refusal(
@@ -205,7 +210,8 @@ def facts(expression: Expression, below: Shape) -> Facts:
         return below.columns[expression.name]
     if isinstance(expression, Call) and expression.function == "coalesce":
         parts = [below.columns[each.name] for each in expression.arguments if isinstance(each, Field)]
-        if len(parts) == len(expression.arguments) > 1 and all(part.unit for part in parts):
+        sure = any(not part.optional for part in parts) or all(part.full for part in parts)
+        if len(parts) == len(expression.arguments) > 1 and all(part.unit for part in parts) and sure:
             return Facts(expression.type, unit=True)
     return Facts(expression.type, ranged(expression, {name: column.range for name, column in below.columns.items()}))
 

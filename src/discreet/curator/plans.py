@@ -1,0 +1,42 @@
+"""Plans that were made before, by text: the same text under the same declarations is planned once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import TypeVar, cast
+
+from discreet.curator.catalogue import Catalogue
+
+T = TypeVar("T")
+Allow = Callable[[set[str]], None]  # refuses tables that the asker may not read
+
+MOST = 256
+
+
+class Plans:
+    """What was planned under the newest declarations. Whether the asker may read its tables is asked every time."""
+
+    def __init__(self) -> None:
+        self._state: tuple[Catalogue | None, dict[Hashable, tuple[object, frozenset[str]]]] = None, {}
+
+    def recalled(self, key: Hashable, known: Catalogue, plan: Callable[[Allow], T], allow: Allow) -> T:
+        """What `plan` made of this key, now or earlier. It says which tables it reads; a refusal is not kept."""
+        declared, plans = self._state
+        if declared is not known:  # public tables are read while a plan is made, and their versions are declared
+            plans = {}
+            self._state = known, plans
+        if key in plans:
+            found, tables = plans[key]
+            allow(set(tables))
+            return cast("T", found)
+        read: set[str] = set()
+
+        def noted(tables: set[str]) -> None:
+            allow(tables)
+            read.update(tables)
+
+        made = plan(noted)
+        while len(plans) >= MOST:
+            plans.pop(next(iter(plans)), None)
+        plans[key] = made, frozenset(read)
+        return made
