@@ -25,6 +25,7 @@ from discreet.curator.estimate import estimates
 from discreet.curator.explain import Explanation, explained
 from discreet.curator.history import Receipt, receipts
 from discreet.curator.measure import Engine
+from discreet.curator.plans import Allow, Plans
 from discreet.curator.price import Priced, priced
 from discreet.curator.public import PublicTables
 from discreet.curator.quote import Terms, quote
@@ -92,6 +93,7 @@ class Curator:
         self._ledger = SqliteLedger(home / "ledger.db", new=False)
         self._store = DuckStore(home / "tables", names=self._file_name)
         self._declarations = Declarations(home, self._ledger)
+        self._plans = Plans()
         self._catalogue = self._declarations.now()
         self._books()
 
@@ -208,16 +210,15 @@ class Curator:
 
     def _question(self, sql: str, asked: Terms, scalars: Sequence[object] = ()) -> Question:
         refuse_half_characters(sql)
-        caps = Caps(asked.max_rows, asked.max_groups)
-        found = question(
-            sql,
-            self._catalogue.schema,
-            caps,
-            PublicTables(self._store, self._catalogue.schema, self._allowed_tables),
-            scalars,
-        )
-        self._allowed_tables(found.tables)
-        return found
+        caps, schema = Caps(asked.max_rows, asked.max_groups), self._catalogue.schema
+
+        def planned(allow: Allow) -> Question:
+            found = question(sql, schema, caps, PublicTables(self._store, schema, allow), scalars)
+            allow(found.tables)
+            return found
+
+        key = (sql, caps, tuple(map(repr, scalars)))
+        return self._plans.recalled(key, self._catalogue, planned, self._allowed_tables)
 
     def _allowed_tables(self, tables: set[str]) -> None:
         grant = self._ledger.books().grant(self._principal)

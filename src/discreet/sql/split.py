@@ -357,7 +357,8 @@ def question(
 
 def _answerable(text: str, schema: Schema, caps: Caps, at_hand: Public) -> bool:
     try:
-        return bool(_asked(text, schema, caps, at_hand, ()).every_part)
+        parts = _asked(text, schema, caps, at_hand, ()).every_part
+        return len({part.measurement.shape.population for part in parts}) == 1
     except Refusal:
         return False
 
