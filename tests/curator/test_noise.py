@@ -25,6 +25,9 @@ class Fixed:
     def counted(self, _: object, /) -> Counted:
         return self._counted
 
+    def distinct(self, _: object, __: object, /) -> dict[Group, int]:
+        return {}
+
     def ranked(self, _: object, __: object, /) -> dict[Group, dict[int, int]]:
         return {}
 

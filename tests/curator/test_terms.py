@@ -12,32 +12,39 @@ from discreet.curator import Curator, catalogue, upper
 from discreet.curator.price import priced
 from discreet.errors import Fault, Refusal
 from discreet.ledger import Dataset, SqliteLedger
-from discreet.privacy import AddRemove, Approximate, Concentrated, Pure, Replace
+from discreet.ledger.entry import BudgetLoss
+from discreet.privacy import AddRemove, Approximate, Concentrated, Loss, Pure, Replace
 from discreet.sql.split import question
 
 BY_REGION = "SELECT region, count(*), sum(cost), median(cost) FROM visits GROUP BY region"
 BY_DIAGNOSIS = "SELECT diagnosis, count(*) FROM visits GROUP BY diagnosis"
 
 
-@pytest.mark.parametrize(
-    ("sql", "loss"),
-    [(BY_REGION, Pure(1)), (BY_REGION, Concentrated("0.5")), (BY_DIAGNOSIS, Approximate(1, "1e-6"))],
-)
-def test_where_units_are_replaced_a_pair_of_changes_fits_the_price(sql: str, loss: Pure) -> None:
+def replaced(sql: str, loss: BudgetLoss) -> list[Loss]:
+    """What replacing one unit may lose, number by number, if the whole may lose this."""
     part = question(sql, clinic.schema()).parts[0]
-    once, twice = (priced([part], loss, relation)[0] for relation in (AddRemove("patient"), Replace("patient")))
-    assert once.loss == twice.loss == loss
-    total = None
-    for charge in twice.charges:
-        lost = charge.mechanism.privacy.group(2)
-        lost = Approximate(lost.epsilon, getattr(lost, "delta", 0)) if isinstance(loss, Approximate) else lost
-        if isinstance(loss, Concentrated) and isinstance(lost, Pure):  # the exponential mechanism: ε²/8
-            lost = Concentrated(lost.epsilon**2 / 8)
-        total = lost if total is None else total + lost
-    assert total is not None
-    assert total <= loss
-    if isinstance(loss, Approximate):  # and no more of it is left than rounding takes
-        assert total.delta > loss.delta * Fraction(999, 1000)
+    priced_at = [priced([part], loss, relation)[0] for relation in (AddRemove("patient"), Replace("patient"))]
+    assert [each.loss for each in priced_at] == [loss, loss]
+    return [charge.mechanism.privacy.group(2) for charge in priced_at[1].charges]
+
+
+def test_where_units_are_replaced_a_pair_of_changes_fits_the_price() -> None:
+    pure = [loss.epsilon for loss in replaced(BY_REGION, Pure(1)) if isinstance(loss, Pure)]
+    assert sum(pure) == 1
+    assert len(pure) == 3
+    found = replaced(BY_REGION, Concentrated("0.5"))
+    rho = [loss.rho for loss in found if isinstance(loss, Concentrated)]
+    rho += [loss.epsilon**2 / 8 for loss in found if isinstance(loss, Pure)]  # the exponential mechanism
+    assert len(rho) == 3
+    assert Fraction(49, 100) < sum(rho) <= Fraction(1, 2)
+
+
+def test_where_units_are_replaced_naming_groups_fits_the_price() -> None:
+    found = replaced(BY_DIAGNOSIS, Approximate(1, "1e-6"))
+    epsilon = [loss.epsilon for loss in found if isinstance(loss, (Pure, Approximate))]
+    delta = [loss.delta for loss in found if isinstance(loss, Approximate)]
+    assert sum(epsilon) == 1
+    assert Fraction(999, 10**9) < sum(delta) <= Fraction(1, 10**6)
 
 
 def test_groups_cannot_be_named_for_rho_where_units_are_replaced() -> None:

@@ -6,8 +6,9 @@ import clinic
 import pytest
 
 from discreet.errors import Refusal
+from discreet.sql.measured import Caps
 from discreet.sql.plan import Rank, Statistic
-from discreet.sql.split import Caps, question
+from discreet.sql.split import question
 
 
 def kinds(sql: str) -> list[list[str]]:
@@ -75,13 +76,13 @@ def test_a_question_s_own_caps_replace_the_declared_ones() -> None:
 
 
 def test_the_key_of_a_question_is_its_meaning() -> None:
-    def key(sql: str, caps: Caps = Caps()) -> str:
-        return question(sql, clinic.schema(), caps).parts[0].measurement.question
+    def key(sql: str, max_rows: int | None = None) -> str:
+        return question(sql, clinic.schema(), Caps(max_rows=max_rows)).parts[0].measurement.question
 
     plain = key("SELECT count(*) FROM visits WHERE cost > 100")
     assert key("select   COUNT(*) as n from visits v where v.cost > 100 order by 1") == plain
     assert key("SELECT count(*) FROM visits WHERE cost > 101") != plain
-    assert key("SELECT count(*) FROM visits WHERE cost > 100", Caps(max_rows=3)) != plain
+    assert key("SELECT count(*) FROM visits WHERE cost > 100", max_rows=3) != plain
 
 
 REFUSED = [
