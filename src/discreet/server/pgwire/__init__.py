@@ -1,0 +1,12 @@
+"""The Postgres door: whoever speaks to Postgres can ask here, with the client they have.
+
+A connection is bytes (`wire`), which are messages (`frames`), of which the first ones let somebody in (`entrance`). A
+session answers the rest (`session`): statements are told apart (`statements`), settings and transactions are kept
+(`settings`, `transactions`), and questions go to the desk in a thread, with their parameters as literals (`clerk`,
+`binding`). What comes back is written as the client wants it (`types`).
+"""
+
+from discreet.server.pgwire.clerk import Catalogue as Catalogue
+from discreet.server.pgwire.limits import Limits as Limits
+from discreet.server.pgwire.server import Server as Server
+from discreet.server.pgwire.server import serve as serve

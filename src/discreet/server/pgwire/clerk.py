@@ -1,0 +1,210 @@
+"""Between the wire and the desk: a question with its parameters and settings, and what is to be sent back.
+
+Everything here may block, so the wire calls it in a thread.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import zip_longest
+from typing import Protocol
+
+from discreet.curator import Answer
+from discreet.curator.explain import said
+from discreet.errors import Refusal
+from discreet.server.desk import Desk, Visitor
+from discreet.server.pgwire import inference, naming, probes
+from discreet.server.pgwire.binding import Bound, bound, count
+from discreet.server.pgwire.commands import Question
+from discreet.server.pgwire.failures import Failure, failure
+from discreet.server.pgwire.frames import Field
+from discreet.server.pgwire.outcome import Notice, Outcome, Rows
+from discreet.server.pgwire.settings import Settings
+from discreet.server.pgwire.types import (
+    ARRAYS,
+    BOOL,
+    DATE,
+    FLOAT8,
+    FLOATING,
+    NUMERIC,
+    TEXT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    WHOLE,
+    Value,
+    field,
+    oid_of,
+)
+
+
+class Catalogue(Protocol):
+    """Answers what clients ask about tables and types, from public facts. Free."""
+
+    def handles(self, sql: str) -> bool:
+        """Whether a question is about the catalogue only."""
+        ...
+
+    def described(self, visitor: Visitor, sql: str) -> tuple[Sequence[int], Sequence[tuple[str, int]]]:
+        """The types of a question's parameters, and its columns with theirs."""
+        ...
+
+    def answer(
+        self, visitor: Visitor, sql: str, values: Sequence[object] = ()
+    ) -> tuple[Sequence[tuple[str, int]], Rows]:
+        """Columns with the numbers of their types, and rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class Clerk:
+    """Takes one visitor's questions to the desk, or to the catalogue."""
+
+    desk: Desk
+    catalogue: Catalogue
+    visitor: Visitor
+
+    def parameters(self, question: Question, given: Sequence[int]) -> tuple[int, ...]:
+        """The types of a question's parameters."""
+        many = count(question)
+        if many <= len(given) and all(given):
+            return tuple(given)
+        if self.catalogue.handles(question.text):
+            known, _ = self.catalogue.described(self.visitor, question.text)
+            wanted = [*given, *[0] * (many - len(given))]
+            return tuple(own or found for own, found in zip_longest(wanted, known[: len(wanted)], fillvalue=TEXT))
+        return inference.inferred(question, given, many, self.desk.tables(self.visitor))
+
+    def columns(self, question: Question, settings: Settings, oids: Sequence[int] = ()) -> tuple[Field, ...]:
+        """The columns of an answer, whatever its parameters are. Free."""
+        return self.described(question, settings, [_sample(oid, i + 1) for i, oid in enumerate(oids)], oids)
+
+    def described(
+        self, question: Question, settings: Settings, values: Sequence[Value], oids: Sequence[int]
+    ) -> tuple[Field, ...]:
+        """The columns of an answer. Free."""
+        if self.catalogue.handles(question.text):
+            return tuple(field(name, oid) for name, oid in self.catalogue.described(self.visitor, question.text)[1])
+        asked = self._bound(question, values, oids)
+        try:
+            return self._fields(asked.text, settings)
+        except Refusal as refused:
+            raise placed(refused, question, asked) from None
+
+    def _fields(self, text: str, settings: Settings) -> tuple[Field, ...]:
+        found = self.desk.described(self.visitor, text, settings.terms())
+        names = naming.renamed(text, [name for name, _ in found])
+        fields = [field(name, oid_of(kind)) for name, (_, kind) in zip(names, found, strict=True)]
+        if not settings.on("discreet.intervals"):
+            return tuple(fields)
+        noisy = self._noisy(text, settings, [name for name, _ in found])
+        return tuple(one for i, own in enumerate(fields) for one in (own, *(_ends(own) if i in noisy else ())))
+
+    def _noisy(self, text: str, settings: Settings, names: Sequence[str]) -> set[int]:
+        """Which columns have error bars, from the plan: so it is known before anything is paid."""
+        barred = {name for name, _ in self.desk.explained(self.visitor, text, settings.terms()).error}
+        return {i for i, name in enumerate(names) if name in barred}
+
+    def answered(
+        self, question: Question, settings: Settings, values: Sequence[Value] = (), oids: Sequence[int] = ()
+    ) -> Outcome:
+        """The answer to a question, at its price."""
+        if self.catalogue.handles(question.text):
+            return self._looked_up(question, values)
+        asked = self._bound(question, values, oids)
+        try:
+            if probes.empty(asked.text):
+                return Outcome("SELECT", self._fields(asked.text, settings))
+            noisy = set[int]()
+            if settings.on("discreet.intervals"):  # before it is paid: a refusal comes here
+                plain = [name for name, _ in self.desk.described(self.visitor, asked.text, settings.terms())]
+                noisy = self._noisy(asked.text, settings, plain)
+            answer = self.desk.asked(self.visitor, asked.text, settings.terms())
+        except Refusal as refused:
+            raise placed(refused, question, asked) from None
+        return _outcome(answer, asked.text, settings, noisy)
+
+    def explained(
+        self, question: Question, settings: Settings, values: Sequence[Value], oids: Sequence[int]
+    ) -> Outcome:
+        """Price and error of a question, line by line. Free."""
+        asked = self._bound(question, values, oids)
+        try:
+            text = str(self.desk.explained(self.visitor, asked.text, settings.terms()))
+        except Refusal as refused:
+            raise placed(refused, question, asked) from None
+        return Outcome("EXPLAIN", (field("QUERY PLAN", TEXT),), [(line,) for line in text.splitlines()])
+
+    def _bound(self, question: Question, values: Sequence[Value], oids: Sequence[int]) -> Bound:
+        _check(question, values)
+        made = bound(question, values, oids)
+        return replace(made, text=probes.unqualified(made.text))
+
+    def _looked_up(self, question: Question, values: Sequence[Value]) -> Outcome:
+        _check(question, values)
+        columns, rows = self.catalogue.answer(self.visitor, question.text, values)
+        return Outcome("SELECT", tuple(field(name, oid) for name, oid in columns), rows)
+
+
+def _check(question: Question, values: Sequence[Value]) -> None:
+    if (many := count(question)) > len(values):
+        raise Failure("42P02", f"there is no parameter ${many}", position=question.start)
+
+
+def placed(refused: Refusal, question: Question, asked: Bound) -> Failure:
+    """A refusal, about the place in the text that the client sent."""
+    told = failure(refused)
+    return told.at(None if told.position is None else question.start + asked.origin(told.position))
+
+
+def _outcome(answer: Answer, text: str, settings: Settings, noisy: set[int]) -> Outcome:
+    names = naming.renamed(text, answer.columns)
+    fields = [field(name, oid_of(kind)) for name, kind in zip(names, answer.types, strict=True)]
+    rows: Rows = answer.rows
+    if noisy:
+        spans = answer.intervals(settings.value("discreet.confidence"))
+        fields = [one for i, own in enumerate(fields) for one in (own, *(_ends(own) if i in noisy else ()))]
+        rows = [
+            [cell for i, own in enumerate(row) for cell in (own, *((span[i] or (None, None)) if i in noisy else ()))]
+            for row, span in zip(answer.rows, spans, strict=True)
+        ]
+    return Outcome("SELECT", tuple(fields), rows, _told(answer, settings.terms()))
+
+
+def _ends(own: Field) -> tuple[Field, Field]:
+    return field(f"{own.name}_low", FLOAT8), field(f"{own.name}_high", FLOAT8)
+
+
+def _told(answer: Answer, terms: Mapping[str, object]) -> tuple[Notice, ...]:
+    """What it cost, and what is left."""
+    if answer.left is None:
+        return ()
+    if answer.cost is None:
+        return (Notice(f"free: this was answered before; left {said(answer.left)}"),)
+    named = any(word in terms for word in ("epsilon", "rho", "error"))
+    price = (
+        f"price {said(answer.cost)}" if named else f"no price was named, so the default was paid: {said(answer.cost)}"
+    )
+    return (Notice(f"{price}; left {said(answer.left)}", answer.bounding),)
+
+
+def _sample(oid: int, number: int) -> Value:
+    """A value of a type, to see what columns a question has; each parameter has another, so that ranges are ranges."""
+    if oid in ARRAYS:
+        return [_sample(ARRAYS[oid], number)]
+    if oid in WHOLE:
+        return number
+    if oid in FLOATING:
+        return number / 1024  # between 0 and 1, as a share must be
+    return _SAMPLES.get(oid, "a")
+
+
+_SAMPLES: dict[int, Value] = {
+    BOOL: True,
+    NUMERIC: Decimal("0.5"),
+    DATE: dt.date(2000, 1, 1),
+    TIMESTAMP: dt.datetime(2000, 1, 1),  # noqa: DTZ001
+    TIMESTAMPTZ: dt.datetime(2000, 1, 1),  # noqa: DTZ001
+}

@@ -1,0 +1,124 @@
+"""What a statement can be. Questions keep their words; everything else is a small value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ALL = 1 << 31  # rows
+
+
+@dataclass(frozen=True)
+class Question:
+    """A SELECT, and at which character of the text it begins."""
+
+    text: str
+    start: int
+
+
+@dataclass(frozen=True)
+class Explain:
+    """What a question would cost."""
+
+    question: Question
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A question whose answer goes out as a copy."""
+
+    question: Question
+    form: str = "text"  # or binary, or csv
+    header: bool = False
+
+
+@dataclass(frozen=True)
+class Declare:
+    """A cursor over a question."""
+
+    name: str
+    question: Question
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """Rows from a cursor."""
+
+    name: str
+    count: int
+
+
+@dataclass(frozen=True)
+class CloseCursor:
+    """Forget a cursor; None: every one."""
+
+    name: str | None
+
+
+@dataclass(frozen=True)
+class Set:
+    """Change a setting; None: back to where it was."""
+
+    name: str
+    value: str | None
+    local: bool = False
+
+
+@dataclass(frozen=True)
+class Show:
+    """A setting's value; None: all of them."""
+
+    name: str | None
+
+
+@dataclass(frozen=True)
+class Reset:
+    """A setting as it was in the beginning; None: all of them."""
+
+    name: str | None
+
+
+@dataclass(frozen=True)
+class Discard:
+    """Forget what the session knows."""
+
+    what: str
+
+
+@dataclass(frozen=True)
+class Deallocate:
+    """Forget a prepared statement; None: every one."""
+
+    name: str | None
+
+
+@dataclass(frozen=True)
+class Transact:
+    """A step of a transaction: BEGIN, COMMIT, ROLLBACK, SAVEPOINT, RELEASE, ROLLBACK TO; and what it says when done."""
+
+    step: str
+    tag: str
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """A statement that changes nothing here, and what it says when done."""
+
+    tag: str
+
+
+Statement = (
+    Question
+    | Explain
+    | Copy
+    | Declare
+    | Fetch
+    | CloseCursor
+    | Set
+    | Show
+    | Reset
+    | Discard
+    | Deallocate
+    | Transact
+    | Nothing
+)

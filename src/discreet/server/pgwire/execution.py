@@ -1,0 +1,260 @@
+"""What a session does with a statement: settings and transactions here, questions in a thread at the desk."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from discreet.server.pgwire.binding import bound, count
+from discreet.server.pgwire.calls import FUNCTIONS, Call, called, calls
+from discreet.server.pgwire.clerk import Clerk
+from discreet.server.pgwire.commands import (
+    CloseCursor,
+    Copy,
+    Deallocate,
+    Declare,
+    Discard,
+    Explain,
+    Fetch,
+    Nothing,
+    Question,
+    Reset,
+    Set,
+    Show,
+    Statement,
+    Transact,
+)
+from discreet.server.pgwire.failures import CANCELLED, Failure
+from discreet.server.pgwire.frames import Field
+from discreet.server.pgwire.outcome import Outcome
+from discreet.server.pgwire.portals import Portal, Prepared, Shelf
+from discreet.server.pgwire.settings import Settings, milliseconds
+from discreet.server.pgwire.transactions import IDLE, Transaction
+from discreet.server.pgwire.types import TEXT, Value, field
+from discreet.server.pgwire.work import Work
+
+T = TypeVar("T")
+
+_ENDING = ("COMMIT", "ROLLBACK", "ROLLBACK TO")
+_PLAN = (field("QUERY PLAN", TEXT),)
+_SETTINGS = tuple(field(name, TEXT) for name in ("name", "setting", "description"))
+_HINT = "if it was paid already, its answer is kept and asking again is free"
+
+
+class Execution:
+    """Runs the statements of one session, one after the other."""
+
+    def __init__(self, clerk: Clerk, work: Work, shelf: Shelf, settings: Settings) -> None:
+        self._clerk, self._work = clerk, work
+        self.shelf = shelf
+        self.transaction = Transaction(settings)
+        self._running: asyncio.Task[object] | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """What is set now."""
+        return self.transaction.settings
+
+    def cancel(self) -> None:
+        """Give up what runs. What is paid is paid, and its answer is kept."""
+        if self._running is not None:
+            self._running.cancel()
+
+    async def _blocking(self, call: Callable[[], T]) -> T:
+        """The result of a call that blocks, unless it is cancelled or takes longer than the client wants to wait."""
+        task = asyncio.ensure_future(self._work.call(self._clerk.visitor.name, call))
+        self._running = task
+        most = milliseconds("statement_timeout", self.settings.value("statement_timeout")) / 1000
+        try:
+            await asyncio.wait({task}, timeout=most or None)
+        finally:
+            self._running = None
+            if not task.done():
+                task.cancel()
+        if not task.done():
+            raise Failure(CANCELLED, "the question took longer than statement_timeout", hint=_HINT)
+        if task.cancelled():
+            raise Failure(CANCELLED, "the question was cancelled", hint=_HINT)
+        return task.result()
+
+    # before a statement runs -----------------------------------------------------------------------------------------
+
+    async def parameters(self, statement: Statement, given: Sequence[int]) -> tuple[int, ...]:
+        """The types of a statement's parameters."""
+        self._check(statement)
+        question = _question(statement)
+        if question is None or count(question) == 0:
+            return tuple(given)
+        return await self._blocking(lambda: self._clerk.parameters(question, given))
+
+    async def fields(self, prepared: Prepared, portal: Portal | None = None) -> tuple[Field, ...] | None:
+        """The columns that a statement will have; None if it has no rows. Free."""
+        statement = prepared.statement
+        if statement is not None:
+            self._check(statement)
+        match statement:
+            case Question():
+                return await self._columns(statement, prepared, portal)
+            case Fetch():
+                cursor = self.shelf.portal(statement.name)
+                return await self.fields(cursor.prepared, cursor)
+            case Explain():
+                return _PLAN
+            case Show():
+                return _SETTINGS if statement.name is None else (field(statement.name, TEXT),)
+            case _:
+                return None
+
+    async def _columns(self, question: Question, prepared: Prepared, portal: Portal | None) -> tuple[Field, ...] | None:
+        settings, oids = self.settings, prepared.oids
+        if portal is None:
+            return _called_fields(calls(question.text)) or await self._blocking(
+                lambda: self._clerk.columns(question, settings, oids)
+            )
+        if portal.outcome is not None:
+            return portal.outcome.fields
+        return _called_fields(_calls(question, portal.values, oids)) or await self._blocking(
+            lambda: self._clerk.described(question, settings, portal.values, oids)
+        )
+
+    def _check(self, statement: Statement) -> None:
+        if not (isinstance(statement, Transact) and statement.step in _ENDING):
+            self.transaction.check()
+
+    # running ---------------------------------------------------------------------------------------------------------
+
+    async def run(self, statement: Statement, values: Sequence[Value] = (), oids: Sequence[int] = ()) -> Outcome:
+        """Run a statement."""
+        self._check(statement)
+        settings = self.settings
+        match statement:
+            case Question():
+                return await self._answered(statement, values, oids)
+            case Explain(question):
+                return await self._blocking(lambda: self._clerk.explained(question, settings, values, oids))
+            case Copy(question):
+                outcome = await self._answered(question, values, oids)
+                return replace(outcome, tag="COPY", copy=statement)
+            case Declare():
+                return self._declare(statement, values, oids)
+            case Fetch():
+                return await self._fetch(statement)
+            case _:
+                return self._changed(statement)
+
+    async def _answered(self, question: Question, values: Sequence[Value], oids: Sequence[int]) -> Outcome:
+        settings = self.settings
+        found = _calls(question, values, oids)
+        if found is None:
+            return await self._blocking(lambda: self._clerk.answered(question, settings, values, oids))
+        row: list[object] = []
+        for call in found:
+            settings, value = called(call, settings)
+            row.append(value)
+        self.transaction = self.transaction.under(settings)
+        return Outcome("SELECT", _called_fields(found), [row])
+
+    def _declare(self, asked: Declare, values: Sequence[Value], oids: Sequence[int]) -> Outcome:
+        if self.transaction.status == IDLE:
+            raise Failure("25P01", "a cursor lives in a transaction", hint="say BEGIN first")
+        prepared = Prepared(asked.question, tuple(oids), len(asked.question.text))
+        self.shelf.open(asked.name, Portal(prepared, tuple(values)))
+        return Outcome("DECLARE CURSOR")
+
+    async def _fetch(self, asked: Fetch) -> Outcome:
+        cursor = self.shelf.portal(asked.name)
+        if cursor.outcome is None:
+            question = cursor.prepared.statement
+            if not isinstance(question, Question):
+                raise Failure("34000", "there is no cursor of this name")
+            cursor.outcome = await self._answered(question, cursor.values, cursor.prepared.oids)
+        notices = cursor.outcome.notices
+        rows = list(cursor.rows(asked.count))
+        found = Outcome("FETCH", cursor.outcome.fields, rows, notices)
+        cursor.outcome = replace(cursor.outcome, notices=())
+        return found
+
+    def _changed(self, statement: Statement) -> Outcome:
+        """Run what needs nobody's help."""
+        match statement:
+            case Set() | Reset():
+                return self._set(_after(statement, self.settings, local=self.transaction.status != IDLE))
+            case Show():
+                return self._shown(statement.name)
+            case Transact():
+                self.transaction, tag = self.transaction.step(statement)
+                return Outcome(tag)
+            case Nothing():
+                return Outcome(statement.tag)
+            case _:
+                return self._forgotten(statement)
+
+    def _forgotten(self, statement: Statement) -> Outcome:
+        match statement:
+            case Deallocate(name):
+                _forget(self.shelf.prepared, name, "26000")
+                return Outcome("DEALLOCATE ALL" if name is None else "DEALLOCATE")
+            case CloseCursor(name):
+                _forget(self.shelf.portals, name, "34000")
+                return Outcome("CLOSE CURSOR ALL" if name is None else "CLOSE CURSOR")
+            case Discard(what):
+                return self._discard(what)
+            case _:  # every other statement was run before
+                raise AssertionError
+
+    def _shown(self, name: str | None) -> Outcome:
+        if name is None:
+            return Outcome("SHOW", _SETTINGS, [(key, value, "") for key, value in self.settings.every()])
+        return Outcome("SHOW", (field(name, TEXT),), [(self.settings.value(name),)])
+
+    def _set(self, after: tuple[Settings, str]) -> Outcome:
+        settings, tag = after
+        self.transaction = self.transaction.under(settings)
+        return Outcome(tag)
+
+    def _discard(self, what: str) -> Outcome:
+        if what == "ALL":
+            if self.transaction.status != IDLE:
+                raise Failure("25001", "DISCARD ALL is for outside of a transaction")
+            self.shelf.prepared.clear()
+            self.shelf.portals.clear()
+            return self._set((self.settings.reset(), "DISCARD ALL"))
+        return Outcome(f"DISCARD {what}")
+
+
+def _after(statement: Set | Reset, settings: Settings, *, local: bool) -> tuple[Settings, str]:
+    """The settings after a change, and what is said of it."""
+    if isinstance(statement, Reset):
+        return settings.reset(statement.name), "RESET"
+    if statement.value is None:
+        return settings.reset(statement.name), "SET"
+    return settings.put(statement.name, statement.value, local=local and statement.local), "SET"
+
+
+def _forget(kept: dict[str, T], name: str | None, code: str) -> None:
+    if name is None:
+        kept.clear()
+    elif kept.pop(name, None) is None:
+        raise Failure(code, "there is nothing of this name")
+
+
+def _question(statement: Statement) -> Question | None:
+    match statement:
+        case Question():
+            return statement
+        case Explain(question) | Copy(question) | Declare(_, question):
+            return question
+        case _:
+            return None
+
+
+def _calls(question: Question, values: Sequence[Value], oids: Sequence[int]) -> list[Call] | None:
+    """The calls that a question consists of, once its parameters are in it."""
+    mentioned = values and any(function in question.text.lower() for function in FUNCTIONS)
+    return calls(bound(question, values, oids).text if mentioned else question.text)
+
+
+def _called_fields(found: Sequence[Call] | None) -> tuple[Field, ...] | None:
+    return None if found is None else tuple(field(call.column, TEXT) for call in found)

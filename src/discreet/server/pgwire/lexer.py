@@ -1,0 +1,112 @@
+"""The words of SQL as Postgres cuts them, with their places: to split a text, to name a statement, to find parameters.
+
+The tree of a question comes from elsewhere. This knows only where strings, comments and words begin and end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from discreet.server.pgwire.failures import SYNTAX, Failure
+
+LONGEST = 100_000  # characters; a question has fewer, a client's look into the catalogue may have more
+_WORD = r"[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_$\u0080-\U0010ffff]*"
+_TOKEN = re.compile(
+    rf"""
+      (?P<space>   \s+ | --[^\n\r]* )
+    | (?P<comment> /\* )
+    | (?P<escaped> [eE]'(?:[^'\\]|\\.|'')*' )
+    | (?P<string>  (?:[uU]&|[bBxXnN])?'(?:[^']|'')*' )
+    | (?P<quoted>  (?:[uU]&)?"(?:[^"]|"")*" )
+    | (?P<dollar>  \$(?P<tag>(?:{_WORD.replace("$", "")})?)\$ )
+    | (?P<param>   \$[0-9]+ )
+    | (?P<word>    {_WORD} )
+    | (?P<number>  (?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9]+)? )
+    | (?P<symbol>  ::|<=|>=|<>|!=|\|\||. )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Word:
+    """A piece of SQL: its kind, its text, and from which to before which character it stands."""
+
+    kind: str  # word, quoted, string, number, param, symbol
+    text: str
+    start: int
+    end: int
+
+    @property
+    def upper(self) -> str:
+        """For keywords: its text in capitals; a quoted name is no keyword."""
+        return self.text.upper() if self.kind in ("word", "symbol") else ""
+
+    @property
+    def name(self) -> str:
+        """For names and settings: what is meant by it."""
+        if self.kind == "quoted":
+            return self.text.strip('"').replace('""', '"')
+        if self.kind == "string":
+            return self.text[self.text.index("'") + 1 : -1].replace("''", "'")
+        return self.text.lower() if self.kind == "word" else self.text
+
+
+def words(text: str) -> tuple[Word, ...]:
+    """The words of a text, without spaces and comments."""
+    if len(text) > LONGEST:
+        raise Failure("54000", f"a text of SQL has at most {LONGEST} characters")
+    found: list[Word] = []
+    at = 0
+    while at < len(text):
+        piece = _TOKEN.match(text, at)
+        kind = "" if piece is None else piece.lastgroup or ""
+        if piece is None or (text[at] in "'\"" and kind == "symbol"):
+            raise Failure(SYNTAX, "a quotation is not closed", position=at)
+        end = piece.end()
+        if kind == "comment":
+            end = _after_comment(text, at)
+        elif piece["dollar"] is not None:
+            close = text.find(piece["dollar"], end)
+            if close < 0:
+                raise Failure(SYNTAX, "a quotation is not closed", position=at)
+            end = close + len(piece["dollar"])
+            kind = "dollar"
+        if kind not in ("space", "comment"):
+            found.append(Word(kind, text[at:end], at, end))
+        at = end
+    return tuple(found)
+
+
+def _after_comment(text: str, start: int) -> int:
+    """The end of a comment; comments nest."""
+    depth, at = 0, start
+    for mark in re.compile(r"/\*|\*/").finditer(text, start):
+        depth += 1 if mark[0] == "/*" else -1
+        at = mark.end()
+        if depth == 0:
+            return at
+    raise Failure(SYNTAX, "a comment is not closed", position=start)
+
+
+def split(text: str) -> list[list[Word]]:
+    """The words of each statement. Empty ones are left out."""
+    found: list[list[Word]] = [[]]
+    for word in words(text):
+        if word.text == ";":
+            found.append([])
+        else:
+            found[-1].append(word)
+    return [listed for listed in found if listed]
+
+
+def matching(listed: Sequence[Word], opening: int) -> int:
+    """The index of the parenthesis that closes the one at an index."""
+    depth = 0
+    for index in range(opening, len(listed)):
+        depth += {"(": 1, ")": -1}.get(listed[index].text, 0)
+        if depth == 0:
+            return index
+    raise Failure(SYNTAX, "a parenthesis is not closed", position=listed[opening].start)

@@ -1,0 +1,83 @@
+"""Prepared statements and portals of one session: what was parsed, what was bound, how far it was read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from discreet.server.pgwire.commands import Statement
+from discreet.server.pgwire.failures import Failure
+from discreet.server.pgwire.frames import Field
+from discreet.server.pgwire.limits import Limits
+from discreet.server.pgwire.outcome import Outcome
+from discreet.server.pgwire.types import Value
+
+
+@dataclass
+class Prepared:
+    """A statement, the types of its parameters, and its columns once they were described."""
+
+    statement: Statement | None  # None: the text was empty
+    oids: tuple[int, ...]
+    size: int
+    fields: tuple[Field, ...] | None = None
+
+
+@dataclass
+class Portal:
+    """A statement with its parameters, and how many of its rows were sent."""
+
+    prepared: Prepared
+    values: tuple[Value, ...] = ()
+    formats: tuple[int, ...] = ()
+    outcome: Outcome | None = None
+    sent: int = 0
+
+    def rows(self, most: int) -> Iterator[tuple[object, ...]]:
+        """So many of the rows that were not sent yet."""
+        rows = self.outcome.rows if self.outcome is not None else ()
+        first, self.sent = self.sent, min(len(rows), self.sent + most)
+        return (tuple(row) for row in rows[first : self.sent])
+
+    @property
+    def over(self) -> bool:
+        """Whether every row was sent."""
+        return self.outcome is None or self.sent >= len(self.outcome.rows)
+
+
+@dataclass
+class Shelf:
+    """What a session keeps under names. Bounded, so that nobody fills the memory."""
+
+    limits: Limits
+    prepared: dict[str, Prepared] = field(default_factory=dict)
+    portals: dict[str, Portal] = field(default_factory=dict)
+
+    def prepare(self, name: str, prepared: Prepared) -> None:
+        """Keep a statement; an unnamed one replaces the one before."""
+        if name and name in self.prepared:
+            raise Failure("42P05", "a prepared statement of this name is there already")
+        size = prepared.size + sum(other.size for key, other in self.prepared.items() if key != name)
+        if len(self.prepared) >= self.limits.prepared or size > self.limits.prepared_characters:
+            raise Failure("53000", "too many statements are prepared", hint="DEALLOCATE ALL")
+        self.prepared[name] = prepared
+
+    def open(self, name: str, portal: Portal) -> None:
+        """Keep a portal; an unnamed one replaces the one before."""
+        if name and name in self.portals:
+            raise Failure("42P03", "a portal of this name is open already")
+        if len(self.portals) >= self.limits.portals:
+            raise Failure("53000", "too many portals are open", hint="close some")
+        self.portals[name] = portal
+
+    def statement(self, name: str) -> Prepared:
+        """The statement of this name."""
+        if name not in self.prepared:
+            raise Failure("26000", "there is no prepared statement of this name")
+        return self.prepared[name]
+
+    def portal(self, name: str) -> Portal:
+        """The portal of this name."""
+        if name not in self.portals:
+            raise Failure("34000", "there is no portal of this name")
+        return self.portals[name]

@@ -1,0 +1,185 @@
+"""The listener: who may connect, how many at once, and how the door closes."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import secrets
+import socket
+import ssl
+from collections import Counter
+
+from discreet.errors import Refusal
+from discreet.server.desk import Desk
+from discreet.server.pgwire import frames
+from discreet.server.pgwire.attempts import Attempts, household
+from discreet.server.pgwire.clerk import Catalogue, Clerk
+from discreet.server.pgwire.entrance import Admitted, CancelRequest, Entrance, local
+from discreet.server.pgwire.execution import Execution
+from discreet.server.pgwire.failures import Failure, failure
+from discreet.server.pgwire.limits import Limits
+from discreet.server.pgwire.portals import Shelf
+from discreet.server.pgwire.session import Session, closing
+from discreet.server.pgwire.wire import Hangup, Wire
+from discreet.server.pgwire.work import Work
+
+_LAST_WORDS = 5.0  # seconds
+LOG = logging.getLogger("discreet.server.pgwire")
+
+
+class Server:
+    """A door for Postgres clients that is open."""
+
+    def __init__(self, desk: Desk, catalogue: Catalogue, tls: ssl.SSLContext | None, limits: Limits) -> None:
+        self._desk, self._catalogue, self._limits = desk, catalogue, limits
+        self._work = Work(limits.threads, limits.each)
+        self._logins = Work(2, 2)  # threads of their own: who asks and who comes in do not wait for each other
+        self._entrance = Entrance(desk, self._logins, Attempts(), tls, desk.pepper())
+        self._sessions: dict[int, tuple[int, Session]] = {}  # process -> secret, session
+        self._connections: set[asyncio.Task[None]] = set()
+        self._coming: set[asyncio.Task[None]] = set()  # those of them that are not let in yet
+        self._strangers: Counter[str] = Counter()
+        self._listener: asyncio.Server | None = None
+        self._closing = False
+
+    async def listen(self, host: str, port: int) -> None:
+        """Open the door."""
+        self._listener = await asyncio.start_server(self._connected, host, port, backlog=512)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port."""
+        sockets = self._listener.sockets if self._listener is not None else ()
+        if not sockets:
+            raise Refusal("this door is closed")
+        found = sockets[0].getsockname()
+        return str(found[0]), int(found[1])
+
+    # connections -----------------------------------------------------------------------------------------------------
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection. Whatever happens in it stays in it."""
+        task = _own_task()
+        self._connections.add(task)
+        wire = Wire(reader, writer, self._limits)
+        try:
+            await self._served(wire)
+        except Hangup:
+            pass
+        except (Failure, Refusal) as told:
+            wire.send(frames.error_response(_fatal(failure(told))))
+        except asyncio.CancelledError:
+            wire.send(frames.error_response(closing()))
+        except Exception as broken:  # noqa: BLE001  # its text could hold anything
+            LOG.warning("a connection was not foreseen: %s", type(broken).__name__)
+            wire.send(frames.error_response(_fatal(failure(broken))))
+        finally:
+            self._connections.discard(task)
+            await wire.close()
+
+    async def _served(self, wire: Wire) -> None:
+        admitted = await self._admitted(wire)
+        if isinstance(admitted, CancelRequest):
+            self._cancel(admitted)
+            return
+        clerk = Clerk(self._desk, self._catalogue, admitted.visitor)
+        session = Session(wire, Execution(clerk, self._work, Shelf(self._limits), admitted.settings))
+        process, secret = self._number(), secrets.randbits(32)
+        self._sessions[process] = secret, session
+        session.leaving = self._closing
+        try:
+            await session.serve(process, secret)
+        finally:
+            del self._sessions[process]
+
+    async def _admitted(self, wire: Wire) -> Admitted | CancelRequest:
+        """Who came, if there is room for them and they prove it in time."""
+        who, task = household(wire.address), _own_task()
+        if len(self._connections) > self._limits.connections or self._strangers[who] >= self._limits.strangers:
+            raise Failure("53300", "too many connections", hint="close some, or try again later", fatal=True)
+        self._strangers[who] += 1
+        self._coming.add(task)
+        try:
+            async with asyncio.timeout(self._limits.startup_seconds):
+                return await self._entrance.admitted(wire)
+        except TimeoutError:
+            raise Failure("08006", "coming in took too long", fatal=True) from None
+        finally:
+            self._coming.discard(task)
+            self._strangers[who] -= 1
+            if not self._strangers[who]:
+                del self._strangers[who]
+
+    def _number(self) -> int:
+        """A process number that nobody has."""
+        while (found := secrets.randbits(31)) in self._sessions or not found:
+            pass
+        return found
+
+    def _cancel(self, asked: CancelRequest) -> None:
+        secret, session = self._sessions.get(asked.process, (None, None))
+        if secret is None or session is None:
+            return
+        if hmac.compare_digest(secret.to_bytes(4, "big"), asked.secret.to_bytes(4, "big")):
+            session.cancel()
+
+    # closing ---------------------------------------------------------------------------------------------------------
+
+    async def drain(self) -> None:
+        """Let nobody in, finish what was begun, and close."""
+        self._closing = True
+        if self._listener is not None:
+            self._listener.close()
+        for _, session in list(self._sessions.values()):
+            session.leave()
+        for task in self._coming:
+            task.cancel()
+        await self._gone(self._limits.drain_seconds)
+        for task in self._connections:
+            task.cancel()
+        await self._gone(_LAST_WORDS)
+        await self._work.close()
+        await self._logins.close()
+
+    async def _gone(self, seconds: float) -> None:
+        """Wait so long for every connection to end."""
+        if self._connections:
+            await asyncio.wait(self._connections, timeout=seconds)
+
+    async def close(self) -> None:
+        """The same: a door never slams."""
+        await self.drain()
+
+
+def _own_task() -> asyncio.Task[None]:
+    task = asyncio.current_task()
+    if task is None:  # nobody but a task calls this
+        raise AssertionError
+    return task
+
+
+def _fatal(told: Failure) -> Failure:
+    return Failure(told.code, told.message, hint=told.hint, fatal=True)
+
+
+async def serve(  # noqa: PLR0913  # what is behind the door, where it is, what it bears
+    desk: Desk,
+    catalogue: Catalogue,
+    host: str,
+    port: int,
+    tls: ssl.SSLContext | None = None,
+    *,
+    limits: Limits | None = None,
+) -> Server:
+    """Open a door for Postgres clients. In the clear it opens on this machine's own addresses only."""
+    if tls is None:
+        found = await asyncio.get_running_loop().getaddrinfo(host or None, port, type=socket.SOCK_STREAM)
+        if not host or not all(local(str(address[0])) for *_, address in found):
+            raise Refusal(
+                f"{host!r} can be reached by others, who would see questions and answers in the clear",
+                hint="give a certificate, or listen on 127.0.0.1",
+            )
+    server = Server(desk, catalogue, tls, limits or Limits())
+    await server.listen(host, port)
+    return server

@@ -1,0 +1,275 @@
+"""One connection after it was let in: messages in, messages out, in the order that the protocol has."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
+
+from discreet.errors import DiscreetError
+from discreet.server.pgwire import frames
+from discreet.server.pgwire.commands import Copy, Fetch, Question
+from discreet.server.pgwire.copying import copied
+from discreet.server.pgwire.execution import Execution
+from discreet.server.pgwire.failures import PROTOCOL, SYNTAX, UNSUPPORTED, Failure, failure
+from discreet.server.pgwire.frames import MESSAGE_BYTES, Field, chosen
+from discreet.server.pgwire.outcome import Outcome, counted
+from discreet.server.pgwire.portals import Portal, Prepared
+from discreet.server.pgwire.statements import statements
+from discreet.server.pgwire.transactions import IDLE, Transaction
+from discreet.server.pgwire.types import read, written
+from discreet.server.pgwire.wire import Hangup, Wire
+
+LOG = logging.getLogger("discreet.server.pgwire")
+
+
+class Session:
+    """Serves one client until it leaves, or the door closes."""
+
+    def __init__(self, wire: Wire, execution: Execution) -> None:
+        self._wire, self._execution = wire, execution
+        self._skipping = False  # after an error in the extended protocol, until Sync
+        self._told = execution.transaction.settings
+        self.leaving = False
+        self._task: asyncio.Task[None] | None = None
+        self._handlers: dict[bytes, Callable[[bytes], Awaitable[None]]] = {
+            b"Q": self._simple,
+            b"P": self._parse,
+            b"B": self._bind,
+            b"D": self._describe,
+            b"E": self._execute,
+            b"C": self._close,
+            b"S": self._sync,
+            b"H": self._flush,
+            b"F": self._function,
+        }
+
+    def leave(self) -> None:
+        """The door closes: at once if the client is waited for, else after the question that runs."""
+        self.leaving = True
+        if self._wire.waiting and self._task is not None:
+            self._task.cancel()
+
+    def cancel(self) -> None:
+        """Give up the question that runs, if one does."""
+        self._execution.cancel()
+
+    async def serve(self, process: int, secret: int) -> None:
+        """Greet, then answer message by message."""
+        self._task = asyncio.current_task()
+        for name, value in self._told.reported().items():
+            self._wire.send(frames.parameter_status(name, value))
+        self._wire.send(frames.backend_key(process, secret))
+        await self._ready()
+        while True:
+            kind, body = await self._wire.message(MESSAGE_BYTES)
+            if kind == b"X":
+                return
+            if kind in b"dcf":  # a copy that the client was to send, if there were one
+                continue
+            if kind not in self._handlers:
+                raise Failure(PROTOCOL, "there is no message of this kind now", fatal=True)
+            if self._skipping and kind != b"S":
+                continue
+            await self._handled(kind, body)
+
+    async def _handled(self, kind: bytes, body: bytes) -> None:
+        """Handle a message. Whatever goes wrong in it is told, and the session goes on."""
+        before = self._execution.transaction
+        try:
+            await self._handlers[kind](body)
+        except (Failure, DiscreetError) as broken:
+            await self._failed(kind, broken, before)
+        except Hangup:
+            raise
+        except Exception as broken:  # noqa: BLE001  # its text could hold anything
+            LOG.warning("a message was not foreseen: %s", type(broken).__name__)
+            await self._failed(kind, broken, before)
+
+    async def _failed(self, kind: bytes, broken: Exception, before: Transaction) -> None:
+        told = failure(broken)
+        if told.fatal:
+            raise told
+        self._wire.send(frames.error_response(told))
+        now = self._execution.transaction
+        alone = kind == b"Q" and before.status == now.status == IDLE  # a simple query is a transaction of its own
+        self._execution.transaction = before if alone else now.failed()
+        self._report()
+        self._skipping = kind not in (b"Q", b"F", b"S")
+        if self._skipping:
+            await self._wire.flush()  # a client that asked for a flush only is waiting for it
+        else:
+            await self._ready()
+
+    async def _ready(self) -> None:
+        """The next question, please; unless the door closes."""
+        if self._execution.transaction.status == IDLE:
+            self._execution.shelf.portals.clear()  # they live as long as their transaction
+        self._wire.send(frames.ready(self._execution.transaction.status))
+        await self._wire.flush()
+        if self.leaving:
+            raise closing()
+
+    def _report(self) -> None:
+        """Tell which settings changed, of those that clients hear of."""
+        now = self._execution.transaction.settings
+        if now is self._told:
+            return
+        before = self._told.reported()
+        for name, value in now.reported().items():
+            if before[name] != value:
+                self._wire.send(frames.parameter_status(name, value))
+        self._told = now
+
+    # simple ----------------------------------------------------------------------------------------------------------
+
+    async def _simple(self, body: bytes) -> None:
+        self._execution.shelf.portals.pop("", None)
+        listed = statements(frames.query_text(body))
+        if not listed:
+            self._wire.send(frames.EMPTY_QUERY)
+        for statement in listed:
+            outcome = await self._execution.run(statement)
+            if outcome.fields is not None and outcome.copy is None:
+                self._wire.send(frames.row_description(outcome.fields))
+            await self._rows(outcome, outcome.fields or (), (), outcome.rows)
+            self._complete(outcome, len(outcome.rows))
+        await self._ready()
+
+    async def _rows(
+        self, outcome: Outcome, fields: Sequence[Field], formats: Sequence[int], rows: Iterable[Sequence[object]]
+    ) -> None:
+        """Send rows, as many at once as the client takes."""
+        if outcome.copy is not None:
+            messages: Iterable[bytes] = copied(outcome.copy, fields, outcome.rows)
+        else:
+            each = [chosen(formats, i) for i in range(len(fields))]
+            messages = (frames.data_row(written(fields, each, row)) for row in rows)
+        for message in messages:
+            self._wire.send(message)
+            if self._wire.full:
+                await self._wire.flush()
+
+    def _complete(self, outcome: Outcome, rows: int) -> None:
+        if self._execution.transaction.settings.value("client_min_messages").lower() not in _QUIET:
+            for each in outcome.notices:
+                self._wire.send(frames.notice(each.text, each.detail))
+        self._report()
+        self._wire.send(frames.command_complete(counted(outcome.tag, rows)))
+
+    # extended --------------------------------------------------------------------------------------------------------
+
+    async def _parse(self, body: bytes) -> None:
+        asked = frames.parse(body)
+        listed = statements(asked.sql)
+        if len(listed) > 1:
+            raise Failure(SYNTAX, "a prepared statement is one statement", hint="prepare them one by one")
+        statement = listed[0] if listed else None
+        oids = asked.oids
+        if statement is not None:
+            oids = await self._execution.parameters(statement, asked.oids)
+        self._execution.shelf.prepare(asked.name, Prepared(statement, oids, len(asked.sql) + 100))
+        self._wire.send(frames.PARSE_COMPLETE)
+
+    async def _bind(self, body: bytes) -> None:
+        asked = frames.bind(body)
+        prepared = self._execution.shelf.statement(asked.statement)
+        if len(asked.values) != len(prepared.oids):
+            needs = f"the statement has {len(prepared.oids)} parameters, and {len(asked.values)} came"
+            raise Failure(PROTOCOL, needs)
+        if len(asked.formats) not in (0, 1, len(asked.values)):
+            raise Failure(PROTOCOL, "there is one format for all parameters, or one for each")
+        values = tuple(
+            None if raw is None else read(oid, chosen(asked.formats, i), raw)
+            for i, (oid, raw) in enumerate(zip(prepared.oids, asked.values, strict=True))
+        )
+        self._execution.shelf.open(asked.portal, Portal(prepared, values, asked.results))
+        self._wire.send(frames.BIND_COMPLETE)
+
+    async def _describe(self, body: bytes) -> None:
+        asked = frames.named(body)
+        if asked.kind == b"S":
+            prepared = self._execution.shelf.statement(asked.name)
+            self._wire.send(frames.parameter_description(prepared.oids))
+            prepared.fields = await self._execution.fields(prepared)
+            self._describe_fields(prepared.fields, ())
+        else:
+            portal = self._execution.shelf.portal(asked.name)
+            fields = await self._execution.fields(portal.prepared, portal)
+            self._describe_fields(fields, portal.formats)
+
+    def _describe_fields(self, fields: Sequence[Field] | None, formats: Sequence[int]) -> None:
+        if fields is None:
+            self._wire.send(frames.NO_DATA)
+            return
+        _check_formats(fields, formats)
+        self._wire.send(frames.row_description(fields, formats))
+
+    async def _execute(self, body: bytes) -> None:
+        asked = frames.execute(body)
+        portal = self._execution.shelf.portal(asked.portal)
+        statement = portal.prepared.statement
+        if statement is None:
+            self._wire.send(frames.EMPTY_QUERY)
+            return
+        if portal.outcome is None:
+            portal.outcome = await self._execution.run(statement, portal.values, portal.prepared.oids)
+        outcome = portal.outcome
+        fields = _agreed(portal.prepared, outcome)
+        if isinstance(statement, Copy):
+            await self._rows(outcome, fields, (), ())
+            self._complete(outcome, len(outcome.rows))
+            return
+        _check_formats(fields, portal.formats)
+        before = portal.sent
+        await self._rows(outcome, fields, portal.formats, portal.rows(asked.rows or len(outcome.rows)))
+        if portal.over:
+            self._complete(outcome, portal.sent - before if isinstance(statement, (Question, Fetch)) else 0)
+            portal.outcome = replace(outcome, notices=())
+        else:
+            self._wire.send(frames.PORTAL_SUSPENDED)
+
+    async def _close(self, body: bytes) -> None:
+        asked = frames.named(body)
+        shelf = self._execution.shelf
+        if asked.kind == b"S":
+            shelf.prepared.pop(asked.name, None)
+        else:
+            shelf.portals.pop(asked.name, None)
+        self._wire.send(frames.CLOSE_COMPLETE)
+
+    async def _sync(self, _: bytes) -> None:
+        self._skipping = False
+        await self._ready()
+
+    async def _flush(self, _: bytes) -> None:
+        await self._wire.flush()
+
+    async def _function(self, _: bytes) -> None:
+        raise Failure(UNSUPPORTED, "functions are called in SELECT only")
+
+
+_QUIET = ("warning", "error", "fatal", "panic", "log")
+
+
+def _check_formats(fields: Sequence[Field], formats: Sequence[int]) -> None:
+    if len(formats) not in (0, 1, len(fields)):
+        raise Failure(PROTOCOL, "there is one format for all columns, or one for each")
+
+
+def _agreed(prepared: Prepared, outcome: Outcome) -> Sequence[Field]:
+    """The columns as they were described, if they were: the client relies on it."""
+    found = outcome.fields or ()
+    if prepared.fields is None:
+        return found
+    if len(prepared.fields) != len(found):
+        raise Failure(
+            UNSUPPORTED, "cached plan must not change result type"
+        )  # clients know these words, and prepare anew
+    return prepared.fields
+
+
+def closing() -> Failure:
+    """The door closes."""
+    return Failure("57P01", "the door is closing; answers that were paid for are kept, and free", fatal=True)

@@ -1,0 +1,129 @@
+"""One connection's bytes: messages in, with limits and deadlines, and messages out, no faster than they are taken."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import struct
+from contextlib import suppress
+
+from discreet.server.pgwire.failures import PROTOCOL, Failure
+from discreet.server.pgwire.frames import STARTUP_BYTES, Reading
+from discreet.server.pgwire.limits import Limits
+
+_CHUNK = 1 << 16
+_LAST_WORDS = 1.0  # seconds
+KINDS = b"QPBDECSHXFdcfp"  # the messages that a client may send once it has started
+
+
+class Hangup(Exception):
+    """The client is gone, or does not do its part."""
+
+
+class Wire:
+    """Reads and writes one connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: Limits) -> None:
+        self._reader, self._writer, self._limits = reader, writer, limits
+        self._out: list[bytes] = []
+        self._held = 0
+        self.waiting = False  # for the client to say something
+        self.secure = False
+        sock = writer.get_extra_info("socket")
+        with suppress(OSError):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+    @property
+    def address(self) -> str:
+        """Where the client is."""
+        peer = self._writer.get_extra_info("peername")
+        return str(peer[0]) if peer else ""
+
+    # in --------------------------------------------------------------------------------------------------------------
+
+    async def opening(self) -> Reading:
+        """The first message, which has no kind."""
+        (size,) = struct.unpack("!i", await self._exactly(4))
+        if not 8 <= size <= STARTUP_BYTES:
+            raise Failure(PROTOCOL, "this is not how a connection begins", fatal=True)
+        return Reading(await self._exactly(size - 4))
+
+    async def message(self, most: int) -> tuple[bytes, bytes]:
+        """The next message: its kind and its body."""
+        kind = await self._first()
+        if kind not in KINDS:
+            raise Failure(PROTOCOL, "there is no message of this kind", fatal=True)
+        try:
+            async with asyncio.timeout(self._limits.message_seconds):
+                (size,) = struct.unpack("!i", await self._exactly(4))
+                if not 4 <= size <= most:
+                    raise Failure(PROTOCOL, f"a message has at most {most} bytes here", fatal=True)
+                return kind, await self._exactly(size - 4)
+        except TimeoutError:
+            raise Failure(PROTOCOL, "a message did not arrive in time", fatal=True) from None
+
+    async def _first(self) -> bytes:
+        """The first byte of a message, for which a client has long."""
+        self.waiting = True
+        try:
+            async with asyncio.timeout(self._limits.idle_seconds):
+                return await self._exactly(1)
+        except TimeoutError:
+            raise Failure("57P05", "nothing was said for too long", fatal=True) from None
+        finally:
+            self.waiting = False
+
+    async def _exactly(self, size: int) -> bytes:
+        try:
+            return await self._reader.readexactly(size)
+        except (asyncio.IncompleteReadError, OSError):
+            raise Hangup from None
+
+    # out -------------------------------------------------------------------------------------------------------------
+
+    def send(self, message: bytes) -> None:
+        """Send, when there is more or when it is flushed."""
+        self._out.append(message)
+        self._held += len(message)
+
+    @property
+    def full(self) -> bool:
+        """Whether enough is held that it should be sent."""
+        return self._held >= _CHUNK
+
+    async def flush(self) -> None:
+        """Send what is held, and wait until the client has taken most of it."""
+        if self._out:
+            self._writer.write(b"".join(self._out))
+            self._out.clear()
+            self._held = 0
+        try:
+            async with asyncio.timeout(self._limits.send_seconds):
+                await self._writer.drain()
+        except (TimeoutError, OSError):
+            raise Hangup from None
+
+    # the connection itself -------------------------------------------------------------------------------------------
+
+    async def secured(self, tls: ssl.SSLContext) -> None:
+        """Go on in TLS. What came before it in the clear must be nothing but the request (CVE-2021-23214)."""
+        if self._reader._buffer:  # type: ignore[attr-defined]  # noqa: SLF001  # there is no public way to see it
+            raise Failure(PROTOCOL, "something came in the clear after TLS was asked for", fatal=True)
+        self.send(b"S")
+        await self.flush()
+        try:
+            await self._writer.start_tls(tls, ssl_handshake_timeout=self._limits.startup_seconds)
+        except (ssl.SSLError, OSError):
+            raise Hangup from None
+        self.secure = True
+
+    async def close(self) -> None:
+        """Say the last words, if the client takes them soon, and hang up."""
+        with suppress(Hangup, OSError, TimeoutError, ssl.SSLError):
+            async with asyncio.timeout(_LAST_WORDS):
+                await self.flush()
+                self._writer.close()
+                await self._writer.wait_closed()
+        self._writer.transport.abort()

@@ -1,0 +1,101 @@
+"""SCRAM-SHA-256: the example of RFC 7677, tokens as they are kept, and everything that is not it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+
+import pytest
+from server.pgwire.raw import final_response
+
+from discreet.curator.token import Scram, minted, scram_of
+from discreet.server.pgwire import scram
+from discreet.server.pgwire.failures import Failure
+
+CLIENT, SERVER = "rOprNGfwEbeRWgbNEkqO", "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
+SALT = "W22ZaJ0SNY7soEsUEjb6gQ=="
+
+
+def verifier(password: str) -> Scram:
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), base64.b64decode(SALT), 4096)
+    stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
+    return Scram(base64.b64decode(SALT), 4096, stored, hmac.digest(salted, b"Server Key", "sha256"))
+
+
+def test_the_example_of_the_rfc() -> None:
+    asked = scram.challenge(verifier("pencil"), f"n,,n=user,r={CLIENT}", SERVER)
+    assert asked.text == f"r={CLIENT}{SERVER},s={SALT},i=4096"
+    final = f"c=biws,r={CLIENT}{SERVER},p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
+    assert scram.signature(asked, final) == "v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
+    assert scram.signature(scram.challenge(verifier("pencils"), f"n,,n=user,r={CLIENT}", SERVER), final) is None
+
+
+def test_a_minted_token_is_proved_and_no_other() -> None:
+    token, kept = minted()
+    known = scram_of(kept)
+    assert known is not None
+    for given, right in ((token, True), (token[:-1], False), (token.swapcase(), False), ("", False)):
+        asked = scram.challenge(known, "n,,n=,r=abcdefghijkl")
+        final = final_response(given, "abcdefghijkl", asked.text)[5:].decode()
+        assert (scram.signature(asked, final) is not None) is right
+
+
+def test_every_challenge_is_new() -> None:
+    assert len({scram.challenge(verifier("x"), "n,,n=,r=abcdefghijkl").nonce for _ in range(50)}) == 50
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "",
+        "n,,",
+        "n,,n=,r=",
+        "n,,n=,r=short",
+        "n,,n=,r=with,comma",
+        "n,,n=,r=with space here",
+        "n,a=other,n=,r=abcdefghijkl",
+        "p=tls-unique,,n=,r=abcdefghijkl",
+        "n,,m=ext,n=,r=abcdefghijkl",
+        "x,,n=,r=abcdefghijkl",
+        "n,,r=abcdefghijkl,n=",
+        "n,,n=,r=" + "a" * 300,
+        "n,,n=,r=abcdefghijklé",
+    ],
+)
+def test_what_is_no_first_message_is_refused(first: str) -> None:
+    with pytest.raises(Failure) as refused:
+        scram.challenge(verifier("x"), first)
+    assert (refused.value.code, refused.value.fatal) == ("08P01", True)
+
+
+@pytest.mark.parametrize(
+    "final",
+    [
+        "",
+        "c=biws",
+        "c=biws,r={nonce}",
+        "c=biws,r={nonce},p=",
+        "c=biws,r={nonce},p=AAAA",
+        "c=biws,r={nonce},p=" + "A" * 45,
+        "c=biws,r={nonce}x,p=" + "A" * 43 + "=",
+        "c=eSws,r={nonce},p=" + "A" * 43 + "=",
+        "c=biwsYQ==,r={nonce},p=" + "A" * 43 + "=",
+        "r={nonce},c=biws,p=" + "A" * 43 + "=",
+        "c=biws,r={nonce},x=1,p=" + "A" * 43 + "=",
+    ],
+)
+def test_what_is_no_final_message_is_refused(final: str) -> None:
+    asked = scram.challenge(verifier("x"), "n,,n=,r=abcdefghijkl")
+    with pytest.raises(Failure) as refused:
+        scram.signature(asked, final.replace("{nonce}", asked.nonce))
+    assert refused.value.fatal
+
+
+def test_nobody_is_the_same_nobody_each_time() -> None:
+    pepper = b"p" * 32
+    assert scram.nobody("bob", pepper) == scram.nobody("bob", pepper)
+    assert scram.nobody("bob", pepper).salt != scram.nobody("eve", pepper).salt
+    assert scram.nobody("bob", pepper).salt != scram.nobody("bob", b"q" * 32).salt
+    made, real = scram.nobody("bob", pepper), verifier("x")
+    assert (len(made.salt), made.rounds, len(made.stored_key)) == (len(real.salt), real.rounds, len(real.stored_key))

@@ -1,0 +1,159 @@
+"""What else a session can do: explain, copy, cursors, cancelling, settings that come with it."""
+
+from __future__ import annotations
+
+import struct
+import threading
+
+import pytest
+from server.pgwire.door import Door
+from server.pgwire.raw import Raw, bind, describe, errors, execute, kinds, opening, parse, query, rows
+
+COUNT = "SELECT count(*) AS n FROM visits"
+REGIONS = "SELECT region, count(*) AS n FROM visits GROUP BY region ORDER BY region"
+
+
+def tag(messages: list[tuple[bytes, bytes]]) -> list[str]:
+    return [body[:-1].decode() for kind, body in messages if kind == b"C"]
+
+
+def test_explain_is_free(client: Raw, door: Door) -> None:
+    before = door.entries()
+    found = client.ask("EXPLAIN SELECT count(*) AS n FROM visits WHERE cost > 17")
+    lines = [str(row[0], "utf-8") for row in rows(found) if row[0] is not None]
+    assert lines[0].startswith("price    epsilon ")
+    assert tag(found) == ["EXPLAIN"]
+    assert door.entries() == before
+
+
+def test_copies(client: Raw) -> None:
+    text = client.ask(f"COPY ({REGIONS}) TO STDOUT")
+    assert kinds(text).replace("N", "") == "HdddcCZ"
+    assert tag(text) == ["COPY 3"]
+    lines = [body.decode().split("\t") for kind, body in text if kind == b"d"]
+    assert [line[0] for line in lines] == ["east", "north", "south"]
+    raw = [body for kind, body in client.ask(f"COPY ({REGIONS}) TO STDOUT (FORMAT binary)") if kind == b"d"]
+    assert raw[0].startswith(b"PGCOPY\n\xff\r\n\0" + struct.pack("!iiHi", 0, 0, 2, 4) + b"east")  # header and row 1
+    assert struct.unpack("!q", raw[0][-8:])[0] == int(lines[0][1])
+    assert raw[-1] == b"\xff\xff"
+    table = [body.decode() for kind, body in client.ask(f"COPY ({REGIONS}) TO STDOUT WITH CSV HEADER") if kind == b"d"]
+    assert table == ["region,n\n", *(",".join(line) for line in lines)]
+    assert kinds(client.said(parse(f"COPY ({REGIONS}) TO STDOUT WITH BINARY"), bind(), execute())).startswith(
+        "12Hddddc"
+    )
+
+
+def test_a_copy_without_rows_is_a_header_and_an_end(client: Raw) -> None:
+    found = client.ask(f"COPY ({REGIONS} LIMIT 0) TO STDOUT WITH BINARY")
+    assert [body for kind, body in found if kind == b"d"] == [
+        b"PGCOPY\n\xff\r\n\0" + struct.pack("!ii", 0, 0) + b"\xff\xff"
+    ]
+
+
+def test_cursors(client: Raw) -> None:
+    assert errors(client.ask(f"DECLARE c CURSOR FOR {REGIONS}"))[0]["C"] == "25P01"
+    client.ask(f"BEGIN; DECLARE c NO SCROLL CURSOR WITHOUT HOLD FOR {REGIONS}")
+    first = client.ask("FETCH FORWARD 2 FROM c")
+    assert [row[0] for row in rows(first)] == [b"east", b"north"]
+    assert tag(first) == ["FETCH 2"]
+    assert tag(client.ask("FETCH ALL IN c; FETCH c; CLOSE c; COMMIT")) == [
+        "FETCH 1",
+        "FETCH 0",
+        "CLOSE CURSOR",
+        "COMMIT",
+    ]
+
+
+def test_tables_may_be_named_with_their_schema(client: Raw) -> None:
+    plain = rows(client.ask(REGIONS))
+    schema = (
+        'SELECT "public"."visits".region, count(*) AS n FROM public.visits GROUP BY public.visits.region ORDER BY 1'
+    )
+    assert rows(client.ask(schema)) == plain
+
+
+def test_discard_all_forgets(client: Raw) -> None:
+    client.said(parse(COUNT, "s"))
+    client.ask("SET discreet.epsilon = 1")
+    assert tag(client.ask("DISCARD ALL")) == ["DISCARD ALL"]
+    assert rows(client.ask("SHOW discreet.epsilon")) == [[b""]]
+    assert errors(client.said(bind(name="s")))[0]["C"] == "26000"
+
+
+def test_settings_can_come_with_the_connection(door: Door) -> None:
+    with Raw(door.port) as raw:
+        raw.login(
+            door.token, options=r"-c discreet.epsilon=0.5 --application-name=a\ b", **{"discreet.confidence": "0.8"}
+        )
+        assert rows(raw.ask("SHOW discreet.epsilon")) == [[b"0.5"]]
+        assert rows(raw.ask("SHOW application_name")) == [[b"a b"]]
+        raw.ask("SET discreet.error = 10")
+        assert rows(raw.ask("SHOW discreet.epsilon")) == [[b""]]  # a question names one of them
+        raw.ask("RESET ALL")
+        assert rows(raw.ask("SHOW discreet.epsilon; SHOW discreet.confidence")) == [[b"0.5"], [b"0.8"]]
+
+
+def test_the_greeting(door: Door) -> None:
+    with Raw(door.port) as raw:
+        found = raw.login(door.token)
+    status = dict(body.split(b"\0")[:2] for kind, body in found if kind == b"S")
+    assert status[b"server_encoding"] == status[b"client_encoding"] == b"UTF8"
+    assert status[b"DateStyle"] == b"ISO, MDY"
+    assert status[b"standard_conforming_strings"] == b"on"
+    assert status[b"session_authorization"] == b"ana"
+    assert kinds(found).endswith("KZ")
+
+
+def test_a_newer_protocol_is_negotiated_down(door: Door) -> None:
+    with Raw(door.port) as raw:
+        raw.send(opening(struct.pack("!I", (3 << 16) + 2) + b"user\0ana\0_pq_.new\0on\0\0"))
+        assert raw.read() == (b"v", struct.pack("!ii", 3 << 16, 1) + b"_pq_.new\0")
+        assert raw.read()[0] == b"R"
+
+
+def test_a_question_can_be_cancelled(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, go = threading.Event(), threading.Event()
+    desk = door.server._desk
+    real = desk.asked
+
+    def slow(*given: object) -> object:
+        asked.set()
+        assert go.wait(20)
+        return real(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(desk, "asked", slow)
+    with Raw(door.port) as other:
+        greeting = other.login(door.token)
+        key = next(body for kind, body in greeting if kind == b"K")
+        sql = "SELECT count(*) AS n FROM visits WHERE cost > 123"
+        other.send(query(sql))
+        assert asked.wait(20)
+        for body in (key[:4] + bytes(4), key):  # a wrong secret cancels nothing
+            with Raw(door.port) as canceller:
+                canceller.send(opening(struct.pack("!I", 80877102) + body))
+                assert canceller.rest() == b""
+        found = other.until(b"Z")
+        assert [error["C"] for error in errors(found)] == ["57014"]
+        assert kinds(found) == "EZ"
+        go.set()
+        before = rows(other.ask(sql))
+        assert kinds(other.ask(sql)) == "TDNCZ"
+        assert rows(other.ask(sql)) == before
+
+
+def test_a_client_can_set_how_long_it_waits(door: Door, client: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
+    go = threading.Event()
+    monkeypatch.setattr(door.server._desk, "asked", lambda *_: go.wait(20))
+    found = client.ask(f"SET statement_timeout = '20ms'; {COUNT}")
+    go.set()
+    assert [error["C"] for error in errors(found)] == ["57014"]
+
+
+def test_catalogue_questions_go_to_the_catalogue(client: Raw) -> None:
+    assert rows(client.ask("SELECT pg_catalog.version()")) == [[b"PostgreSQL 16.0 (discreet)"]]
+    assert rows(client.ask("SELECT pg_array()")) == [[b'{a,NULL,"b \\"x\\""}']]
+    assert rows(client.said(parse("SELECT pg_echo($1, $2)"), describe("S"), bind([b"a'", None]), execute())) == [
+        [b"a'"],
+        [b"None"],
+    ]
+    assert errors(client.ask("SELECT 1 FROM pg_secrets"))[0]["C"] == "42501"
