@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -30,7 +31,7 @@ class Names:
     place: int
     rules: Rules
     codes: dict[object, int] = field(default_factory=dict)
-    values: list[object] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)  # what a key may be, and dates
     digests: Unsigned = field(default_factory=lambda: np.empty(0, np.uint64))
     wanted: NDArray[np.bool_] | None = None  # codes that are answered, if not all are
 
@@ -39,8 +40,6 @@ class Names:
         new = [value for value in values if value not in self.codes]
         self.codes.update({value: len(self.values) + i for i, value in enumerate(new)})
         self.values += new
-        if len(self.values) > 1 << WIDTH:
-            raise Unsuited
         fresh = np.array([self.rules.digest(self.place, value) for value in new], np.uint64)
         self.digests = np.concatenate([self.digests, fresh])
         return np.array([self.codes[value] for value in values], np.int64)
@@ -50,20 +49,12 @@ class Names:
         if self.wanted is not None:
             return _numbers(column)
         found = column.dictionary_encode("encode")
-        codes: NDArray[np.integer] = self.learn(_spoken(found.dictionary))[_numbers(found.indices)]
+        codes: NDArray[np.integer] = self.learn(found.dictionary.to_pylist())[_numbers(found.indices)]
         return codes
 
 
 def _numbers(column: pa.Array) -> NDArray[np.integer]:
     found: NDArray[np.integer] = column.to_numpy()
-    return found
-
-
-def _spoken(values: pa.Array) -> list[object]:
-    try:
-        found: list[object] = values.to_pylist()
-    except (ValueError, OverflowError):  # a date that Python has no word for
-        raise Unsuited from None
     return found
 
 
@@ -82,11 +73,10 @@ def totals(
         found = tally(_rows(connection, stream, names), rules, threads)
     except Unsuited:
         return None
-    codes = [(found.groups >> (WIDTH * place)) & ((1 << WIDTH) - 1) for place in range(len(names))]
-    columns = [[name.values[code] for code in code_list.tolist()] for name, code_list in zip(names, codes, strict=True)]
-    groups = list(zip(*columns, strict=True)) if names else [()] * len(found.groups)
-    numbers_of = zip(*(column.tolist() for column in found.numbers), strict=True) if numbers else [()] * len(groups)
-    return dict(zip(groups, zip(found.units.tolist(), numbers_of, strict=True), strict=True))
+    mask = (1 << WIDTH) - 1
+    groups = [tuple(name.values[group >> WIDTH * name.place & mask] for name in names) for group in found.groups]
+    numbers_of = zip(*found.numbers, strict=True) if numbers else [()] * len(groups)
+    return dict(zip(groups, zip(found.units, numbers_of, strict=True), strict=True))
 
 
 def _names(
@@ -97,7 +87,8 @@ def _names(
     names, column, declared = Names(place, rules), stream.coded[place], measurement.keys[place].values
     if column is not None:
         book = located.where(stream.table).removesuffix("rows") + quoted("codes")
-        kept = connection.execute(f"SELECT value FROM {book} WHERE name = ? ORDER BY code", [column]).fetchall()
+        text = f"SELECT value FROM {book} WHERE name = ? ORDER BY code"  # noqa: S608  # a quoted name of ours
+        kept = connection.execute(text, [column]).fetchall()
         names.learn([value for (value,) in kept])
         names.wanted = np.array([declared is None or value in declared for (value,) in kept], bool)
     return names

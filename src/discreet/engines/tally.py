@@ -21,14 +21,18 @@ Places = NDArray[np.int64]
 Value = tuple[NDArray[np.integer], NDArray[np.bool_] | None]  # numbers, and where they are there; None: everywhere
 
 NARROW = 1 << 16  # numbers below this are sorted digit by digit, in linear time; no piece has more rows
-WIDTH = 20  # bits for the code of each key's value
-MOST_KEYS = 3
+WIDTH = 31  # bits for the code of each key's value
+MOST_KEYS = 2
 FARTHEST = 1 << 30  # values lie nearer to 0, so that
-MOST_ROWS = 1 << 31  # so many of them, also about their middle, add up in 64 bits
+MOST_ROWS = 1 << 31  # so many of one owner, also about their middle, add up in 64 bits; no file has a person with more
 
 
 class Unsuited(Exception):
-    """These rows are not in order, too many, or in too many groups. Nothing is wrong: another way is taken."""
+    """These rows are not in the order of their owners, so another way must be taken.
+
+    It follows from how a file was written alone. Nothing that a person's rows decide may choose between two ways: their
+    digests differ, so the choices of everybody else would change with that person.
+    """
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,16 @@ class Found:
     numbers: tuple[Whole, ...]
 
 
-def tally(stream: Iterable[Rows], rules: Rules, threads: int) -> Found:
+@dataclass(frozen=True)
+class Totals:
+    """The same, of all pieces together."""
+
+    groups: list[int]
+    units: list[int]
+    numbers: list[list[int]]
+
+
+def tally(stream: Iterable[Rows], rules: Rules, threads: int) -> Totals:
     """Everything that a stream of rows adds up to."""
     found: list[Found] = []
     edges: list[Rows] = []
@@ -138,11 +151,10 @@ def tally(stream: Iterable[Rows], rules: Rules, threads: int) -> Found:
 
 def _in_order(stream: Iterable[Rows]) -> Iterator[Rows]:
     """The pieces of a stream, as long as each begins where the one before ended."""
-    last, seen = None, 0
+    last = None
     for rows in stream:
         for piece in rows.pieces():
-            seen += len(piece.owners)
-            if (last is not None and int(piece.owners[0]) < last) or seen > MOST_ROWS:
+            if last is not None and int(piece.owners[0]) < last:
                 raise Unsuited
             last = int(piece.owners[-1])
             yield piece
@@ -229,16 +241,15 @@ def _chosen(pairs: Pairs, digests: tuple[Unsigned, ...], rules: Rules) -> Pairs:
     owner = pairs.owner[at]
     of_owner = mixed(pairs.owners.view(np.uint64) ^ np.uint64(rules.digest(-1, None)))
     of_group = _digest(pairs.groups, digests)
-    width = 32 - max(1, (len(pairs.owners) - 1).bit_length())  # owner and digest together have 32 bits
-    digest = mixed(of_owner[owner] ^ of_group[pairs.group[at]]) >> np.uint64(64 - width)
-    both = (owner << width).astype(np.uint32) | digest.astype(np.uint32)
-    order = np.argsort(both.astype(np.uint16), kind="stable")
-    order = order[np.argsort((both >> np.uint32(16)).astype(np.uint16)[order], kind="stable")]
+    digest = (mixed(of_owner[owner] ^ of_group[pairs.group[at]]) >> np.uint64(32)).astype(np.uint32)
+    order = np.argsort(digest.astype(np.uint16), kind="stable")
+    for figure in ((digest >> np.uint32(16)).astype(np.uint16), owner.astype(np.uint16)):
+        order = order[np.argsort(figure[order], kind="stable")]
     firsts = np.cumsum(many[beyond]) - many[beyond]
     edge = np.zeros(len(many), np.uint32)
-    edge[beyond] = both[order[firsts + rules.max_groups]]
+    edge[beyond] = digest[order[firsts + rules.max_groups]]
     kept = np.ones(len(pairs.owner), bool)
-    kept[at] = both < edge[owner]
+    kept[at] = digest < edge[owner]
     return pairs.some(np.flatnonzero(kept))
 
 
@@ -247,7 +258,7 @@ def _digest(groups: Whole, digests: tuple[Unsigned, ...]) -> Unsigned:
     found = np.zeros(len(groups), np.uint64)
     for place, known in enumerate(digests):
         code = (groups >> (WIDTH * place)) & ((1 << WIDTH) - 1)
-        found = mixed(found + known[np.minimum(code, len(known) - 1)])  # a narrow code that no row has may lie beyond
+        found = mixed(found + known[code])
     return found
 
 
@@ -300,6 +311,8 @@ def _whole(parts: list[Pairs]) -> Iterator[Pairs]:
     owners, owner = np.unique(_all([each.owners[each.owner] for each in parts]), return_inverse=True)
     groups, group = np.unique(_all([each.groups[each.group] for each in parts]), return_inverse=True)
     sums = [_all(list(columns)) for columns in zip(*(each.sums for each in parts), strict=True)]
+    if sums and sums[0].sum() > MOST_ROWS:
+        raise OverflowError
     for start in range(0, len(owners), NARROW):
         some = np.flatnonzero((owner >= start) & (owner < start + NARROW))
         order = some[np.lexsort((owner[some], group[some]))]
@@ -313,14 +326,15 @@ def _all(parts: list[Whole]) -> Whole:
     return np.concatenate([_NOTHING, *parts])
 
 
-def _together(found: list[Found], width: int) -> Found:
-    """What several pieces found, added up."""
+def _together(found: list[Found], width: int) -> Totals:
+    """What several pieces found, added up: in two halves, so that no number of pieces is too large."""
     groups, place = np.unique(_all([each.groups for each in found]), return_inverse=True)
     columns = [_all([each.units for each in found])]
     columns += [_all([each.numbers[i] for each in found]) for i in range(width)]
     totals = []
     for column in columns:
-        total = np.zeros(len(groups), np.int64)
-        np.add.at(total, place, column)
-        totals.append(total)
-    return Found(groups, totals[0], tuple(totals[1:]))
+        high, low = np.zeros(len(groups), np.int64), np.zeros(len(groups), np.int64)
+        np.add.at(high, place, column >> 32)
+        np.add.at(low, place, column & 0xFFFFFFFF)
+        totals.append([(a << 32) + b for a, b in zip(high.tolist(), low.tolist(), strict=True)])
+    return Totals(groups.tolist(), totals[0], totals[1:])

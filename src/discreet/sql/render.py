@@ -128,7 +128,8 @@ def summand(tree: Expression, grid: Grid, source: Rows, located: Located) -> str
         kept = kept_column(source, tree.name, lambda column: steps_name(column, grid.step), located)
         if kept is not None:
             own = quoted(kept)  # LEAST and GREATEST would make a number of NULL
-            return f"(CASE WHEN {own} < {grid.low} THEN {grid.low} WHEN {own} > {grid.high} THEN {grid.high} ELSE {own} END)"
+            low, high = (f"WHEN {own} {sign} {end} THEN {end}" for sign, end in (("<", grid.low), (">", grid.high)))
+            return f"(CASE {low} {high} ELSE {own} END)"
     return steps(tree, grid)
 
 
