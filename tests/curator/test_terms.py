@@ -124,3 +124,60 @@ def test_every_level_of_a_rollup_has_its_error_bars(tmp_path: Path) -> None:
         assert key is None
         assert span is not None
         assert span[0] < int(str(number)) < span[1]
+
+
+LONG = f"{10**989}/{10**990 + 7}"
+
+
+@pytest.mark.parametrize(
+    ("measure", "terms"),
+    [
+        ({"epsilon": 5}, {"epsilon": LONG}),
+        ({"epsilon": 5}, {"epsilon": Fraction(10**29, 10**30 + 1)}),
+        ({"epsilon": 5}, {"epsilon": "0.1", "delta": LONG}),
+        ({"epsilon": 5}, {"error": LONG}),
+        ({"epsilon": 5}, {"epsilon": LONG, "within": True}),
+        ({"epsilon": None, "rho": 5}, {"rho": LONG}),
+    ],
+)
+def test_a_price_of_many_digits_is_refused_before_anything_is_paid(
+    tmp_path: Path, measure: dict[str, object], terms: dict[str, object]
+) -> None:
+    curator = Curator(clinic.home(tmp_path / "home", **measure))
+    before = curator.budget("patient")
+    sql = BY_DIAGNOSIS if "delta" in terms else clinic.COUNT
+    for ask in (curator.query, curator.explain):
+        with pytest.raises(Refusal, match="at most 30 digits"):
+            ask(sql, **terms)
+    assert curator.budget("patient") == before
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+def test_a_price_of_thirty_digits_is_paid_exactly_and_so_is_what_is_left(tmp_path: Path, relation: str) -> None:
+    curator = Curator(clinic.home(tmp_path / "home", relation=relation, epsilon=2))
+    price, delta = Fraction(10**29 + 3, 10**30), Fraction(7, 10**30)
+    both = "SELECT diagnosis, count(*), avg(cost), stddev(cost) FROM visits GROUP BY diagnosis"
+    assert curator.query(both, epsilon=price, delta=delta).cost == Approximate(price, delta)
+    third = Fraction(1, 3)
+    assert curator.query(BY_REGION, epsilon=third).cost == Approximate(third, 0)
+    rest = curator.budget("patient").left
+    assert curator.query(both, epsilon=5, within=True).cost is not None
+    after = curator.budget("patient").left
+    assert isinstance(rest, Approximate)
+    assert isinstance(after, Approximate)
+    assert after.epsilon <= rest.epsilon / 2**60
+
+
+@pytest.mark.parametrize("loss", [Approximate(Fraction(1, 10**30 - 1), "1e-30"), Concentrated(1, Fraction(1, 3))])
+def test_what_a_price_is_split_into_has_hardly_more_digits(loss: Approximate | Concentrated) -> None:
+    sql = (
+        "SELECT a.n, b.s, c.v FROM (SELECT diagnosis, count(*) n, avg(cost) m FROM visits GROUP BY diagnosis) a, "
+        "(SELECT sum(cost) s FROM visits WHERE urgent) b, (SELECT stddev(cost) v FROM visits WHERE cost > 3) c"
+    )
+    parts = question(sql, clinic.schema()).parts
+    prices = priced(parts, loss, AddRemove("patient"))
+    assert len(prices) == 3
+    assert prices[0].loss + prices[1].loss + prices[2].loss == loss  # type: ignore[operator]
+    for price in prices:
+        main = price.loss.rho if isinstance(price.loss, Concentrated) else price.loss.epsilon
+        assert max(main.denominator.bit_length(), price.loss.delta.denominator.bit_length()) <= 120  # type: ignore[union-attr]

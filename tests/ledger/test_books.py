@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
+import sqlite3
+from contextlib import closing
+from dataclasses import fields
+from pathlib import Path
+
 import pytest
 
 from discreet.errors import OverBudget, Refusal
-from discreet.ledger import Answer, Books, Dataset, Grant, Opened, Spend
-from discreet.ledger.entry import REMOVED, Entry
+from discreet.ledger import (
+    Answer,
+    Books,
+    Dataset,
+    Event,
+    Grant,
+    Hold,
+    Opened,
+    Retired,
+    Revoked,
+    Spend,
+    SqliteLedger,
+    verify,
+)
+from discreet.ledger.entry import REMOVED, Entry, Plain, canonical, read_entry, read_event, write_event
 from discreet.privacy import AddRemove, Approximate, Concentrated, Pure
 
 
@@ -116,3 +135,119 @@ def test_an_answer_answers_the_question_that_was_paid() -> None:
     found.check(Answer(2, "q", None))
     with pytest.raises(Refusal, match="not a payment"):
         found.check(Answer(2, "another", None))
+
+
+@pytest.mark.parametrize("loss", [Pure(f"1/{2**200}"), Pure(f"{2**200 - 1}/{2**200 + 1}")])
+def test_a_price_that_would_make_every_sum_long_is_refused(loss: Pure) -> None:
+    with pytest.raises(Refusal, match="too many digits") as said:
+        books(opened()).check(Spend("patients", loss, "custodian", "q", [], None))
+    assert not isinstance(said.value, OverBudget)
+
+
+def test_a_long_delta_is_refused_as_a_long_epsilon_is() -> None:
+    found = books(Opened("patients", Approximate(1, "1e-6"), AddRemove("patients")))
+    found.check(Spend("patients", Approximate("0.1", f"1/{2**199}"), "custodian", "q", [], None))
+    with pytest.raises(Refusal, match="too many digits"):
+        found.check(Spend("patients", Approximate("0.1", f"1/{2**200}"), "custodian", "q", [], None))
+    rho = books(Opened("patients", Concentrated(1), AddRemove("patients")))
+    rho.check(Spend("patients", Concentrated(f"1/{2**199}"), "custodian", "q", [], None))
+    with pytest.raises(Refusal, match="too many digits"):
+        rho.check(Spend("patients", Concentrated(f"1/{2**200}"), "custodian", "q", [], None))
+
+
+# what is read back ----------------------------------------------------------------------------------------------------
+
+WRITTEN: list[Event] = [
+    opened(),
+    dataset(1),
+    Grant("ana", "analyst", ["visits"], Pure(1), {"sha256": "ab"}),
+    Revoked("ana"),
+    spend(versions={"visits": 1}),
+    Answer(2, "q", None),
+    Retired("patients"),
+    Hold("patients", held=True),
+]
+FREE = {("spend", "what"), ("answer", "answer")}  # parts that may be anything
+PARTS = [(event, part.name) for event in WRITTEN for part in fields(event) if (event.kind, part.name) not in FREE]
+NULL = {("dataset", "population"), ("dataset", "unit")} | {
+    ("grant", part) for part in ("tables", "allowance", "verifier")
+}
+
+
+@pytest.mark.parametrize(("event", "part"), PARTS, ids=lambda value: value if isinstance(value, str) else value.kind)
+def test_every_part_of_an_entry_has_its_type(event: Event, part: str) -> None:
+    body = write_event(event)
+    assert read_event(body) == event
+    wrong: list[Plain] = [7, "7", True, [7], {"7": 7}, [["visits"]]]
+    for value in wrong:
+        if type(value) is not type(body[part]) or isinstance(body[part], list):
+            with pytest.raises(Refusal):
+                read_event({**body, part: value})
+    if (event.kind, part) in NULL:
+        assert getattr(read_event({**body, part: None}), part) is None
+    else:
+        with pytest.raises(Refusal):
+            read_event({**body, part: None})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": ["hold"]},
+        {"kind": None},
+        {"more": 1},
+        {"total": {"measure": ["pure"], "epsilon": "1"}},
+        {"neighbours": {"relation": ["replace"], "unit": "row"}},
+        {"neighbours": {"relation": "replace"}},
+        {"neighbours": {"relation": "replace", "unit": 1}},
+        {"neighbours": {"relation": "replace", "unit": "row", "more": 1}},
+    ],
+)
+def test_an_entry_that_is_not_of_its_kind_is_refused(change: dict[str, Plain]) -> None:
+    with pytest.raises(Refusal):
+        read_event({**write_event(opened()), **change})
+    with pytest.raises(Refusal, match="other parts"):
+        read_event({"kind": "hold", "population": "patients"})
+
+
+@pytest.mark.parametrize("change", [{"number": True}, {"number": "1"}, {"time": 1}, {"nonce": None}, {"event": []}])
+def test_an_entry_has_its_number_time_and_nonce(change: dict[str, Plain]) -> None:
+    whole: dict[str, Plain] = {"number": 1, "time": "t", "nonce": "n", "event": write_event(opened())}
+    assert read_entry(canonical(whole), "00" * 32).event == opened()
+    with pytest.raises(Refusal):
+        read_entry(canonical({**whole, **change}), "00" * 32)
+    with pytest.raises(Refusal):
+        read_entry(canonical([whole]), "00" * 32)
+
+
+# in a file ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_with_an_entry_of_wrong_types_is_refused_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    SqliteLedger(path).append(opened())
+    first = SqliteLedger(path).entries()[0].hash
+    odd = {"kind": "grant", "principal": "ana", "role": "analyst", "tables": 7, "allowance": None, "verifier": None}
+    body = canonical({"number": 2, "time": "t", "nonce": "n", "event": odd})  # type: ignore[dict-item]
+    digest = hashlib.sha256(b"discreet-entry\0" + bytes.fromhex(first) + body).hexdigest()
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("INSERT INTO entry (number, hash, body) VALUES (2, ?, ?)", (digest, body))
+        file.commit()
+    for read in (SqliteLedger(path).books, SqliteLedger(path).entries):
+        with pytest.raises(Refusal, match="entry 2"):
+            read()
+    assert not verify(SqliteLedger(path).rows()).holds
+
+
+def test_a_hold_that_was_lifted_is_not_written_again(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    ledger, custodian = SqliteLedger(path), SqliteLedger(path)
+    ledger.append(opened())
+    kept = path.rename(tmp_path / "away")
+    ledger.hold("patients")  # there is nothing to write it to
+    kept.rename(path)
+    custodian.append(Hold("patients", held=False))  # after the hold that was owed
+    assert [entry.event for entry in custodian.entries()][1:] == [Hold("patients", held=at) for at in (True, False)]
+    ledger.append(spend())
+    assert not ledger.books().account("patients").held
+    assert len(ledger.entries()) == 4

@@ -17,7 +17,9 @@ def add(
     name: str,
     *,
     role: Annotated[str, typer.Option(metavar="analyst|custodian", help="What they may do.")] = "analyst",
-    allowance: Annotated[str | None, typer.Option(metavar="E", help="The most they may spend.")] = None,
+    allowance: Annotated[
+        str | None, typer.Option(metavar="E", help="The most they may spend of each population's budget.")
+    ] = None,
     grant: Annotated[
         list[str] | None, typer.Option(metavar="TABLE", help="A table they may ask about; else all.")
     ] = None,

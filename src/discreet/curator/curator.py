@@ -130,8 +130,12 @@ class Curator:
         """What a question would cost and how exact it would be. Free, and the same for every database of a schema."""
         asked = Terms(**terms)  # type: ignore[arg-type]
         found = self._question(sql, asked)
-        prices = self._priced(found.every_part, asked)
-        return explained(found, prices, share(asked.confidence, "confidence"), asked.named)
+
+        def told(_: Allow) -> Explanation:
+            prices = self._priced(found.every_part, asked)
+            return explained(found, prices, share(asked.confidence, "confidence"), asked.named)
+
+        return self._plans.recalled((sql, repr(asked)), self._catalogue, told, self._allowed_tables)
 
     @_asked_now
     def describe(self, /, sql: str, **terms: object) -> tuple[tuple[str, str], ...]:

@@ -52,7 +52,11 @@ def quote(parts: Sequence[Part], population: Population, asked: Terms) -> tuple[
     needs = any(not part.measurement.declared for part in parts)
     if asked.error is not None:
         return _accurate(parts, population, asked, needs=needs)
-    return fitting(priced(parts, _loss(population, asked, needs=needs), population.neighbours))
+    found = fitting(priced(parts, _loss(population, asked, needs=needs), population.neighbours))
+    for word, given in (("epsilon", asked.epsilon), ("rho", asked.rho)):
+        if given is not None:  # after `fitting`: 1e-40 is too low a price, not too long a one
+            _brief(positive(given, word), word)
+    return found
 
 
 def fitting(prices: tuple[Priced, ...]) -> tuple[Priced, ...]:
@@ -87,7 +91,7 @@ def _loss(population: Population, asked: Terms, *, needs: bool) -> BudgetLoss:
     if other is not None:
         raise Refusal(f"the budget of {population.name!r} is kept in {word}", hint=f"name a price with {word}=")
     given = asked.rho if isinstance(total, Concentrated) else asked.epsilon
-    amount = population.default if given is None else _brief(positive(given, word), word)
+    amount = population.default if given is None else positive(given, word)
     delta = _delta(total, asked) if needs else Fraction(0)
     if isinstance(total, Concentrated):
         return Concentrated(amount, delta)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 from discreet.errors import OverBudget, Refusal
 from discreet.ledger.entry import (
@@ -20,6 +20,7 @@ from discreet.ledger.entry import (
 )
 from discreet.privacy import Budget, Guarantee, Neighbours
 
+_LONGEST = 200  # bits of a price's denominator: sums are exact, and would soon take longer than anyone waits
 OWNER = "custodian"  # who works in the home itself
 MAINTENANCE = "this population is closed for maintenance; try again later"
 
@@ -161,6 +162,10 @@ class Books:
                 f"your allowance is kept in {type(allowed).__name__}, the budget of {spend.population!r} in "
                 f"{type(total).__name__}",
                 hint="a custodian can give you another",
+            )
+        if any(getattr(spend.loss, part.name).denominator.bit_length() > _LONGEST for part in fields(spend.loss)):
+            raise Refusal(
+                "this price takes too many digits to be added up exactly", hint="write the price with at most 30 digits"
             )
         account.budget.spend(Guarantee(spend.loss, account.neighbours))
         if allowed is not None:

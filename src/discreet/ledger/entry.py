@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -115,6 +116,27 @@ _KINDS: dict[str, type[Any]] = {
 }
 
 
+def _texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
+
+
+# Whether a value read from JSON is what an annotation of the kinds above says.
+_FITS: dict[str, Callable[[object], bool]] = {
+    "str": lambda value: isinstance(value, str),
+    "str | None": lambda value: value is None or isinstance(value, str),
+    "int": lambda value: type(value) is int,
+    "bool": lambda value: isinstance(value, bool),
+    "list[str]": _texts,
+    "list[str] | None": lambda value: value is None or _texts(value),
+    "dict[str, Plain]": lambda value: isinstance(value, dict),
+    "dict[str, Plain] | None": lambda value: value is None or isinstance(value, dict),
+    "Plain": lambda _: True,
+    "BudgetLoss": lambda value: isinstance(value, BudgetLoss),
+    "BudgetLoss | None": lambda value: value is None or isinstance(value, BudgetLoss),
+    "Neighbours": lambda value: isinstance(value, (AddRemove, Replace)),
+}
+
+
 def canonical(body: Plain) -> bytes:
     """One text for one value: keys sorted, no blanks, no floats."""
     _refuse_odd(body)
@@ -157,7 +179,7 @@ def write_loss(loss: BudgetLoss) -> dict[str, Plain]:
 
 def read_loss(body: Plain) -> BudgetLoss:
     """The loss that `write_loss` wrote."""
-    if not isinstance(body, dict) or body.get("measure") not in _MEASURES:
+    if not isinstance(body, dict) or not _among(_MEASURES, body.get("measure")):
         raise Refusal(f"expected a loss with a measure of {sorted(_MEASURES)}, got {body!r}")
     measure = _MEASURES[str(body["measure"])]
     if set(body) != {"measure", *(part.name for part in fields(measure))}:
@@ -192,9 +214,11 @@ def write_neighbours(neighbours: Neighbours) -> dict[str, Plain]:
 
 def read_neighbours(body: Plain) -> Neighbours:
     """The relation that `write_neighbours` wrote."""
-    if not isinstance(body, dict) or body.get("relation") not in _RELATIONS:
+    if not isinstance(body, dict) or not _among(_RELATIONS, body.get("relation")):
         raise Refusal(f"expected a relation of {sorted(_RELATIONS)}, got {body!r}")
-    return _RELATIONS[str(body["relation"])](str(body["unit"]))
+    if set(body) != {"relation", "unit"} or not isinstance(body["unit"], str):
+        raise Refusal("a relation has a unit, which is a text, and nothing else")
+    return _RELATIONS[str(body["relation"])](body["unit"])
 
 
 def write_event(event: Event) -> dict[str, Plain]:
@@ -214,7 +238,7 @@ def write_event(event: Event) -> dict[str, Plain]:
 
 def read_event(body: Plain) -> Event:
     """The event that `write_event` wrote."""
-    if not isinstance(body, dict) or body.get("kind") not in _KINDS:
+    if not isinstance(body, dict) or not _among(_KINDS, body.get("kind")):
         raise Refusal(f"a ledger entry of an unknown kind: {body.get('kind') if isinstance(body, dict) else body!r}")
     values = {key: value for key, value in body.items() if key != "kind"}
     for key in ("total", "loss", "allowance"):
@@ -222,8 +246,25 @@ def read_event(body: Plain) -> Event:
             values[key] = read_loss(values[key])  # type: ignore[assignment]
     if "neighbours" in values:
         values["neighbours"] = read_neighbours(values["neighbours"])  # type: ignore[assignment]
+    _refuse_unfit(_KINDS[str(body["kind"])], values)
     event: Event = _KINDS[str(body["kind"])](**values)
     return event
+
+
+def _among(names: Container[str], name: object) -> bool:
+    return isinstance(name, str) and name in names
+
+
+def _refuse_unfit(kind: type[Any], values: Mapping[str, object]) -> None:
+    """Everything that follows relies on the types of an event's parts, and whoever wrote the bytes may not have."""
+    parts = {part.name: part for part in fields(kind)}
+    missing = [name for name in parts if name not in values and name not in _LATER]
+    unknown = [name for name in values if name not in parts]
+    if missing or unknown:
+        raise Refusal(f"a ledger entry of kind {kind.kind!r} has other parts than its kind")
+    for name, value in values.items():
+        if not _FITS[str(parts[name].type)](value):
+            raise Refusal(f"{name!r} of a ledger entry of kind {kind.kind!r} is no {parts[name].type}")
 
 
 @dataclass(frozen=True)
@@ -255,6 +296,11 @@ GENESIS = "00" * 32
 def read_entry(body: bytes, previous: str) -> Entry:
     """The entry whose body this is; its bytes must be the canonical ones."""
     parsed = json.loads(body)
+    match parsed:
+        case {"number": int(number), "time": str(), "nonce": str(), "event": _} if not isinstance(number, bool):
+            pass
+        case _:
+            raise Refusal("a ledger entry has a number, a time, a nonce and an event")
     entry = Entry(parsed["number"], parsed["time"], parsed["nonce"], previous, read_event(parsed["event"]))
     if entry.body != body:
         raise Refusal(f"entry {parsed['number']} is not written in canonical form")

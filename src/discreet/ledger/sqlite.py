@@ -21,6 +21,7 @@ from discreet.ledger.books import Books
 from discreet.ledger.entry import GENESIS, Answer, Entry, Event, Hold, Spend, read_entry
 
 _PATIENCE = 60.0  # seconds to wait for another process's transaction; each lasts milliseconds
+_MALFORMED = (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError)  # what bad bytes raise
 _PAUSE = 0.001  # seconds between two looks whether it is over
 
 _SCHEMA = """
@@ -104,7 +105,9 @@ class SqliteLedger:
         self._path, self._clock = path, clock
         self._books = Books()
         self._hashes: list[str] = []  # of the entries in the books
-        self._owed: set[str] = set()  # populations whose hold could not be written yet
+        self._owed: dict[
+            str, int
+        ] = {}  # populations whose hold could not be written yet, and how many entries there were
         if not path.exists():
             if not new:
                 raise _missing(path)
@@ -178,7 +181,7 @@ class SqliteLedger:
             try:
                 self.append(Hold(population, held=True))
             except (Refusal, OSError):
-                self._owed.add(population)
+                self._owed[population] = self._books.size
                 with suppress(OSError):
                     os.close(os.open(self._mark(population), os.O_WRONLY | os.O_CREAT, 0o600))
 
@@ -191,10 +194,21 @@ class SqliteLedger:
         marked = any(self._path.parent.glob(f"{self._path.name}.hold.*"))
         if not marked and not self._owed:
             return
-        for population in [name for name in self.books().accounts if name in self._owed or self._mark(name).exists()]:
-            self._append_all([Hold(population, held=True)])
-            self._owed.discard(population)
-            self._mark(population).unlink(missing_ok=True)
+        for population in list(self.books().accounts):
+            if self._mark(population).exists() or self._unwritten(population):
+                self._append_all([Hold(population, held=True)])
+                self._mark(population).unlink(missing_ok=True)
+            self._owed.pop(population, None)
+
+    def _unwritten(self, population: str) -> bool:
+        """Whether this process owes a hold that nobody has written since: who found the mark did, and removed it.
+
+        To write it again would close the population that a custodian may have opened meanwhile.
+        """
+        if population not in self._owed:
+            return False
+        since = self.entries()[self._owed[population] :]
+        return Hold(population, held=True) not in [entry.event for entry in since]
 
     # reading ---------------------------------------------------------------------------------------------------------
 
@@ -212,7 +226,12 @@ class SqliteLedger:
                 hint="put the newest ledger back, or open the home again",
             )
         for entry in _entries(file, size, self._last):
-            self._books.apply(entry)
+            try:
+                self._books.apply(entry)
+            except _MALFORMED:
+                raise Refusal(
+                    f"entry {entry.number} does not fit the books", hint="run discreet ledger verify"
+                ) from None
             self._hashes.append(entry.hash)
 
     def books(self) -> Books:
@@ -279,7 +298,7 @@ def _checked(number: int, stored: str, body: bytes, previous: str) -> Entry:
     """The entry of a row, if it is what its hash says."""
     try:
         entry = read_entry(body, previous)
-    except (Refusal, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError):
+    except (Refusal, *_MALFORMED):
         entry = None
     if entry is None or entry.number != number or entry.hash != stored:
         raise Refusal(f"entry {number} does not match its hash", hint="run discreet ledger verify")

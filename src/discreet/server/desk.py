@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ from discreet.curator.history import Receipt
 from discreet.curator.token import Scram, matches, scram_of
 from discreet.errors import Refusal
 from discreet.ledger import Grant, Head
-from discreet.ledger.entry import BudgetLoss
+from discreet.ledger.books import OWNER
+from discreet.ledger.entry import BudgetLoss, canonical
 from discreet.ledger.verify import Receipt as Proof
 from discreet.privacy import Budget
 from discreet.server.notary import Notary
@@ -23,10 +25,23 @@ Terms = Mapping[str, object]  # as Curator.query takes them
 
 @dataclass(frozen=True)
 class Visitor:
-    """Somebody who was let in."""
+    """Somebody who was let in, and by which grant: what a later grant of the same name allows is not for them."""
 
     name: str
     role: str
+    grant: str = ""  # a digest of what is kept of the token; the home itself has none
+
+
+HOME = Visitor(OWNER, "custodian")  # who works in the home itself: no token is theirs, so no door lets them in
+
+
+def _visitor(grant: Grant) -> Visitor:
+    return Visitor(grant.principal, grant.role, _identity(grant))
+
+
+def _identity(grant: Grant) -> str:
+    """What tells a grant from all others of its name: every token is new."""
+    return hashlib.sha256(canonical(grant.verifier)).hexdigest()
 
 
 class Desk:
@@ -52,52 +67,67 @@ class Desk:
         grant = self._grant(name)
         if grant is None:
             raise Refusal("nobody of this name is let in", hint="a custodian lets people in with discreet user add")
-        return Visitor(grant.principal, grant.role)
+        return _visitor(grant)
 
     def bearer(self, token: str) -> Visitor | None:
         """Whose token this is; None if nobody's. Looks at every grant, whoever's it is."""
         found = [grant for grant in self._curator.grants() if matches(token, grant.verifier)]
-        return Visitor(found[0].principal, found[0].role) if found else None
+        return _visitor(found[0]) if found else None
 
     def _grant(self, name: str) -> Grant | None:
         found = [g for g in self._curator.grants() if hmac.compare_digest(g.principal.encode(), name.encode())]
         return found[0] if found else None
 
+    def _in_force(self, visitor: Visitor) -> Grant | None:
+        """The grant by which a visitor came in, as it is now; None for the home itself."""
+        grant = self._grant(visitor.name)
+        if grant is None and visitor == HOME:
+            return None
+        if grant is None or not hmac.compare_digest(_identity(grant), visitor.grant):
+            raise Refusal("your token does not let you in any more", hint="a custodian can give you another")
+        return grant
+
+    def _curator_of(self, visitor: Visitor) -> Curator:
+        self._in_force(visitor)
+        return self._curator.sibling(visitor.name)
+
     # what ------------------------------------------------------------------------------------------------------------
 
     def asked(self, visitor: Visitor, sql: str, terms: Terms) -> Answer:
         """The answer to a question, at its price."""
-        return self._curator.sibling(visitor.name).query(sql, **terms)
+        return self._curator_of(visitor).query(sql, **terms)
 
     def described(self, visitor: Visitor, sql: str, terms: Terms) -> tuple[tuple[str, str], ...]:
         """The columns of an answer and their types, from the plan. Free."""
-        return self._curator.sibling(visitor.name).describe(sql, **terms)
+        return self._curator_of(visitor).describe(sql, **terms)
 
     def explained(self, visitor: Visitor, sql: str, terms: Terms) -> Explanation:
         """Price and error of a question. Free."""
-        return self._curator.sibling(visitor.name).explain(sql, **terms)
+        return self._curator_of(visitor).explain(sql, **terms)
 
     def tables(self, visitor: Visitor) -> list[Table]:
         """What a visitor may ask about, as it was declared."""
-        return self._curator.sibling(visitor.name).tables()
+        return self._curator_of(visitor).tables()
 
     def budgets(self, visitor: Visitor) -> dict[str, Budget[BudgetLoss]]:
         """The budget of each population, as the visitor sees it."""
-        curator = self._curator.sibling(visitor.name)
+        curator = self._curator_of(visitor)
         return {name: curator.budget(name) for name in curator.populations()}
 
     def history(self, visitor: Visitor) -> list[Receipt]:
         """What a visitor asked and paid; a custodian sees everybody's."""
-        return self._curator.sibling(visitor.name).history(everybody=visitor.role == "custodian")
+        grant = self._in_force(visitor)
+        everybody = grant is None or grant.role == "custodian"
+        return self._curator.sibling(visitor.name).history(everybody=everybody)
 
     # to be kept ------------------------------------------------------------------------------------------------------
 
     def head(self, visitor: Visitor) -> Head:
         """A signed head of the ledger."""
-        self.visitor(visitor.name)
+        self._in_force(visitor)
         return self._notary.head()
 
     def proof(self, visitor: Visitor, entry: int) -> Proof | None:
         """An entry word for word and that it is in the ledger; None if it is not the visitor's to read."""
-        grant = self._grant(visitor.name)
+        grant = self._in_force(visitor)
         return None if grant is None else self._notary.proof(grant, entry)

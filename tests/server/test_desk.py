@@ -1,0 +1,108 @@
+"""The desk serves whoever a grant lets in now: not whom another grant of that name let in before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import clinic
+import pytest
+
+from discreet.curator import Curator
+from discreet.curator.custody import Custody
+from discreet.errors import Refusal
+from discreet.ledger.books import OWNER
+from discreet.server import Desk, Visitor
+
+Doing = Callable[[Desk, Visitor], object]
+
+DOINGS: dict[str, Doing] = {
+    "asked": lambda desk, who: desk.asked(who, clinic.COUNT, {"epsilon": "0.1"}),
+    "described": lambda desk, who: desk.described(who, clinic.COUNT, {}),
+    "explained": lambda desk, who: desk.explained(who, clinic.COUNT, {"epsilon": "0.1"}),
+    "tables": lambda desk, who: desk.tables(who),
+    "budgets": lambda desk, who: desk.budgets(who),
+    "history": lambda desk, who: desk.history(who),
+    "head": lambda desk, who: desk.head(who),
+    "proof": lambda desk, who: desk.proof(who, 1),
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return clinic.home(tmp_path / "home")
+
+
+def test_everything_that_a_desk_does_for_a_visitor_is_tested_here() -> None:
+    known = {name for name in vars(Desk) if not name.startswith("_")} - {"scram", "pepper", "visitor", "bearer"}
+    assert known == set(DOINGS)
+
+
+@pytest.mark.parametrize("door", ["token", "password"])
+@pytest.mark.parametrize("doing", DOINGS)
+def test_a_visitor_goes_with_the_token(home: Path, doing: str, door: str) -> None:
+    custody, desk = Custody(home), Desk(home)
+    token = custody.let_in("ann", "custodian")
+    visitor = desk.bearer(token) if door == "token" else desk.visitor("ann")
+    assert visitor is not None
+    DOINGS[doing](desk, visitor)
+    custody.shut_out("ann")
+    with pytest.raises(Refusal, match="any more"):
+        DOINGS[doing](desk, visitor)
+    again = desk.bearer(custody.let_in("ann", "custodian"))
+    entries = len(Curator(home).history(everybody=True))
+    with pytest.raises(Refusal, match="any more"):
+        DOINGS[doing](desk, visitor)
+    assert len(Curator(home).history(everybody=True)) == entries
+    assert again is not None
+    assert again != visitor
+    DOINGS[doing](desk, again)
+
+
+def test_the_role_is_that_of_the_grant_whatever_a_visitor_says(home: Path) -> None:
+    custody, desk = Custody(home), Desk(home)
+    tokens = [custody.let_in("ann", "analyst"), custody.let_in("cleo", "custodian")]
+    ann, cleo = (desk.bearer(token) for token in tokens)
+    assert ann is not None
+    assert cleo is not None
+    for who in (ann, cleo):
+        desk.asked(who, clinic.COUNT, {"epsilon": "0.1", "fresh": True})
+    boasting = Visitor(ann.name, "custodian", ann.grant)
+    assert {paid.principal for paid in desk.history(boasting)} == {"ann"}
+    assert {paid.principal for paid in desk.history(cleo)} == {"ann", "cleo"}
+    assert desk.proof(boasting, 1) is None
+    assert desk.proof(cleo, 1) is not None
+    with pytest.raises(Refusal, match="any more"):
+        desk.tables(Visitor("ann", "analyst", cleo.grant))
+
+
+def test_a_table_that_is_removed_leaves_the_visitor_in(home: Path) -> None:
+    custody, desk = Custody(home), Desk(home)
+    custody.add("more", clinic.visits(), clinic.declared(epsilon=None, delta=None))
+    ann = desk.bearer(custody.let_in("ann", "analyst", tables=["visits", "more"]))
+    assert ann is not None
+    custody.remove("more")
+    assert [table.name for table in desk.tables(ann)] == ["visits"]
+
+
+def test_no_door_leads_to_the_home_itself(home: Path) -> None:
+    desk = Desk(home)
+    assert set(desk.budgets(Visitor(OWNER, "custodian"))) == {"patient"}
+    assert desk.bearer("") is None
+    assert desk.scram(OWNER) is None
+    with pytest.raises(Refusal, match="nobody of this name"):
+        desk.visitor(OWNER)
+    with pytest.raises(Refusal, match="any more"):
+        desk.tables(Visitor("eve", "custodian"))
+
+
+def test_what_others_asked_is_for_custodians(home: Path) -> None:
+    for name, role in (("ann", "analyst"), ("cleo", "custodian")):
+        Custody(home).let_in(name, role)
+        Curator(home, principal=name).query(clinic.COUNT, epsilon="0.1", fresh=True)
+    with pytest.raises(Refusal, match="shown to custodians"):
+        Curator(home, principal="ann").history(everybody=True)
+    assert [paid.principal for paid in Curator(home, principal="ann").history()] == ["ann"]
+    for principal in ("cleo", OWNER):
+        found = Curator(home, principal=principal).history(everybody=True)
+        assert {paid.principal for paid in found} == {"ann", "cleo"}
