@@ -14,7 +14,7 @@ from typer.main import get_command
 from discreet.cli.command import COMMANDS
 
 WITHOUT_DATA = {  # they do something and say so in a sentence, or what they print is JSON by nature
-    "demo", "init", "add", "update", "remove", "lift", "retire", "user add", "user revoke",
+    "demo", "init", "serve", "add", "update", "remove", "lift", "retire", "user add", "user revoke",
     "ledger verify", "ledger head", "ledger export", "ledger prove", "ledger extends", "ledger check",
 }  # fmt: skip
 
