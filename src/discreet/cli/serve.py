@@ -18,7 +18,7 @@ from discreet.errors import Refusal
 if TYPE_CHECKING:
     import ssl
 
-    from discreet.server import Desk
+    from discreet.desk import Desk
 
 app = new_app()
 
@@ -78,7 +78,7 @@ def serve(  # noqa: PLR0913  # the two doors and what they share
                 f"--{name} {address.host} can be reached by others, who would see tokens in the clear",
                 hint="give --tls-cert and --tls-key, or listen on 127.0.0.1",
             )
-    from discreet.server import Desk
+    from discreet.desk import Desk
 
     asyncio.run(_run(Desk(home), doors, tls, rate))
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import psycopg
 
+from discreet.desk import Visitor
 from discreet.server.catalogue import Catalogue
 from discreet.server.catalogue.catalogue import Number, Vector
-from discreet.server.desk import Visitor
 
 Columns = list[tuple[str, int]]
 Rows = list[tuple[object, ...]]

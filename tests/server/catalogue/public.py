@@ -6,8 +6,8 @@ from fractions import Fraction
 
 from clinic import schema
 
+from discreet.desk import Visitor
 from discreet.server.catalogue import Catalogue
-from discreet.server.desk import Visitor
 from discreet.sql.schema import Column, Table, Type
 
 ODD = Table(

@@ -14,12 +14,12 @@ from server.catalogue.compare import ANN
 from server.catalogue.public import BILLS, ODD, TABLES, Board, catalogue
 
 from discreet.curator.custody import Custody
+from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.server.catalogue import Catalogue, database
 from discreet.server.catalogue.catalogue import DATABASES, Number, Vector
 from discreet.server.catalogue.facts import facts
 from discreet.server.catalogue.recent import Recent
-from discreet.server.desk import Desk, Visitor
 
 FOLDER = Path(__file__).parent
 QUESTIONS = json.loads((FOLDER / "sent.json").read_text(encoding="utf-8"))

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from server.catalogue.real import postgres
 
 from discreet.curator.custody import Custody
-from discreet.server import Desk
+from discreet.desk import Desk
 from discreet.server.catalogue import Catalogue
 from discreet.server.pgwire import serve
 

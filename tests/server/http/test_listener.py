@@ -10,8 +10,8 @@ import pytest
 from server.http.conftest import Place
 
 from discreet.curator import Curator
+from discreet.desk import Desk
 from discreet.errors import Refusal
-from discreet.server import Desk
 from discreet.server.http import Limits, Listening, serve
 
 Port = int

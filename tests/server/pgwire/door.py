@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 import clinic
 
 from discreet.curator.custody import Custody
+from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
-from discreet.server import Desk, Visitor
 from discreet.server.pgwire import Limits, Server, serve
 
 T = TypeVar("T")

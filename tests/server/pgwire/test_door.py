@@ -24,8 +24,8 @@ from server.pgwire.door import Door, StandIn, home, opened
 from server.pgwire.raw import Raw, bind, errors, fields, greeting, kinds, opening, parse, query, rows
 from server.pgwire.test_clients import part
 
+from discreet.desk import Desk
 from discreet.errors import Refusal
-from discreet.server import Desk
 from discreet.server.pgwire import Limits, frames, serve
 
 TLS_PLEASE = opening(struct.pack("!I", 80877103))

@@ -34,8 +34,8 @@ from server.pgwire.raw import (
     rows,
 )
 
+from discreet.desk import Desk
 from discreet.errors import Fault
-from discreet.server import Desk
 from discreet.server.pgwire import attempts
 from discreet.server.pgwire.frames import MESSAGE_BYTES
 

@@ -11,6 +11,7 @@ from typing import Self
 
 from sqlglot import exp
 
+from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.server.catalogue import functions, kinds
 from discreet.server.catalogue.calls import SPECIAL
@@ -20,7 +21,6 @@ from discreet.server.catalogue.reading import read
 from discreet.server.catalogue.recent import Recent
 from discreet.server.catalogue.scope import Columns, folded
 from discreet.server.catalogue.translate import translated
-from discreet.server.desk import Desk, Visitor
 from discreet.sql.schema import Table
 
 DATABASES = 8  # that are kept: one for each set of tables that somebody may see

@@ -6,8 +6,8 @@ import hashlib
 import ipaddress
 from collections import OrderedDict
 
+from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
-from discreet.server.desk import Desk, Visitor
 from discreet.server.http.bucket import Buckets
 from discreet.server.http.limits import Limits
 from discreet.server.http.pool import Pool

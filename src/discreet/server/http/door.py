@@ -16,8 +16,8 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from discreet import __version__
+from discreet.desk import Desk
 from discreet.errors import DiscreetError
-from discreet.server.desk import Desk
 from discreet.server.http.admission import Admission
 from discreet.server.http.body import Gone, Message, Receive, Scope, Send, whole
 from discreet.server.http.journal import Log, Told, duration_of, line_of, method_of, to_stderr

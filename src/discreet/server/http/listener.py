@@ -12,7 +12,7 @@ from collections.abc import Generator
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from discreet.server.desk import Desk
+from discreet.desk import Desk
 from discreet.server.http.door import Door
 from discreet.server.http.journal import Log, to_stderr
 from discreet.server.http.limits import Limits

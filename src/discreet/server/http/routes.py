@@ -8,9 +8,9 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from discreet.curator.history import Receipt
+from discreet.desk import Desk, Visitor
 from discreet.errors import DiscreetError
 from discreet.ledger.books import OWNER
-from discreet.server.desk import Desk, Visitor
 from discreet.server.http import shapes, writing
 from discreet.server.http.admission import Admission, is_local
 from discreet.server.http.body import header

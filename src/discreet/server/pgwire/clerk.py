@@ -14,8 +14,8 @@ from typing import Protocol
 
 from discreet.curator import Answer
 from discreet.curator.explain import said
+from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
-from discreet.server.desk import Desk, Visitor
 from discreet.server.pgwire import inference, naming, probes
 from discreet.server.pgwire.binding import Bound, bound, count
 from discreet.server.pgwire.commands import Question

@@ -9,8 +9,8 @@ import struct
 from dataclasses import dataclass
 
 from discreet.curator.token import Scram
+from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
-from discreet.server.desk import Desk, Visitor
 from discreet.server.pgwire import frames, scram
 from discreet.server.pgwire.attempts import Attempts
 from discreet.server.pgwire.failures import PROTOCOL, UNSUPPORTED, Failure, broken_frame

@@ -10,8 +10,8 @@ import socket
 import ssl
 from collections import Counter
 
+from discreet.desk import Desk
 from discreet.errors import Refusal
-from discreet.server.desk import Desk
 from discreet.server.pgwire import frames
 from discreet.server.pgwire.attempts import Attempts, household
 from discreet.server.pgwire.clerk import Catalogue, Clerk

@@ -10,9 +10,9 @@ import pytest
 
 from discreet.curator import Curator
 from discreet.curator.custody import Custody
+from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.ledger.books import OWNER
-from discreet.server import Desk, Visitor
 
 Doing = Callable[[Desk, Visitor], object]
 

@@ -11,13 +11,13 @@ from pathlib import Path
 from discreet.curator import Answer, Curator, Explanation
 from discreet.curator.history import Receipt
 from discreet.curator.token import Scram, matches, scram_of
+from discreet.desk.notary import Notary
 from discreet.errors import Refusal
 from discreet.ledger import Grant, Head
 from discreet.ledger.books import OWNER
 from discreet.ledger.entry import BudgetLoss, canonical
 from discreet.ledger.verify import Receipt as Proof
 from discreet.privacy import Budget
-from discreet.server.notary import Notary
 from discreet.sql.schema import Table
 
 Terms = Mapping[str, object]  # as Curator.query takes them
