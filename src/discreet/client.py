@@ -18,7 +18,6 @@ from discreet.curator import Answer, Explanation
 from discreet.curator.above import Result
 from discreet.curator.history import Receipt
 from discreet.errors import DiscreetError, Fault, OverBudget, Refusal
-from discreet.exact import share
 from discreet.ledger import Head
 from discreet.ledger.entry import BudgetLoss, read_loss, read_neighbours
 from discreet.ledger.head import head_of
@@ -242,12 +241,10 @@ def _answer(found: dict[str, Any]) -> Answer:
     confidence = Fraction(found["confidence"])
 
     def again(wanted: Fraction) -> Result:
-        if share(wanted, "confidence") != confidence:
-            raise Refusal(
-                f"this answer came with error bars at {float(confidence)}, not at {float(wanted)}",
-                hint=f"ask again with confidence={float(wanted)}: the same question is free",
-            )
-        return Result(columns, rows, spans)
+        raise Refusal(
+            f"this answer came with error bars at {float(confidence)}, not at {float(wanted)}",
+            hint=f"ask again with confidence={float(wanted)}: the same question is free",
+        )
 
     return Answer(
         tuple(name for name, _ in columns),
@@ -258,6 +255,7 @@ def _answer(found: dict[str, Any]) -> Answer:
         found["entry"],
         found["bounding"],
         confidence,
+        spans,
         again,
     )
 

@@ -91,10 +91,11 @@ def test_a_change_between_planning_and_paying_charges_nothing(
 ) -> None:
     curator, real = Curator(home), above.rehearse
 
-    def meddle(*given: Any) -> None:  # noqa: ANN401
+    def meddle(*given: Any) -> object:  # noqa: ANN401
         monkeypatch.setattr(above, "rehearse", real)
-        real(*given)
+        found = real(*given)
         Custody(home).update("visits", clinic.visits(5)) if change == "update" else Custody(home).remove("visits")
+        return found
 
     monkeypatch.setattr(above, "rehearse", meddle)
     if change == "update":  # the same question, under the new declarations

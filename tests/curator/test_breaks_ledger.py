@@ -214,10 +214,11 @@ def test_a_grant_taken_away_while_a_question_is_planned_pays_for_nothing(
     Custody(home).let_in("ana", "analyst")
     curator, real = Curator(home, principal="ana"), above.rehearse
 
-    def meddle(*given: Any) -> None:  # noqa: ANN401
-        real(*given)
+    def meddle(*given: Any) -> object:  # noqa: ANN401
+        found = real(*given)
         Custody(home).shut_out("ana")
         Custody(home).let_in("ana", "analyst", tables=["more"])
+        return found
 
     monkeypatch.setattr(above, "rehearse", meddle)
     with pytest.raises(Refusal, match="may not ask about table 'visits'"):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import duckdb
+import pyarrow as pa
 from sqlglot import exp
 
 from discreet.curator.estimate import Estimate
-from discreet.curator.upper import copy_public, database, fill
+from discreet.curator.upper import database, fill, show
 from discreet.errors import Fault, Refusal
 from discreet.sql.plan import GroupKey
 from discreet.sql.question import Part, Question
@@ -41,17 +42,28 @@ def noisy_table(part: Part, groups: Sequence[tuple[Key, ...]], rows: Sequence[Se
     return columns, cells
 
 
-def rehearse(question: Question, public: Mapping[str, str]) -> Result:
+@dataclass(frozen=True)
+class Upper:
+    """The upper half of a question as the database above the noise reads it."""
+
+    question: Question
+    text: str
+    spans: tuple[int, ...]  # the output columns that are followed, at the end of a row, by the ends of their spans
+    columns: tuple[tuple[str, str], ...] = ()  # of the answer, once it was rehearsed
+
+
+def rehearse(question: Question, public: Mapping[str, str]) -> Upper:
     """Run the upper half of a question on made-up tables: what does not work out is refused before it is paid.
 
-    First on empty ones, which tell its columns; then on a few rows of ordinary numbers, which meet what only fails on
-    rows. Both depend on public facts alone.
+    First on a few rows of ordinary numbers, which meet what only fails on rows; then on empty tables, which tell its
+    columns. Both depend on public facts alone.
     """
+    found = upper(question)
     empty = {part.name: noisy_table(part, [], []) for part in question.parts}
     try:
         for first in (0, 2) if question.parts else ():
-            run(question, {part.name: _made_up(part, first) for part in question.parts}, public)
-        return run(question, empty, public)
+            run(found, {part.name: _made_up(part, first) for part in question.parts}, public)
+        return replace(found, columns=run(found, empty, public).columns)
     except Fault:
         raise _unworkable() from None
 
@@ -85,40 +97,45 @@ def _unworkable() -> Refusal:
     return Refusal("this question does not work out above its aggregates", hint=hint)
 
 
-def run(question: Question, tables: Mapping[str, Table], public: Mapping[str, str]) -> Result:
-    """Run the upper half of a question. `public` says in which file a public table is kept."""
+def upper(question: Question) -> Upper:
+    """What to run above the noise: one SELECT, whatever the text tries to be."""
     above = question.above.copy()
     for cast in list(above.find_all(exp.Cast)):
         if type(cast) is exp.Cast:  # what cannot be cast is NULL: it was paid for, and must not fail
             cast.replace(exp.TryCast(this=cast.this, to=cast.args["to"]))
     spans = _with_spans(above, question)
+    text = above.sql(dialect="duckdb")
+    try:
+        with database() as connection:
+            kinds = [statement.type for statement in connection.extract_statements(text)]
+    except duckdb.Error:
+        raise _unworkable() from None
+    if kinds != [duckdb.StatementType.SELECT]:
+        raise Refusal("this is not one SELECT", hint="see what may be asked in the docs")
+    return Upper(question, text, tuple(spans))
+
+
+def run(above: Upper, tables: Mapping[str, Table], public: Mapping[str, str]) -> Result:
+    """Run the upper half of a question. `public` says in which file a public table is kept."""
     try:
         with database() as connection:
             for name, file in public.items():
-                copy_public(connection, name, file)
+                show(connection, name, file)
             for name, (columns, rows) in tables.items():
                 fill(connection, name, columns, rows)
-            found = connection.execute(_one_select(connection, above))
+            found = connection.execute(above.text)
             names = [(column[0], str(column[1]).lower()) for column in found.description or []]
             rows = found.fetchall()
-    except duckdb.Error:
+    except (duckdb.Error, pa.ArrowInvalid):
         if tables:
             raise Fault from None
         raise _unworkable() from None
-    width = len(names) - 2 * len(spans)
+    width = len(names) - 2 * len(above.spans)
     return Result(
-        tuple(_typed(names[:width], question)),
+        tuple(_typed(names[:width], above.question)),
         tuple(row[:width] for row in rows),
-        tuple(_spans(row, width, spans) for row in rows),
+        tuple(_spans(row, width, above.spans) for row in rows),
     )
-
-
-def _one_select(connection: duckdb.DuckDBPyConnection, above: exp.Query) -> duckdb.Statement:
-    """The question as the database will read it: one SELECT, whatever its text tries to be."""
-    statements = connection.extract_statements(above.sql(dialect="duckdb"))
-    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-        raise Refusal("this is not one SELECT", hint="see what may be asked in the docs")
-    return statements[0]
 
 
 def _with_spans(above: exp.Query, question: Question) -> list[int]:
@@ -152,7 +169,7 @@ def _source(item: exp.Expr) -> tuple[str, str]:
     return (inner.table, inner.name) if isinstance(inner, exp.Column) else ("", "")
 
 
-def _spans(row: tuple[Cell, ...], width: int, places: list[int]) -> tuple[tuple[float, float] | None, ...]:
+def _spans(row: tuple[Cell, ...], width: int, places: tuple[int, ...]) -> tuple[tuple[float, float] | None, ...]:
     found: list[tuple[float, float] | None] = [None] * width
     for k, i in enumerate(places):
         low, high = row[width + 2 * k], row[width + 2 * k + 1]

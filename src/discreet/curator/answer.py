@@ -36,11 +36,13 @@ class Answer:
     entry: str
     bounding: str
     confidence: Fraction
+    spans: Spans  # at this confidence
     _again: Callable[[Fraction], Result]
 
     def intervals(self, confidence: Number = Fraction(95, 100)) -> Spans:
         """For each cell, between which numbers the bounded truth lies with this probability; None where not known."""
-        return self._again(share(confidence, "confidence")).spans
+        wanted = share(confidence, "confidence")
+        return self.spans if wanted == self.confidence else self._again(wanted).spans
 
     def to_arrow(self) -> pa.Table:
         """The rows as an Arrow table."""

@@ -140,8 +140,8 @@ class Curator:
     @_asked_now
     def describe(self, /, sql: str, **terms: object) -> tuple[tuple[str, str], ...]:
         """The columns of an answer and their types, from the plan alone. Free."""
-        found = self._question(sql, Terms(**terms))  # type: ignore[arg-type]
-        return above.rehearse(found, self._files(found)).columns
+        asked = Terms(**terms)  # type: ignore[arg-type]
+        return self._uppers(sql, asked, self._question(sql, asked))[-1].columns
 
     def sibling(self, principal: str) -> Curator:
         """The same curator, asked in another name."""
@@ -236,14 +236,28 @@ class Curator:
         share(asked.confidence, "confidence")  # everything that can be refused is refused before anything is paid
         found = self._question(sql, asked)
         prices = self._priced(found.every_part, asked)
-        for each in (*found.first, found):
-            above.rehearse(each, self._files(each))
+        uppers = self._uppers(sql, asked, found)
         if not found.first:
-            return self._spoken(found, self._paid(prices, sql, asked, engine, rng), asked)
-        return self._staged(sql, found, prices, asked, (engine, rng))
+            return self._spoken(uppers[-1], self._paid(prices, sql, asked, engine, rng), asked)
+        return self._staged(sql, uppers, prices, asked, (engine, rng))
+
+    def _uppers(self, sql: str, asked: Terms, found: Question) -> tuple[above.Upper, ...]:
+        """The upper halves of what comes first and of the question itself, rehearsed."""
+
+        def rehearsed(allow: Allow) -> tuple[above.Upper, ...]:
+            allow(found.tables)
+            return tuple(above.rehearse(each, self._files(each)) for each in (*found.first, found))
+
+        key = ("upper", sql, Caps(asked.max_rows, asked.max_groups))
+        return self._plans.recalled(key, self._catalogue, rehearsed, self._allowed_tables)
 
     def _staged(
-        self, sql: str, found: Question, prices: tuple[Priced, ...], asked: Terms, by: tuple[Engine, Entropy]
+        self,
+        sql: str,
+        uppers: tuple[above.Upper, ...],
+        prices: tuple[Priced, ...],
+        asked: Terms,
+        by: tuple[Engine, Entropy],
     ) -> Answer:
         """Answer what comes first, put the answers into the question, and answer that. One price pays for all of it."""
         if asked.within:
@@ -251,17 +265,17 @@ class Curator:
         self._refuse_over(prices, sql, asked)
         before: list[_Paid] = []
         scalars: list[object] = []
-        for each in found.first:
-            paid = self._paid(prices[: len(each.parts)], sql, asked, *by)
-            prices = prices[len(each.parts) :]
+        for each in uppers[:-1]:
+            paid = self._paid(prices[: len(each.question.parts)], sql, asked, *by)
+            prices = prices[len(each.question.parts) :]
             answer = self._spoken(each, paid, asked)
             before.append(paid)
             scalars.append(answer.rows[0][0] if answer.rows else None)
         asked_now = self._question(sql, asked, scalars)  # its parts may differ from those that were priced
-        rest, population = total([price.loss for price in prices]), self._population(found.every_part)
+        rest, population = total([price.loss for price in prices]), self._population(uppers[-1].question.every_part)
         last = priced(asked_now.parts, rest, population.neighbours) if rest is not None and population else ()
         paid = self._paid(last, sql, asked, *by)
-        answer = self._spoken(asked_now, paid, asked)
+        answer = self._spoken(above.upper(asked_now), paid, asked)
         new = {f"{i} {name}": bought for i, part in enumerate((*before, paid)) for name, bought in part.new.items()}
         return replace(answer, cost=cost(new))
 
@@ -298,8 +312,8 @@ class Curator:
         tables = [self._catalogue.schema.table(name) for name in found.public_above]
         return {table.name: str(self._store.checked(table)) for table in tables}
 
-    def _spoken(self, found: Question, paid: _Paid, asked: Terms) -> Answer:
-        files = self._files(found)
+    def _spoken(self, upper: above.Upper, paid: _Paid, asked: Terms) -> Answer:
+        files = self._files(upper.question)
 
         def at(confidence: Fraction) -> above.Result:
             tables = {
@@ -310,7 +324,7 @@ class Curator:
                 )
                 for name, bought in paid.tables.items()
             }
-            return above.run(found, tables, files)
+            return above.run(upper, tables, files)
 
         confidence = share(asked.confidence, "confidence")
         result = at(confidence)
@@ -323,5 +337,6 @@ class Curator:
             ",".join(str(bought.entry) for bought in paid.tables.values()),
             BOUNDING if paid.tables else "",
             confidence,
+            result.spans,
             at,
         )

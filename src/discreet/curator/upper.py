@@ -11,12 +11,17 @@ from functools import lru_cache
 import duckdb
 import pyarrow as pa
 
-from discreet.sql.render import quoted
-
 LONGEST = 30.0  # seconds; noisy tables are small, so only a question made to be slow meets it
 _MOST_IDLE = 4
 
-_ARROW = {"double": pa.float64(), "bigint": pa.int64()}
+_ARROW = {
+    "boolean": pa.bool_(),
+    "bigint": pa.int64(),
+    "double": pa.float64(),
+    "varchar": pa.string(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+}
 
 Columns = Sequence[tuple[str, str]]  # names with their SQL types
 Connection = duckdb.DuckDBPyConnection
@@ -55,9 +60,8 @@ def database() -> Iterator[Connection]:
     try:
         yield connection
         deadline.cancel()
-        tables = connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()
-        for (name,) in tables:
-            connection.execute(f"DROP TABLE {quoted(name)}")
+        for (name,) in connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall():
+            connection.unregister(name)
     except BaseException:
         deadline.cancel()
         connection.close()
@@ -72,24 +76,23 @@ def database() -> Iterator[Connection]:
 
 def fill(connection: Connection, name: str, columns: Columns, rows: Sequence[tuple[object, ...]]) -> None:
     """A table with these rows."""
-    declared = ", ".join(f"{quoted(column)} {kind}" for column, kind in columns) or "nothing INTEGER"
-    connection.execute(f"CREATE TABLE {quoted(name)} ({declared})")
-    if rows and not columns:
-        connection.execute(f"INSERT INTO {quoted(name)} VALUES (NULL)")
-    elif rows:
-        kinds = [_ARROW.get(kind) for _, kind in columns]
-        arrays = [pa.array(list(cells), kind) for cells, kind in zip(zip(*rows, strict=True), kinds, strict=True)]
-        connection.register("filling", pa.table(arrays, names=[f"c{i}" for i in range(len(columns))]))
-        casts = ", ".join(f"CAST(c{i} AS {kind})" for i, (_, kind) in enumerate(columns))
-        connection.execute(f"INSERT INTO {quoted(name)} SELECT {casts} FROM filling")
-        connection.unregister("filling")
+    if not columns:
+        columns, rows = [("nothing", "bigint")], [(None,) for _ in rows]
+    cells = list(zip(*rows, strict=True)) if rows else [()] * len(columns)
+    arrays = [_array(each, kind) for each, (_, kind) in zip(cells, columns, strict=True)]
+    connection.register(name, pa.table(arrays, names=[column for column, _ in columns]))
 
 
-def copy_public(connection: Connection, name: str, file: str) -> None:
-    """A public table, copied: an attached file would stay open to whatever SQL runs here."""
-    connection.register("filling", _public(file))
-    connection.execute(f"CREATE TABLE {quoted(name)} AS SELECT * FROM filling")
-    connection.unregister("filling")
+def _array(cells: Sequence[object], kind: str) -> pa.Array:
+    """A column. Dates that the ledger kept are text."""
+    if any(isinstance(cell, str) for cell in cells):
+        return pa.array(cells, pa.string()).cast(_ARROW[kind])
+    return pa.array(cells, _ARROW[kind])
+
+
+def show(connection: Connection, name: str, file: str) -> None:
+    """A public table, in memory: an attached file would stay open to whatever SQL runs here."""
+    connection.register(name, _public(file))
 
 
 @lru_cache(maxsize=16)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 from discreet.errors import Refusal
@@ -277,14 +278,14 @@ class Entry:
     previous: str
     event: Event
 
-    @property
+    @cached_property
     def body(self) -> bytes:
         """The bytes that are hashed and stored."""
         return canonical(
             {"number": self.number, "time": self.time, "nonce": self.nonce, "event": write_event(self.event)}
         )
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """SHA-256 of the previous hash and this body."""
         return hashlib.sha256(b"discreet-entry\0" + bytes.fromhex(self.previous) + self.body).hexdigest()
