@@ -180,8 +180,8 @@ def test_units_do_not_join_a_population_of_rows(home: Path) -> None:
 def test_a_failure_after_paying_puts_the_population_on_hold(home: Path) -> None:
     curator = Curator(home)
     curator.query(COUNT, epsilon="0.1")
-    for connection in curator._store._open.values():
-        connection.close()  # what is wrong with a file is seen before it is paid, what is wrong with an engine after
+    for opened in curator._store._open.values():
+        opened.connection.close()  # what is wrong with a file is seen before paying, with an engine after
     with pytest.raises(Fault):
         curator.query("SELECT sum(cost) FROM visits", epsilon="0.5")
     assert SqliteLedger(home / "ledger.db").books().account("patient").held

@@ -19,13 +19,16 @@ from discreet.engines import Counted, DuckStore
 from discreet.engines.ingest import MOST_CODES
 from discreet.engines.tally import FARTHEST
 from discreet.errors import Refusal
+from discreet.privacy import Approximate
 from discreet.sql import bounding
 from discreet.sql.plan import Measurement
+from discreet.sql.range import Grid
 from discreet.sql.render import code_name, quoted, steps_name
 from discreet.sql.schema import Column, Schema
 from discreet.sql.split import question
 from discreet.sql.stream import streamed
 
+COST = Grid(0, 100_000, Fraction(1, 100))
 AWKWARD = [math.nan, math.inf, -math.inf, None, -0.004, 0.005, 999.995, 1000.004, 1e300, -1e300, 333.333]
 NUMBERS = "count(*), count(cost), sum(cost), avg(cost)"
 QUESTIONS = [
@@ -123,7 +126,7 @@ def changed(home: Path, folder: Path, *statements: str) -> Path:
 
 
 OLDER = (
-    f"ALTER TABLE rows DROP COLUMN {quoted(steps_name('cost', Fraction(1, 100)))}",
+    f"ALTER TABLE rows DROP COLUMN {quoted(steps_name('cost', COST))}",
     *(f"ALTER TABLE rows DROP COLUMN {quoted(code_name(name))}" for name in ("region", "diagnosis")),
     "DROP TABLE codes",
 )
@@ -182,7 +185,7 @@ def test_our_columns_are_there_and_nobody_can_ask_for_them(home: Path) -> None:
     with duckdb.connect(str(file(home)), read_only=True) as connection:
         names = {name for name, *_ in connection.execute("SELECT * FROM rows LIMIT 0").description or []}
     kept = {name for name in names if name.startswith("#")}
-    assert kept == {steps_name("cost", Fraction(1, 100)), code_name("region"), code_name("diagnosis")}
+    assert kept == {steps_name("cost", COST), code_name("region"), code_name("diagnosis")}
     for name in kept:
         with pytest.raises(Refusal):
             Curator(home).query(f"SELECT count({quoted(name)}) FROM visits", epsilon=1)
@@ -198,3 +201,19 @@ def test_texts_with_too_many_values_have_no_codes(tmp_path: Path) -> None:
     assert names == ["who", "few", "many", code_name("few")]
     found = counted(folder, measured(folder, "SELECT many, count(*) FROM wide GROUP BY many"))
     assert found.units == {(str(i),): 1 for i in range(size)}
+
+
+def test_a_file_whose_steps_are_not_clamped_as_their_name_says_is_refused(home: Path, tmp_path: Path) -> None:
+    column = quoted(steps_name("cost", COST))
+    other = changed(home, tmp_path, f"UPDATE rows SET {column} = 100001 WHERE rowid = 3")
+    with pytest.raises(Refusal, match="changed after it was written"):
+        counted(other, measured(home, QUESTIONS[1]))
+
+
+def test_a_file_that_lost_its_salt_is_refused_before_anything_is_paid(home: Path) -> None:
+    with duckdb.connect(str(file(home))) as connection:
+        connection.execute("DROP TABLE salt")
+    curator = Curator(home)
+    with pytest.raises(Refusal, match="cannot be opened"):
+        curator.query(QUESTIONS[1], epsilon=1)
+    assert curator.budget("patient").spent == Approximate(0)

@@ -50,6 +50,15 @@ class Counted:
     values: Mapping[Group, tuple[int, ...]]  # in the order of the measurement's statistics that are no ranks
 
 
+@dataclass(frozen=True)
+class _Opened:
+    """Files that are open together: the secret salt of each, and the columns of ours that it has."""
+
+    connection: duckdb.DuckDBPyConnection
+    salts: Mapping[str, int]
+    stored: Mapping[str, frozenset[str]]
+
+
 def _nameless(_: Table) -> str:
     return ""
 
@@ -126,7 +135,7 @@ class DuckStore:
     def _begin(self) -> None:
         """With nothing open: at first, and in a child after a fork, which has none of the engine's threads."""
         self._lock = threading.Lock()
-        self._open: dict[_Key, duckdb.DuckDBPyConnection] = {}
+        self._open: dict[_Key, _Opened] = {}
         self._uses: Counter[_Key] = Counter()
         self._spill = Spill(self._folder / "spill")
         weakref.finalize(self, self._spill.close)
@@ -205,7 +214,7 @@ class DuckStore:
                 self._uses.subtract(kept)
                 for key in [key for key in self._open if not self._uses[key]]:
                     if not all(_file(self._folder, each).exists() for each in key):  # nobody will ask for it again
-                        self._open.pop(key).close()
+                        self._open.pop(key).connection.close()
 
     def keep(self, versions: Collection[tuple[str, int]]) -> None:
         """Forget the rows of every other version."""
@@ -216,15 +225,15 @@ class DuckStore:
 
     def _connection(self, tables: Sequence[Table]) -> duckdb.DuckDBPyConnection:
         with self._lock:
-            return self._ensured(tables).cursor()
+            return self._ensured(tables).connection.cursor()
 
-    def _ensured(self, tables: Sequence[Table]) -> duckdb.DuckDBPyConnection:
+    def _ensured(self, tables: Sequence[Table]) -> _Opened:
         key = _key(tables)
         if key not in self._open:
             self._open[key] = self._connect(tables)
         return self._open[key]
 
-    def _connect(self, tables: Sequence[Table]) -> duckdb.DuckDBPyConnection:
+    def _connect(self, tables: Sequence[Table]) -> _Opened:
         connection = duckdb.connect(
             config={
                 "memory_limit": self._memory,
@@ -237,10 +246,15 @@ class DuckStore:
         )
         for table in tables:
             self._attach(connection, table)
+        own = {table.name: _own(connection, table) for table in tables if not table.public}
         connection.execute(_SAFE)
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
-        return connection
+        return _Opened(
+            connection,
+            {name: salt for name, (salt, _) in own.items()},
+            {name: stored for name, (_, stored) in own.items()},
+        )
 
     def _attach(self, connection: duckdb.DuckDBPyConnection, table: Table) -> None:
         """Open a table's file. Nothing of its rows is read, so what is wrong with it may be said."""
@@ -316,12 +330,12 @@ class DuckStore:
     def _reading(self, tree: Rows) -> Iterator[tuple[duckdb.DuckDBPyConnection, int, render.Located]]:
         """A connection to a relation's tables, the salt of the first private one, and where everything lies."""
         tables = scanned(tree)
-        private = [table for table in tables if not table.public]
-        connection = self._connection(tables)
+        with self._lock:
+            opened = self._ensured(tables)
+            connection = opened.connection.cursor()
+        salt = opened.salts[next(table.name for table in tables if not table.public)]
         try:
-            salts = connection.execute(f"SELECT salt FROM {render.quoted('t_' + private[0].name)}.salt").fetchall()
-            stored = {table.name: _stored(connection, table) for table in private}
-            yield connection, salts[0][0], render.Located(_where, stored, salts[0][0])
+            yield connection, salt, render.Located(_where, opened.stored, salt)
         except (duckdb.Error, OverflowError, ValueError, MemoryError):
             raise Fault from None
         finally:
@@ -330,8 +344,8 @@ class DuckStore:
     def close(self) -> None:
         """Close every connection."""
         with self._lock:
-            for connection in self._open.values():
-                connection.close()
+            for opened in self._open.values():
+                opened.connection.close()
             self._open.clear()
             self._spill.close()
 
@@ -340,7 +354,25 @@ def _where(table: Table) -> str:
     return f"{render.quoted('t_' + table.name)}.rows"
 
 
-def _stored(connection: duckdb.DuckDBPyConnection, table: Table) -> frozenset[str]:
-    """The columns of ours that a file has: those of an older one are fewer."""
-    found = connection.execute(f"SELECT * FROM {_where(table)} LIMIT 0").description or []
-    return frozenset(name for name, *_ in found if name.startswith(RESERVED))
+def _own(connection: duckdb.DuckDBPyConnection, table: Table) -> tuple[int, frozenset[str]]:
+    """The secret salt of a file, and the columns of ours that it has: those of an older one are fewer."""
+    try:
+        [(salt,)] = connection.execute(f"SELECT salt FROM {render.quoted('t_' + table.name)}.salt").fetchall()
+        found = connection.execute(f"SELECT * FROM {_where(table)} LIMIT 0").description or []
+        stored = frozenset(name for name, *_ in found if name.startswith(RESERVED))
+        for name in filter(render.is_steps, stored):
+            _refuse_beyond(connection, table, name)
+    except (duckdb.Error, ValueError):
+        raise Refusal(f"the file of table {table.name!r} cannot be opened", hint="restore the home") from None
+    return int(salt), stored
+
+
+def _refuse_beyond(connection: duckdb.DuckDBPyConnection, table: Table, name: str) -> None:
+    """Questions do not clamp steps again that a file keeps clamped, so a file that does not is none of ours."""
+    grid, column = render.stored_grid(name), render.quoted(name)
+    [(low, high)] = connection.execute(f"SELECT min({column}), max({column}) FROM {_where(table)}").fetchall()
+    if low is not None and not grid.low <= low <= high <= grid.high:
+        raise Refusal(
+            f"the file of table {table.name!r} was changed after it was written",
+            hint="bring the rows again with discreet update",
+        )

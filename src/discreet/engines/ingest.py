@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from contextlib import suppress
-from fractions import Fraction
 from pathlib import Path
 
 import duckdb
@@ -52,7 +51,7 @@ def _write(connection: duckdb.DuckDBPyConnection, table: Table, source: str) -> 
     connection.execute(f"INSERT INTO staged SELECT {names} FROM ({source})")
     connection.execute("CREATE TABLE codes (name VARCHAR, code USMALLINT, value VARCHAR)")
     coded = [column.name for column in table.columns if _has_codes(column, table) and _code(connection, column.name)]
-    stepped = {steps_name(name, step): stored_steps(name, step) for name, step in _steps(table).items()}
+    stepped = _steps(table)
     ours = [*(f"{quoted(name)} INTEGER" for name in stepped), *(f"{quoted(code_name(n))} USMALLINT" for n in coded)]
     books = [
         f" LEFT JOIN (SELECT code AS code_{i}, value AS value_{i} FROM codes WHERE name = {_text(name)}) AS book_{i}"
@@ -80,13 +79,15 @@ def _code(connection: duckdb.DuckDBPyConnection, column: str) -> bool:
     return True
 
 
-def _steps(table: Table) -> dict[str, Fraction]:
-    """The step of each column that can be summed. One whose steps are too many is refused when it is asked for."""
+def _steps(table: Table) -> dict[str, str]:
+    """Names and contents of the steps of columns that can be summed. Too many are refused when they are asked for."""
     found = {}
     for column in table.columns:
         with suppress(Refusal):
             grid = grid_of(Field(column.name, column.type), shape(Scan(table)), exp.column(column.name))
-            found[column.name] = grid.step
+            steps = stored_steps(column.name, grid)
+            if steps is not None:
+                found[steps_name(column.name, grid)] = steps
     return found
 
 

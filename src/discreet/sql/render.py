@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -107,9 +107,9 @@ def steps(tree: Expression, grid: Grid) -> str:
     return f"CAST(CASE WHEN NOT isnan({value}) THEN least(greatest({scaled}, {grid.low}), {grid.high}) END AS {kind})"
 
 
-def steps_name(column: str, step: Fraction) -> str:
-    """The column in which an engine may keep another's steps. A custodian may change the step, so the name says it."""
-    return f"#steps {step} {column}"
+def steps_name(column: str, grid: Grid) -> str:
+    """The column in which an engine may keep another's steps. Step and bounds may be edited, so the name says them."""
+    return f"#steps {grid.step} {grid.low}:{grid.high} {column}"
 
 
 def code_name(column: str) -> str:
@@ -117,32 +117,63 @@ def code_name(column: str) -> str:
     return f"#code {column}"
 
 
-def stored_steps(column: str, step: Fraction) -> str:
-    """What lies in that column: clamped to what it holds, so a question clamps it to its own bounds."""
-    return steps(Field(column, Type.DOUBLE), Grid(-_WIDEST, _WIDEST, step))
+def stored_steps(column: str, grid: Grid) -> str | None:
+    """What lies in that column, clamped as its name says; None if an INTEGER does not hold it."""
+    return steps(Field(column, Type.DOUBLE), grid) if grid.reach <= _WIDEST else None
 
 
 def summand(tree: Expression, grid: Grid, source: Rows, located: Located) -> str:
     """A number of a relation's rows as whole steps, from where they are kept if they are."""
-    if isinstance(tree, Field) and grid.reach <= _WIDEST:
-        kept = kept_column(source, tree.name, lambda column: steps_name(column, grid.step), located)
-        if kept is not None:
-            own = quoted(kept)  # LEAST and GREATEST would make a number of NULL
-            low, high = (f"WHEN {own} {sign} {end} THEN {end}" for sign, end in (("<", grid.low), (">", grid.high)))
-            return f"(CASE {low} {high} ELSE {own} END)"
-    return steps(tree, grid)
+    kept = None
+    if isinstance(tree, Field):
+        kept = kept_column(source, tree.name, lambda column, stored: _kept_steps(column, grid, stored), located)
+    if kept is None:
+        return steps(tree, grid)
+    own, clamped = quoted(kept), stored_grid(kept)
+    tests = [f"WHEN {own} < {grid.low} THEN {grid.low}"] if clamped.low < grid.low else []
+    tests += [f"WHEN {own} > {grid.high} THEN {grid.high}"] if clamped.high > grid.high else []
+    return f"(CASE {' '.join(tests)} ELSE {own} END)" if tests else own  # LEAST would make a number of NULL
 
 
-def kept_column(tree: Rows, name: str, called: Callable[[str], str], located: Located) -> str | None:
+def is_steps(name: str) -> bool:
+    """Whether a column of ours holds steps."""
+    return name.startswith("#steps ")
+
+
+def stored_grid(name: str) -> Grid:
+    """The grid in the name of a column of steps."""
+    _, step, ends, _ = name.split(" ", 3)
+    low, high = map(int, ends.split(":"))
+    return Grid(low, high, Fraction(step))
+
+
+def _kept_steps(column: str, grid: Grid, stored: Iterable[str]) -> str | None:
+    """The column of steps that was clamped no closer than to a grid: what was cut off further out is cut off anyway."""
+    for name in stored:
+        if is_steps(name) and name.split(" ", 3)[3] == column:
+            wide = stored_grid(name)
+            if wide.step == grid.step and wide.low <= grid.low and grid.high <= wide.high:
+                return name
+    return None
+
+
+def kept_code(column: str, stored: Iterable[str]) -> str | None:
+    """The column of codes that goes with a column of a table that has these columns of ours."""
+    return code_name(column) if code_name(column) in stored else None
+
+
+def kept_column(
+    tree: Rows, name: str, kept: Callable[[str, Iterable[str]], str | None], located: Located
+) -> str | None:
     """The column of ours that goes with a column, if that is a table's own and the relation still has ours."""
     match tree:
         case Scan(table):
-            return called(name) if called(name) in located.stored.get(table.name, ()) else None
+            return kept(name, located.stored.get(table.name, ()))
         case Project(source, columns):
             value = dict(columns)[name]
-            return kept_column(source, value.name, called, located) if isinstance(value, Field) else None
+            return kept_column(source, value.name, kept, located) if isinstance(value, Field) else None
         case Filter() | Kept() | Among():
-            return kept_column(tree.source, name, called, located)
+            return kept_column(tree.source, name, kept, located)
         case _:
             return None
 

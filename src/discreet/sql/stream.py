@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from discreet.sql.bounding import among, is_plain, plain, summands
 from discreet.sql.expression import Field
 from discreet.sql.plan import GroupKey, Measurement, Statistic
-from discreet.sql.render import UNIT, Located, code_name, expression, kept_column, quoted, rows
+from discreet.sql.render import UNIT, Located, code_name, expression, kept_code, kept_column, quoted, rows
 from discreet.sql.rows import scanned
 from discreet.sql.schema import Table, Type
 
@@ -62,7 +62,7 @@ def _coded(key: GroupKey, tree: Measurement, located: Located) -> str | None:
     """The column of the table that a key is, if its codes are kept."""
     if not isinstance(key.expression, Field):
         return None
-    kept = kept_column(tree.rows, key.expression.name, code_name, located)
+    kept = kept_column(tree.rows, key.expression.name, kept_code, located)
     return None if kept is None else kept.removeprefix(code_name(""))
 
 
