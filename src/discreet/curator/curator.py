@@ -29,6 +29,7 @@ from discreet.curator.plans import Allow, Plans
 from discreet.curator.price import Priced, priced
 from discreet.curator.public import PublicTables
 from discreet.curator.quote import Terms, quote
+from discreet.curator.recall import Recall
 from discreet.curator.run import RowMechanism, Run, run
 from discreet.curator.till import Bought, Till, cost, total
 from discreet.engines import DuckStore
@@ -93,7 +94,7 @@ class Curator:
         self._ledger = SqliteLedger(home / "ledger.db", new=False)
         self._store = DuckStore(home / "tables", names=self._file_name)
         self._declarations = Declarations(home, self._ledger)
-        self._plans = Plans()
+        self._plans, self._recall = Plans(), Recall()
         self._catalogue = self._declarations.now()
         self._books()
 
@@ -235,11 +236,27 @@ class Curator:
     def _answer(self, sql: str, asked: Terms, engine: Engine, rng: Entropy) -> Answer:
         share(asked.confidence, "confidence")  # everything that can be refused is refused before anything is paid
         found = self._question(sql, asked)
+        key = (sql, repr(asked), self._said(found))
+        again = self._recall.found(key, self._catalogue)
+        if again is not None:
+            return replace(again, left=self._left(found))
         prices = self._priced(found.every_part, asked)
         uppers = self._uppers(sql, asked, found)
-        if not found.first:
-            return self._spoken(uppers[-1], self._paid(prices, sql, asked, engine, rng), asked)
-        return self._staged(sql, uppers, prices, asked, (engine, rng))
+        if found.first:
+            return self._staged(sql, uppers, prices, asked, (engine, rng))
+        answer = self._spoken(uppers[-1], self._paid(prices, sql, asked, engine, rng), asked)
+        if answer.cost is None and not asked.fresh:  # then it follows from what is in the key alone
+            self._recall.keep(key, self._catalogue, answer)
+        return answer
+
+    def _said(self, found: Question) -> tuple[tuple[int, ...], ...]:
+        """The entries that hold what a question's parts were ever answered."""
+        answers = self._ledger.books().answers
+        return tuple(tuple(answers.get(part.measurement.question, ())) for part in found.parts)
+
+    def _left(self, found: Question) -> BudgetLoss | None:
+        population = self._population(found.parts)
+        return None if population is None else self.budget(population.name).left
 
     def _uppers(self, sql: str, asked: Terms, found: Question) -> tuple[above.Upper, ...]:
         """The upper halves of what comes first and of the question itself, rehearsed."""

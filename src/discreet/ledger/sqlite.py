@@ -63,6 +63,24 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def _glimpse(path: Path) -> bytes | None:
+    """What changes with every commit, wherever it was made; None while one is under way, or was cut off.
+
+    The header of a SQLite file has a counter of commits. Whoever writes keeps a journal beside the file until all of it
+    is written. So without a journal, a counter that is still the same stands for pages that are still the same, and a
+    file put in place of another has another inode or other times.
+    """
+    if path.with_name(f"{path.name}-journal").exists():
+        return None
+    try:
+        with path.open("rb", buffering=0) as file:
+            found, header = os.fstat(file.fileno()), file.read(100)
+    except OSError:
+        return None
+    whole = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return repr(whole).encode() + header
+
+
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Alone among all processes.
@@ -105,6 +123,7 @@ class SqliteLedger:
         self._path, self._clock = path, clock
         self._books = Books()
         self._hashes: list[str] = []  # of the entries in the books
+        self._seen: bytes | None = None  # what the file looked like before it was last read
         self._owed: dict[
             str, int
         ] = {}  # populations whose hold could not be written yet, and how many entries there were
@@ -236,8 +255,12 @@ class SqliteLedger:
 
     def books(self) -> Books:
         """The books as they are now. Do not change them."""
-        with self._file() as file:
-            self._catch_up(file)
+        with _ALONE:
+            seen = _glimpse(self._path)
+            if seen is None or seen != self._seen:
+                with self._file() as file:
+                    self._catch_up(file)
+                self._seen = seen  # taken before it was read, so that a change in between is seen next time
             return self._books
 
     def entries(self) -> list[Entry]:

@@ -1,0 +1,134 @@
+"""A question asked again is the same answer, free, until anything that it follows from has changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import clinic
+import pytest
+
+from discreet.curator import Answer, Curator
+from discreet.curator.custody import Custody, Declared
+from discreet.curator.recall import LARGEST, MOST, Recall
+from discreet.errors import Refusal
+from discreet.privacy import Approximate
+
+SQL = "SELECT region, count(*) AS n, avg(cost) AS cost FROM visits GROUP BY region"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return clinic.home(tmp_path / "home", clinic.visits(40))
+
+
+def remembered(curator: Curator) -> int:
+    return len(curator._recall._state[1])
+
+
+def asked(curator: Curator, times: int = 3, **terms: object) -> Answer:
+    """The answer after it was paid, found in the ledger, and remembered."""
+    answers = [curator.query(SQL, **{"epsilon": "0.25", **terms}) for _ in range(times)]
+    assert all(each.cost is None for each in answers[1:])
+    assert all(
+        (each.rows, each.spans, each.entry) == (answers[0].rows, answers[0].spans, answers[0].entry) for each in answers
+    )
+    return answers[-1]
+
+
+def test_it_is_remembered_once_it_was_free(home: Path) -> None:
+    curator = Curator(home)
+    assert curator.query(SQL, epsilon="0.25").cost == Approximate("0.25")
+    assert remembered(curator) == 0
+    asked(curator)
+    assert remembered(curator) == 1
+    assert Curator(home).query(SQL, epsilon="0.25").rows == asked(curator).rows
+
+
+def test_what_is_left_is_told_as_it_is_now(home: Path) -> None:
+    curator = Curator(home)
+    before = asked(curator).left
+    Curator(home).query("SELECT count(*) FROM visits", epsilon="0.5")
+    after = asked(curator).left
+    assert isinstance(before, Approximate)
+    assert isinstance(after, Approximate)
+    assert before.epsilon - after.epsilon == Approximate("0.5").epsilon
+
+
+def test_a_better_answer_takes_its_place(home: Path) -> None:
+    curator = Curator(home)
+    old = asked(curator)
+    better = Curator(home).query(SQL, epsilon=1)
+    assert curator.query(SQL, epsilon="0.25").rows == better.rows
+    assert better.entry != old.entry
+
+
+def test_fresh_pays_every_time(home: Path) -> None:
+    curator = Curator(home)
+    asked(curator)
+    assert [curator.query(SQL, epsilon="0.25", fresh=True).cost for _ in range(2)] == [Approximate("0.25")] * 2
+
+
+def test_other_terms_are_another_question(home: Path) -> None:
+    curator = Curator(home)
+    narrow, wide = asked(curator).spans, curator.query(SQL, epsilon="0.25", confidence="0.999").spans
+    for near, far in zip(narrow, wide, strict=True):
+        assert near[1] is not None
+        assert far[1] is not None
+        assert far[1][0] < near[1][0] < near[1][1] < far[1][1]
+    assert curator.query(SQL, epsilon=1).cost == Approximate(1)
+    assert curator.query(SQL, epsilon="0.25", max_rows=1).cost == Approximate("0.25")
+
+
+def test_new_rows_are_a_new_question(home: Path) -> None:
+    curator = Curator(home)
+    old = asked(curator)
+    Custody(home).update("visits", clinic.visits(20))
+    again = curator.query(SQL, epsilon="0.25")
+    assert again.cost == Approximate("0.25")
+    assert again.entry != old.entry
+
+
+def test_it_is_for_those_who_may_ask(home: Path) -> None:
+    Custody(home).add("more", clinic.visits(3), clinic.declared())
+    for name in ("ana", "bob"):
+        Custody(home).let_in(name, "analyst", tables=["visits"])
+    curator = Curator(home)
+    ana, bob = curator.sibling("ana"), curator.sibling("bob")
+    asked(ana)
+    asked(bob, times=1)
+    Custody(home).shut_out("bob")
+    with pytest.raises(Refusal, match="bob"):
+        bob.query(SQL, epsilon="0.25")
+    Custody(home).shut_out("ana")
+    Custody(home).let_in("ana", "analyst", tables=["more"])
+    with pytest.raises(Refusal, match="may not ask about table 'visits'"):
+        ana.query(SQL, epsilon="0.25")
+
+
+def test_public_rows_above_the_noise_are_those_of_now(home: Path) -> None:
+    Custody(home).add("names", clinic.visits(3), Declared(public=True))
+    curator, sql = Curator(home), "SELECT count(*) AS n FROM names"
+    sizes = [curator.query(sql).rows for _ in range(3)]
+    Custody(home).update("names", clinic.visits(30))
+    assert len(set(sizes)) == 1
+    assert curator.query(sql).rows != sizes[0]
+
+
+def test_questions_in_stages_are_put_together_anew(home: Path) -> None:
+    curator = Curator(home)
+    sql = "SELECT count(*) FROM visits WHERE cost > (SELECT avg(cost) FROM visits)"
+    paid, again = (curator.query(sql, epsilon=1) for _ in range(2))
+    assert (paid.rows, again.cost) == (again.rows, None)
+    assert remembered(curator) == 0
+
+
+def test_a_memory_is_not_endless(home: Path) -> None:
+    curator = Curator(home)
+    answer, known, recall = asked(curator), curator._catalogue, Recall()
+    for key in range(2 * MOST):
+        recall.keep(key, known, answer)
+    kept = [key for key in range(2 * MOST) if recall.found(key, known) is not None]
+    assert kept == list(range(MOST, 2 * MOST))
+    large = Answer(**{**vars(answer), "rows": answer.rows * LARGEST})
+    recall.keep("large", known, large)
+    assert recall.found("large", known) is None

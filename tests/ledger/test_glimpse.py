@@ -1,0 +1,82 @@
+"""Books that were read are used again as long as nobody has written: no commit of anyone goes unseen."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+from multiprocessing.context import ForkContext, SpawnContext
+from pathlib import Path
+
+import pytest
+
+from discreet.errors import Refusal
+from discreet.ledger import Opened, Spend, SqliteLedger
+from discreet.ledger.sqlite import _glimpse
+from discreet.privacy import AddRemove, Approximate
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    found = tmp_path / "ledger.db"
+    SqliteLedger(found).append(Opened("people", Approximate(10), AddRemove("person")))
+    return found
+
+
+def spend(path: Path) -> None:
+    SqliteLedger(path).append(Spend("people", Approximate(1), "custodian", "q", [], {}))
+
+
+def spent(ledger: SqliteLedger) -> object:
+    return ledger.books().account("people").budget.spent
+
+
+def test_every_commit_is_another_glimpse(path: Path) -> None:
+    seen = [_glimpse(path)]
+    for _ in range(5):
+        spend(path)
+        seen.append(_glimpse(path))
+    assert None not in seen
+    assert len(set(seen)) == 6
+
+
+@pytest.mark.parametrize("start", [multiprocessing.get_context("fork"), multiprocessing.get_context("spawn")])
+def test_what_another_process_wrote_is_seen_at_once(path: Path, start: ForkContext | SpawnContext) -> None:
+    ledger = SqliteLedger(path)
+    for number in range(3):
+        assert spent(ledger) == Approximate(number)
+        other = start.Process(target=spend, args=(path,))
+        other.start()
+        other.join()
+        assert other.exitcode == 0
+    assert spent(ledger) == Approximate(3)
+
+
+def test_while_a_journal_lies_there_the_file_is_read(path: Path) -> None:
+    """It may be one that a killed writer left: the pages that it tells of are not what was committed."""
+    path.with_name("ledger.db-journal").touch()
+    assert _glimpse(path) is None
+    assert spent(SqliteLedger(path)) == Approximate(0)
+
+
+def test_a_missing_file_is_not_a_file_that_did_not_change(path: Path) -> None:
+    ledger = SqliteLedger(path)
+    ledger.books()
+    path.unlink()
+    assert _glimpse(path) is None
+    with pytest.raises(Refusal, match="cannot be read"):
+        ledger.books()
+
+
+@pytest.mark.parametrize("swap", [shutil.copyfile, os.replace])
+def test_another_past_of_the_same_length_is_refused(path: Path, tmp_path: Path, swap: object) -> None:
+    """As many commits, as many bytes, and the same counter: only its times and its hashes tell."""
+    old = tmp_path / "old.db"
+    shutil.copyfile(path, old)
+    spend(path)
+    spend(old)
+    ledger = SqliteLedger(path)
+    assert spent(ledger) == Approximate(1)
+    swap(old, path)  # type: ignore[operator]
+    with pytest.raises(Refusal, match="replaced, cut or rolled back"):
+        ledger.books()
