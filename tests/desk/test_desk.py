@@ -10,18 +10,26 @@ import pytest
 
 from discreet.curator import Curator
 from discreet.curator.custody import Custody
-from discreet.desk import Desk, Visitor
+from discreet.desk import HOME, Desk, Visitor
 from discreet.errors import Refusal
 from discreet.ledger.books import OWNER
+from discreet.privacy import Approximate
 
 Doing = Callable[[Desk, Visitor], object]
 
 DOINGS: dict[str, Doing] = {
     "asked": lambda desk, who: desk.asked(who, clinic.COUNT, {"epsilon": "0.1"}),
+    "shown": lambda desk, who: (
+        desk.asked(HOME, clinic.COUNT, {"epsilon": "0.1"}),
+        desk.shown(who, clinic.COUNT, {}),
+    ),
     "described": lambda desk, who: desk.described(who, clinic.COUNT, {}),
     "explained": lambda desk, who: desk.explained(who, clinic.COUNT, {"epsilon": "0.1"}),
     "tables": lambda desk, who: desk.tables(who),
     "budgets": lambda desk, who: desk.budgets(who),
+    "accounts": lambda desk, who: desk.accounts(who),
+    "custody": lambda desk, who: desk.custody(who),
+    "people": lambda desk, who: desk.people(who),
     "history": lambda desk, who: desk.history(who),
     "head": lambda desk, who: desk.head(who),
     "proof": lambda desk, who: desk.proof(who, 1),
@@ -50,10 +58,10 @@ def test_a_visitor_goes_with_the_token(home: Path, doing: str, door: str) -> Non
     with pytest.raises(Refusal, match="any more"):
         DOINGS[doing](desk, visitor)
     again = desk.bearer(custody.let_in("ann", "custodian"))
-    entries = len(Curator(home).history(everybody=True))
+    mine = [receipt for receipt in Curator(home).history(everybody=True) if receipt.principal == "ann"]
     with pytest.raises(Refusal, match="any more"):
         DOINGS[doing](desk, visitor)
-    assert len(Curator(home).history(everybody=True)) == entries
+    assert [receipt for receipt in Curator(home).history(everybody=True) if receipt.principal == "ann"] == mine
     assert again is not None
     assert again != visitor
     DOINGS[doing](desk, again)
@@ -106,3 +114,24 @@ def test_what_others_asked_is_for_custodians(home: Path) -> None:
     for principal in ("cleo", OWNER):
         found = Curator(home, principal=principal).history(everybody=True)
         assert {paid.principal for paid in found} == {"ann", "cleo"}
+
+
+def test_analysts_see_themselves_and_custodians_everybody(home: Path) -> None:
+    desk, custody = Desk(home), Custody(home)
+    ana, bob = (desk.bearer(custody.let_in(name, "analyst", allowance=5)) for name in ("ana", "bob"))
+    boss = desk.bearer(custody.let_in("boss", "custodian"))
+    assert ana is not None
+    assert bob is not None
+    assert boss is not None
+    for each, price in ((ana, "0.5"), (bob, "0.25")):
+        desk.asked(each, clinic.COUNT, {"epsilon": price, "fresh": True})
+    custody.shut_out("bob")
+    assert [(p.name, p.role, p.used) for p in desk.people(ana)] == [("ana", "analyst", {"patient": Approximate("0.5")})]
+    seen = {person.name: (person.role, person.used.get("patient")) for person in desk.people(boss)}
+    assert seen == {
+        "ana": ("analyst", Approximate("0.5")),
+        "bob": ("", Approximate("0.25")),
+        "boss": ("custodian", None),
+    }
+    with pytest.raises(Refusal, match="for custodians"):
+        desk.custody(ana)

@@ -173,6 +173,10 @@ class Curator:
         """The populations that have a budget."""
         return sorted(self._books().accounts)
 
+    def books(self) -> Books:
+        """The books of the home, as they are now. Do not change them."""
+        return self._ledger.books()
+
     def grants(self) -> list[Grant]:
         """Who may ask."""
         return list(self._books().grants.values())
@@ -300,7 +304,7 @@ class Curator:
         """Refuse what will not fit in the end before the first part of it is paid."""
         population = self._population(tuple(price.part for price in prices))
         price = total([price.loss for price in prices])
-        if population is not None and price is not None and not asked.within:
+        if population is not None and price is not None and not asked.within and not asked.free:
             self._ledger.books().check(Spend(population.name, price, self._principal, "", [], {"sql": sql}))
 
     def _priced(self, parts: tuple[Part, ...], asked: Terms) -> tuple[Priced, ...]:
@@ -318,7 +322,7 @@ class Curator:
         if population is None:
             return _Paid({}, {}, None)
         till = Till(self._ledger, self._principal, population, engine, rng)
-        known = {} if asked.fresh else till.known(prices)
+        known = {} if asked.fresh else till.bought(prices) if asked.free else till.known(prices)
         wanted = [price for price in prices if price.part.name not in known]
         with self._store.opened(price.part.measurement.rows for price in wanted):  # before anything is paid
             bought = till.buy(wanted, sql, within=asked.within)

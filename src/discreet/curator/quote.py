@@ -32,6 +32,7 @@ class Terms:
     delta: Number | None = None
     confidence: Number = USUAL
     fresh: bool = False
+    free: bool = False  # answer only from what was bought before, at whatever price that was
     within: bool = False  # answer with what is left if the price does not fit
     max_rows: int | None = None
     max_groups: int | None = None
@@ -40,6 +41,8 @@ class Terms:
         given = [word for word in ("epsilon", "rho", "error") if getattr(self, word) is not None]
         if len(given) > 1:
             raise Refusal(f"a question names one of epsilon, rho and error, got {' and '.join(given)}")
+        if self.free and (given or self.fresh or self.within):
+            raise Refusal("a free question names no price", hint="it shows what was bought before, at its price then")
 
     @property
     def named(self) -> bool:

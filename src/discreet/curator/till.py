@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from discreet.curator.catalogue import Population
@@ -40,12 +40,28 @@ class Till:
 
     def known(self, prices: Sequence[Priced]) -> dict[str, Bought]:
         """Answers that were bought before and are at least as exact as what is asked for now."""
+        return self._found(prices, lambda paid, price: _covers(paid, price.loss))
+
+    def bought(self, prices: Sequence[Priced]) -> dict[str, Bought]:
+        """Answers that were bought before, at whatever price. Refused if there is none."""
+        found = self._found(prices, lambda _paid, _price: True)
+        if len(found) < len(prices):
+            raise Refusal(
+                "this was not bought before, or its tables have changed since",
+                hint="name a price, and it is answered anew",
+            )
+        return found
+
+    def _found(self, prices: Sequence[Priced], enough: Callable[[BudgetLoss, Priced], bool]) -> dict[str, Bought]:
+        """Of the answers that are exact enough the dearest; of equals, the latest."""
         found: dict[str, Bought] = {}
         for price in prices:
+            name, best = price.part.name, None
             for paid, said, number in self.ledger.answered(price.part.measurement.question):
-                if _covers(paid.loss, price.loss):
+                if enough(paid.loss, price) and (best is None or not _covers(best, paid.loss) or best == paid.loss):
+                    best = paid.loss
                     again = priced([price.part], paid.loss, self.population.neighbours)[0]
-                    found[price.part.name] = Bought(again, restored(said.answer), number)
+                    found[name] = Bought(again, restored(said.answer), number)
         return found
 
     def buy(self, prices: Sequence[Priced], sql: str, *, within: bool = False) -> dict[str, Bought]:

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.curator import Answer, Curator, Explanation
+from discreet.curator.custody import Custody
 from discreet.curator.history import Receipt
 from discreet.curator.token import Scram, matches, scram_of
 from discreet.desk.notary import Notary
 from discreet.errors import Refusal
 from discreet.ledger import Grant, Head
-from discreet.ledger.books import OWNER
+from discreet.ledger.books import OWNER, Account, Books
 from discreet.ledger.entry import BudgetLoss, canonical
 from discreet.ledger.verify import Receipt as Proof
 from discreet.privacy import Budget
@@ -44,10 +45,30 @@ def _identity(grant: Grant) -> str:
     return hashlib.sha256(canonical(grant.verifier)).hexdigest()
 
 
+@dataclass(frozen=True)
+class Person:
+    """Somebody who may ask, or who did; None stands for every table, and for no allowance of one's own."""
+
+    name: str
+    role: str  # nothing: not let in any more
+    tables: tuple[str, ...] | None
+    allowance: BudgetLoss | None
+    used: Mapping[str, BudgetLoss]  # of each population's budget
+
+
+def _person(name: str, books: Books) -> Person:
+    grant = books.grants.get(name)
+    used = {population: loss for (who, population), loss in books.used.items() if who == name}
+    if grant is None:
+        return Person(name, "custodian" if name == OWNER else "", None, None, used)
+    return Person(name, grant.role, None if grant.tables is None else tuple(grant.tables), grant.allowance, used)
+
+
 class Desk:
     """Serves visitors. Every method may be called from any thread; none keeps state between two calls."""
 
     def __init__(self, home: Path) -> None:
+        self._home = home
         self._curator = Curator(home)
         self._notary = Notary(home)
 
@@ -97,6 +118,10 @@ class Desk:
         """The answer to a question, at its price."""
         return self._curator_of(visitor).query(sql, **terms)
 
+    def shown(self, visitor: Visitor, sql: str, terms: Terms) -> Answer:
+        """What was answered to a question before, as long as it stands. Never at a price."""
+        return self.asked(visitor, sql, {**terms, "free": True})
+
     def described(self, visitor: Visitor, sql: str, terms: Terms) -> tuple[tuple[str, str], ...]:
         """The columns of an answer and their types, from the plan. Free."""
         return self._curator_of(visitor).describe(sql, **terms)
@@ -111,14 +136,35 @@ class Desk:
 
     def budgets(self, visitor: Visitor) -> dict[str, Budget[BudgetLoss]]:
         """The budget of each population, as the visitor sees it."""
-        curator = self._curator_of(visitor)
-        return {name: curator.budget(name) for name in curator.populations()}
+        return {name: account.budget for name, account in self.accounts(visitor).items()}
+
+    def accounts(self, visitor: Visitor) -> dict[str, Account]:
+        """The same, and whether it is held or retired."""
+        self._in_force(visitor)
+        return dict(sorted(self._curator.books().accounts.items()))
 
     def history(self, visitor: Visitor) -> list[Receipt]:
         """What a visitor asked and paid; a custodian sees everybody's."""
         grant = self._in_force(visitor)
         everybody = grant is None or grant.role == "custodian"
         return self._curator.sibling(visitor.name).history(everybody=everybody)
+
+    # for custodians --------------------------------------------------------------------------------------------------
+
+    def custody(self, visitor: Visitor) -> Custody:
+        """The custodian's side of the home, for a custodian."""
+        grant = self._in_force(visitor)
+        if grant is not None and grant.role != "custodian":
+            raise Refusal("this is for custodians", hint="a custodian can let you in as one")
+        return Custody(self._home)
+
+    def people(self, visitor: Visitor) -> list[Person]:
+        """Who is let in, and what of each population's budget each has used; analysts see themselves alone."""
+        grant, books = self._in_force(visitor), self._curator.books()
+        names = {*books.grants, *(name for name, _ in books.used)}
+        if grant is not None and grant.role != "custodian":
+            names = {visitor.name}
+        return [_person(name, books) for name in sorted(names)]
 
     # to be kept ------------------------------------------------------------------------------------------------------
 
