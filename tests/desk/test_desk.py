@@ -23,6 +23,7 @@ DOINGS: dict[str, Doing] = {
         desk.asked(HOME, clinic.COUNT, {"epsilon": "0.1"}),
         desk.shown(who, clinic.COUNT, {}),
     ),
+    "tried": lambda desk, who: desk.tried(who, clinic.COUNT, {"epsilon": "0.1"}),
     "described": lambda desk, who: desk.described(who, clinic.COUNT, {}),
     "explained": lambda desk, who: desk.explained(who, clinic.COUNT, {"epsilon": "0.1"}),
     "tables": lambda desk, who: desk.tables(who),

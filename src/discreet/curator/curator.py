@@ -173,6 +173,15 @@ class Curator:
         """The populations that have a budget."""
         return sorted(self._books().accounts)
 
+    def declared(self) -> catalogue.Catalogue:
+        """What is declared now."""
+        return self._declarations.now()
+
+    def public_files(self) -> dict[str, tuple[Path, str]]:
+        """The files of the public tables, and the names that the ledger has for them."""
+        tables = [table for table in self.declared().tables.values() if table.public]
+        return {table.name: (self._store.checked(table), self._file_name(table)) for table in tables}
+
     def books(self) -> Books:
         """The books of the home, as they are now. Do not change them."""
         return self._ledger.books()

@@ -13,6 +13,7 @@ from discreet.curator.custody import Custody
 from discreet.curator.history import Receipt
 from discreet.curator.token import Scram, matches, scram_of
 from discreet.desk.notary import Notary
+from discreet.desk.practice import Practice
 from discreet.errors import Refusal
 from discreet.ledger import Grant, Head
 from discreet.ledger.books import OWNER, Account, Books
@@ -65,12 +66,13 @@ def _person(name: str, books: Books) -> Person:
 
 
 class Desk:
-    """Serves visitors. Every method may be called from any thread; none keeps state between two calls."""
+    """Serves visitors. Every method may be called from any thread."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
         self._curator = Curator(home)
         self._notary = Notary(home)
+        self._practice = Practice()
 
     # who -------------------------------------------------------------------------------------------------------------
 
@@ -121,6 +123,12 @@ class Desk:
     def shown(self, visitor: Visitor, sql: str, terms: Terms) -> Answer:
         """What was answered to a question before, as long as it stands. Never at a price."""
         return self.asked(visitor, sql, {**terms, "free": True})
+
+    def tried(self, visitor: Visitor, sql: str, terms: Terms) -> Answer:
+        """The answer to a question on rows that were made up from what is declared. Free."""
+        curator = self._curator_of(visitor)
+        curator.explain(sql, **terms)  # what would be refused is refused here as well, also for who asks
+        return self._practice.asked(self._curator, sql, dict(terms))
 
     def described(self, visitor: Visitor, sql: str, terms: Terms) -> tuple[tuple[str, str], ...]:
         """The columns of an answer and their types, from the plan. Free."""
