@@ -16,7 +16,7 @@ from pathlib import Path
 
 from fuzz import grammar, words
 from fuzz.check import Failure, Verdict, check
-from fuzz.neighbours import Pair
+from fuzz.neighbours import VARIETIES, Pair
 
 RENEWED = 400  # cases after which the homes begin again, so that their ledgers stay short
 SHRINKING = 45.0  # seconds to make a failing text shorter
@@ -44,6 +44,16 @@ def terms(seed: int) -> dict[str, object]:
     if rng.random() < 0.6:
         return {}
     return {"max_rows": rng.choice([None, 1, 2, 7, 1000]), "max_groups": rng.choice([None, 1, 2, 10])}
+
+
+def variety_of(seed: int) -> str:
+    """Of which kind the homes are that the text of a seed is asked of: half of them the usual one."""
+    return random.Random(f"homes {seed}").choice([VARIETIES[0], *VARIETIES])
+
+
+def how(seed: int) -> str:
+    """Of what homes and on what terms the text of a seed is asked."""
+    return f"{variety_of(seed)} {terms(seed)}"
 
 
 def case(pair: Pair, seed: int) -> tuple[str, Verdict]:
@@ -86,17 +96,19 @@ def campaign(first: int, step: int, seconds: float) -> Report:
     logging.getLogger("sqlglot").setLevel(logging.ERROR)  # it warns of every text that it cannot read
     report, end, spoken = Report(), time.monotonic() + seconds, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        pair = Pair(Path(folder))
+        pairs = {variety: Pair(Path(folder) / variety, variety) for variety in VARIETIES}
         for number, seed in enumerate(_counted(first, step), start=1):
             if time.monotonic() > end:
                 break
             if number % RENEWED == 0:
-                pair.again()
-            _one(pair, seed, report)
+                for pair in pairs.values():
+                    pair.again()
+            _one(pairs[variety_of(seed)], seed, report)
             if time.monotonic() - spoken > SPOKEN:
                 spoken = time.monotonic()
                 print(f"[{first % step}] {report}", flush=True)  # noqa: T201
-        pair.close()
+        for pair in pairs.values():
+            pair.close()
     return report
 
 
@@ -118,7 +130,7 @@ def _one(pair: Pair, seed: int, report: Report) -> None:
         short = shrunk(pair, text, seed, failure.mark)
         failure = check(pair, short, terms(seed), seed).failure or failure
         report.found[failure.mark] = (seed, short, failure)
-        print(f"FAILED seed {seed} {terms(seed)} {failure.kind}: {failure.detail}\n    {short}", flush=True)  # noqa: T201
+        print(f"FAILED seed {seed} {how(seed)} {failure.kind}: {failure.detail}\n    {short}", flush=True)  # noqa: T201
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -146,6 +158,6 @@ def _closed(reports: list[Report]) -> int:
     for report in reports:
         print(report)  # noqa: T201
     for mark, (seed, text, failure) in found.items():
-        print(f"{times[mark]}× {failure.kind} (seed {seed}, {terms(seed)}): {failure.detail}\n    {text}")  # noqa: T201
+        print(f"{times[mark]}× {failure.kind} (seed {seed}, {how(seed)}): {failure.detail}\n    {text}")  # noqa: T201
     print(f"{len(found)} kinds of failure")  # noqa: T201
     return 1 if found else 0

@@ -22,7 +22,7 @@ from discreet.errors import Fault, Refusal
 from discreet.ledger import Answer as Said
 from discreet.ledger import Spend
 from discreet.ledger.entry import BudgetLoss
-from discreet.privacy import Approximate
+from discreet.privacy import Approximate, Concentrated
 from discreet.sql.plan import Measurement, Rank, Statistic
 from discreet.sql.question import Question
 
@@ -74,7 +74,7 @@ class _Failed(Exception):
 
 def check(pair: Pair, text: str, terms: Mapping[str, object] | None = None, seed: int = 1) -> Verdict:
     """Ask a text of both homes. After a fault the homes begin again."""
-    asked = Terms(**{"epsilon": 1, **(terms or {})})  # type: ignore[arg-type]
+    asked = Terms(**{**pair.price, **(terms or {})})  # type: ignore[arg-type]
     try:
         return Verdict(_examined(pair, text, asked, seed))
     except _Failed as failed:
@@ -157,8 +157,12 @@ def _answered(curator: Curator, text: str, asked: Terms, seed: int) -> tuple[obj
 def _paid(losses: list[BudgetLoss], asked: Terms) -> None:
     """A question at a price costs exactly that, or nothing."""
     paid = total(losses)
-    if paid is not None and (not isinstance(paid, Approximate) or paid.epsilon != asked.epsilon):
-        raise _Failed("price", f"asked at epsilon {asked.epsilon}, charged {paid}", "price")
+    if isinstance(paid, Approximate) and paid.epsilon == asked.epsilon:
+        return
+    if isinstance(paid, Concentrated) and paid.rho == asked.rho:
+        return
+    if paid is not None:
+        raise _Failed("price", f"asked at {asked.epsilon or asked.rho}, charged {paid}", "price")
 
 
 def _free_again(curator: Curator, text: str, asked: Terms, told: Told) -> None:
@@ -200,30 +204,36 @@ def _spoken(refusal: Refusal, text: str, curator: Curator, asked: Terms) -> None
 
 def _measured(pair: Pair, text: str, asked: Terms) -> None:
     """The exact statistics of both homes differ by no more than the caps allow."""
-    one, two = pair.curators
+    one, _ = pair.curators
     found = _asked(one, lambda: one._question(text, asked)).value
     if isinstance(found, Question):
         for part in found.every_part:
-            _within_caps(one, two, part.measurement)
+            _within_caps(pair, part.measurement)
 
 
-def _within_caps(one: Curator, two: Curator, measurement: Measurement) -> None:
+def _within_caps(pair: Pair, measurement: Measurement) -> None:
+    one, two = pair.curators
     most, plain = measurement.max_groups, [s for s in measurement.statistics if isinstance(s, Statistic)]
     if plain or not measurement.declared:
         a, b = _both(one, two, lambda store: store.counted(measurement))
-        _near("units", a.units, b.units, (most, most, 1))
+        _near("units", a.units, b.units, (most * pair.apart, most * pair.apart, 1))
         for place, statistic in enumerate(plain):
             numbers = [{group: row[place] for group, row in each.values.items()} for each in (a, b)]
             if statistic.kind == "distinct":
                 numbers = list(_both(one, two, lambda store, what=statistic: store.distinct(measurement, what)))  # type: ignore[misc]
-            _near(statistic.kind, numbers[0], numbers[1], (reach(statistic, measurement), most, None))
+            _near(
+                statistic.kind,
+                numbers[0],
+                numbers[1],
+                (reach(statistic, measurement) * pair.apart, most * pair.apart, None),
+            )
     for rank in (s for s in measurement.statistics if isinstance(s, Rank)):
         cap = measurement.needs_rows_cap("a rank")
         ranked = _both(one, two, lambda store, what=rank: store.ranked(measurement, what))  # type: ignore[misc]
         flat = [{(g, v): n for g, values in each.items() for v, n in values.items()} for each in ranked]
-        _near("rank", flat[0], flat[1], (cap, None, None))
+        _near("rank", flat[0], flat[1], (cap * pair.apart, None, None))
         sizes = [{group: sum(values.values()) for group, values in each.items()} for each in ranked]
-        _near("rank", sizes[0], sizes[1], (cap, most, None))
+        _near("rank", sizes[0], sizes[1], (cap * pair.apart, most * pair.apart, None))
 
 
 def _both(one: Curator, two: Curator, ask: Callable[[DuckStore], T]) -> tuple[T, T]:

@@ -1,10 +1,14 @@
-"""Two homes that differ in one unit of every population, whose rows are bait in every cell. Salts are the same."""
+"""Two homes that differ in one unit of every population, whose rows are bait in every cell. Salts are the same.
+
+In one of them that unit is missing; where neighbours replace each other, it has other rows.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -61,7 +65,19 @@ DECLARED = {
 }
 
 
-def rows(*, baited: bool) -> dict[str, Rows]:
+VARIETIES = ("usual", "rho", "replace")
+PRICES: dict[str, dict[str, object]] = {"usual": {"epsilon": 1}, "rho": {"rho": 1}, "replace": {"epsilon": 1}}
+
+
+def declared(name: str, variety: str) -> Declared:
+    """What is said of a table."""
+    said = DECLARED[name]
+    if variety == "rho" and said.epsilon is not None:
+        return replace(said, epsilon=None, rho=said.epsilon)
+    return replace(said, relation="replace") if variety == "replace" and said.epsilon is not None else said
+
+
+def rows(*, baited: bool, variety: str = "usual") -> dict[str, Rows]:
     """What every table holds; with or without the target of each population."""
     known: dict[str, Rows] = {
         **hospital.rows(),
@@ -72,11 +88,14 @@ def rows(*, baited: bool) -> dict[str, Rows]:
     }
     for name in known.keys() - {"wards", "regions"}:
         known[name] += bait(name, NEIGHBOUR, 2)
-        known[name] += bait(name, TARGET, 1 if name == "sensors" else MANY) if baited else []
+        if baited:
+            known[name] += bait(name, TARGET, 1 if name == "sensors" else MANY)
+        elif variety == "replace":
+            known[name] += bait(name, TARGET, 1, first=11)
     return known
 
 
-def bait(table: str, owner: int, count: int) -> Rows:
+def bait(table: str, owner: int, count: int, first: int = 0) -> Rows:
     """Rows of one owner: every cell runs through the ends of its type, no two columns in step."""
     columns = []
     for place, (name, kind) in enumerate(COLUMNS[table].items()):
@@ -85,7 +104,7 @@ def bait(table: str, owner: int, count: int) -> Rows:
             cells = [owner]
         elif name == "stay":  # nobody shares a stay: a bill has one owner
             cells = [10_000 * (owner - NEIGHBOUR + 1) + row for row in range(count)]
-        columns.append([cells[(place + STRIDE * row) % len(cells)] for row in range(count)])
+        columns.append([cells[(first + place + STRIDE * row) % len(cells)] for row in range(count)])
     return list(zip(*columns, strict=True))
 
 
@@ -96,12 +115,12 @@ def table(name: str, content: Rows) -> pa.Table:
     return pa.table({column: pa.array(list(cell), kind) for (column, kind), cell in zip(kinds, cells, strict=True)})
 
 
-def home(folder: Path, *, baited: bool) -> Path:
+def home(folder: Path, *, baited: bool, variety: str) -> Path:
     """A home with all tables."""
     found_home(folder)
     custody = Custody(folder)
-    for name, content in rows(baited=baited).items():
-        custody.add(name, table(name, content), DECLARED[name])
+    for name, content in rows(baited=baited, variety=variety).items():
+        custody.add(name, table(name, content), declared(name, variety))
     return folder
 
 
@@ -116,11 +135,12 @@ def share_salts(one: Path, two: Path) -> None:
 class Pair:
     """Two neighbouring homes with their curators. They can begin again as they were founded."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, variety: str = "usual") -> None:
+        self._folder, self.price = folder, PRICES[variety]
+        self.apart = 2 if variety == "replace" else 1  # units by which the homes differ: one goes and one comes
         self._new = folder / "new"
         for name, baited in (("one", False), ("more", True)):
-            home(self._new / name, baited=baited)
+            home(self._new / name, baited=baited, variety=variety)
         share_salts(self._new / "one", self._new / "more")
         self._begin()
 

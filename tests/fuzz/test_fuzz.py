@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 from fuzz import grammar
-from fuzz.campaign import case
+from fuzz.campaign import case, variety_of
 from fuzz.check import check
-from fuzz.neighbours import Pair
+from fuzz.neighbours import VARIETIES, Pair
 
 from discreet.curator import Curator
 from discreet.engines import Counted, DuckStore
@@ -85,16 +85,22 @@ BROKEN = [
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    made = Pair(tmp_path_factory.mktemp("fuzz"))
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Pair]]:
+    made: dict[str, Pair] = {variety: Pair(tmp_path_factory.mktemp("fuzz"), variety) for variety in VARIETIES}
     yield made
-    made.close()
+    for each in made.values():
+        each.close()
+
+
+@pytest.fixture
+def pair(pairs: dict[str, Pair]) -> Pair:
+    return pairs["usual"]
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_neighbours_hear_the_same_but_for_the_noise(pair: Pair, chunk: int) -> None:
+def test_neighbours_hear_the_same_but_for_the_noise(pairs: dict[str, Pair], chunk: int) -> None:
     seeds = range(1000 * chunk, 1000 * chunk + CASES)
-    tried = {seed: case(pair, seed) for seed in seeds}
+    tried = {seed: case(pairs[variety_of(seed)], seed) for seed in seeds}
     assert [(seed, verdict.failure, text) for seed, (text, verdict) in tried.items() if verdict.failure] == []
     outcomes = Counter(verdict.outcome for _, verdict in tried.values())
     assert outcomes["answered"] >= CASES // 5, outcomes

@@ -32,7 +32,7 @@ class Terms:
     delta: Number | None = None
     confidence: Number = USUAL
     fresh: bool = False
-    free: bool = False  # answer only from what was bought before, at whatever price that was
+    free: bool = False  # answer only from what was bought before, the latest of it
     within: bool = False  # answer with what is left if the price does not fit
     max_rows: int | None = None
     max_groups: int | None = None

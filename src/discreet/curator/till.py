@@ -43,7 +43,7 @@ class Till:
         return self._found(prices, lambda paid, price: _covers(paid, price.loss))
 
     def bought(self, prices: Sequence[Priced]) -> dict[str, Bought]:
-        """Answers that were bought before, at whatever price. Refused if there is none."""
+        """Answers that were bought before, the latest ones. Refused if there is none."""
         found = self._found(prices, lambda _paid, _price: True)
         if len(found) < len(prices):
             raise Refusal(
@@ -53,15 +53,13 @@ class Till:
         return found
 
     def _found(self, prices: Sequence[Priced], enough: Callable[[BudgetLoss, Priced], bool]) -> dict[str, Bought]:
-        """Of the answers that are exact enough the dearest; of equals, the latest."""
+        """Of the answers that are exact enough the latest: the stages of one question stay together."""
         found: dict[str, Bought] = {}
         for price in prices:
-            name, best = price.part.name, None
             for paid, said, number in self.ledger.answered(price.part.measurement.question):
-                if enough(paid.loss, price) and (best is None or not _covers(best, paid.loss) or best == paid.loss):
-                    best = paid.loss
+                if enough(paid.loss, price):
                     again = priced([price.part], paid.loss, self.population.neighbours)[0]
-                    found[name] = Bought(again, restored(said.answer), number)
+                    found[price.part.name] = Bought(again, restored(said.answer), number)
         return found
 
     def buy(self, prices: Sequence[Priced], sql: str, *, within: bool = False) -> dict[str, Bought]:
