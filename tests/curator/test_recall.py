@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import clinic
@@ -126,29 +127,52 @@ def test_a_memory_is_not_endless(home: Path) -> None:
     curator = Curator(home)
     answer, known, recall = asked(curator), curator._catalogue, Recall()
     for key in range(2 * MOST):
-        recall.keep(key, known, answer)
+        recall.keep(key, known, answer, 1)
     kept = [key for key in range(2 * MOST) if recall.found(key, known) is not None]
     assert kept == list(range(MOST, 2 * MOST))
     large = Answer(**{**vars(answer), "rows": answer.rows * LARGEST})
-    recall.keep("large", known, large)
+    recall.keep("large", known, large, 1)
+    recall.keep("of much", known, answer, LARGEST)
     assert recall.found("large", known) is None
+    assert recall.found("of much", known) is None
 
 
-def test_what_was_bought_last_is_shown_free_at_whatever_price_it_was(home: Path) -> None:
+def test_what_was_bought_is_shown_free_the_best_of_it_or_at_a_price(home: Path) -> None:
     curator = Curator(home)
     with pytest.raises(Refusal, match="not bought before"):
         curator.query(SQL, free=True)
-    for price in ("0.25", 1, "0.125"):
-        bought = curator.query(SQL, epsilon=price, fresh=True)
-        for _ in range(3):
-            shown = curator.query(SQL, free=True)
-            assert (shown.rows, shown.spans, shown.cost) == (bought.rows, bought.spans, None)
+    bought = [curator.query(SQL, epsilon=price, fresh=True) for price in ("0.25", 1, "0.125", 1, "0.5")]
+    for _ in range(3):
+        shown = curator.query(SQL, free=True)
+        assert (shown.rows, shown.spans, shown.cost) == (bought[3].rows, bought[3].spans, None)
+        at_a_price = curator.query(SQL, free=True, epsilon="0.5")
+        assert (at_a_price.rows, at_a_price.cost) == (bought[4].rows, None)
+    with pytest.raises(Refusal, match="not bought before"):
+        curator.query(SQL, free=True, epsilon=2)
     Custody(home).update("visits", clinic.visits(20))
     with pytest.raises(Refusal, match="have changed since"):
         curator.query(SQL, free=True)
 
 
-@pytest.mark.parametrize("terms", [{"epsilon": 1}, {"error": 5}, {"fresh": True}, {"within": True}])
-def test_free_goes_with_no_price(home: Path, terms: dict[str, object]) -> None:
-    with pytest.raises(Refusal, match="names no price"):
+def test_nobody_hides_an_answer_behind_a_worse_one(home: Path) -> None:
+    curator = Curator(home)
+    parts = "SELECT (SELECT count(*) FROM visits WHERE urgent) AS a, (SELECT count(*) FROM visits) AS b"
+    staged = "SELECT count(*) FROM visits WHERE cost > (SELECT avg(cost) FROM visits)"
+    bought = {sql: curator.query(sql, epsilon=20).rows for sql in (parts, staged)}
+    for spoiling in ("SELECT count(*) FROM visits", "SELECT avg(cost) FROM visits"):
+        curator.query(spoiling, epsilon="0.001", fresh=True)
+    assert curator.query(parts, free=True).rows == bought[parts]
+    assert {sql: curator.query(sql, free=True, epsilon=20).rows for sql in bought} == bought
+
+
+def test_what_was_bought_is_shown_however_low_the_usual_price_is_now(home: Path) -> None:
+    rows = Curator(home).query(SQL, epsilon=1).rows
+    file = home / "discreet.toml"
+    file.write_text(re.sub(r'default_epsilon = ".*"', 'default_epsilon = "1e-25"', file.read_text()))
+    assert Curator(home).query(SQL, free=True).rows == rows
+
+
+@pytest.mark.parametrize("terms", [{"fresh": True}, {"within": True}])
+def test_what_is_free_is_not_bought(home: Path, terms: dict[str, object]) -> None:
+    with pytest.raises(Refusal, match="was bought before"):
         Curator(home).query(SQL, free=True, **terms)

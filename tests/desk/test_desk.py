@@ -26,6 +26,7 @@ DOINGS: dict[str, Doing] = {
     "tried": lambda desk, who: desk.tried(who, clinic.COUNT, {"epsilon": "0.1"}),
     "described": lambda desk, who: desk.described(who, clinic.COUNT, {}),
     "explained": lambda desk, who: desk.explained(who, clinic.COUNT, {"epsilon": "0.1"}),
+    "due": lambda desk, who: desk.due(who, clinic.COUNT, {"epsilon": "0.1"}),
     "tables": lambda desk, who: desk.tables(who),
     "budgets": lambda desk, who: desk.budgets(who),
     "accounts": lambda desk, who: desk.accounts(who),
@@ -33,6 +34,7 @@ DOINGS: dict[str, Doing] = {
     "people": lambda desk, who: desk.people(who),
     "history": lambda desk, who: desk.history(who),
     "head": lambda desk, who: desk.head(who),
+    "extension": lambda desk, who: desk.extension(who, desk.head(HOME)),
     "proof": lambda desk, who: desk.proof(who, 1),
 }
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import multiprocessing
+import shutil
+import sys
+import tempfile
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +19,7 @@ from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared
 from discreet.curator.practice import ROWS, UNITS, made_up
 from discreet.desk import HOME, Desk
-from discreet.errors import Refusal
+from discreet.errors import OverBudget, Refusal
 from discreet.privacy import Approximate
 from discreet.sql.schema import Column, Table, Type
 
@@ -81,6 +86,61 @@ def test_what_is_refused_is_refused_in_practice_too(home: Path) -> None:
     for sql, why in (("SELECT patient FROM visits", "."), ("SELECT count(*) FROM more", "may not ask")):
         with pytest.raises(Refusal, match=why):
             desk.tried(ana, sql, {"epsilon": 1})
+
+
+def test_what_others_tried_is_not_told(home: Path) -> None:
+    desk = Desk(home)
+    first = desk.tried(HOME, clinic.COUNT, {"epsilon": 1})
+    desk.tried(HOME, clinic.COUNT, {"epsilon": 3})
+    again = desk.tried(HOME, clinic.COUNT, {"epsilon": 1})
+    assert (first.left, first.entry) == (again.left, again.entry) == (None, "")
+
+
+def test_a_price_that_no_budget_has_is_refused_and_founds_no_other_home(home: Path) -> None:
+    desk = Desk(home)
+    with pytest.raises(OverBudget):
+        desk.tried(HOME, clinic.COUNT, {"epsilon": 5000})
+    before = desk._practice._home
+    with pytest.raises(OverBudget):
+        desk.tried(HOME, clinic.COUNT, {"epsilon": 5000})
+    assert desk._practice._home is before
+    assert desk.tried(HOME, clinic.COUNT, {"epsilon": 5000, "within": True}).rows
+
+
+def test_a_practice_home_that_was_cleared_away_is_made_again(home: Path) -> None:
+    desk = Desk(home)
+    desk.tried(HOME, clinic.COUNT, {})
+    found = desk._practice._home
+    assert found is not None
+    child = multiprocessing.get_context("fork").Process(target=sys.exit)
+    child.start()
+    child.join()
+    assert found.folder.exists()
+    shutil.rmtree(found.folder)
+    assert desk.tried(HOME, clinic.COUNT, {}).rows
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        ([0.5], Declared(bounds={"x": (0, "1e400")})),
+        ([0.5], Declared(bounds={"x": ("-1e308", "1e308")})),
+        ([1], Declared(bounds={"x": (-(10**30), 5)})),
+        ([1], Declared(bounds={"x": (2**63, 2**64)})),
+        (["1"], Declared(keys={"x": [1, 2]})),  # type: ignore[list-item]
+        ([True], Declared(keys={"x": ["true", "false"]})),
+    ],
+)
+def test_whatever_may_be_declared_may_be_practised_on(home: Path, cells: list[object], said: Declared) -> None:
+    rows = pa.table({"x": cells, "who": [1]})
+    Custody(home).add("odd", rows, replace(said, unit="who", population="odd", epsilon=9, max_rows=1))
+    before = set(Path(tempfile.gettempdir()).glob("discreet-practice-*"))
+    desk = Desk(home)
+    assert desk.tried(HOME, "SELECT count(*) FROM odd", {"epsilon": 1}).rows
+    assert desk.asked(HOME, "SELECT count(*) FROM odd", {"epsilon": 1}).rows
+    del desk
+    gc.collect()
+    assert set(Path(tempfile.gettempdir()).glob("discreet-practice-*")) <= before
 
 
 def test_rows_lie_within_what_is_declared() -> None:

@@ -74,6 +74,7 @@ BROKEN = [
     "SELECT count(*) FROM visits WHERE cost =",
     "SELECT",
     "SELECT *",
+    "SELECT * BY FROM wards",
     "SELECT 1/0",
     "SELECT sum(ward) FROM wards",
     "SELECT sum(beds) FROM wards GROUP BY 1",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import shutil
+import sqlite3
+from contextlib import closing
 from multiprocessing.context import ForkContext, SpawnContext
 from pathlib import Path
 
@@ -80,3 +82,29 @@ def test_another_past_of_the_same_length_is_refused(path: Path, tmp_path: Path, 
     swap(old, path)  # type: ignore[operator]
     with pytest.raises(Refusal, match="replaced, cut or rolled back"):
         ledger.books()
+
+
+def test_a_journal_that_was_begun_while_one_looked_is_seen(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal, honest = path.with_name("ledger.db-journal"), Path.exists
+    asked: list[bool] = []
+
+    def exists(self: Path) -> bool:
+        found = honest(self)
+        if self == journal and not asked:
+            asked.append(found)
+            journal.touch()
+        return found
+
+    monkeypatch.setattr(Path, "exists", exists)
+    assert _glimpse(path) is None
+
+
+def test_a_last_entry_that_was_changed_is_noticed_before_anything_is_paid(path: Path) -> None:
+    ledger = SqliteLedger(path)
+    spend(path)
+    assert spent(ledger) == Approximate(1)
+    with closing(sqlite3.connect(path)) as raw, raw:
+        raw.execute("DROP TRIGGER entry_stays")
+        raw.execute("UPDATE entry SET body = replace(body, 'custodian', 'custodiam') WHERE number = 2")
+    with pytest.raises(Refusal, match="replaced, cut or rolled back"):
+        ledger.append(Spend("people", Approximate(1), "custodian", "q", [], {}))

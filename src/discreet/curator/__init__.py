@@ -7,5 +7,6 @@ free.
 
 from discreet.curator.answer import Answer as Answer
 from discreet.curator.curator import Curator as Curator
+from discreet.curator.explain import Due as Due
 from discreet.curator.explain import Explanation as Explanation
 from discreet.curator.quote import Terms as Terms

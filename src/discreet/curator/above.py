@@ -126,11 +126,13 @@ def run(above: Upper, tables: Mapping[str, Table], public: Mapping[str, str]) ->
             found = connection.execute(above.text)
             names = [(column[0], str(column[1]).lower()) for column in found.description or []]
             rows = found.fetchall()
-    except (duckdb.Error, pa.ArrowInvalid):
+    except (duckdb.Error, pa.ArrowException, OverflowError):
         if tables:
             raise Fault from None
         raise _unworkable() from None
     width = len(names) - 2 * len(above.spans)
+    if width != len(above.question.columns):  # a star under a name of its own
+        raise _unworkable()
     return Result(
         tuple(_typed(names[:width], above.question)),
         tuple(row[:width] for row in rows),

@@ -9,6 +9,7 @@ import secrets
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
@@ -212,9 +213,26 @@ def _column(where: str, name: str, body: Mapping[str, Any]) -> Column:
         kind,
         (exact(bounds[0], f"{where} bounds"), exact(bounds[1], f"{where} bounds")) if "bounds" in body else None,
         positive(body["step"], f"{where} step") if "step" in body else None,
-        tuple(keys) if "keys" in body else None,
+        tuple(_key_of(key, kind, where) for key in keys) if "keys" in body else None,
         _typed(body, "description", str, f"{FILE}: {where}", ""),
     )
+
+
+_KEYS: dict[Type, type] = {Type.VARCHAR: str, Type.BIGINT: int, Type.BOOLEAN: bool, Type.DATE: str, Type.TIMESTAMP: str}
+
+
+def _key_of(key: Key, kind: Type, where: str) -> Key:
+    """A key, if it is of its column's type: compared with another, it would never be found."""
+    if type(key) is not _KEYS.get(kind):
+        raise Refusal(f"{FILE}: {where} is {kind.value}, and {shown(key)} is no key of that type")
+    if kind is Type.DATE or kind is Type.TIMESTAMP:
+        try:
+            (date if kind is Type.DATE else datetime).fromisoformat(str(key))
+        except ValueError:
+            raise Refusal(
+                f"{FILE}: {where} is {kind.value}, and {shown(key)} is none", hint="as in 2025-12-31"
+            ) from None
+    return key
 
 
 def _link(text: str, where: str) -> tuple[str, str, str] | None:

@@ -22,7 +22,7 @@ from discreet.curator.advice import (
 from discreet.curator.agreement import Declarations, recorded_file
 from discreet.curator.answer import Answer
 from discreet.curator.estimate import estimates
-from discreet.curator.explain import Explanation, explained
+from discreet.curator.explain import Due, Explanation, explained
 from discreet.curator.history import Receipt, receipts
 from discreet.curator.measure import Engine
 from discreet.curator.plans import Allow, Plans
@@ -61,6 +61,11 @@ class _Paid:
     tables: dict[str, Bought]
     new: dict[str, Bought]
     population: str | None
+
+    @property
+    def cells(self) -> int:
+        """How large it is."""
+        return sum(len(row) for bought in self.tables.values() for row in bought.noisy.values)
 
 
 def _asked_now(method: Callable[Concatenate[Curator, P], T]) -> Callable[Concatenate[Curator, P], T]:
@@ -106,7 +111,7 @@ class Curator:
 
     def _used(self) -> dict[str, BudgetLoss]:
         """What the asker has paid so far, of each population's budget."""
-        used = self._books().used
+        used = dict(self._books().used)  # others may pay while it is read
         return {population: loss for (who, population), loss in used.items() if who == self._principal}
 
     def _books(self) -> Books:
@@ -137,6 +142,18 @@ class Curator:
             return explained(found, prices, share(asked.confidence, "confidence"), asked.named)
 
         return self._plans.recalled((sql, repr(asked)), self._catalogue, told, self._allowed_tables)
+
+    @_asked_now
+    def due(self, /, sql: str, **terms: object) -> Due:
+        """What would be charged for a question now. Of one in stages the whole price: its parts are known later."""
+        asked = Terms(**terms)  # type: ignore[arg-type]
+        found = self._question(sql, asked)
+        prices, population = self._priced(found.every_part, asked), self._population(found.every_part)
+        if population is None:
+            return Due(None, None)
+        till = Till(self._ledger, self._principal, population, self._store, SECURE)
+        known = {} if found.first or asked.fresh else till.known(prices)
+        return Due(population.name, total([price.loss for price in prices if price.part.name not in known]))
 
     @_asked_now
     def describe(self, /, sql: str, **terms: object) -> tuple[tuple[str, str], ...]:
@@ -188,7 +205,7 @@ class Curator:
 
     def grants(self) -> list[Grant]:
         """Who may ask."""
-        return list(self._books().grants.values())
+        return list(dict(self._books().grants).values())
 
     @_asked_now
     def bounds(self, /, table: str, column: str, **terms: object) -> BoundsAdvice | None:
@@ -257,9 +274,10 @@ class Curator:
         uppers = self._uppers(sql, asked, found)
         if found.first:
             return self._staged(sql, uppers, prices, asked, (engine, rng))
-        answer = self._spoken(uppers[-1], self._paid(prices, sql, asked, engine, rng), asked)
+        paid = self._paid(prices, sql, asked, engine, rng)
+        answer = self._spoken(uppers[-1], paid, asked)
         if answer.cost is None and not asked.fresh:  # then it follows from what is in the key alone
-            self._recall.keep(key, self._catalogue, answer)
+            self._recall.keep(key, self._catalogue, answer, paid.cells)
         return answer
 
     def _said(self, found: Question) -> tuple[tuple[int, ...], ...]:
@@ -318,7 +336,11 @@ class Curator:
 
     def _priced(self, parts: tuple[Part, ...], asked: Terms) -> tuple[Priced, ...]:
         population = self._population(parts)
-        return () if population is None else quote(parts, population, asked)
+        if population is None:
+            return ()
+        if asked.free and not asked.named:  # nothing is bought, so no price is too low
+            return priced(parts, population.total, population.neighbours)
+        return quote(parts, population, asked)
 
     def _population(self, parts: tuple[Part, ...]) -> catalogue.Population | None:
         names = {part.measurement.shape.population or "" for part in parts}
@@ -331,7 +353,13 @@ class Curator:
         if population is None:
             return _Paid({}, {}, None)
         till = Till(self._ledger, self._principal, population, engine, rng)
-        known = {} if asked.fresh else till.bought(prices) if asked.free else till.known(prices)
+        best = asked.free and not asked.named
+        known = {} if asked.fresh else till.dearest(prices) if best else till.known(prices)
+        if asked.free and len(known) < len(prices):
+            raise Refusal(
+                "this was not bought before, or its tables have changed since",
+                hint="ask it again, and pay for it",
+            )
         wanted = [price for price in prices if price.part.name not in known]
         with self._store.opened(price.part.measurement.rows for price in wanted):  # before anything is paid
             bought = till.buy(wanted, sql, within=asked.within)

@@ -10,14 +10,12 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 
-import duckdb
-
 from discreet.curator import catalogue
 from discreet.curator.agreement import recorded_file, refuse_contradictions
 from discreet.curator.catalogue import Catalogue, Population, budget_loss, declaration, population_of, type_of
+from discreet.curator.source import guessed, source_types, untyped
 from discreet.curator.token import minted
 from discreet.engines.duckdb import DuckStore, Progress
-from discreet.engines.ingest import read_source
 from discreet.errors import Refusal
 from discreet.exact import Number, exact
 from discreet.ledger import Dataset, Event, Grant, Hold, Opened, Retired, Revoked, SqliteLedger
@@ -106,26 +104,43 @@ class Custody:
 
         `progress` hears the share of the copying that is done.
         """
-        if not name.replace("_", "").isalnum() or not name.isascii() or name[0].isdigit():
-            raise Refusal(f"a table is named with letters, digits and _, got {name!r}")
         with self._alone() as known:
-            if name in known.tables:
-                raise Refusal(f"there is a table {name!r} already", hint="bring new rows with discreet update")
-            table, population = _declared(name, self._columns(source, said), said, known)
-            table = replace(table, version=self._next(table, known))
+            table, population, opening = self._prepared(name, source, said, known)
             after = known if population is None else known.with_population(population)
-            opening = [] if population is None else self._opening(population)
             text = catalogue.text_of(after.with_table(table))
             self._take(opening, table, source, (progress, known))
             catalogue.write(self._home, text)
             return table
+
+    def rehearse(self, name: str, source: object, said: Declared) -> Table:
+        """What `add` would declare, or what it would refuse before it reads a row. Nothing is written."""
+        with self._alone() as known:
+            table, population, opening = self._prepared(name, source, said, known)
+            catalogue.text_of((known if population is None else known.with_population(population)).with_table(table))
+            self._ledger.rehearse(_events(opening, table, ""))
+            return table
+
+    def _prepared(
+        self, name: str, source: object, said: Declared, known: Catalogue
+    ) -> tuple[Table, Population | None, list[Event]]:
+        """A new table, its population, and the entry that opens a budget for it."""
+        if not name.replace("_", "").isalnum() or not name.isascii() or name[0].isdigit():
+            raise Refusal(f"a table is named with letters, digits and _, got {name!r}")
+        if name in known.tables:
+            raise Refusal(f"there is a table {name!r} already", hint="bring new rows with discreet update")
+        for other in known.tables:
+            if other.casefold() == name.casefold():
+                raise Refusal(f"there is a table {other!r} already, the same but for upper and lower case")
+        table, population = _declared(name, self._columns(source, said), said, known)
+        table = replace(table, version=self._next(table, known))
+        return table, population, [] if population is None else self._opening(population)
 
     def update(self, name: str, source: object, *, progress: Progress | None = None) -> Table:
         """New rows for a table, read by the declared types. Its budget stays as it is."""
         with self._alone() as known:
             old = known.schema.table(name)
             brought = old.unit if old.link is not None else None  # the link brings it
-            there = {*dict(_source_types(source)), brought}
+            there = {*dict(source_types(source)), brought}
             missing = [column.name for column in old.columns if column.name not in there]
             if missing:
                 raise Refusal(f"the new rows have no column {missing}", hint="an update keeps what was declared")
@@ -172,19 +187,12 @@ class Custody:
 
     def _take(self, opening: list[Event], table: Table, source: object, how: tuple[Progress | None, Catalogue]) -> None:
         """Copy the rows, then put what is to be said of them into the ledger: all of it, or nothing."""
-
-        def events(file: str) -> list[Event]:
-            return [
-                *opening,
-                Dataset(table.name, table.population, table.unit, table.version, declaration(table), file),
-            ]
-
-        self._ledger.rehearse(events(""))
+        self._ledger.rehearse(_events(opening, table, ""))
         progress, known = how
         owners = None if table.link is None else known.schema.table(table.link[1])
         file = self._store.ingest(table, source, progress, owners)
         try:
-            self._ledger.append_all(events(file))
+            self._ledger.append_all(_events(opening, table, file))
         except Refusal:
             self._store.remove(table)
             raise
@@ -229,17 +237,22 @@ class Custody:
 
     def _columns(self, source: object, said: Declared) -> dict[str, Type]:
         """The declared type of every column: the source's own, or what the custodian said."""
-        found = dict(_source_types(source))
+        found = dict(source_types(source))
         unknown = {*said.types, *said.bounds, *said.keys, *said.describe, *said.steps} - set(found)
         if unknown:
             raise Refusal(f"the source has no column {min(unknown)!r}", hint=f"it has {list(found)}")
-        if _untyped(source) and set(said.types) != set(found):
-            proposed = " ".join(f"--types {name}={kind}" for name, kind in _guessed(source).items())
+        if untyped(source) and set(said.types) != set(found):
+            proposed = " ".join(f"--types {name}={kind}" for name, kind in guessed(source).items())
             raise Refusal(
                 "a CSV file does not say its types, and they must not be guessed from private rows",
                 hint=f"check and pass: {proposed}",
             )
         return {name: type_of(said.types.get(name, kind), name) for name, kind in found.items()}
+
+
+def _events(opening: list[Event], table: Table, file: str) -> list[Event]:
+    """What the ledger hears of rows that came."""
+    return [*opening, Dataset(table.name, table.population, table.unit, table.version, declaration(table), file)]
 
 
 def _allowance(amount: Number, known: Catalogue) -> BudgetLoss:
@@ -359,7 +372,8 @@ def _usual_step(kind: Type) -> Fraction | None:
     return {Type.BIGINT: Fraction(1), Type.DOUBLE: Fraction(1, 100)}.get(kind)
 
 
-def _key(text: str, kind: Type, name: str) -> Key:
+def _key(given: object, kind: Type, name: str) -> Key:
+    text = str(given)
     match kind:
         case Type.BIGINT:
             return int(exact(text, f"a key of {name}"))
@@ -369,28 +383,3 @@ def _key(text: str, kind: Type, name: str) -> Key:
             return text
         case _:
             raise Refusal(f"column {name!r} is {kind.value}: keys are declared for text, whole numbers and booleans")
-
-
-def _untyped(source: object) -> bool:
-    return isinstance(source, (str, Path)) and Path(str(source)).suffix.lower() in (".csv", ".tsv", ".txt")
-
-
-def _source_types(source: object) -> list[tuple[str, str]]:
-    """The columns of a source and the types it declares itself. No row is read."""
-    with duckdb.connect() as connection:
-        try:
-            described = connection.execute(f"DESCRIBE SELECT * FROM {read_source(connection, source)}").fetchall()
-        except duckdb.Error as broken:
-            raise Refusal(f"the source cannot be read: {str(broken).splitlines()[0][:200]}") from None
-    return [(str(row[0]), str(row[1])) for row in described]
-
-
-def _guessed(source: object) -> dict[str, str]:
-    """What a CSV file looks like. A proposal for the custodian's eyes, never used by itself."""
-    file = str(source).replace("'", "''")
-    with duckdb.connect() as connection:
-        try:
-            described = connection.execute(f"DESCRIBE SELECT * FROM read_csv('{file}', header = true)").fetchall()
-        except duckdb.Error as broken:
-            raise Refusal(f"the source cannot be read: {str(broken).splitlines()[0][:200]}") from None
-    return {str(row[0]): type_of(str(row[1]), str(row[0])).value for row in described}

@@ -34,6 +34,14 @@ class Explanation:
         return "\n".join([*lines, *([self.notice] if self.notice else [])])
 
 
+@dataclass(frozen=True)
+class Due:
+    """Who would be charged for a question if it were asked now, and how much."""
+
+    population: str | None  # None: it is about public tables alone
+    loss: BudgetLoss | None  # None: nothing, because it is public or was bought before
+
+
 def said(loss: BudgetLoss) -> str:
     """A loss in words."""
     delta = "" if isinstance(loss, Pure) or not loss.delta else f", delta {spoken(loss.delta)}"

@@ -20,12 +20,13 @@ from discreet.curator.catalogue import Catalogue, declaration
 from discreet.curator.custody import found_home
 from discreet.engines import DuckStore
 from discreet.ledger import Dataset, Opened, SqliteLedger
-from discreet.sql.schema import Column, Table, Type
+from discreet.sql.schema import Column, Key, Table, Type
 
 ROWS = 2_000
 UNITS = 400  # each has five rows in a table, and the same name in all of them
 _FIRST = date(2025, 1, 1)
 _DAYS, _WORDS, _WHOLE = 365, 8, 100  # for columns of which nothing is declared
+_FARTHEST = Fraction(1 << 62)  # declared bounds may reach further than any number that is stored
 _KINDS = {
     Type.BOOLEAN: pa.bool_(),
     Type.BIGINT: pa.int64(),
@@ -68,13 +69,13 @@ def _unit(number: int, kind: Type) -> object:
 def _cell(column: Column, share: float) -> object:  # noqa: PLR0911  # one case a kind
     """The value that lies at a share of what is declared, from 0 up to 1."""
     if column.keys:
-        return column.keys[int(share * len(column.keys))]
-    low, high = column.bounds or (Fraction(0), Fraction(_WHOLE))
+        return _key(column.keys[int(share * len(column.keys))], column.type)
+    low, high = (min(max(end, -_FARTHEST), _FARTHEST) for end in column.bounds or (Fraction(0), Fraction(_WHOLE)))
     match column.type:
         case Type.BOOLEAN:
             return share >= 1 / 2
         case Type.BIGINT:
-            return math.floor(low + Fraction(share) * (high - low + 1)) if high < 1 << 62 else int(low)
+            return math.floor(low + Fraction(share) * (high - low + 1))
         case Type.DOUBLE:
             return round(float(low) + share * float(high - low), 2)
         case Type.VARCHAR:
@@ -83,6 +84,13 @@ def _cell(column: Column, share: float) -> object:  # noqa: PLR0911  # one case 
             return _FIRST + timedelta(days=int(share * _DAYS))
         case Type.TIMESTAMP:
             return datetime.combine(_FIRST, datetime.min.time()) + timedelta(seconds=int(share * _DAYS * 86_400))
+
+
+def _key(key: Key, kind: Type) -> object:
+    """A key as a value of its column: days are declared as text."""
+    if kind is Type.DATE:
+        return date.fromisoformat(str(key))
+    return datetime.fromisoformat(str(key)) if kind is Type.TIMESTAMP else key
 
 
 def found_practice(folder: Path, known: Catalogue, public: Mapping[str, tuple[Path, str]]) -> None:

@@ -32,7 +32,7 @@ class Terms:
     delta: Number | None = None
     confidence: Number = USUAL
     fresh: bool = False
-    free: bool = False  # answer only from what was bought before, the latest of it
+    free: bool = False  # answer only from what was bought before: at this price, or the best there is
     within: bool = False  # answer with what is left if the price does not fit
     max_rows: int | None = None
     max_groups: int | None = None
@@ -41,8 +41,8 @@ class Terms:
         given = [word for word in ("epsilon", "rho", "error") if getattr(self, word) is not None]
         if len(given) > 1:
             raise Refusal(f"a question names one of epsilon, rho and error, got {' and '.join(given)}")
-        if self.free and (given or self.fresh or self.within):
-            raise Refusal("a free question names no price", hint="it shows what was bought before, at its price then")
+        if self.free and (self.fresh or self.within):
+            raise Refusal("what is free was bought before: it is neither fresh nor bought within the rest")
 
     @property
     def named(self) -> bool:

@@ -22,13 +22,13 @@ class Recall:
         declared, answers = self._state
         return answers.get(key) if declared is known else None
 
-    def keep(self, key: Hashable, known: Catalogue, answer: Answer) -> None:
-        """Remember an answer."""
+    def keep(self, key: Hashable, known: Catalogue, answer: Answer, cells: int) -> None:
+        """Remember an answer, and so the cells of the noisy tables that it was made of."""
         declared, answers = self._state
         if declared is not known:
             answers = {}
             self._state = known, answers
-        if len(answer.rows) * len(answer.columns) > LARGEST:
+        if cells + len(answer.rows) * len(answer.columns) > LARGEST:
             return
         while len(answers) >= MOST:
             answers.pop(next(iter(answers)), None)

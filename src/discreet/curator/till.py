@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from discreet.curator.catalogue import Population
@@ -40,27 +40,26 @@ class Till:
 
     def known(self, prices: Sequence[Priced]) -> dict[str, Bought]:
         """Answers that were bought before and are at least as exact as what is asked for now."""
-        return self._found(prices, lambda paid, price: _covers(paid, price.loss))
-
-    def bought(self, prices: Sequence[Priced]) -> dict[str, Bought]:
-        """Answers that were bought before, the latest ones. Refused if there is none."""
-        found = self._found(prices, lambda _paid, _price: True)
-        if len(found) < len(prices):
-            raise Refusal(
-                "this was not bought before, or its tables have changed since",
-                hint="name a price, and it is answered anew",
-            )
-        return found
-
-    def _found(self, prices: Sequence[Priced], enough: Callable[[BudgetLoss, Priced], bool]) -> dict[str, Bought]:
-        """Of the answers that are exact enough the latest: the stages of one question stay together."""
         found: dict[str, Bought] = {}
         for price in prices:
             for paid, said, number in self.ledger.answered(price.part.measurement.question):
-                if enough(paid.loss, price):
-                    again = priced([price.part], paid.loss, self.population.neighbours)[0]
-                    found[price.part.name] = Bought(again, restored(said.answer), number)
+                if _covers(paid.loss, price.loss):  # the latest one counts, so that the stages of a question agree
+                    found[price.part.name] = self._bought(price, paid.loss, said, number)
         return found
+
+    def dearest(self, prices: Sequence[Priced]) -> dict[str, Bought]:
+        """Of the answers that were bought before the most exact, the latest of equals: a cheap one hides no other."""
+        found: dict[str, Bought] = {}
+        for price in prices:
+            best = None
+            for paid, said, number in self.ledger.answered(price.part.measurement.question):
+                if best is None or not _covers(best, paid.loss) or best == paid.loss:
+                    best = paid.loss
+                    found[price.part.name] = self._bought(price, paid.loss, said, number)
+        return found
+
+    def _bought(self, price: Priced, paid: BudgetLoss, said: Said, number: int) -> Bought:
+        return Bought(priced([price.part], paid, self.population.neighbours)[0], restored(said.answer), number)
 
     def buy(self, prices: Sequence[Priced], sql: str, *, within: bool = False) -> dict[str, Bought]:
         """Spend, then read, then record. A crash after the spend leaves it spent.

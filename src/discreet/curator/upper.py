@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -92,12 +93,13 @@ def _array(cells: Sequence[object], kind: str) -> pa.Array:
 
 def show(connection: Connection, name: str, file: str) -> None:
     """A public table, in memory: an attached file would stay open to whatever SQL runs here."""
-    connection.register(name, _public(file))
+    found = Path(file).stat()
+    connection.register(name, _public(file, (found.st_ino, found.st_mtime_ns)))
 
 
 @lru_cache(maxsize=16)
-def _public(file: str) -> pa.Table:
-    """A version's file is written once, so its name says what is in it."""
+def _public(file: str, _identity: tuple[int, int]) -> pa.Table:
+    """A version's file is written once; a home may be made anew in the place of another."""
     text = file.replace("'", "''")
     with duckdb.connect() as reader:
         reader.execute(f"ATTACH '{text}' AS public_file (READ_ONLY)")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from discreet.curator import Answer, Curator, Explanation
+from discreet.curator import Answer, Curator, Due, Explanation
 from discreet.curator.custody import Custody
 from discreet.curator.history import Receipt
 from discreet.curator.token import Scram, matches, scram_of
@@ -18,6 +18,7 @@ from discreet.errors import Refusal
 from discreet.ledger import Grant, Head
 from discreet.ledger.books import OWNER, Account, Books
 from discreet.ledger.entry import BudgetLoss, canonical
+from discreet.ledger.verify import Extension
 from discreet.ledger.verify import Receipt as Proof
 from discreet.privacy import Budget
 from discreet.sql.schema import Table
@@ -69,7 +70,7 @@ class Desk:
     """Serves visitors. Every method may be called from any thread."""
 
     def __init__(self, home: Path) -> None:
-        self._home = home
+        self.home = home
         self._curator = Curator(home)
         self._notary = Notary(home)
         self._practice = Practice()
@@ -128,7 +129,7 @@ class Desk:
         """The answer to a question on rows that were made up from what is declared. Free."""
         curator = self._curator_of(visitor)
         curator.explain(sql, **terms)  # what would be refused is refused here as well, also for who asks
-        return self._practice.asked(self._curator, sql, dict(terms))
+        return self._practice.asked(self._curator, sql, terms)
 
     def described(self, visitor: Visitor, sql: str, terms: Terms) -> tuple[tuple[str, str], ...]:
         """The columns of an answer and their types, from the plan. Free."""
@@ -137,6 +138,10 @@ class Desk:
     def explained(self, visitor: Visitor, sql: str, terms: Terms) -> Explanation:
         """Price and error of a question. Free."""
         return self._curator_of(visitor).explain(sql, **terms)
+
+    def due(self, visitor: Visitor, sql: str, terms: Terms) -> Due:
+        """What would be charged for a question now, and whose budget: nothing for what was bought before. Free."""
+        return self._curator_of(visitor).due(sql, **terms)
 
     def tables(self, visitor: Visitor) -> list[Table]:
         """What a visitor may ask about, as it was declared."""
@@ -149,7 +154,7 @@ class Desk:
     def accounts(self, visitor: Visitor) -> dict[str, Account]:
         """The same, and whether it is held or retired."""
         self._in_force(visitor)
-        return dict(sorted(self._curator.books().accounts.items()))
+        return dict(sorted(dict(self._curator.books().accounts).items()))
 
     def history(self, visitor: Visitor) -> list[Receipt]:
         """What a visitor asked and paid; a custodian sees everybody's."""
@@ -164,11 +169,11 @@ class Desk:
         grant = self._in_force(visitor)
         if grant is not None and grant.role != "custodian":
             raise Refusal("this is for custodians", hint="a custodian can let you in as one")
-        return Custody(self._home)
+        return Custody(self.home)
 
     def people(self, visitor: Visitor) -> list[Person]:
         """Who is let in, and what of each population's budget each has used; analysts see themselves alone."""
-        grant, books = self._in_force(visitor), self._curator.books()
+        grant, books = self._in_force(visitor), self._curator.books().copy()  # others may pay while it is read
         names = {*books.grants, *(name for name, _ in books.used)}
         if grant is not None and grant.role != "custodian":
             names = {visitor.name}
@@ -180,6 +185,11 @@ class Desk:
         """A signed head of the ledger."""
         self._in_force(visitor)
         return self._notary.head()
+
+    def extension(self, visitor: Visitor, kept: Head) -> Extension:
+        """The proof that the ledger goes on from a head that the visitor kept. Refused if it does not."""
+        self._in_force(visitor)
+        return self._notary.extension(kept)
 
     def proof(self, visitor: Visitor, entry: int) -> Proof | None:
         """An entry word for word and that it is in the ledger; None if it is not the visitor's to read."""

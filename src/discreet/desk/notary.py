@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from discreet.errors import Refusal
 from discreet.ledger import Answer, Event, Grant, Head, Spend, SqliteLedger, sign, signing_key, verify
-from discreet.ledger.verify import Receipt, Row, receipt
+from discreet.ledger.verify import Extension, Receipt, Row, extend, receipt
 
 
 class Notary:
@@ -28,6 +28,11 @@ class Notary:
     def head(self) -> Head:
         """A head of the ledger as it is now."""
         return self._signed(self._sound())
+
+    def extension(self, kept: Head) -> Extension:
+        """That the ledger as it is now begins with all that a kept head knew. Refused if it does not."""
+        rows = self._sound()
+        return extend(rows, kept, self._signed(rows))
 
     def proof(self, reader: Grant, number: int) -> Receipt | None:
         """The receipt of an entry; None if it is not for this reader.

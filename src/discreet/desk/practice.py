@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import threading
 import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from discreet.curator import Answer, Curator
@@ -14,28 +17,59 @@ from discreet.curator.practice import found_practice
 from discreet.errors import OverBudget
 
 
+@dataclass(frozen=True)
+class _Home:
+    """A practice home, and what it was made for."""
+
+    known: Catalogue
+    folder: Path
+    curator: Curator
+
+    @property
+    def touched(self) -> bool:
+        """Whether anything was asked in it."""
+        return bool(self.curator.history(everybody=True))
+
+
 class Practice:
     """A practice home for the newest declarations; another one when they change, or when its budgets are spent."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._state: tuple[Catalogue, Curator] | None = None
+        self._home: _Home | None = None
 
-    def asked(self, real: Curator, sql: str, terms: dict[str, object]) -> Answer:
-        """The answer to a question on made-up rows."""
-        terms = {**terms, "fresh": True, "within": False}
+    def asked(self, real: Curator, sql: str, terms: Mapping[str, object]) -> Answer:
+        """The answer to a question on made-up rows. What is left, and where it stands, means nothing here."""
+        terms = {**{name: value for name, value in terms.items() if name != "free"}, "fresh": True}
+        home = self._found(real)
         try:
-            return self._curator(real).query(sql, **terms)
+            answer = home.curator.query(sql, **terms)
         except OverBudget:
-            return self._curator(real, anew=True).query(sql, **terms)
+            if not home.touched:
+                raise
+            answer = self._found(real, instead_of=home).curator.query(sql, **terms)
+        return replace(answer, left=None, entry="")
 
-    def _curator(self, real: Curator, *, anew: bool = False) -> Curator:
+    def _found(self, real: Curator, *, instead_of: _Home | None = None) -> _Home:
         with self._lock:
-            known = real.declared()
-            if anew or self._state is None or self._state[0] is not known:
-                folder = Path(tempfile.mkdtemp(prefix="discreet-practice-"))
-                found_practice(folder / "home", known, real.public_files())
-                curator = Curator(folder / "home")
-                weakref.finalize(curator, shutil.rmtree, folder, ignore_errors=True)
-                self._state = known, curator
-            return self._state[1]
+            known, home = real.declared(), self._home
+            if home is None or home is instead_of or home.known is not known or not home.folder.exists():
+                self._home = home = _made(real, known)
+            return home
+
+
+def _made(real: Curator, known: Catalogue) -> _Home:
+    folder = Path(tempfile.mkdtemp(prefix="discreet-practice-"))
+    try:
+        found_practice(folder / "home", known, real.public_files())
+        curator = Curator(folder / "home")
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    weakref.finalize(curator, _removed, folder, os.getpid())
+    return _Home(known, folder, curator)
+
+
+def _removed(folder: Path, maker: int) -> None:
+    if os.getpid() == maker:  # a child that was forked does not clear away what its parent still uses
+        shutil.rmtree(folder, ignore_errors=True)

@@ -362,7 +362,7 @@ def _own(connection: duckdb.DuckDBPyConnection, table: Table) -> tuple[int, froz
         stored = frozenset(name for name, *_ in found if name.startswith(RESERVED))
         for name in filter(render.is_steps, stored):
             _refuse_beyond(connection, table, name)
-    except (duckdb.Error, ValueError):
+    except (duckdb.Error, ValueError, TypeError, ArithmeticError):
         raise Refusal(f"the file of table {table.name!r} cannot be opened", hint="restore the home") from None
     return int(salt), stored
 

@@ -288,10 +288,15 @@ class Entry:
     @cached_property
     def hash(self) -> str:
         """SHA-256 of the previous hash and this body."""
-        return hashlib.sha256(b"discreet-entry\0" + bytes.fromhex(self.previous) + self.body).hexdigest()
+        return chained(self.previous, self.body)
 
 
 GENESIS = "00" * 32
+
+
+def chained(previous: str, body: bytes) -> str:
+    """The hash of an entry after another."""
+    return hashlib.sha256(b"discreet-entry\0" + bytes.fromhex(previous) + body).hexdigest()
 
 
 def read_entry(body: bytes, previous: str) -> Entry:

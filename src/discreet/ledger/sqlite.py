@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from discreet.errors import Refusal
 from discreet.ledger.books import Books
-from discreet.ledger.entry import GENESIS, Answer, Entry, Event, Hold, Spend, read_entry
+from discreet.ledger.entry import GENESIS, Answer, Entry, Event, Hold, Spend, chained, read_entry
 
 _PATIENCE = 60.0  # seconds to wait for another process's transaction; each lasts milliseconds
 _MALFORMED = (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError)  # what bad bytes raise
@@ -70,12 +70,15 @@ def _glimpse(path: Path) -> bytes | None:
     is written. So without a journal, a counter that is still the same stands for pages that are still the same, and a
     file put in place of another has another inode or other times.
     """
-    if path.with_name(f"{path.name}-journal").exists():
+    journal = path.with_name(f"{path.name}-journal")
+    if journal.exists():
         return None
     try:
         with path.open("rb", buffering=0) as file:
             found, header = os.fstat(file.fileno()), file.read(100)
     except OSError:
+        return None
+    if journal.exists():  # begun meanwhile: the counter may be one that is rolled back, and counted again
         return None
     whole = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
     return repr(whole).encode() + header
@@ -238,8 +241,9 @@ class SqliteLedger:
     def _catch_up(self, file: sqlite3.Connection) -> None:
         """Take the entries that anyone has written since into the books."""
         size = self._books.size
-        known = [row[0] for row in file.execute("SELECT hash FROM entry WHERE number = ?", (size,))]
-        if size and known != [self._last]:
+        known = file.execute("SELECT hash, body FROM entry WHERE number = ?", (size,)).fetchall()
+        before = self._hashes[-2] if size > 1 else GENESIS
+        if size and [(self._last, self._last)] != [(stored, chained(before, body)) for stored, body in known]:
             raise Refusal(
                 "the ledger's file is not the one that was read before: it was replaced, cut or rolled back",
                 hint="put the newest ledger back, or open the home again",

@@ -108,8 +108,8 @@ def steps(tree: Expression, grid: Grid) -> str:
 
 
 def steps_name(column: str, grid: Grid) -> str:
-    """The column in which an engine may keep another's steps. Step and bounds may be edited, so the name says them."""
-    return f"#steps {grid.step} {grid.low}:{grid.high} {column}"
+    """The column in which an engine may keep another's steps, clamped. Both may be edited, so the name says them."""
+    return f"#clamped {grid.step} {grid.low}:{grid.high} {column}"
 
 
 def code_name(column: str) -> str:
@@ -137,7 +137,7 @@ def summand(tree: Expression, grid: Grid, source: Rows, located: Located) -> str
 
 def is_steps(name: str) -> bool:
     """Whether a column of ours holds steps."""
-    return name.startswith("#steps ")
+    return name.startswith("#clamped ")
 
 
 def stored_grid(name: str) -> Grid:

@@ -1,0 +1,67 @@
+"""What a source says about itself before a row of it is taken in: its columns, and their types if it has any."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from discreet.curator.catalogue import type_of
+from discreet.engines.ingest import read_source
+from discreet.errors import Refusal
+from discreet.sql.schema import Type
+
+
+@dataclass(frozen=True)
+class Found:
+    """A column of a source, for the custodian's eyes: its own type, or what it looks like."""
+
+    name: str
+    own: Type | None  # None: the source says none, or none that is kept here
+    proposed: Type | None  # from a look at rows: never used by itself
+
+
+def found(source: object) -> tuple[Found, ...]:
+    """The columns of a source."""
+    if not untyped(source):
+        return tuple(Found(name, _kept(kind, name), None) for name, kind in source_types(source))
+    try:
+        looks = guessed(source)
+    except Refusal:  # it looks like a type that is not kept here; the person knows better
+        looks = {}
+    kinds = {kind.value: kind for kind in Type}
+    return tuple(Found(name, None, kinds.get(looks.get(name, ""))) for name, _ in source_types(source))
+
+
+def _kept(kind: str, name: str) -> Type | None:
+    try:
+        return type_of(kind, name)
+    except Refusal:
+        return None
+
+
+def untyped(source: object) -> bool:
+    """Whether a source does not say its types."""
+    return isinstance(source, (str, Path)) and Path(str(source)).suffix.lower() in (".csv", ".tsv", ".txt")
+
+
+def source_types(source: object) -> list[tuple[str, str]]:
+    """The columns of a source and the types it declares itself. No row is read."""
+    with duckdb.connect() as connection:
+        try:
+            described = connection.execute(f"DESCRIBE SELECT * FROM {read_source(connection, source)}").fetchall()
+        except duckdb.Error as broken:
+            raise Refusal(f"the source cannot be read: {str(broken).splitlines()[0][:200]}") from None
+    return [(str(row[0]), str(row[1])) for row in described]
+
+
+def guessed(source: object) -> dict[str, str]:
+    """What a CSV file looks like. A proposal for the custodian's eyes, never used by itself."""
+    file = str(source).replace("'", "''")
+    with duckdb.connect() as connection:
+        try:
+            described = connection.execute(f"DESCRIBE SELECT * FROM read_csv('{file}', header = true)").fetchall()
+        except duckdb.Error as broken:
+            raise Refusal(f"the source cannot be read: {str(broken).splitlines()[0][:200]}") from None
+    return {str(row[0]): type_of(str(row[1]), str(row[0])).value for row in described}
