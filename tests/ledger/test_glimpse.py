@@ -105,8 +105,7 @@ def test_a_last_entry_that_was_changed_is_noticed_before_anything_is_paid(path: 
     assert spent(ledger) == Approximate(1)
     with closing(sqlite3.connect(path)) as raw, raw:
         raw.execute("DROP TRIGGER entry_stays")
-        raw.execute(
-            "UPDATE entry SET body = CAST(replace(CAST(body AS TEXT), 'custodian', 'custodiam') AS BLOB) WHERE number = 2"
-        )
+        changed = "CAST(replace(CAST(body AS TEXT), 'custodian', 'custodiam') AS BLOB)"
+        raw.execute(f"UPDATE entry SET body = {changed} WHERE number = 2")
     with pytest.raises(Refusal, match="replaced, cut or rolled back"):
         ledger.append(Spend("people", Approximate(1), "custodian", "q", [], {}))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
-import json
 import os
 import shutil
 import subprocess
@@ -304,37 +303,3 @@ def test_polars(door: Door, by: Literal["connectorx", "adbc"]) -> None:
     assert frame.dtypes == [pl.String, pl.Int64, pl.Float64]
     assert frame.equals(again)
     assert door.entries() == before
-
-
-# node -----------------------------------------------------------------------------------------------------------------
-
-SCRIPT = """
-const { Client } = require('pg');
-(async () => {
-  const { PORT, TOKEN } = process.env;
-  const client = new Client({ host: '127.0.0.1', port: +PORT, user: 'ana', password: TOKEN, database: 'any' });
-  const notices = [];
-  client.on('notice', (n) => notices.push(n.message));
-  await client.connect();
-  const one = await client.query('SELECT count(*) AS n FROM visits WHERE cost > $1 AND region = $2', [10.5, 'north']);
-  const text = 'SELECT region, avg(cost) AS a FROM visits WHERE day > $1 GROUP BY region';
-  const two = await client.query({ name: 'p', text, values: [new Date(2024, 1, 1)] });
-  let code = '';
-  try { await client.query('SELECT cost FROM visits'); } catch (e) { code = e.code; }
-  await client.end();
-  const oids = two.fields.map((f) => f.dataTypeID);
-  console.log(JSON.stringify({ n: one.rows[0].n, oids, rows: two.rows.length, code, notices }));
-})();
-"""
-
-
-def test_node(door: Door) -> None:
-    node = shutil.which("node")
-    found = node and subprocess.run([node, "-e", "require('pg')"], capture_output=True, check=False).returncode == 0
-    if node is None or not found:
-        pytest.skip("node's pg is not installed: name its folder in NODE_PATH")
-    environment = {**os.environ, "PORT": str(door.port), "TOKEN": door.token}
-    ran = subprocess.run([node, "-e", SCRIPT], capture_output=True, text=True, env=environment, timeout=60, check=True)
-    told = json.loads(ran.stdout)
-    assert int(told["n"]) == float(told["n"])
-    assert (told["oids"], told["rows"], told["code"], len(told["notices"])) == ([25, 701], 3, "42501", 2)

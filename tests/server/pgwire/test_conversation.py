@@ -6,7 +6,7 @@ import struct
 
 import pytest
 from server.pgwire.door import Door
-from server.pgwire.raw import Raw, bind, describe, errors, execute, fields, frame, kinds, parse, rows
+from server.pgwire.raw import Raw, bind, describe, errors, execute, fields, frame, kinds, parse, query, rows
 
 COUNT = "SELECT count(*) AS n FROM visits"
 REGIONS = "SELECT region, count(*) AS n FROM visits GROUP BY region ORDER BY region"
@@ -305,3 +305,37 @@ def test_intervals_are_columns(client: Raw) -> None:
     assert b"n_high\0" in found[2][1]
     for _, n, low, high in rows(found):
         assert float(low or b"") < int(n or b"") < float(high or b"")
+
+
+def test_a_statement_that_is_described_each_time_follows_the_settings(client: Raw) -> None:
+    client.ask("SET discreet.epsilon = 1")
+    client.said(parse(COUNT, "s"))
+    asked = (bind(name="s"), describe("P"), execute())
+    plain = [client.said(*asked) for _ in range(3)]
+    client.ask("SET discreet.intervals = on")
+    wide = client.said(*asked)
+    client.ask("SET discreet.intervals = off")
+    again = client.said(*asked)
+    assert [_columns(found) for found in (*plain, wide, again)] == [1, 1, 1, 3, 1]
+    assert [len(rows(found)[0]) for found in (*plain, wide, again)] == [1, 1, 1, 3, 1]
+
+
+def _columns(found: list[tuple[bytes, bytes]]) -> int:
+    (body,) = [body for kind, body in found if kind == b"T"]
+    return int(struct.unpack("!H", body[:2])[0])
+
+
+def test_messages_may_come_byte_by_byte_and_many_at_once(client: Raw) -> None:
+    for byte in query("SHOW jit"):
+        client.send(bytes([byte]))
+    assert kinds(client.until(b"Z")) == "TDCZ"
+    client.send(query("SHOW jit") * 3 + query("SHOW jit")[:7])
+    assert [kinds(client.until(b"Z")) for _ in range(3)] == ["TDCZ"] * 3
+    client.send(query("SHOW jit")[7:])
+    assert kinds(client.until(b"Z")) == "TDCZ"
+
+
+def test_what_is_told_is_sent_before_a_sync_once_it_is_much(client: Raw) -> None:
+    client.said(*(parse(f"SET application_name = '{letter * 1_900}'", letter) for letter in "ab"))
+    client.send(*(bind(name=letter) + execute() for letter in "ab" * 50))
+    assert client.until(b"C")[0] == (b"2", b"")

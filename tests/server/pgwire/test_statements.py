@@ -194,14 +194,14 @@ def test_columns_without_a_name_get_the_one_that_postgres_gives() -> None:
 
 def test_settings_become_terms() -> None:
     found = Settings().put("discreet.epsilon", "0.1").put("DISCREET.Max_Rows", "5").put("discreet.fresh", "yes")
-    assert found.terms() == {"epsilon": "0.1", "confidence": "0.95", "max_rows": 5, "fresh": True}
-    assert found.put("discreet.rho", "0.2").terms() == {
+    assert found.terms == {"epsilon": "0.1", "confidence": "0.95", "max_rows": 5, "fresh": True}
+    assert found.put("discreet.rho", "0.2").terms == {
         "rho": "0.2",
         "confidence": "0.95",
         "max_rows": 5,
         "fresh": True,
     }
-    assert found.reset("discreet.epsilon").reset("discreet.fresh").terms() == {"confidence": "0.95", "max_rows": 5}
+    assert found.reset("discreet.epsilon").reset("discreet.fresh").terms == {"confidence": "0.95", "max_rows": 5}
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """The HTTP door: one ASGI application around one desk.
 
 Door     headers, journal, metrics, and the last word when something fails
-body     read whole, within limits
+body     read whole, within limits, unless an annex streams it
 FastAPI  paths, shapes, who is let in
 """
 
@@ -48,13 +48,14 @@ class Door:
         self.admission = Admission(desk, self.pool, self.limits)
         self.metrics = Metrics()
         self.closing = False
+        self.streams: frozenset[str] = frozenset()  # paths of an annex that reads bodies itself, within its own limits
         self._log = log
         self.app = _inside(self)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         if scope["type"] != "http":
-            await self.app(scope, receive, send)
+            await self.app(scope, receive, send)  # sockets: an annex lets them in or does not
             return
         told, started, sending = Told(method_of(scope["method"])), time.monotonic(), _Sending(scope, send)
         scope["told"] = told
@@ -70,13 +71,18 @@ class Door:
             route = scope.get("route")
             told.path, told.status = str(getattr(route, "path", "-")), sending.status
             told.duration = duration_of(time.monotonic() - started)
-            self.metrics.count(told)
-            self._log(line_of(told))
+            self.note(told)
+
+    def note(self, told: Told) -> None:
+        """Count a request, and write it down."""
+        self.metrics.count(told)
+        self._log(line_of(told))
 
     async def _served(self, scope: Scope, receive: Receive, sending: _Sending) -> None:
         if self.closing:
             raise closing()
-        await self.app(scope, await whole(scope, receive, self.limits), sending)
+        streamed = scope["method"] == "POST" and scope["path"] in self.streams
+        await self.app(scope, receive if streamed else await whole(scope, receive, self.limits), sending)
 
     async def close(self) -> None:
         """Let nobody in any more, and wait until the last answer is computed."""
@@ -95,7 +101,9 @@ class _Sending:
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status, self.begun = message["status"], True
-            message = {**message, "headers": [*message.get("headers", ()), *self._common]}
+            said = list(message.get("headers", ()))
+            names = {name.lower() for name, _ in said}  # a page has a policy of its own
+            message = {**message, "headers": [*said, *(each for each in self._common if each[0] not in names)]}
         await self._send(message)
 
     async def failure(self, failure: Failure) -> None:

@@ -10,7 +10,7 @@ import json
 import sys
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 Log = Callable[[str], None]
@@ -46,7 +46,7 @@ def duration_of(seconds: float) -> str:
 
 def line_of(told: Told) -> str:
     """One line of the journal."""
-    known = {name: value for name, value in asdict(told).items() if value is not None}
+    known = {name: value for name, value in vars(told).items() if value is not None}
     return json.dumps({"time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "door": "http", **known})
 
 

@@ -21,6 +21,7 @@ class Limits:
     failures: int = 10  # wrong tokens from one address at once
     forgiven: float = 0.2  # of those a second
     body: int = 65_536  # bytes of a request
+    upload: int = 1 << 30  # bytes of a file that a custodian brings to the console
     depth: int = 16  # lists in lists
     head_seconds: float = 10.0  # until the head of a request is there
     body_seconds: float = 10.0  # until its body is

@@ -7,8 +7,10 @@ import contextlib
 import logging
 import socket
 import ssl
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from typing import Protocol
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -17,7 +19,16 @@ from discreet.server.http.door import Door
 from discreet.server.http.journal import Log, to_stderr
 from discreet.server.http.limits import Limits
 
+_ESCAPED = 4  # so much longer a text may be when it is written as JSON in JSON, as sockets do
 _IDLE = 5  # seconds that a connection may rest between two requests
+
+
+class Annex(Protocol):
+    """Pages beside the paths of the door, with sockets of their own."""
+
+    async def close(self) -> None:
+        """Finish what was begun there, and let the sockets go."""
+        ...
 
 
 class _Server(uvicorn.Server):
@@ -38,9 +49,9 @@ class _Server(uvicorn.Server):
 class Listening:
     """An open door. `drain` closes it: what was begun is answered, nothing new is let in."""
 
-    def __init__(self, door: Door, server: _Server, listener: socket.socket) -> None:
+    def __init__(self, door: Door, server: _Server, listener: socket.socket, annex: Annex | None) -> None:
         self.address: tuple[str, int] = listener.getsockname()[:2]
-        self._door, self._server = door, server
+        self._door, self._server, self._annex = door, server, annex
         self._task = asyncio.create_task(server.serve([listener]))
 
     async def opened(self) -> Listening:
@@ -51,6 +62,9 @@ class Listening:
     async def drain(self) -> None:
         """Close the door behind those who are in."""
         self._door.closing = True
+        if self._annex is not None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._annex.close(), self._door.limits.drain_seconds)
         self._server.should_exit = True
         await self._task
         await self._door.close()
@@ -73,6 +87,10 @@ class _Punctual(H11Protocol):
         self._alarm.cancel()
         self._alarm = self.loop.call_later(self.patience, self._give_up)
         super().on_response_complete()
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        self._alarm.cancel()  # a socket stays open
+        super().handle_websocket_upgrade(event)
 
     def _give_up(self) -> None:
         if self.cycle is None or self.cycle.response_complete:  # type: ignore[redundant-expr]  # at first it is
@@ -101,8 +119,9 @@ async def serve(  # noqa: PLR0913  # what a door is made of
     *,
     limits: Limits | None = None,
     log: Log = to_stderr,
+    annex: Callable[[Door], Annex] | None = None,
 ) -> Listening:
-    """Open the door of a desk at an address; port 0 takes a free one."""
+    """Open the door of a desk at an address; port 0 takes a free one. Sockets are for an annex only."""
     door = Door(desk, limits, log)
     listener = _listener(host, port)
     for name in ("uvicorn.error", "uvicorn.access"):  # they would print what went wrong, with its values
@@ -110,7 +129,10 @@ async def serve(  # noqa: PLR0913  # what a door is made of
     config = uvicorn.Config(
         door,
         http=type("_Punctual", (_Punctual,), {"patience": door.limits.head_seconds}),
-        ws="none",
+        ws="none" if annex is None else "websockets-sansio",
+        ws_max_size=_ESCAPED * door.limits.body,
+        ws_max_queue=16,
+        ws_per_message_deflate=False,  # what is secret and what is not would be compressed together
         lifespan="off",
         log_config=None,
         access_log=False,
@@ -122,4 +144,4 @@ async def serve(  # noqa: PLR0913  # what a door is made of
         h11_max_incomplete_event_size=16_384,
         ssl_context_factory=None if tls is None else lambda *_: tls,
     )
-    return await Listening(door, _Server(config), listener).opened()
+    return await Listening(door, _Server(config), listener, annex(door) if annex else None).opened()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import ParamSpec, TypeVar
 
 from discreet.server.http.trouble import crowded
+from discreet.server.threads import called
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -25,14 +26,10 @@ class Pool:
         if not self._room:
             raise crowded()
         self._room -= 1
-        future = asyncio.get_running_loop().run_in_executor(self._threads, lambda: blocking(*given, **named))
-        future.add_done_callback(self._done)
-        return await asyncio.shield(future)
+        return await called(self._threads, partial(blocking, *given, **named), self._done)
 
-    def _done(self, future: asyncio.Future[T]) -> None:
+    def _done(self) -> None:
         self._room += 1
-        if not future.cancelled():
-            future.exception()  # whoever asked has heard it, or is gone
 
     def close(self) -> None:
         """Finish what was begun, and take no more."""

@@ -7,11 +7,12 @@ from typing import Annotated, Any, Protocol
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from discreet.curator import Answer
 from discreet.curator.history import Receipt
 from discreet.desk import Desk, Visitor
 from discreet.errors import DiscreetError
 from discreet.ledger.books import OWNER
-from discreet.server.http import shapes, writing
+from discreet.server.http import direct, shapes, writing
 from discreet.server.http.admission import Admission, is_local
 from discreet.server.http.body import header
 from discreet.server.http.journal import Told
@@ -41,23 +42,25 @@ class Behind(Protocol):
     metrics: Metrics
 
 
-def behind(request: Request) -> Behind:
-    """Found again at each request."""
+def _behind(request: Request) -> Behind:
     found: Behind = request.app.state.door
     return found
 
 
+async def behind(request: Request) -> Behind:  # a coroutine, or FastAPI would call it in a thread
+    """Found again at each request."""
+    return _behind(request)
+
+
+_BEARER = HTTPBearer(auto_error=False, description="What `discreet user add` printed.")
+
+
 async def admitted(
-    request: Request,
-    door: Annotated[Behind, Depends(behind)],
-    bearer: Annotated[
-        HTTPAuthorizationCredentials | None,
-        Depends(HTTPBearer(auto_error=False, description="What `discreet user add` printed.")),
-    ],
+    request: Request, bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
 ) -> Visitor:
     """Whoever sent a valid token."""
     address = request.client.host if request.client else ""
-    visitor = await door.admission.admitted(bearer.credentials if bearer else None, address)
+    visitor = await _behind(request).admission.admitted(bearer.credentials if bearer else None, address)
     _told(request).principal = visitor.name
     return visitor
 
@@ -81,18 +84,37 @@ async def health() -> shapes.Health:
     return shapes.Health()
 
 
-@api.post("/query", responses=_OVER)
-async def query(asked: shapes.Asked, request: Request, door: Door, who: Who) -> shapes.Answered:
+async def query(asked: shapes.Asked, request: Request, who: Who) -> Response:
     """Ask a question at a price. It is charged before a row is read; the same question again is free."""
-    told = _told(request)
+    door, told = _behind(request), _told(request)
     told.outcome = "fault"
     try:  # in one call: between paying and answering nothing is refused
-        answer = await door.pool.call(lambda: writing.answer(door.desk.asked(who, asked.sql, asked.terms())))
+        answer, text = await door.pool.call(lambda: _written(door.desk.asked(who, asked.sql, asked.terms())))
     except (DiscreetError, Trouble) as refused:
         told.outcome = failure_of(refused).kind
         raise
     told.outcome, told.entry = "free" if answer.cost is None else "answered", answer.entry
-    return answer
+    return Response(text, media_type="application/json")
+
+
+async def _query(request: Request) -> Response:
+    who = await admitted(request, await _BEARER(request))
+    return await query(await direct.body(request, shapes.Asked), request, who)
+
+
+api.add_api_route(
+    "/query",
+    query,
+    methods=["POST"],
+    responses=_OVER,
+    response_model=shapes.Answered,
+    route_class_override=direct.route(_query),
+)
+
+
+def _written(answer: Answer) -> tuple[Answer, bytes]:
+    """With its text, which is made in the same thread: long answers keep nobody else waiting."""
+    return answer, writing.answer(answer).model_dump_json().encode()
 
 
 @api.post("/explain")
@@ -154,7 +176,7 @@ async def metrics(
 ) -> Response:
     """Counters for Prometheus: for custodians, and for who is on this machine."""
     if not _at_home(request):
-        who = await admitted(request, door, bearer)
+        who = await admitted(request, bearer)
         if who.role != "custodian":
             raise not_yours("metrics are shown to custodians")
     budgets = await door.pool.call(door.desk.budgets, Visitor(OWNER, "custodian"))

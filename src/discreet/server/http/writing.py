@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from decimal import Decimal
+from functools import lru_cache
 
 from discreet.curator import Answer, Explanation
 from discreet.curator.explain import said
@@ -17,6 +18,8 @@ from discreet.sql.schema import Column, Table
 
 def cell(value: object) -> shapes.Cell:
     """A cell of an answer. What JSON has no kind for is text; the column's type says what it was."""
+    if isinstance(value, float) and -math.inf < value < math.inf:  # as most are
+        return value
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -28,6 +31,11 @@ def cell(value: object) -> shapes.Cell:
 
 def loss(value: BudgetLoss) -> shapes.Loss:
     """A price."""
+    return _loss(value)
+
+
+@lru_cache(maxsize=256)  # what is left stays the same while nobody pays
+def _loss(value: BudgetLoss) -> shapes.Loss:
     return shapes.Loss.model_validate({**write_loss(value), "words": said(value)})
 
 
@@ -38,10 +46,10 @@ def _perhaps(value: BudgetLoss | None) -> shapes.Loss | None:
 def answer(value: Answer) -> shapes.Answered:
     """An answer with its error bars at the confidence that was asked for."""
     spans = value.intervals(value.confidence)
-    return shapes.Answered(
+    return shapes.Answered.model_construct(  # every cell went through `cell`: it is not looked at twice
         columns=columns(tuple(zip(value.columns, value.types, strict=True))),
         rows=[[cell(each) for each in row] for row in value.rows],
-        intervals=[[None if span is None else [cell(end) for end in span] for span in row] for row in spans],
+        intervals=[[None if span is None else [cell(span[0]), cell(span[1])] for span in row] for row in spans],
         confidence=str(value.confidence),
         cost=_perhaps(value.cost),
         left=_perhaps(value.left),

@@ -9,6 +9,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import lru_cache
 from itertools import zip_longest
 from typing import Protocol
 
@@ -94,7 +95,7 @@ class Clerk:
             raise placed(refused, question, asked) from None
 
     def _fields(self, text: str, settings: Settings) -> tuple[Field, ...]:
-        found = self.desk.described(self.visitor, text, settings.terms())
+        found = self.desk.described(self.visitor, text, settings.terms)
         names = naming.renamed(text, [name for name, _ in found])
         fields = [field(name, oid_of(kind)) for name, (_, kind) in zip(names, found, strict=True)]
         if not settings.on("discreet.intervals"):
@@ -104,7 +105,7 @@ class Clerk:
 
     def _noisy(self, text: str, settings: Settings, names: Sequence[str]) -> set[int]:
         """Which columns have error bars, from the plan: so it is known before anything is paid."""
-        barred = {name for name, _ in self.desk.explained(self.visitor, text, settings.terms()).error}
+        barred = {name for name, _ in self.desk.explained(self.visitor, text, settings.terms).error}
         return {i for i, name in enumerate(names) if name in barred}
 
     def answered(
@@ -119,9 +120,9 @@ class Clerk:
                 return Outcome("SELECT", self._fields(asked.text, settings))
             noisy = set[int]()
             if settings.on("discreet.intervals"):  # before it is paid: a refusal comes here
-                plain = [name for name, _ in self.desk.described(self.visitor, asked.text, settings.terms())]
+                plain = [name for name, _ in self.desk.described(self.visitor, asked.text, settings.terms)]
                 noisy = self._noisy(asked.text, settings, plain)
-            answer = self.desk.asked(self.visitor, asked.text, settings.terms())
+            answer = self.desk.asked(self.visitor, asked.text, settings.terms)
         except Refusal as refused:
             raise placed(refused, question, asked) from None
         return _outcome(answer, asked.text, settings, noisy)
@@ -132,10 +133,11 @@ class Clerk:
         """Price and error of a question, line by line. Free."""
         asked = self._bound(question, values, oids)
         try:
-            text = str(self.desk.explained(self.visitor, asked.text, settings.terms()))
+            found = self.desk.explained(self.visitor, asked.text, settings.terms)
         except Refusal as refused:
             raise placed(refused, question, asked) from None
-        return Outcome("EXPLAIN", (field("QUERY PLAN", TEXT),), [(line,) for line in text.splitlines()])
+        named = replace(found, error=tuple((naming.spelled(asked.text, name), each) for name, each in found.error))
+        return Outcome("EXPLAIN", (field("QUERY PLAN", TEXT),), [(line,) for line in str(named).splitlines()])
 
     def _bound(self, question: Question, values: Sequence[Value], oids: Sequence[int]) -> Bound:
         _check(question, values)
@@ -170,11 +172,14 @@ def _outcome(answer: Answer, text: str, settings: Settings, noisy: set[int]) -> 
             [cell for i, own in enumerate(row) for cell in (own, *((span[i] or (None, None)) if i in noisy else ()))]
             for row, span in zip(answer.rows, spans, strict=True)
         ]
-    return Outcome("SELECT", tuple(fields), rows, _told(answer, settings.terms()))
+    return Outcome("SELECT", tuple(fields), rows, _told(answer, settings.terms))
 
 
 def _ends(own: Field) -> tuple[Field, Field]:
     return field(f"{own.name}_low", FLOAT8), field(f"{own.name}_high", FLOAT8)
+
+
+_words = lru_cache(maxsize=256)(said)  # what is left stays the same while nobody pays
 
 
 def _told(answer: Answer, terms: Mapping[str, object]) -> tuple[Notice, ...]:
@@ -182,7 +187,7 @@ def _told(answer: Answer, terms: Mapping[str, object]) -> tuple[Notice, ...]:
     if answer.left is None:
         return ()
     if answer.cost is None:
-        return (Notice(f"free: this was answered before; left {said(answer.left)}"),)
+        return (Notice(f"free: this was answered before; left {_words(answer.left)}"),)
     named = any(word in terms for word in ("epsilon", "rho", "error"))
     price = (
         f"price {said(answer.cost)}" if named else f"no price was named, so the default was paid: {said(answer.cost)}"

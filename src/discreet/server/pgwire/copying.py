@@ -10,7 +10,7 @@ from discreet.server.pgwire import frames
 from discreet.server.pgwire.commands import Copy
 from discreet.server.pgwire.frames import BINARY, TEXT, Field
 from discreet.server.pgwire.outcome import Rows
-from discreet.server.pgwire.types import written
+from discreet.server.pgwire.types import writers, written
 
 _HEADER = b"PGCOPY\n\xff\r\n\0" + struct.pack("!ii", 0, 0)
 _TRAILER = struct.pack("!h", -1)
@@ -29,20 +29,20 @@ def copied(copy: Copy, fields: Sequence[Field], rows: Rows) -> Iterator[bytes]:
 
 def _binary(fields: Sequence[Field], rows: Rows) -> Iterator[bytes]:
     """The header comes with the first row: some clients look for both in one message."""
-    formats, head = [BINARY] * len(fields), _HEADER
+    columns, head = writers(fields, [BINARY] * len(fields)), _HEADER
     for row in rows:
-        yield head + frames.cells(written(fields, formats, row))
+        yield head + frames.cells(written(columns, row))
         head = b""
     yield head + _TRAILER
 
 
 def _lines(copy: Copy, fields: Sequence[Field], rows: Rows) -> Iterator[bytes]:
-    formats = [TEXT] * len(fields)
+    columns = writers(fields, [TEXT] * len(fields))
     line = _csv if copy.form == "csv" else _tabs
     if copy.header:
         yield line([field.name for field in fields])
     for row in rows:
-        yield line([None if cell is None else cell.decode() for cell in written(fields, formats, row)])
+        yield line([None if cell is None else cell.decode() for cell in written(columns, row)])
 
 
 def _tabs(cells: Sequence[str | None]) -> bytes:

@@ -29,8 +29,8 @@ from discreet.server.pgwire.commands import (
 from discreet.server.pgwire.failures import CANCELLED, Failure
 from discreet.server.pgwire.frames import Field
 from discreet.server.pgwire.outcome import Outcome
-from discreet.server.pgwire.portals import Portal, Prepared, Shelf
-from discreet.server.pgwire.settings import Settings, milliseconds
+from discreet.server.pgwire.portals import Portal, Prepared, Seen, Shelf
+from discreet.server.pgwire.settings import Settings
 from discreet.server.pgwire.transactions import IDLE, Transaction
 from discreet.server.pgwire.types import TEXT, Value, field
 from discreet.server.pgwire.work import Work
@@ -66,9 +66,8 @@ class Execution:
         """The result of a call that blocks, unless it is cancelled or takes longer than the client wants to wait."""
         task = asyncio.ensure_future(self._work.call(self._clerk.visitor.name, call))
         self._running = task
-        most = milliseconds("statement_timeout", self.settings.value("statement_timeout")) / 1000
         try:
-            await asyncio.wait({task}, timeout=most or None)
+            await asyncio.wait({task}, timeout=self.settings.patience)
         finally:
             self._running = None
             if not task.done():
@@ -115,9 +114,15 @@ class Execution:
             )
         if portal.outcome is not None:
             return portal.outcome.fields
-        return _called_fields(_calls(question, portal.values, oids)) or await self._blocking(
+        seen = prepared.seen
+        if seen is not None and seen.settings is settings:
+            portal.described = seen.fields  # some clients ask this every time
+            return seen.fields
+        found = _called_fields(_calls(question, portal.values, oids)) or await self._blocking(
             lambda: self._clerk.described(question, settings, portal.values, oids)
         )
+        prepared.seen = None if portal.values else Seen(settings, found)
+        return found
 
     def _check(self, statement: Statement) -> None:
         if not (isinstance(statement, Transact) and statement.step in _ENDING):
@@ -218,8 +223,7 @@ class Execution:
         if what == "ALL":
             if self.transaction.status != IDLE:
                 raise Failure("25001", "DISCARD ALL is for outside of a transaction")
-            self.shelf.prepared.clear()
-            self.shelf.portals.clear()
+            self.shelf.clear()
             return self._set((self.settings.reset(), "DISCARD ALL"))
         return Outcome(f"DISCARD {what}")
 

@@ -186,6 +186,10 @@ def chosen(formats: Sequence[int], index: int) -> int:
 # what servers send ----------------------------------------------------------------------------------------------------
 
 
+_SIZE, _COUNT = struct.Struct("!i").pack, struct.Struct("!H").pack
+_NULL = _SIZE(-1)
+
+
 @dataclass(frozen=True)
 class Field:
     """A column of an answer."""
@@ -197,7 +201,7 @@ class Field:
 
 def message(kind: bytes, body: bytes = b"") -> bytes:
     """A message of this kind."""
-    return kind + struct.pack("!i", len(body) + 4) + body
+    return kind + _SIZE(len(body) + 4) + body
 
 
 def authentication(code: int, rest: bytes = b"") -> bytes:
@@ -241,8 +245,10 @@ def parameter_description(oids: Sequence[int]) -> bytes:
 
 def cells(row: Sequence[bytes | None]) -> bytes:
     """A row as data messages and binary copies hold it."""
-    parts = [b"\xff\xff\xff\xff" if cell is None else struct.pack("!i", len(cell)) + cell for cell in row]
-    return struct.pack("!H", len(row)) + b"".join(parts)
+    parts = [_COUNT(len(row))]
+    for cell in row:
+        parts += (_NULL,) if cell is None else (_SIZE(len(cell)), cell)
+    return b"".join(parts)
 
 
 def data_row(row: Sequence[bytes | None]) -> bytes:

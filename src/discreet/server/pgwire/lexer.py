@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from discreet.server.pgwire.failures import SYNTAX, Failure
 
 LONGEST = 100_000  # characters; a question has fewer, a client's look into the catalogue may have more
+SHORT = 2_000  # what is remembered of texts is remembered of short ones only, so that it stays little
 _WORD = r"[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_$\u0080-\U0010ffff]*"
 _TOKEN = re.compile(
     rf"""
@@ -56,6 +58,10 @@ class Word:
 
 def words(text: str) -> tuple[Word, ...]:
     """The words of a text, without spaces and comments."""
+    return _recent(text) if len(text) <= SHORT else _cut(text)
+
+
+def _cut(text: str) -> tuple[Word, ...]:
     if len(text) > LONGEST:
         raise Failure("54000", f"a text of SQL has at most {LONGEST} characters")
     found: list[Word] = []
@@ -78,6 +84,9 @@ def words(text: str) -> tuple[Word, ...]:
             found.append(Word(kind, text[at:end], at, end))
         at = end
     return tuple(found)
+
+
+_recent = lru_cache(maxsize=512)(_cut)
 
 
 def _after_comment(text: str, start: int) -> int:

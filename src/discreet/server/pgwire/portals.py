@@ -10,7 +10,16 @@ from discreet.server.pgwire.failures import Failure
 from discreet.server.pgwire.frames import Field
 from discreet.server.pgwire.limits import Limits
 from discreet.server.pgwire.outcome import Outcome
+from discreet.server.pgwire.settings import Settings
 from discreet.server.pgwire.types import Value
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The columns that a statement without parameters had when it was last described, and under which settings."""
+
+    settings: Settings
+    fields: tuple[Field, ...] | None
 
 
 @dataclass
@@ -21,6 +30,7 @@ class Prepared:
     oids: tuple[int, ...]
     size: int
     fields: tuple[Field, ...] | None = None
+    seen: Seen | None = None
 
 
 @dataclass
@@ -32,6 +42,7 @@ class Portal:
     formats: tuple[int, ...] = ()
     outcome: Outcome | None = None
     sent: int = 0
+    described: tuple[Field, ...] | None = None
 
     def rows(self, most: int) -> Iterator[tuple[object, ...]]:
         """So many of the rows that were not sent yet."""
@@ -69,6 +80,11 @@ class Shelf:
         if len(self.portals) >= self.limits.portals:
             raise Failure("53000", "too many portals are open", hint="close some")
         self.portals[name] = portal
+
+    def clear(self) -> None:
+        """Keep nothing."""
+        self.prepared.clear()
+        self.portals.clear()
 
     def statement(self, name: str) -> Prepared:
         """The statement of this name."""

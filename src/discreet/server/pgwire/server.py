@@ -84,7 +84,8 @@ class Server:
             self._cancel(admitted)
             return
         clerk = Clerk(self._desk, self._catalogue, admitted.visitor)
-        session = Session(wire, Execution(clerk, self._work, Shelf(self._limits), admitted.settings))
+        shelf = Shelf(self._limits)
+        session = Session(wire, Execution(clerk, self._work, shelf, admitted.settings))
         process, secret = self._number(), secrets.randbits(32)
         self._sessions[process] = secret, session
         session.leaving = self._closing
@@ -92,6 +93,7 @@ class Server:
             await session.serve(process, secret)
         finally:
             del self._sessions[process]
+            shelf.clear()  # the last error may still know the session
 
     async def _admitted(self, wire: Wire) -> Admitted | CancelRequest:
         """Who came, if there is room for them and they prove it in time."""

@@ -18,7 +18,7 @@ from discreet.server.pgwire.outcome import Outcome, counted
 from discreet.server.pgwire.portals import Portal, Prepared
 from discreet.server.pgwire.statements import statements
 from discreet.server.pgwire.transactions import IDLE, Transaction
-from discreet.server.pgwire.types import read, written
+from discreet.server.pgwire.types import read, writers, written
 from discreet.server.pgwire.wire import Hangup, Wire
 
 LOG = logging.getLogger("discreet.server.pgwire")
@@ -33,17 +33,6 @@ class Session:
         self._told = execution.transaction.settings
         self.leaving = False
         self._task: asyncio.Task[None] | None = None
-        self._handlers: dict[bytes, Callable[[bytes], Awaitable[None]]] = {
-            b"Q": self._simple,
-            b"P": self._parse,
-            b"B": self._bind,
-            b"D": self._describe,
-            b"E": self._execute,
-            b"C": self._close,
-            b"S": self._sync,
-            b"H": self._flush,
-            b"F": self._function,
-        }
 
     def leave(self) -> None:
         """The door closes: at once if the client is waited for, else after the question that runs."""
@@ -68,17 +57,19 @@ class Session:
                 return
             if kind in b"dcf":  # a copy that the client was to send, if there were one
                 continue
-            if kind not in self._handlers:
+            if kind not in _HANDLERS:
                 raise Failure(PROTOCOL, "there is no message of this kind now", fatal=True)
             if self._skipping and kind != b"S":
                 continue
             await self._handled(kind, body)
+            if self._wire.full:  # also before Sync, which may never come
+                await self._wire.flush()
 
     async def _handled(self, kind: bytes, body: bytes) -> None:
         """Handle a message. Whatever goes wrong in it is told, and the session goes on."""
         before = self._execution.transaction
         try:
-            await self._handlers[kind](body)
+            await _HANDLERS[kind](self, body)
         except (Failure, DiscreetError) as broken:
             await self._failed(kind, broken, before)
         except Hangup:
@@ -144,15 +135,15 @@ class Session:
         if outcome.copy is not None:
             messages: Iterable[bytes] = copied(outcome.copy, fields, outcome.rows)
         else:
-            each = [chosen(formats, i) for i in range(len(fields))]
-            messages = (frames.data_row(written(fields, each, row)) for row in rows)
+            columns = writers(fields, [chosen(formats, i) for i in range(len(fields))])
+            messages = (frames.data_row(written(columns, row)) for row in rows)
         for message in messages:
             self._wire.send(message)
             if self._wire.full:
                 await self._wire.flush()
 
     def _complete(self, outcome: Outcome, rows: int) -> None:
-        if self._execution.transaction.settings.value("client_min_messages").lower() not in _QUIET:
+        if self._execution.transaction.settings.talkative:
             for each in outcome.notices:
                 self._wire.send(frames.notice(each.text, each.detail))
         self._report()
@@ -216,7 +207,7 @@ class Session:
         if portal.outcome is None:
             portal.outcome = await self._execution.run(statement, portal.values, portal.prepared.oids)
         outcome = portal.outcome
-        fields = _agreed(portal.prepared, outcome)
+        fields = _agreed(portal, outcome)
         if isinstance(statement, Copy):
             await self._rows(outcome, fields, (), ())
             self._complete(outcome, len(outcome.rows))
@@ -250,7 +241,18 @@ class Session:
         raise Failure(UNSUPPORTED, "functions are called in SELECT only")
 
 
-_QUIET = ("warning", "error", "fatal", "panic", "log")
+# Not in the session itself: a value that holds its own methods is freed late, with all that it keeps.
+_HANDLERS: dict[bytes, Callable[[Session, bytes], Awaitable[None]]] = {
+    b"Q": Session._simple,  # noqa: SLF001  # it is this module's
+    b"P": Session._parse,  # noqa: SLF001
+    b"B": Session._bind,  # noqa: SLF001
+    b"D": Session._describe,  # noqa: SLF001
+    b"E": Session._execute,  # noqa: SLF001
+    b"C": Session._close,  # noqa: SLF001
+    b"S": Session._sync,  # noqa: SLF001
+    b"H": Session._flush,  # noqa: SLF001
+    b"F": Session._function,  # noqa: SLF001
+}
 
 
 def _check_formats(fields: Sequence[Field], formats: Sequence[int]) -> None:
@@ -258,16 +260,18 @@ def _check_formats(fields: Sequence[Field], formats: Sequence[int]) -> None:
         raise Failure(PROTOCOL, "there is one format for all columns, or one for each")
 
 
-def _agreed(prepared: Prepared, outcome: Outcome) -> Sequence[Field]:
+def _agreed(portal: Portal, outcome: Outcome) -> Sequence[Field]:
     """The columns as they were described, if they were: the client relies on it."""
     found = outcome.fields or ()
-    if prepared.fields is None:
+    told = portal.described if portal.described is not None else portal.prepared.fields
+    if told is None:
         return found
-    if len(prepared.fields) != len(found):
+    if len(told) != len(found):
+        portal.prepared.seen = None
         raise Failure(
             UNSUPPORTED, "cached plan must not change result type"
         )  # clients know these words, and prepare anew
-    return prepared.fields
+    return told
 
 
 def closing() -> Failure:

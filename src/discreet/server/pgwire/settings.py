@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from discreet.errors import Refusal
 from discreet.exact import positive, probability, share
@@ -178,6 +179,7 @@ KNOWN: Mapping[str, Setting] = {
     **_TERMS,
 }
 _SPELLING = {name.lower(): name for name in _REPORTED}
+_QUIET = ("warning", "error", "fatal", "panic", "log")
 _PRICES = ("discreet.epsilon", "discreet.rho", "discreet.error")  # a question names one of them: the last that was set
 
 
@@ -228,7 +230,8 @@ class Settings:
         """After the transaction: what was set for it only is gone."""
         return replace(self, local={})
 
-    def terms(self) -> dict[str, object]:
+    @cached_property
+    def terms(self) -> Mapping[str, object]:
         """On which terms questions are asked."""
         found: dict[str, object] = {}
         for name in ("epsilon", "rho", "error", "delta", "confidence"):
@@ -238,6 +241,16 @@ class Settings:
             if text := self.value(OURS + name):
                 found[name] = int(text)
         return {**found, "fresh": True} if self.on("discreet.fresh") else found
+
+    @cached_property
+    def patience(self) -> float | None:
+        """How many seconds a statement may take; None: as long as it does."""
+        return milliseconds("statement_timeout", self.value("statement_timeout")) / 1000 or None
+
+    @cached_property
+    def talkative(self) -> bool:
+        """Whether the client wants to hear what is no error."""
+        return self.value("client_min_messages").lower() not in _QUIET
 
     def on(self, name: str) -> bool:
         """Whether a switch is on."""

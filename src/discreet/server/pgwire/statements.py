@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from discreet.server.pgwire.commands import (
     ALL,
@@ -23,12 +24,19 @@ from discreet.server.pgwire.commands import (
     Transact,
 )
 from discreet.server.pgwire.failures import NOT_PRIVATE, SYNTAX, UNSUPPORTED, Failure
-from discreet.server.pgwire.lexer import Word, matching, split
+from discreet.server.pgwire.lexer import SHORT, Word, matching, split
 
 
 def statements(text: str) -> list[Statement]:
     """What a text asks for, one after the other."""
-    return [_statement(text, listed) for listed in split(text)]
+    return list(_recent(text) if len(text) <= SHORT else _read(text))
+
+
+def _read(text: str) -> tuple[Statement, ...]:
+    return tuple(_statement(text, listed) for listed in split(text))
+
+
+_recent = lru_cache(maxsize=512)(_read)
 
 
 @dataclass

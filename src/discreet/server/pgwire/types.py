@@ -107,12 +107,14 @@ def field(name: str, oid: int) -> Field:
 # values to clients ----------------------------------------------------------------------------------------------------
 
 
-def written(fields: Sequence[Field], formats: Sequence[int], row: Sequence[object]) -> list[bytes | None]:
-    """A row's cells as bytes. `formats` has one entry per field."""
-    return [
-        None if cell is None else writer(column.oid, form)(cell)
-        for column, form, cell in zip(fields, formats, row, strict=True)
-    ]
+def writers(fields: Sequence[Field], formats: Sequence[int]) -> list[Writer]:
+    """How each column of rows is written. `formats` has one entry per field."""
+    return [writer(column.oid, form) for column, form in zip(fields, formats, strict=True)]
+
+
+def written(columns: Sequence[Writer], row: Sequence[object]) -> list[bytes | None]:
+    """A row's cells as bytes."""
+    return [None if cell is None else write(cell) for write, cell in zip(columns, row, strict=True)]
 
 
 def writer(oid: int, form: int) -> Writer:
@@ -129,7 +131,7 @@ def _plain(value: object) -> bytes:
 
 
 def _number_text(value: object) -> bytes:
-    number = float(str(value))
+    number = value if isinstance(value, float) else float(str(value))
     if math.isnan(number):
         return b"NaN"
     if math.isinf(number):
@@ -155,9 +157,10 @@ def _moment_text(value: object) -> str:
 
 
 def _packing(form: str) -> Writer:
+    pack = struct.Struct(f"!{form}").pack
     if form in "df":
-        return lambda value: struct.pack(f"!{form}", float(str(value)))
-    return lambda value: struct.pack(f"!{form}", int(value if isinstance(value, int) else str(value)))
+        return lambda value: pack(value if isinstance(value, float) else float(str(value)))
+    return lambda value: pack(value if isinstance(value, int) else int(str(value)))
 
 
 _TEXT: dict[int, Writer] = {

@@ -13,6 +13,7 @@ from discreet.server.pgwire.frames import STARTUP_BYTES, Reading
 from discreet.server.pgwire.limits import Limits
 
 _CHUNK = 1 << 16
+_SIZE = struct.Struct("!i")
 _LAST_WORDS = 1.0  # seconds
 KINDS = b"QPBDECSHXFdcfp"  # the messages that a client may send once it has started
 
@@ -26,6 +27,7 @@ class Wire:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: Limits) -> None:
         self._reader, self._writer, self._limits = reader, writer, limits
+        self._in = bytearray()  # what came and was not asked for yet: a message, and a chunk at most
         self._out: list[bytes] = []
         self._held = 0
         self.waiting = False  # for the client to say something
@@ -45,41 +47,68 @@ class Wire:
 
     async def opening(self) -> Reading:
         """The first message, which has no kind."""
-        (size,) = struct.unpack("!i", await self._exactly(4))
+        (size,) = _SIZE.unpack(await self._exactly(4))
         if not 8 <= size <= STARTUP_BYTES:
             raise Failure(PROTOCOL, "this is not how a connection begins", fatal=True)
         return Reading(await self._exactly(size - 4))
 
     async def message(self, most: int) -> tuple[bytes, bytes]:
         """The next message: its kind and its body."""
-        kind = await self._first()
-        if kind not in KINDS:
-            raise Failure(PROTOCOL, "there is no message of this kind", fatal=True)
+        if not self._in:
+            await self._begun()
+        if (found := self._next(most)) is not None:  # as nearly always: clocks are for the others
+            return found
         try:
             async with asyncio.timeout(self._limits.message_seconds):
-                (size,) = struct.unpack("!i", await self._exactly(4))
-                if not 4 <= size <= most:
-                    raise Failure(PROTOCOL, f"a message has at most {most} bytes here", fatal=True)
-                return kind, await self._exactly(size - 4)
+                while (found := self._next(most)) is None:
+                    await self._more()
+                return found
         except TimeoutError:
             raise Failure(PROTOCOL, "a message did not arrive in time", fatal=True) from None
 
-    async def _first(self) -> bytes:
-        """The first byte of a message, for which a client has long."""
+    def _next(self, most: int) -> tuple[bytes, bytes] | None:
+        """The next message, if all of it is there."""
+        if self._in[0] not in KINDS:
+            raise Failure(PROTOCOL, "there is no message of this kind", fatal=True)
+        if len(self._in) < 5:
+            return None
+        (size,) = _SIZE.unpack_from(self._in, 1)
+        if not 4 <= size <= most:
+            raise Failure(PROTOCOL, f"a message has at most {most} bytes here", fatal=True)
+        if len(self._in) <= size:
+            return None
+        return bytes(self._taken(1)), bytes(self._taken(size)[4:])
+
+    async def _begun(self) -> None:
+        """Wait for the first byte of a message, for which a client has long."""
         self.waiting = True
         try:
             async with asyncio.timeout(self._limits.idle_seconds):
-                return await self._exactly(1)
+                await self._more()
         except TimeoutError:
             raise Failure("57P05", "nothing was said for too long", fatal=True) from None
         finally:
             self.waiting = False
 
     async def _exactly(self, size: int) -> bytes:
+        while len(self._in) < size:
+            await self._more()
+        return bytes(self._taken(size))
+
+    def _taken(self, size: int) -> bytearray:
+        found = self._in[:size]
+        del self._in[:size]
+        return found
+
+    async def _more(self) -> None:
+        """Read what comes next."""
         try:
-            return await self._reader.readexactly(size)
-        except (asyncio.IncompleteReadError, OSError):
+            found = await self._reader.read(_CHUNK)
+        except OSError:
             raise Hangup from None
+        if not found:
+            raise Hangup
+        self._in += found
 
     # out -------------------------------------------------------------------------------------------------------------
 
@@ -109,7 +138,8 @@ class Wire:
 
     async def secured(self, tls: ssl.SSLContext) -> None:
         """Go on in TLS. What came before it in the clear must be nothing but the request (CVE-2021-23214)."""
-        if self._reader._buffer:  # type: ignore[attr-defined]  # noqa: SLF001  # there is no public way to see it
+        unread = self._reader._buffer  # type: ignore[attr-defined]  # noqa: SLF001  # there is no public way to see it
+        if self._in or unread:
             raise Failure(PROTOCOL, "something came in the clear after TLS was asked for", fatal=True)
         self.send(b"S")
         await self.flush()
@@ -127,3 +157,5 @@ class Wire:
                 self._writer.close()
                 await self._writer.wait_closed()
         self._writer.transport.abort()
+        self._in.clear()  # whoever still knows this connection keeps nothing of it
+        self._out.clear()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
+
+from discreet.server.threads import called
 
 T = TypeVar("T")
 
@@ -23,19 +24,7 @@ class Work:
         """The result of a call that blocks. Cancelled before its turn it is never made; after, it runs to its end."""
         turn = self._turns.setdefault(who, asyncio.Semaphore(self._each))
         await turn.acquire()
-        loop = asyncio.get_running_loop()
-
-        def done(_: Future[T]) -> None:
-            with suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(turn.release)
-
-        job = self._threads.submit(blocking)
-        job.add_done_callback(done)
-        try:
-            return await asyncio.shield(asyncio.wrap_future(job))
-        except asyncio.CancelledError:
-            job.cancel()
-            raise
+        return await called(self._threads, blocking, turn.release)
 
     async def close(self) -> None:
         """Wait for what was begun."""

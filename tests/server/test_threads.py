@@ -1,0 +1,54 @@
+"""Into a thread and back."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from discreet.server.threads import called
+
+
+async def _values() -> tuple[int, list[str], str]:
+    ended: list[str] = []
+    with ThreadPoolExecutor(1) as threads:
+        value = await called(threads, lambda: 7, lambda: ended.append("value"))
+        with pytest.raises(ZeroDivisionError):
+            await called(threads, lambda: 1 // 0, lambda: ended.append("error"))
+        name = await called(threads, lambda: threading.current_thread().name, lambda: ended.append("name"))
+    return value, ended, name
+
+
+def test_a_call_comes_to_a_value_or_an_error_and_is_over_then() -> None:
+    value, ended, name = asyncio.run(_values())
+    assert (value, ended) == (7, ["value", "error", "name"])
+    assert name != threading.current_thread().name
+
+
+async def _cancelled() -> tuple[list[str], list[str]]:
+    made: list[str] = []
+    ended: list[str] = []
+    gate = threading.Event()
+
+    def first() -> None:
+        gate.wait(60)
+        made.append("first")
+
+    with ThreadPoolExecutor(1) as threads:
+        running = asyncio.ensure_future(called(threads, first, lambda: ended.append("first")))
+        waiting = asyncio.ensure_future(called(threads, lambda: made.append("second"), lambda: ended.append("second")))
+        await asyncio.sleep(0.05)
+        for task in (waiting, running):
+            task.cancel()
+        await asyncio.gather(waiting, running, return_exceptions=True)
+        await asyncio.sleep(0)
+        assert ended == ["second"]  # what was begun is not over
+        gate.set()
+        await called(threads, lambda: None, lambda: None)
+    return made, ended
+
+
+def test_what_was_begun_runs_to_its_end_and_what_was_not_is_never_made() -> None:
+    assert asyncio.run(_cancelled()) == (["first"], ["second", "first"])
