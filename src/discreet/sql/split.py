@@ -17,6 +17,7 @@ from discreet.sql.join import Source, joined
 from discreet.sql.keys import NoPublic, Public
 from discreet.sql.measured import Bench, Caps, measured
 from discreet.sql.member import kept, test_of
+from discreet.sql.naming import output_names
 from discreet.sql.parse import parsed
 from discreet.sql.perunit import has_unit, per_unit, projected, windowed
 from discreet.sql.question import PART, Part, Question, direct
@@ -366,7 +367,7 @@ def _answerable(text: str, schema: Schema, caps: Caps, at_hand: Public) -> bool:
 def _asked(text: str, schema: Schema, caps: Caps, at_hand: Public, scalars: Sequence[object]) -> Question:
     tree = plain(parsed(text, schema))
     cut = _Cut(schema, caps, at_hand, scalars)
-    names = tuple(tree.named_selects)
+    names = output_names(tree)
     taken = cut.take(tree, {})
     if not isinstance(taken, _Above):
         raise Misasked(

@@ -183,10 +183,12 @@ def test_the_schema_of_tables_is_left_out_and_nothing_moves(text: str, plain: st
 
 def test_columns_without_a_name_get_the_one_that_postgres_gives() -> None:
     sql = "SELECT region, count(*), avg(cost)::bigint, 1 + 1, date_trunc('month', day), max(a) OVER () FROM t"
-    names = ["region", *(f"_col_{i}" for i in range(1, 6))]
+    names = ["region", "count", "avg", "column_4", "date_trunc", "max"]
     assert renamed(sql, names) == ["region", "count", "avg", "?column?", "date_trunc", "max"]
-    assert renamed("SELECT *, count(*) FROM t", ["a", "b", "_col_2"]) == ["a", "b", "_col_2"]
-    assert renamed("SELECT count(*) FROM t UNION ALL SELECT 1", ["_col_0"]) == ["count"]
+    assert renamed("SELECT count(*), count(*) FROM t", ["count", "count_2"]) == ["count", "count"]
+    assert renamed("SELECT *, count(*) FROM t", ["a", "b", "count"]) == ["a", "b", "count"]
+    assert renamed("SELECT count(*) FROM t UNION ALL SELECT 1", ["count"]) == ["count"]
+    assert renamed("SELECT COUNT(*) AS Many FROM t", ["many"]) == ["many"]
 
 
 # settings -------------------------------------------------------------------------------------------------------------

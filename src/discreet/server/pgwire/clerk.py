@@ -136,8 +136,7 @@ class Clerk:
             found = self.desk.explained(self.visitor, asked.text, settings.terms)
         except Refusal as refused:
             raise placed(refused, question, asked) from None
-        named = replace(found, error=tuple((naming.spelled(asked.text, name), each) for name, each in found.error))
-        return Outcome("EXPLAIN", (field("QUERY PLAN", TEXT),), [(line,) for line in str(named).splitlines()])
+        return Outcome("EXPLAIN", (field("QUERY PLAN", TEXT),), [(line,) for line in str(found).splitlines()])
 
     def _bound(self, question: Question, values: Sequence[Value], oids: Sequence[int]) -> Bound:
         _check(question, values)
