@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import json
 import signal
 from collections.abc import Awaitable, Callable
@@ -84,12 +85,9 @@ def serve(  # noqa: PLR0913  # the two doors and what they share
 
 
 def _installed() -> None:
-    try:
-        import fastapi  # noqa: F401
-        import prometheus_client  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError as missing:
-        raise Refusal(f"the doors need {missing.name}", hint="pip install 'discreet[server]'") from None
+    for name in ("fastapi", "nicegui", "prometheus_client", "uvicorn"):  # found, not loaded: that takes its time
+        if importlib.util.find_spec(name) is None:
+            raise Refusal(f"the doors need {name}", hint="pip install 'discreet[server]'")
 
 
 def _address(text: str, name: str) -> Address:
@@ -132,6 +130,9 @@ async def _run(desk: Desk, doors: dict[str, Address], tls: ssl.SSLContext | None
             opened.append(door)
             typer.echo(_greeting(name, address.host, door.address[1], secure=tls is not None))
         typer.echo("stop with Ctrl+C")
+        if "http" in doors:
+            url = _url(doors["http"].host, opened[0].address[1], secure=tls is not None)
+            typer.echo(f"open {url} in a browser, and sign in with your token")
         await stop.wait()
         typer.echo(_CALM, err=True)
     finally:
@@ -164,10 +165,11 @@ async def _first(one: Awaitable[object], other: Awaitable[object]) -> None:
 
 
 async def _http(desk: Desk, address: Address, tls: ssl.SSLContext | None, rate: float) -> Open:
+    from discreet.cli.hall import Console
     from discreet.server.http import Limits
     from discreet.server.http import serve as open_door
 
-    return await open_door(desk, address.host, address.port, tls, limits=Limits(rate=rate))
+    return await open_door(desk, address.host, address.port, tls, limits=Limits(rate=rate), annex=Console)
 
 
 async def _pg(desk: Desk, address: Address, tls: ssl.SSLContext | None, _: float) -> Open:
@@ -183,6 +185,10 @@ _OPENERS: dict[str, Callable[[Desk, Address, ssl.SSLContext | None, float], Awai
 }
 
 
+def _url(host: str, port: int, *, secure: bool) -> str:
+    return f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
 def _greeting(name: str, host: str, port: int, *, secure: bool) -> str:
     """How to come in."""
     if name == "pg":
@@ -191,7 +197,7 @@ def _greeting(name: str, host: str, port: int, *, secure: bool) -> str:
             f"Postgres at {host}:{port}; the password is the token\n"
             f'  psql "host={host} port={port} dbname=discreet user=NAME sslmode={mode}"'
         )
-    url = f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
+    url = _url(host, port, secure=secure)
     return (
         f"HTTP at {url}\n"
         f'  curl -H "Authorization: Bearer $DISCREET_TOKEN" {url}/api/v1/tables\n'

@@ -1,0 +1,21 @@
+"""The console: web pages for people who ask, people who keep data, and people whose data it is.
+
+The pages stand on the HTTP door's own application. Whoever signs in with a token gets a session; every page asks the
+same desk as the doors do. NiceGUI draws them; it is loaded when the first browser comes, so no program waits for it.
+
+nav       which pages there are                 sessions, cookie   who is signed in
+gate      lets browsers in, and sockets         policy             what a browser may do with a page
+stage     NiceGUI, tied down                    signin, pledge     the pages for strangers
+visit     one person at one page                frame, theme       how every page looks
+upload    files that custodians bring           dummy              made-up rows to take home
+tally     receipts and prices, for people       citation           an answer to take along
+editor, shelf, dial, expert, result             the parts of the page to ask
+pricetag, pricecard, ladder, figures, bars      its prices, numbers and pictures
+examples, snippets                              questions to begin with, and for other programs
+ask, budget, history, data, ledger, promise     the pages
+"""
+
+from discreet.console.gate import Gate as Gate
+from discreet.console.gate import mount as mount
+from discreet.console.hall import Hall as Hall
+from discreet.console.upload import UPLOAD as UPLOAD

@@ -1,0 +1,266 @@
+"""Ask: a question, its price before it is paid, and the answer with its error."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from fractions import Fraction
+
+from nicegui import ui
+
+from discreet.console import theme
+from discreet.console.dial import Dial
+from discreet.console.editor import Editor
+from discreet.console.examples import Example, examples
+from discreet.console.expert import Expert
+from discreet.console.frame import page, trouble
+from discreet.console.pricecard import Strip, note, spoken_button, too_little
+from discreet.console.pricetag import Tag, Wish, promised, tagged
+from discreet.console.result import Result, draw
+from discreet.console.shelf import shelf
+from discreet.console.visit import Visit
+from discreet.desk import Terms, Visitor
+from discreet.errors import OverBudget, Refusal
+from discreet.sql.schema import Table
+
+_PAUSE = 0.12  # seconds without a keystroke, after which a price is looked up
+_LONGEST = 20_000  # characters of a question that an address may bring
+
+
+@page("/ask")
+async def ask(visit: Visit) -> None:
+    """The page."""
+    theme.lead("Ask in SQL. You see what it costs before you pay, and how exact the answer will be.")
+    tables = await visit.call(visit.desk.tables)
+    request = ui.context.client.request
+    given = request.query_params.get("sql", "")[:_LONGEST]  # it is shown and priced, never asked
+    origin = f"{request.url.scheme}://{request.url.netloc}"
+    with ui.element("div").classes("d-ask"):
+        shelf(tables)
+        with ui.element("div").classes("d-work"):
+            Desktop(visit, tables, given, origin)
+
+
+class Desktop:
+    """The question that somebody works on, and what became of it."""
+
+    def __init__(self, visit: Visit, tables: list[Table], given: str, origin: str) -> None:
+        self._visit = visit
+        self._turn = 0  # grows with every change: what belongs to an earlier one comes too late
+        self._tag: Tag | None = None
+        self._asking = False
+        self._population = ""
+        self._result: Result | None = None
+        with theme.card("Your question"):
+            self._examples(examples(tables))
+            self._editor = Editor(given, tables, changed=self._typed, entered=self._ask)
+            with ui.element("div").classes("d-tag"):
+                self._said = ui.element("div").props('aria-live="polite"')
+                with ui.element("div") as self._numbers:
+                    self._strip = Strip()
+                    self._dial = Dial(self._price)
+                    self._warned = ui.element("div").props('aria-live="polite"')  # below the slider: that stays
+            with ui.element("div").classes("d-row d-doing"):
+                self._button = ui.button("Ask", on_click=self._ask).props("unelevated no-caps")
+                self._button.classes("d-main-button").tooltip("Ctrl + Enter")
+                self._try = ui.button("Try it on made-up data", on_click=self._tried, color=None)
+                self._try.props("outline no-caps").classes("d-second")
+                link = ui.button("Copy link", icon="link", color=None).props("flat no-caps").classes("d-quiet")
+                link.props["data-copy"] = "link"
+            self._expert = Expert(visit.visitor.name, origin, wish=lambda: self._dial.wish, changed=self._want)
+        self._news = ui.label().classes("d-away").props('role="status"')  # for who hears the page
+        self._answer = ui.element("div")
+        self._waiting()
+        found = examples(tables)
+        if given:
+            ui.timer(0.01, self._price, once=True)
+        elif found:
+            ui.timer(0.2, lambda: self._rehearse(found[0].sql), once=True)
+
+    def _examples(self, found: tuple[Example, ...]) -> None:
+        if not found:
+            return
+        with ui.element("div").classes("d-row d-examples"):
+            theme.tag("span", "For example").classes("d-muted d-small")
+            for each in found:
+                made = theme.tag("button", each.words).classes("d-chip d-example").props('type="button"')
+                made.on("click", lambda sql=each.sql: self._editor.write(sql))
+
+    async def _rehearse(self, sql: str) -> None:
+        """The first price that a server looks up takes longest: let nobody wait for it."""
+        with contextlib.suppress(Refusal):
+            await self._visit.call(self._tagged, sql, Wish())
+
+    def _waiting(self) -> None:
+        self._answer.clear()
+        with self._answer:
+            theme.empty("Your answer comes here.", "Nothing is paid before you press Ask.", "query_stats")
+
+    # the price -------------------------------------------------------------------------------------------------------
+
+    async def _typed(self) -> None:
+        self._turn += 1
+        mine = self._turn
+        await asyncio.sleep(_PAUSE)
+        if mine == self._turn:
+            await self._price()
+
+    async def _want(self, wish: Wish) -> None:
+        self._dial.set(wish)
+        await self._price()
+
+    async def _price(self) -> None:
+        """Look up what the question costs as it is now, and show it unless somebody has gone on since."""
+        self._turn += 1
+        mine, sql, wish = self._turn, self._editor.text, self._dial.wish
+        if not sql.strip():
+            self._show(None)
+            self._said.clear()
+            return
+        try:
+            tag = await self._visit.call(self._tagged, sql, wish)
+        except Refusal as refusal:
+            too_low = await self._is_too_low(sql, wish)
+            if mine == self._turn:
+                self._refused(sql, refusal, self._use_usual if too_low else None)
+            return
+        if mine != self._turn:
+            return
+        if self._elsewhere(tag) and (wish.price or wish.error):  # that was a price of another budget
+            await self._use_usual()
+            return
+        self._said.clear()
+        self._show(tag)
+
+    def _elsewhere(self, tag: Tag) -> bool:
+        """Whether a question is about another population than the one before."""
+        before, self._population = self._population, tag.purse.population if tag.purse else self._population
+        return before not in ("", self._population)
+
+    async def _is_too_low(self, sql: str, wish: Wish) -> bool:
+        """Whether a question is refused for its price alone."""
+        if wish.price is None:
+            return False
+        with contextlib.suppress(Refusal):
+            await self._visit.call(self._tagged, sql, replace(wish, price=None))
+            return True
+        return False
+
+    async def _use_usual(self) -> None:
+        with self._answer:  # whatever button was pressed may go away
+            await self._want(replace(self._dial.wish, price=None, error=None))
+
+    def _tagged(self, visitor: Visitor, sql: str, wish: Wish) -> Tag:
+        return tagged(self._visit.desk, visitor, sql, wish)
+
+    def _show(self, tag: Tag | None) -> None:
+        self._tag = tag
+        self._warned.clear()
+        self._editor.mark("", None)
+        self._numbers.set_visibility(True)
+        self._strip.show(tag)
+        self._expert.show(tag)
+        self._button.set_text(spoken_button(tag))
+        self._button.set_enabled(not self._asking and (tag is None or not tag.over))
+        if tag is None:
+            return
+        self._dial.show(tag)
+        with self._warned:
+            if tag.over:
+                too_little(tag, self._use_rest if tag.affordable(self._dial.wish) else None)
+            elif tag.purse is not None and tag.purse.closed:
+                theme.tag("p", tag.purse.closed).classes("d-hint")
+
+    def _refused(self, sql: str, refusal: Refusal, usual: Callable[[], Awaitable[None]] | None) -> None:
+        self._stop(sql, refusal)
+        self._said.clear()
+        with self._said:
+            note(refusal, self._repaired, usual)
+
+    def _stop(self, sql: str, refusal: Refusal) -> None:
+        """There is no price: mark why, and leave the room of the numbers to what is said."""
+        self._show(None)
+        self._numbers.set_visibility(False)
+        self._editor.mark(sql, refusal.place)
+
+    def _repaired(self, sql: str) -> None:
+        self._said.clear()
+        self._editor.write(sql)
+
+    async def _use_rest(self) -> None:
+        wish = self._tag and self._tag.affordable(self._dial.wish)
+        if wish:
+            with self._answer:  # the button that was pressed goes away
+                await self._want(wish)
+
+    # the answer ------------------------------------------------------------------------------------------------------
+
+    async def _ask(self) -> None:
+        """Pay what the button says, once."""
+        if self._asking:
+            return
+        shown, self._asking = self._tag, True
+        try:
+            with theme.busy(self._button), trouble(self._said, repaired=self._repaired):
+                tag = await self._now()
+                if not promised(tag, shown):
+                    self._show(tag)
+                    ui.notify("The price has changed. Look at it, and press Ask again.", type="info")
+                    return
+                await self._pay(tag)
+        finally:
+            self._asking = False
+            self._button.set_enabled(self._tag is None or not self._tag.over)
+
+    async def _now(self) -> Tag:
+        """The tag of the question as it is now; raises why it is refused."""
+        self._turn += 1
+        sql, wish = self._editor.text, self._dial.wish
+        if not sql.strip():
+            raise Refusal("there is no question yet", hint="write one, or take one of the examples")
+        try:
+            tag = await self._visit.call(self._tagged, sql, wish)
+        except Refusal as refusal:
+            self._stop(sql, refusal)
+            raise
+        return tag
+
+    async def _pay(self, tag: Tag) -> None:
+        try:
+            answer = await self._visit.call(self._visit.desk.asked, tag.sql, tag.payment)
+        except OverBudget:
+            fresh = await self._now()
+            self._show(fresh)
+            if not fresh.over:  # somebody's allowance, or another limit that the tag does not know
+                raise
+            return
+        self._shown(Result(tag.sql, answer, answer.spans, answer.confidence))
+        if self._editor.text == tag.sql:
+            await self._price()
+
+    async def _tried(self) -> None:
+        sql = self._editor.text
+        with theme.busy(self._try), trouble(self._said, repaired=self._repaired):
+            tag = await self._now()
+            self._show(tag)
+            terms: Terms = tag.payment
+            answer = await self._visit.call(self._visit.desk.tried, sql, terms)
+            self._shown(Result(sql, answer, answer.spans, answer.confidence, made_up=True))
+
+    def _shown(self, result: Result) -> None:
+        self._result = result
+        self._news.set_text(f"The answer has come, with {len(result.answer.rows)} rows.")
+        self._answer.clear()
+        with self._answer:
+            draw(result, self._surer)
+
+    async def _surer(self, confidence: Fraction) -> None:
+        """Error bars at another confidence, of the answer and of the tag: free."""
+        self._dial.set(replace(self._dial.wish, confidence=confidence))
+        result = self._result
+        if result is not None:
+            spans = await self._visit.call(lambda _: result.answer.intervals(confidence))
+            self._shown(replace(result, spans=spans, confidence=confidence))
+        await self._price()

@@ -1,0 +1,267 @@
+"""Budget: what may be learned of each population in all, what was, and what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+from nicegui import ui
+
+from discreet.console import assets, gauge, tally, theme
+from discreet.console.frame import page, trouble
+from discreet.console.gauge import Share
+from discreet.console.visit import Visit
+from discreet.curator.explain import said
+from discreet.curator.history import Receipt
+from discreet.curator.till import smaller
+from discreet.desk import Desk, Visitor
+from discreet.desk.desk import Person
+from discreet.errors import Refusal
+from discreet.ledger.books import Account
+from discreet.ledger.entry import BudgetLoss
+from discreet.privacy import Replace
+
+Lifted = Callable[[str], Awaitable[None]]
+
+_HELD = (
+    "Rows of these people made an answer fail, and that it failed may tell of a row. So nothing more is answered about "
+    "them until you have looked into it. What was paid stays paid."
+)
+_LIFT = (
+    "Lift the hold when the cause is gone, for example after you brought corrected rows. If it is not gone, the next "
+    "answer may fail again, and each failure tells a little more."
+)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """Everything that the page shows, read at one time."""
+
+    accounts: Mapping[str, Account]
+    people: Sequence[Person]
+    receipts: Sequence[Receipt]
+    usual: Mapping[str, BudgetLoss]  # what a question about a population costs if nobody names a price
+
+
+@page("/budget")
+async def budget(visit: Visit) -> None:
+    """The page."""
+    ui.add_head_html(f'<link rel="stylesheet" href="{assets.address("records.css")}">')
+    theme.lead(
+        "Every answer tells a little about the people in the data, and has a price for it. All prices together stay "
+        "below a limit that was set once. When it is spent, nothing more is answered."
+    )
+    box, shown = ui.element("div").props('aria-live="polite"'), ui.element("div")
+
+    async def show() -> None:
+        with theme.busy(button), trouble(box):
+            found = await visit.call(partial(_seen, visit.desk))
+            shown.clear()
+            with shown:
+                for name in sorted(found.accounts, key=lambda name: found.accounts[name].retired):  # those last
+                    _population(name, found, visit, lifted)
+                if not found.accounts:
+                    theme.empty("There is no budget yet.", "It comes with the first table.", "donut_large")
+
+    async def lifted(name: str) -> None:
+        with trouble(box):
+            await visit.call(partial(_lift, visit.desk), name)
+            ui.notify(f"The hold on {name} is lifted.", type="positive")
+        await show()
+
+    button = ui.button("Look again", icon="refresh", on_click=show).props("flat no-caps").classes("d-again")
+    await show()
+
+
+def _seen(desk: Desk, who: Visitor) -> _Seen:
+    return _Seen(desk.accounts(who), desk.people(who), desk.history(who), _usual(desk, who))
+
+
+def _usual(desk: Desk, who: Visitor) -> dict[str, BudgetLoss]:
+    """Of each population the usual price, told by a question about one of its tables that names none."""
+    found: dict[str, BudgetLoss] = {}
+    for table in desk.tables(who):
+        if table.population is None or table.population in found:
+            continue
+        try:
+            told = desk.explained(who, f'SELECT count(*) AS n FROM "{table.name}"', {}).price  # noqa: S608  # plain
+        except Refusal:
+            continue
+        if told is not None:
+            found[table.population] = told
+    return found
+
+
+def _lift(desk: Desk, who: Visitor, name: str) -> None:
+    desk.custody(who).lift(name)
+
+
+def _population(name: str, seen: _Seen, visit: Visit, lifted: Lifted) -> None:
+    account = seen.accounts[name]
+    with theme.card() as made:
+        made.props["aria-label"] = name
+        with ui.element("div").classes("d-row d-title"):
+            theme.heading(name, 2)
+            _state(account, custodian=visit.custodian)
+        if account.held and not account.retired and visit.custodian:
+            _hold(name, lifted)
+        with ui.element("div").classes("d-halves"):
+            with ui.element("div"):
+                _spending(name, seen, visit)
+            with ui.element("div"):
+                _over_time(name, seen, visit)
+        if visit.custodian:
+            _who_spent(name, seen)
+        elif (
+            seen.people
+            and seen.people[0].allowance is not None
+            and type(seen.people[0].allowance) is type(account.budget.total)
+        ):
+            _allowance(name, seen.people[0], seen.people[0].allowance)
+        _for_experts(account)
+
+
+def _state(account: Account, *, custodian: bool) -> None:
+    """In words. That a population is on hold is the custodian's business: others read what maintenance says."""
+    if account.retired:
+        theme.tag("span", "Retired").classes("d-badge d-off")
+        theme.tag("span", "Nothing more will ever be asked about these people.").classes("d-muted d-small")
+    elif account.held and custodian:
+        theme.tag("span", "On hold").classes("d-badge d-stop")
+    elif account.held:
+        theme.tag("span", "Closed").classes("d-badge d-off")
+        theme.tag("span", "For maintenance. Try again later.").classes("d-muted d-small")
+    else:
+        theme.tag("span", "Open").classes("d-badge")
+
+
+def _hold(name: str, lifted: Lifted) -> None:
+    with ui.dialog() as sure, ui.element("div").classes("d-card d-dialog"):
+        theme.heading(f"Lift the hold on {name}?", 2)
+        theme.tag("p", _LIFT)
+        with ui.element("div").classes("d-row"):
+            ui.button("Lift it", on_click=lambda: sure.submit(True)).props("unelevated no-caps")  # noqa: FBT003
+            ui.button("Not yet", on_click=lambda: sure.submit(False)).props("flat no-caps")  # noqa: FBT003
+
+    async def ask() -> None:
+        if await sure:
+            await lifted(name)
+
+    with ui.element("div").classes("d-refusal"):
+        theme.tag("strong", "On hold")
+        theme.tag("p", _HELD)
+        ui.button("Lift the hold", on_click=ask).props("outline no-caps")
+
+
+def _spending(name: str, seen: _Seen, visit: Visit) -> None:
+    spent, total = seen.accounts[name].budget.spent, seen.accounts[name].budget.total
+    left = seen.accounts[name].budget.left
+    retired = seen.accounts[name].retired
+    with ui.element("p").classes("d-big"):
+        theme.tag("strong", tally.figure(tally.size(spent if retired else left), up=retired))
+        theme.tag("span", f"{'spent' if retired else 'left'} of {tally.figure(tally.size(total))}").classes("d-muted")
+    rest = Share("Left", tally.figure(tally.size(left)), tally.part(left, total), "left")
+    if visit.custodian:
+        shares = [Share("Spent", tally.figure(tally.size(spent), up=True), tally.part(spent, total), "own"), rest]
+    else:
+        own = seen.people[0].used.get(name, 0 * total) if seen.people else 0 * total
+        others = spent.less(own)  # type: ignore[arg-type]
+        shares = [
+            Share("You spent", tally.figure(tally.size(own), up=True), tally.part(own, total), "own"),
+            Share("Others together", tally.figure(tally.size(others), up=True), tally.part(others, total), "others"),
+            rest,
+        ]
+    gauge.bar(shares, ", ".join(f"{each.name} {each.amount}" for each in shares))
+    if not retired:
+        _how_many(name, seen, visit, left)
+
+
+def _how_many(name: str, seen: _Seen, visit: Visit, left: BudgetLoss) -> None:
+    """How far the rest reaches, in questions."""
+    mine = next((person for person in seen.people if person.name == visit.visitor.name), None)
+    if mine is not None and mine.allowance is not None and type(mine.allowance) is type(left):
+        left = smaller(left, tally.rest(mine.allowance, mine.used.get(name, 0 * mine.allowance)))
+    last = next(
+        (each for each in tally.grouped(seen.receipts) if each.population == name and _own(each, visit)),
+        None,
+    )
+    likes = [("at the usual price", seen.usual.get(name)), ("like your last one", None if last is None else last.price)]
+    with ui.element("ul").classes("d-reach"):
+        for what, each in likes:
+            count = None if each is None else tally.more(left, each)
+            if each is None or count is None:
+                continue
+            with ui.element("li"):
+                theme.tag("strong", f"about {tally.about(count)}" if count else "no")
+                theme.tag("span", f"more questions {what}")
+                theme.tag("span", f"({tally.price(each)} each)").classes("d-muted")
+
+
+def _own(asked: tally.Asked, visit: Visit) -> bool:
+    return asked.principal == visit.visitor.name
+
+
+def _over_time(name: str, seen: _Seen, visit: Visit) -> None:
+    steps = tally.stairs(seen.receipts, name)
+    theme.heading("Spending over time" if visit.custodian else "Your spending over time", 3)
+    if not steps:
+        theme.tag("p", "Nothing was spent yet." if visit.custodian else "You have spent nothing yet.").classes(
+            "d-muted"
+        )
+        return
+    spent, total = seen.accounts[name].budget.spent, seen.accounts[name].budget.total
+    level = None if visit.custodian else tally.size(spent)
+    gauge.line(steps, datetime.now(UTC), tally.size(total), level)
+    if level is not None:
+        theme.tag("p", "The dashed line is what everybody spent together.").classes("d-muted d-small")
+
+
+def _who_spent(name: str, seen: _Seen) -> None:
+    total = seen.accounts[name].budget.total
+    people = sorted(
+        (person for person in seen.people if person.role == "analyst" or person.used.get(name)),
+        key=lambda person: -tally.size(person.used.get(name, 0 * total)),
+    )
+    if not tally.size(seen.accounts[name].budget.spent):
+        return
+    theme.heading("Who spent what", 3)
+    with ui.element("div").classes("d-scroll"), ui.element("table").classes("d-table"):
+        with ui.element("thead"), ui.element("tr"):
+            for title, kind in (("Who", ""), ("Spent", "d-num"), ("", "d-wide"), ("Own limit", "d-num")):
+                theme.tag("th", title).classes(kind).props('scope="col"')
+        with ui.element("tbody"):
+            for person in people:
+                used = person.used.get(name, 0 * total)
+                with ui.element("tr"):
+                    with theme.tag("td", person.name):
+                        if not person.role:
+                            theme.tag("span", "not let in any more").classes("d-muted d-note")
+                    theme.tag("td", tally.figure(tally.size(used), up=True)).classes("d-num")
+                    with ui.element("td").classes("d-wide"):
+                        gauge.meter(tally.part(used, total))
+                    same = type(person.allowance) is type(total)  # a limit in another measure lets nobody ask here
+                    limit = tally.figure(tally.size(person.allowance)) if person.allowance and same else "none"
+                    theme.tag("td", limit).classes("d-num" if same else "d-num d-muted")
+
+
+def _allowance(name: str, me: Person, allowance: BudgetLoss) -> None:
+    used = me.used.get(name, 0 * allowance)
+    theme.heading("Your own limit", 3)
+    left = tally.rest(allowance, used)
+    shares = [
+        Share("You spent", tally.figure(tally.size(used), up=True), tally.part(used, allowance), "own"),
+        Share("Left for you", tally.figure(tally.size(left)), tally.part(left, allowance), "left"),
+    ]
+    gauge.bar(shares, ", ".join(f"{each.name} {each.amount}" for each in shares))
+
+
+def _for_experts(account: Account) -> None:
+    replaced = isinstance(account.neighbours, Replace)
+    change = "replaced, and their number is public" if replaced else "added or removed"
+    with theme.experts(), theme.facts():
+        theme.fact("In all", said(account.budget.total))
+        theme.fact("Spent", said(account.budget.spent))
+        theme.fact("Left", said(account.budget.left))
+        theme.fact("Neighbours", f"all rows of one {account.neighbours.unit} are {change}")

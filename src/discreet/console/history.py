@@ -1,0 +1,150 @@
+"""History: what was asked and paid, shown again free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from urllib.parse import quote
+
+from nicegui import ui
+
+from discreet.console import assets, citation, recalled, tally, theme
+from discreet.console.frame import page, trouble
+from discreet.console.tally import Asked
+from discreet.console.visit import Visit
+from discreet.curator import Answer
+from discreet.desk import Desk, Visitor
+
+_PAGE = 20  # questions at a time
+Made = Callable[[Answer, citation.Citation], bytes]
+
+
+@page("/history")
+async def history(visit: Visit) -> None:
+    """The page."""
+    ui.add_head_html(f'<link rel="stylesheet" href="{assets.address("records.css")}">')
+    theme.lead(
+        "What everybody asked and paid. To see an answer again costs nothing."
+        if visit.custodian
+        else "What you asked and paid. To see an answer again costs nothing."
+    )
+    every = tally.grouped(await visit.call(visit.desk.history))
+    if not every:
+        theme.empty("Nothing was asked yet.", "The first question will stand here.", "history")
+        return
+    find = ui.input(label="Find", placeholder="a word of the question, or an entry").props("outlined dense clearable")
+    find.classes("d-find").props('debounce="200" type="search"')
+    count = theme.tag("p").classes("d-muted d-small").props('role="status"')
+    shown = ui.element("div")
+    further = ui.button("Show more").props("outline no-caps")
+    page_of = _Pages(every, visit, shown, count, further)
+    find.on_value_change(lambda change: page_of.begin(str(change.value or "")))
+    further.on_click(page_of.more)
+    page_of.begin("")
+
+
+class _Pages:
+    """The questions that fit a text, some at a time."""
+
+    def __init__(
+        self, every: list[Asked], visit: Visit, shown: ui.element, count: ui.element, further: ui.button
+    ) -> None:
+        self._every, self._visit, self._shown, self._count, self._further = every, visit, shown, count, further
+        self._wanted, self._drawn = every, 0
+
+    def begin(self, text: str) -> None:
+        """From the newest on."""
+        self._wanted, self._drawn = [each for each in self._every if each.holds(text)], 0
+        self._shown.clear()
+        found = len(self._wanted)
+        self._count._text = f"{found} question{'' if found == 1 else 's'}"  # noqa: SLF001  # as theme.tag does
+        self._count.update()
+        if not found:
+            with self._shown:
+                theme.empty("Nothing fits.", "Look for another word.", "search_off")
+        self.more()
+
+    def more(self) -> None:
+        """The next ones."""
+        until = self._drawn + _PAGE
+        with self._shown:
+            for each in self._wanted[self._drawn : until]:
+                _asked(each, self._visit)
+        self._drawn = min(until, len(self._wanted))
+        self._further.set_visibility(self._drawn < len(self._wanted))
+
+
+def _asked(asked: Asked, visit: Visit) -> None:
+    with theme.card() as made:
+        made.classes("d-asked").props("role=article")
+        with ui.element("div").classes("d-meta"):
+            theme.tag("strong", tally.price(asked.paid).capitalize())
+            theme.tag("span", tally.when(asked.latest.time)).classes("d-muted")
+            if visit.custodian:
+                theme.tag("span", f"by {asked.principal}").classes("d-muted")
+            theme.tag("span", f"about {asked.population}").classes("d-muted")
+            if len(asked.payments) == 1:
+                theme.tag("span", f"entry {asked.latest.entry}").classes("d-muted")
+        theme.tag("pre", asked.sql).classes("d-code").props('tabindex="0" aria-label="The question"')
+        if len(asked.payments) > 1:
+            _payments(asked)
+        if asked.unanswered:
+            theme.tag("p", "A payment has no answer: it failed, or the server stopped meanwhile.").classes("d-small")
+        _tools(asked, visit)
+
+
+def _payments(asked: Asked) -> None:
+    with ui.element("details").classes("d-payments"):
+        theme.tag("summary", f"{len(asked.payments)} payments")
+        with ui.element("div").classes("d-scroll"), ui.element("table").classes("d-table"):
+            with ui.element("thead"), ui.element("tr"):
+                for title, kind in (("Entry", "d-num"), ("When", ""), ("Price", "d-num"), ("Answer in entry", "d-num")):
+                    theme.tag("th", title).classes(kind).props('scope="col"')
+            with ui.element("tbody"):
+                for each in asked.payments:
+                    with ui.element("tr"):
+                        theme.tag("td", str(each.entry)).classes("d-num")
+                        theme.tag("td", tally.when(each.time))
+                        theme.tag("td", tally.figure(tally.size(each.loss), up=True)).classes("d-num")
+                        theme.tag("td", "none" if each.answer is None else str(each.answer)).classes("d-num")
+
+
+def _tools(asked: Asked, visit: Visit) -> None:
+    tools = ui.element("div").classes("d-tools")
+    box = ui.element("div").classes("d-answer").props('aria-live="polite"')
+
+    async def show() -> None:
+        with theme.busy(again), trouble(box, sql=asked.sql):
+            answer = await visit.call(visit.desk.shown, asked.sql, {})
+            with box:
+                recalled.table(answer)
+
+    async def take(button: ui.button, made: Made, name: str, kind: str) -> None:
+        with theme.busy(button), trouble(box, sql=asked.sql):
+            content = await visit.call(partial(_taken, visit.desk), asked, made)
+            ui.download.content(content, f"answer-{asked.latest.entry}{name}", kind)
+
+    with tools:
+        if asked.is_question:
+            again = ui.button("Show again", icon="visibility", on_click=show).props("flat no-caps dense")
+            _link("Ask again", "edit", f"/ask?sql={quote(asked.sql, safe='')}")
+            for words, made, name, kind in (
+                ("CSV", citation.as_zip, ".zip", "application/zip"),
+                ("Parquet", citation.as_parquet, ".parquet", "application/vnd.apache.parquet"),
+            ):
+                button = ui.button(words, icon="download").props("flat no-caps dense")
+                button.props["aria-label"] = f"Download {words} with a citation"
+                button.on_click(partial(take, button, made, name, kind))
+        _link("Proof", "verified", f"/ledger?entry={asked.latest.answer or asked.latest.entry}")
+
+
+def _link(words: str, icon: str, path: str) -> None:
+    button = ui.button(words, icon=icon).props("flat no-caps dense type=a")
+    button.props["href"] = path
+
+
+def _taken(desk: Desk, who: Visitor, asked: Asked, made: Made) -> bytes:
+    """The file of an answer. Never at a price."""
+    answer = desk.shown(who, asked.sql, {})
+    neighbours = desk.accounts(who)[asked.population].neighbours
+    return made(answer, citation.cited(asked.sql, answer, desk.history(who), neighbours, desk.head(who)))

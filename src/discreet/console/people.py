@@ -1,0 +1,154 @@
+"""Who may ask, for custodians: the list, a token for somebody new, and an end."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+from nicegui import ui
+from starlette.requests import Request
+
+from discreet.console import tally, theme
+from discreet.console.chooser import UNCHANGED
+from discreet.console.confirm import apart, confirm
+from discreet.console.frame import trouble
+from discreet.console.visit import Visit
+from discreet.desk import Desk, Visitor
+from discreet.desk.desk import Person
+from discreet.ledger.books import OWNER
+
+Again = Callable[[], Awaitable[None]]
+
+_PORT = 5439  # of the Postgres door, unless whoever runs the server says otherwise
+_ROLES = {"analyst": "Analyst: asks questions", "custodian": "Custodian: keeps the data too"}
+_OUT = (
+    "Their token lets them in no more, at once, through every door. What they spent stays spent. You can let them in "
+    "again later, with a new token."
+)
+
+
+def listed(visit: Visit, people: Sequence[Person], tables: Sequence[str], again: Again) -> None:
+    """Everybody who is let in, and a way to let in somebody else."""
+    with ui.element("div").classes("d-row d-spread"):
+        theme.lead("Everybody who is let in has a token of their own. Only its digest is kept.")
+        ui.button("Let somebody in", icon="person_add", on_click=lambda: _let_in(visit, tables, again)).props(
+            "unelevated no-caps"
+        )
+    known = [person for person in people if person.role and person.name != OWNER]
+    if not known:
+        theme.empty("Nobody is let in yet.", "Let somebody in, and give them their token.", "people")
+        return
+    with theme.card(), ui.element("div").classes("d-scroll"), ui.element("table").classes("d-table d-people"):
+        with ui.element("thead"), ui.element("tr"):
+            for title in ("Name", "Role", "Tables", "Own limit", "Spent", ""):
+                theme.tag("th", title).props('scope="col"').classes("d-num" if title in ("Own limit", "Spent") else "")
+        with ui.element("tbody"):
+            for person in known:
+                _row(visit, person, again)
+
+
+def _row(visit: Visit, person: Person, again: Again) -> None:
+    with ui.element("tr"):
+        theme.tag("td", person.name).classes("d-name")
+        theme.tag("td", person.role)
+        theme.tag("td", "all" if person.tables is None else ", ".join(person.tables) or "none")
+        limit = "none" if person.allowance is None else tally.figure(tally.size(person.allowance))
+        theme.tag("td", limit).classes("d-num")
+        with ui.element("td").classes("d-num"):
+            for population, loss in person.used.items():
+                theme.tag("div", f"{tally.figure(tally.size(loss), up=True)} of {population}")
+            if not person.used:
+                theme.tag("span", "nothing").classes("d-muted")
+        with ui.element("td").classes("d-num"):
+            button = ui.button("Shut out", color=None, on_click=lambda: _shut_out(visit, person, again))
+            button.props("flat dense no-caps").classes("d-quiet")
+            button.props["aria-label"] = f"Shut out {person.name}"
+
+
+def _shut_out(visit: Visit, person: Person, again: Again) -> None:
+    async def done() -> None:
+        await visit.call(partial(_shut, visit.desk), person.name)
+        ui.notify(f"{person.name} is shut out.", type="positive")
+        await again()
+
+    own = " This is you: you will be signed out." if person.name == visit.visitor.name else ""
+    confirm(f"Shut {person.name} out?", _OUT + own, person.name, "Shut out", done)
+
+
+def _shut(desk: Desk, who: Visitor, name: str) -> None:
+    desk.custody(who).shut_out(name)
+
+
+def _let_in(visit: Visit, tables: Sequence[str], again: Again) -> None:
+    with apart("persistent") as dialog, ui.element("div").classes("d-card d-dialog d-form") as inner:
+        theme.heading("Let somebody in", 2)
+        name = ui.input("Name").props('outlined autofocus autocomplete="off" spellcheck="false"')
+        role = ui.select(_ROLES, value="analyst", label="Role").props("outlined")
+        chosen = ui.select(list(tables), multiple=True, value=[], label="Tables (none chosen: all)").props(
+            "outlined use-chips"
+        )
+        most = ui.input("Own limit (optional)").props('outlined inputmode="decimal" autocomplete="off"')
+        theme.tag("p", "The most that they may spend of each population's budget. Empty: as much as is left.").classes(
+            "d-muted d-small"
+        )
+        box = ui.element("div").props('aria-live="polite"')
+        with ui.element("div").classes("d-row d-foot"):
+            button = ui.button("Let in").props("unelevated no-caps")
+            ui.button("Leave it", on_click=dialog.close, color=None).props("flat no-caps").classes("d-quiet")
+    origin = _origin(ui.context.client.request)
+
+    async def done() -> None:
+        who = str(name.value or "").strip()
+        limit, only = str(most.value or "").strip() or None, list(chosen.value or []) or None
+        with theme.busy(button), trouble(box, foot=UNCHANGED):
+            token = await visit.call(partial(_granted, visit.desk), who, str(role.value), (limit, only))
+            inner.clear()
+            with inner:  # the token goes when it closes
+                _shown_once(who, token, origin, dialog)
+            await again()
+
+    button.on_click(done)
+    name.on("keydown.enter", done)
+    dialog.open()
+
+
+def _granted(desk: Desk, who: Visitor, name: str, role: str, most: tuple[str | None, list[str] | None]) -> str:
+    limit, tables = most
+    return desk.custody(who).let_in(name, role, allowance=limit, tables=tables)
+
+
+def _origin(request: Request) -> str:
+    return f"{request.url.scheme}://{request.url.netloc}"
+
+
+def _shown_once(name: str, token: str, origin: str, dialog: ui.dialog) -> None:
+    theme.heading(f"{name} is let in", 2)
+    theme.tag("p", "This is their token. It is shown once and kept nowhere: give it to them now, in a safe way.")
+    copied(token, "Copy the token")
+    theme.heading("How they come in", 3)
+    for title, text in connections(name, origin):
+        theme.tag("p", title).classes("d-muted d-small d-tight")
+        copied(text, f"Copy: {title}")
+    with ui.element("div").classes("d-row d-foot"):
+        ui.button("I have given it to them", on_click=dialog.close).props("unelevated no-caps")
+
+
+def connections(name: str, origin: str) -> list[tuple[str, str]]:
+    """How somebody comes in through each door."""
+    host = origin.partition("://")[2].rpartition(":")[0] or origin.partition("://")[2]
+    mode = "require" if origin.startswith("https") else "disable"
+    psql = f'psql "host={host.strip("[]")} port={_PORT} dbname=discreet user={name} sslmode={mode}"'
+    python = f'import discreet\n\ndb = discreet.connect("{origin}", token="…")\nprint(db.tables())'
+    return [
+        ("In a browser", origin),
+        (f"psql; the password is the token ({_PORT} unless the server says another port)", psql),
+        ("Python", python),
+    ]
+
+
+def copied(text: str, label: str) -> None:
+    """A text with a button that copies it."""
+    with ui.element("div").classes("d-copied"):
+        theme.tag("pre", text).classes("d-code")
+        button = theme.tag("button", "Copy").classes("d-copy").props('type="button"')
+        button.props["data-copy"], button.props["aria-label"] = text, label

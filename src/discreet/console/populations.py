@@ -1,0 +1,104 @@
+"""The people that tables speak about, for custodians: their budgets, and whether they can be asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+
+from nicegui import ui
+
+from discreet.console import facts, gauge, tally, theme
+from discreet.console.confirm import confirm
+from discreet.console.gauge import Share
+from discreet.console.visit import Visit
+from discreet.curator.explain import said
+from discreet.desk import Desk, Visitor
+from discreet.ledger.books import Account
+from discreet.sql.schema import Table
+
+Again = Callable[[], Awaitable[None]]
+
+_RETIRE = (
+    "Its budget is closed for good: no question about these people is answered any more, and there is no way back. "
+    "Answers that were given stay free to read."
+)
+_LIFT = (
+    "Rows of these people made an answer fail. Look into the cause first, for example by bringing corrected rows: if "
+    "it is still there, the next answer may fail again, and each failure tells a little more."
+)
+
+
+def listed(visit: Visit, accounts: Mapping[str, Account], tables: Sequence[Table], again: Again) -> None:
+    """All populations."""
+    theme.lead(
+        "A population is a group of people with one budget. All tables that speak about them share it, and it is set "
+        "once, with the first table."
+    )
+    if not accounts:
+        theme.empty("There is no population yet.", "It comes with the first private table.", "groups")
+    for name, account in accounts.items():
+        with theme.card() as made:
+            made.props["aria-label"] = name
+            theirs = [table.name for table in tables if table.population == name]
+            _population(visit, name, account, theirs, again)
+
+
+def _population(visit: Visit, name: str, account: Account, tables: Sequence[str], again: Again) -> None:
+    words, kind = facts.state(account)
+    with ui.element("div").classes("d-row d-title"):
+        theme.heading(name, 2)
+        theme.tag("span", words).classes(f"d-badge {kind}")
+    budget = account.budget
+    shares = [
+        Share(
+            "Spent",
+            tally.figure(tally.size(budget.spent), up=True),
+            tally.part(budget.spent, budget.total),
+            "own",
+        ),
+        Share("Left", tally.figure(tally.size(budget.left)), tally.part(budget.left, budget.total), "left"),
+    ]
+    gauge.bar(shares, ", ".join(f"{each.name} {each.amount}" for each in shares))
+    with ui.element("div").classes("d-spaced"), theme.facts():
+        theme.fact("In all", tally.price(budget.total))
+        theme.fact("What is compared", facts.relation(account))
+        theme.fact("Tables", ", ".join(tables) or "none")
+    with theme.experts(), theme.facts():
+        for title, loss in (("In all", budget.total), ("Spent", budget.spent), ("Left", budget.left)):
+            theme.fact(title, said(loss))
+    if account.retired:
+        return
+    with ui.element("div").classes("d-tools"):
+        if account.held:
+            _tool("Lift the hold", "lock_open", lambda: _lift(visit, name, again))
+        _tool("Close for good", "block", lambda: _retire(visit, name, again))
+
+
+def _tool(words: str, icon: str, doing: Callable[[], None]) -> None:
+    ui.button(words, icon=icon, on_click=doing, color=None).props("flat dense no-caps").classes("d-quiet")
+
+
+def _retire(visit: Visit, name: str, again: Again) -> None:
+    async def done() -> None:
+        await visit.call(partial(_retired, visit.desk), name)
+        ui.notify(f"{name} is closed for good.", type="positive")
+        await again()
+
+    confirm(f"Close {name} for good?", _RETIRE, name, "Close it for good", done)
+
+
+def _lift(visit: Visit, name: str, again: Again) -> None:
+    async def done() -> None:
+        await visit.call(partial(_lifted, visit.desk), name)
+        ui.notify(f"The hold on {name} is lifted.", type="positive")
+        await again()
+
+    confirm(f"Lift the hold on {name}?", _LIFT, name, "Lift it", done)
+
+
+def _retired(desk: Desk, who: Visitor, name: str) -> None:
+    desk.custody(who).retire(name)
+
+
+def _lifted(desk: Desk, who: Visitor, name: str) -> None:
+    desk.custody(who).lift(name)

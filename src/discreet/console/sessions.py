@@ -1,0 +1,80 @@
+"""Who is signed in. Sessions are kept in memory: a server that starts anew knows nobody."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from discreet.desk import Visitor
+
+_IDLE = 3_600.0  # seconds without an action
+_LONGEST = 12 * 3_600.0  # seconds since somebody signed in
+_MOST = 1_000  # people's browsers
+_EACH = 20  # of one person
+
+
+@dataclass(eq=False)
+class Session:
+    """One browser of one person, until it ends."""
+
+    id: str  # 256 bits that nobody guesses
+    visitor: Visitor
+    born: float
+    seen: float
+    over: bool = field(default=False)
+
+
+class Sessions:
+    """All sessions, bounded in number and in time. Not for several threads: an event loop owns it."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic, most: int = _MOST, each: int = _EACH) -> None:
+        self._clock, self._most, self._each = clock, most, each
+        self._known: dict[str, Session] = {}  # the longest unseen first
+
+    def begin(self, visitor: Visitor) -> tuple[Session, list[Session]]:
+        """A session for somebody who has just shown a token, and those that end to make room for it."""
+        now = self._clock()
+        session = Session(secrets.token_urlsafe(32), visitor, now, now)
+        theirs = [each for each in self._known.values() if each.visitor.name == visitor.name]
+        crowded = [*theirs[: max(0, len(theirs) + 1 - self._each)]]
+        rest = [each for each in self._known.values() if each not in crowded]
+        crowded += rest[: max(0, len(rest) + 1 - self._most)]
+        for each in crowded:
+            self.end(each)
+        self._known[session.id] = session
+        return session, crowded
+
+    def find(self, number: str) -> Session | None:
+        """The session of this id, if it lasts still; it was seen now."""
+        session = self._known.get(number)
+        if session is None or self._expired(session):
+            return None
+        self.touch(session)
+        return session
+
+    def touch(self, session: Session) -> None:
+        """Somebody did something."""
+        if self._known.pop(session.id, None) is not None:
+            session.seen = self._clock()
+            self._known[session.id] = session
+
+    def end(self, session: Session) -> None:
+        """Forget a session."""
+        session.over = True
+        self._known.pop(session.id, None)
+
+    def swept(self) -> list[Session]:
+        """End what has lasted too long."""
+        found = [session for session in self._known.values() if self._expired(session)]
+        for session in found:
+            self.end(session)
+        return found
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def _expired(self, session: Session) -> bool:
+        now = self._clock()
+        return session.over or now - session.seen > _IDLE or now - session.born > _LONGEST

@@ -1,0 +1,25 @@
+"""The columns of a table, as they are declared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nicegui import ui
+
+from discreet.console import facts, theme
+from discreet.sql.schema import Column
+
+
+def columns(declared: Sequence[Column]) -> None:
+    """One line for each; it scrolls by itself."""
+    with ui.element("div").classes("d-scroll d-columns"), ui.element("table").classes("d-table"):
+        with ui.element("thead"), ui.element("tr"):
+            for title in ("Column", "Type", "Bounds or keys", "Description"):
+                theme.tag("th", title).props('scope="col"')
+        with ui.element("tbody"):
+            for column in declared:
+                with ui.element("tr"):
+                    theme.tag("td", column.name).classes("d-name")
+                    theme.tag("td", facts.kind(column))
+                    theme.tag("td", facts.limits(column))
+                    theme.tag("td", column.description).classes("d-muted")

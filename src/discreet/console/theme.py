@@ -1,0 +1,151 @@
+"""How things look: colours, and the few shapes that every page is made of.
+
+Whatever a person wrote (a question, a name, a cell) goes through `tag` and is shown as text. Tailwind is off: classes
+are those of static/console.css, which begin with d-, and Quasar's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from nicegui import ui
+
+from discreet.errors import Fault, OverBudget, Refusal
+
+ACCENT = "#0f766e"
+
+
+def colours() -> None:
+    """Quasar's colours, for this page."""
+    ui.colors(primary=ACCENT, secondary="#475569", accent=ACCENT, positive="#15803d", negative="#b91c1c")
+
+
+def tag(name: str, text: str = "") -> ui.element:
+    """An HTML element with a text, which is never taken for HTML."""
+    made = ui.element(name)
+    made._text = text or None  # noqa: SLF001  # as NiceGUI's own labels set it
+    return made
+
+
+def heading(text: str, level: int = 1) -> ui.element:
+    """A heading."""
+    return tag(f"h{level}", text).classes("d-heading")
+
+
+def lead(text: str) -> ui.element:
+    """A sentence or two below a heading."""
+    return tag("p", text).classes("d-lead")
+
+
+@contextmanager
+def card(title: str = "") -> Iterator[ui.element]:
+    """A part of a page that belongs together."""
+    with ui.element("section").classes("d-card") as made:
+        if title:
+            heading(title, 2)
+        yield made
+
+
+@contextmanager
+def facts() -> Iterator[None]:
+    """A list of facts, each put in with `fact`."""
+    with ui.element("dl").classes("d-facts"):
+        yield
+
+
+def fact(name: str, value: str, note: str = "") -> None:
+    """One row: what it is, how much, and what that means."""
+    with ui.element("div").classes("d-fact"):
+        tag("dt", name)
+        with tag("dd", value):
+            if note:
+                tag("span", note).classes("d-muted d-note")
+
+
+def number(value: str, error: str = "", unit: str = "") -> ui.element:
+    """A number as it is read aloud: the value, give or take the error."""
+    with ui.element("span").classes("d-number") as made:
+        tag("strong", value)
+        if error:
+            tag("span", f"± {error}").classes("d-error").props('title="give or take"')
+        if unit:
+            tag("span", unit).classes("d-muted")
+    return made
+
+
+@contextmanager
+def experts() -> Iterator[None]:
+    """What is said in the letters of mathematics, folded away."""
+    with ui.element("details").classes("d-experts"):
+        tag("summary", "For experts")
+        yield
+
+
+def empty(text: str, hint: str = "", icon: str = "inbox") -> ui.element:
+    """Where there is nothing yet, and what to do about it."""
+    with ui.element("div").classes("d-empty") as made:
+        ui.icon(icon).props('aria-hidden="true"')
+        tag("p", text).classes("d-empty-text")
+        if hint:
+            tag("p", hint).classes("d-muted")
+    return made
+
+
+def refusal(
+    said: Refusal,
+    *,
+    sql: str = "",
+    repaired: Callable[[str], None] | None = None,
+    foot: str = "Nothing was charged.",
+) -> ui.element:
+    """Why something was refused, where in the question, and a question that would be answered."""
+    with ui.element("div").classes("d-refusal").props('role="alert"') as made:
+        tag("strong", "Over budget" if isinstance(said, OverBudget) else "Refused")
+        tag("p", sentence(said.message))
+        if said.hint:
+            tag("p", sentence(said.hint)).classes("d-muted")
+        if sql and said.place is not None:
+            _marked(sql, said.place)
+        if said.repair is not None:
+            tag("pre", said.repair).classes("d-code").props('aria-label="A question that would be answered"')
+            if repaired is not None:
+                mended, use = said.repair, repaired
+                ui.button("Use the repaired question", on_click=lambda: use(mended)).props("unelevated no-caps")
+        tag("p", foot).classes("d-muted d-small")
+    return made
+
+
+def _marked(sql: str, place: tuple[int, int]) -> None:
+    start, end = max(0, place[0]), min(len(sql), place[1])
+    with ui.element("pre").classes("d-code").props('aria-label="Your question, with the trouble marked"'):
+        tag("span", sql[:start])
+        tag("mark", sql[start:end])
+        tag("span", sql[end:])
+
+
+def fault() -> ui.element:
+    """That something failed after data was read: the constant sentence, and nothing else."""
+    with ui.element("div").classes("d-refusal d-fault").props('role="alert"') as made:
+        tag("strong", "Failed")
+        tag("p", sentence(Fault.SENTENCE))
+    return made
+
+
+@contextmanager
+def busy(*buttons: ui.button) -> Iterator[None]:
+    """Buttons that turn while something is computed, and cannot be pressed twice."""
+    for button in buttons:
+        button.props("loading").disable()
+    try:
+        yield
+    finally:
+        for button in buttons:
+            button.props(remove="loading").enable()
+
+
+def sentence(text: str) -> str:
+    """As the first words of a paragraph."""
+    ended = text if text.endswith((".", "!", "?", "…")) else f"{text}."
+    is_word = ended.partition(" ")[0].isalpha()  # and not visits.cost, which is a name as it is written
+    return ended[:1].upper() + ended[1:] if is_word else ended

@@ -1,0 +1,147 @@
+"""A console of made-up data in a process of its own, and a browser that reports everything it dislikes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import clinic
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Response, expect, sync_playwright
+from server.served import Server, served
+
+from discreet.curator.custody import Custody
+
+_ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
+WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+PLACES = ("/ask", "/budget", "/history", "/data", "/ledger", "/promise")
+
+expect.set_options(timeout=20_000)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A served home, and what lets people into it: ann asks, cleo keeps the data."""
+
+    server: Server
+    home: Path
+    tokens: dict[str, str]
+
+    @property
+    def url(self) -> str:
+        return self.server.url
+
+
+@contextmanager
+def opened(folder: Path, *options: str, **changes: object) -> Iterator[Place]:
+    """A home of a clinic with its server, for a test that wants one of its own."""
+    home = clinic.home(folder / "home", **changes)
+    custody = Custody(home)
+    tokens = {"ann": custody.let_in("ann", "analyst"), "cleo": custody.let_in("cleo", "custodian")}
+    with served(home, *options) as server:
+        yield Place(server, home, tokens)
+
+
+@pytest.fixture(scope="session")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with opened(tmp_path_factory.mktemp("console"), "--rate", "200") as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("there is no Chromium, and pages that no browser saw are not tested")
+        pytest.skip("there is no Chromium on this machine")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=_ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Watched:
+    """A browser of one person: what it complained about, and whom it talked to."""
+
+    context: BrowserContext
+    url: str
+    tokens: dict[str, str]
+    complaints: list[str] = field(default_factory=list)
+    answers: list[Response] = field(default_factory=list)
+
+    def page(self) -> Page:
+        page = self.context.new_page()
+        page.on("console", lambda said: self._complain(said.type in {"error", "warning"}, f"console: {said.text}"))
+        page.on("pageerror", lambda broken: self._complain(True, f"page: {broken}"))  # noqa: FBT003
+        page.on("request", lambda sent: self._complain(self._elsewhere(sent.url), f"elsewhere: {sent.url}"))
+        page.on("websocket", lambda socket: self._complain(self._elsewhere(socket.url), f"elsewhere: {socket.url}"))
+        page.on("response", lambda answer: self.answers.append(answer))  # noqa: PLW0108  # it sets marks on it
+        return page
+
+    def signed_in(self, who: str, path: str = "/ask") -> Page:
+        """A page that shows a path, after who has signed in."""
+        page = self.page()
+        signed_in(page, self.url, self.tokens[who])
+        if path != "/ask":
+            page.goto(self.url + path)
+        settled(page)
+        return page
+
+    def allow(self, text: str) -> None:
+        """Forget complaints that a test provokes."""
+        self.complaints[:] = [each for each in self.complaints if text not in each]
+
+    def _complain(self, wrong: bool, what: str) -> None:  # noqa: FBT001
+        if wrong:
+            self.complaints.append(what)
+
+    def _elsewhere(self, url: str) -> bool:
+        here = self.url.removeprefix("http")
+        return not url.startswith((f"http{here}/", f"ws{here}/", "data:", "blob:", "about:"))
+
+
+def signed_in(page: Page, url: str, token: str) -> None:
+    """Fill in the form."""
+    page.goto(f"{url}/sign-in")
+    page.get_by_label("Your token").fill(token)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(f"{url}/ask")
+
+
+def settled(page: Page) -> None:
+    """When the page has its socket."""
+    page.wait_for_function("window.did_handshake === true")
+
+
+def write(page: Page, sql: str) -> None:
+    """Type a question into the editor of the Ask page, in place of what is there."""
+    page.wait_for_selector(".d-editor[data-ready]")
+    page.get_by_label("SQL", exact=True).click()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(sql)
+
+
+@contextmanager
+def watched(browser: Browser, place: Place, **options: Any) -> Iterator[Watched]:  # noqa: ANN401
+    """A fresh browser profile. In the end it must have had nothing to complain about."""
+    context = browser.new_context(**{"viewport": WIDE, **options})
+    found = Watched(context, place.url, place.tokens)
+    try:
+        yield found
+        assert found.complaints == []
+    finally:
+        context.close()
+
+
+@pytest.fixture
+def person(chromium: Browser, place: Place) -> Iterator[Watched]:
+    """Somebody at a wide screen, not signed in yet."""
+    with watched(chromium, place) as found:
+        yield found
