@@ -12,13 +12,14 @@ from typing import Any
 
 import clinic
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Response, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Response, ViewportSize, expect, sync_playwright
 from server.served import Server, served
 
 from discreet.curator.custody import Custody
 
 _ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
-WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+WIDE: ViewportSize = {"width": 1280, "height": 800}
+NARROW: ViewportSize = {"width": 390, "height": 844}
 PLACES = ("/ask", "/budget", "/history", "/data", "/ledger", "/promise")
 
 expect.set_options(timeout=20_000)
