@@ -75,6 +75,7 @@ BROKEN = [
     "SELECT",
     "SELECT *",
     "SELECT * BY FROM wards",
+    "SELECT * GROUP BY 1",
     "SELECT 1/0",
     "SELECT sum(ward) FROM wards",
     "SELECT sum(beds) FROM wards GROUP BY 1",
