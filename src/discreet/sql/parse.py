@@ -93,7 +93,7 @@ def parsed(text: str, schema: Schema) -> exp.Query:
         raise Refusal(str(unknown).split(" Line:", maxsplit=1)[0].rstrip("."), hint="see discreet tables") from None
     except (AssertionError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         # what a parser lets through and its other half did not foresee; nobody's rows were read for it
-        raise Refusal("this question cannot be taken apart", hint="name its columns, and group by their names") from None
+        raise Refusal("this question cannot be taken apart", hint="name its columns, and group by names") from None
     _check(tree)
     return tree
 
