@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import random
 import signal
@@ -9,12 +10,14 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import clinic
 import pytest
 
-from discreet.curator import Curator
+from discreet.curator import Curator, Terms
+from discreet.curator.paid import Flights
 from discreet.errors import OverBudget
 from discreet.ledger import Answer, Spend, SqliteLedger, verify
 from discreet.privacy import Approximate
@@ -87,3 +90,45 @@ def test_killed_askers_never_get_a_second_draw_for_one_payment(tmp_path: Path, r
     for i, value in list(said.items())[:20]:  # what was said once is said again, free
         again = curator.query(f"SELECT count(*) FROM visits WHERE cost > {i}", epsilon="0.1")
         assert (again.cost, again.rows[0][0]) == (None, value)
+
+
+def test_who_asks_the_same_at_once_pays_once(home: Path) -> None:
+    curator = Curator(home)
+    together = threading.Barrier(8)
+
+    def ask(_: int) -> object:
+        together.wait()
+        return curator.query(clinic.COUNT, epsilon="0.5").cost
+
+    with ThreadPoolExecutor(8) as threads:
+        costs = list(threads.map(ask, range(8)))
+    assert sorted(costs, key=str) == sorted([Approximate("0.5"), *[None] * 7], key=str)
+    assert curator.budget("patient").spent == Approximate("0.5")
+    assert curator._flights._under_way == {}
+
+
+def test_questions_in_any_order_do_not_wait_for_each_other_in_a_ring() -> None:
+    flights, done = Flights(), []
+
+    def fly(turn: int) -> None:
+        for _ in range(200):
+            with flights.alone(["a", "b", "c"][:: 1 if turn % 2 else -1][turn % 2 :]):
+                pass
+        done.append(turn)
+
+    threads = [threading.Thread(target=fly, args=(turn,), daemon=True) for turn in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(done) == list(range(6))
+
+
+def test_a_child_does_not_wait_for_what_its_parent_began(home: Path) -> None:
+    curator = Curator(home)
+    question = curator._question(clinic.COUNT, Terms()).parts[0].measurement.question
+    with curator._flights.alone([question]):
+        child = multiprocessing.get_context("fork").Process(target=curator.query, args=(clinic.COUNT,))
+        child.start()
+        child.join(60)
+    assert child.exitcode == 0

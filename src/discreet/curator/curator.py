@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import wraps
 from pathlib import Path
@@ -25,6 +25,7 @@ from discreet.curator.estimate import estimates
 from discreet.curator.explain import Due, Explanation, explained
 from discreet.curator.history import Receipt, receipts
 from discreet.curator.measure import Engine
+from discreet.curator.paid import Counter, Flights, Paid
 from discreet.curator.plans import Allow, Plans
 from discreet.curator.price import Priced, priced
 from discreet.curator.public import PublicTables
@@ -52,20 +53,6 @@ BOUNDING = (
     "Error bars cover the noise. They do not cover what was cut off before it: values beyond the declared bounds, "
     "rows beyond max_rows and groups beyond max_groups of one unit."
 )
-
-
-@dataclass(frozen=True)
-class _Paid:
-    """The tables of a question, those bought now among them, and whose budget paid."""
-
-    tables: dict[str, Bought]
-    new: dict[str, Bought]
-    population: str | None
-
-    @property
-    def cells(self) -> int:
-        """How large it is."""
-        return sum(len(row) for bought in self.tables.values() for row in bought.noisy.values)
 
 
 def _asked_now(method: Callable[Concatenate[Curator, P], T]) -> Callable[Concatenate[Curator, P], T]:
@@ -99,7 +86,7 @@ class Curator:
         self._ledger = SqliteLedger(home / "ledger.db", new=False)
         self._store = DuckStore(home / "tables", names=self._file_name)
         self._declarations = Declarations(home, self._ledger)
-        self._plans, self._recall = Plans(), Recall()
+        self._plans, self._recall, self._flights = Plans(), Recall(), Flights()
         self._catalogue = self._declarations.now()
         self._books()
 
@@ -311,7 +298,7 @@ class Curator:
         if asked.within:
             raise Refusal("a question in stages is not answered within the rest", hint="name a price that fits")
         self._refuse_over(prices, sql, asked)
-        before: list[_Paid] = []
+        before: list[Paid] = []
         scalars: list[object] = []
         for each in uppers[:-1]:
             paid = self._paid(prices[: len(each.question.parts)], sql, asked, *by)
@@ -348,29 +335,19 @@ class Curator:
             raise Refusal(f"one question asks about one population, got {sorted(names)}", hint="ask each by itself")
         return self._catalogue.population(names.pop()) if names else None
 
-    def _paid(self, prices: tuple[Priced, ...], sql: str, asked: Terms, engine: Engine, rng: Entropy) -> _Paid:
+    def _paid(self, prices: tuple[Priced, ...], sql: str, asked: Terms, engine: Engine, rng: Entropy) -> Paid:
         population = self._population(tuple(price.part for price in prices))
         if population is None:
-            return _Paid({}, {}, None)
+            return Paid({}, {}, None)
         till = Till(self._ledger, self._principal, population, engine, rng)
-        best = asked.free and not asked.named
-        known = {} if asked.fresh else till.dearest(prices) if best else till.known(prices)
-        if asked.free and len(known) < len(prices):
-            raise Refusal(
-                "this was not bought before, or its tables have changed since",
-                hint="ask it again, and pay for it",
-            )
-        wanted = [price for price in prices if price.part.name not in known]
-        with self._store.opened(price.part.measurement.rows for price in wanted):  # before anything is paid
-            bought = till.buy(wanted, sql, within=asked.within)
-        return _Paid({**known, **bought}, bought, population.name)
+        return Counter(till, self._store, self._flights).paid(prices, sql, asked)
 
     def _files(self, found: Question) -> dict[str, str]:
         """Where the public tables of a question are kept."""
         tables = [self._catalogue.schema.table(name) for name in found.public_above]
         return {table.name: str(self._store.checked(table)) for table in tables}
 
-    def _spoken(self, upper: above.Upper, paid: _Paid, asked: Terms) -> Answer:
+    def _spoken(self, upper: above.Upper, paid: Paid, asked: Terms) -> Answer:
         files = self._files(upper.question)
 
         def at(confidence: Fraction) -> above.Result:

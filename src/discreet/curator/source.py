@@ -52,7 +52,7 @@ def source_types(source: object) -> list[tuple[str, str]]:
         try:
             described = connection.execute(f"DESCRIBE SELECT * FROM {read_source(connection, source)}").fetchall()
         except duckdb.Error as broken:
-            raise Refusal(f"the source cannot be read: {str(broken).splitlines()[0][:200]}") from None
+            raise _unreadable(source, broken) from None
     return [(str(row[0]), str(row[1])) for row in described]
 
 
@@ -63,5 +63,11 @@ def guessed(source: object) -> dict[str, str]:
         try:
             described = connection.execute(f"DESCRIBE SELECT * FROM read_csv('{file}', header = true)").fetchall()
         except duckdb.Error as broken:
-            raise Refusal(f"the source cannot be read: {str(broken).splitlines()[0][:200]}") from None
+            raise _unreadable(source, broken) from None
     return {str(row[0]): type_of(str(row[1]), str(row[0])).value for row in described}
+
+
+def _unreadable(source: object, broken: duckdb.Error) -> Refusal:
+    """In what DuckDB says, a path is replaced before the text is cut: half of one would not be recognised later."""
+    said = str(broken).splitlines()[0]
+    return Refusal(f"the source cannot be read: {said.replace(str(source), 'the file')[:200]}")

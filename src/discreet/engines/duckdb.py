@@ -181,7 +181,8 @@ class DuckStore:
         progress, owners = how
         old = os.umask(0o077)
         try:
-            with duckdb.connect(str(aside)) as connection:
+            limits: dict[str, str | int] = {"memory_limit": self._memory, "threads": self._threads}
+            with duckdb.connect(str(aside), config=limits) as connection:  # a small file may hold a great many rows
                 connection.execute(_SAFE)
                 connection.execute("SET preserve_insertion_order = false")
                 with _watched(connection, progress):
