@@ -181,8 +181,10 @@ class DuckStore:
         progress, owners = how
         old = os.umask(0o077)
         try:
-            limits: dict[str, str | int] = {"memory_limit": self._memory, "threads": self._threads}
-            with duckdb.connect(str(aside), config=limits) as connection:  # a small file may hold a great many rows
+            # a small file may hold a great many rows
+            with duckdb.connect(
+                str(aside), config={"memory_limit": self._memory, "threads": self._threads}
+            ) as connection:
                 connection.execute(_SAFE)
                 connection.execute("SET preserve_insertion_order = false")
                 with _watched(connection, progress):

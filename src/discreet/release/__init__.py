@@ -1,0 +1,25 @@
+"""Release: publish once, and everyone computes on that for free.
+
+A mechanism here takes counts of cells, on a line or a plane, and gives a `Histogram`: any range, share or quantile
+follows from it with a standard error. `Automatic` takes what suits; docs/releases.md says when to take which.
+
+    >>> from discreet.release import Hierarchy
+    >>> ages = Hierarchy.of(epsilon=1, cells=1000)
+    >>> ages.privacy.epsilon, ages.branching
+    (Fraction(1, 1), 32)
+"""
+
+from discreet.release.automatic import Automatic as Automatic
+from discreet.release.counts import RELEASES as RELEASES
+from discreet.release.grids import AdaptiveGrid as AdaptiveGrid
+from discreet.release.grids import UniformGrid as UniformGrid
+from discreet.release.hierarchy import Hierarchy as Hierarchy
+from discreet.release.histogram import Estimate as Estimate
+from discreet.release.histogram import Histogram as Histogram
+from discreet.release.identity import Identity as Identity
+from discreet.release.identity import Uniform as Uniform
+from discreet.release.multiplicative import MultiplicativeWeights as MultiplicativeWeights
+from discreet.release.partition import Partition as Partition
+from discreet.release.quadtree import QuadTree as QuadTree
+from discreet.release.tuned import tuned as tuned
+from discreet.release.wavelet import Wavelet as Wavelet

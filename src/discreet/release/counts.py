@@ -1,0 +1,150 @@
+"""What every release of counts shares: a declared shape, a distance between neighbours, and noise on whole numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeVar
+
+import numpy as np
+
+from discreet.errors import Refusal
+from discreet.exact import Number, count, positive, share, shown, spoken
+from discreet.mechanisms import LaplaceVector, Pair
+from discreet.mechanisms.mechanism import USUAL, settle
+from discreet.mechanisms.whole import Integers, whole
+from discreet.noise import Entropy
+from discreet.privacy import AddRemove, Neighbours, Pure
+from discreet.release.splits import Reals, Whole
+
+MOST_CELLS = 1 << 22  # of a release: what one machine holds and a certificate can carry
+_LARGEST = 1 << 58  # of a sum of counts: noise still fits beside it
+
+_TINY = 1e-200  # of a variance: no noise to speak of, and still a number to divide by
+_LEAST, _MOST = Fraction(1, 10**9), Fraction(10**6)  # of ε for one record: floats hold all variances in between
+
+C = TypeVar("C", bound=type[Any])
+RELEASES: dict[str, type[Any]] = {}
+
+
+def released(name: str) -> Callable[[C], C]:
+    """Give a release its public name. The meaning of a name never changes; a new meaning gets a new name."""
+
+    def record(mechanism: C) -> C:
+        if RELEASES.setdefault(name, mechanism) is not mechanism:
+            raise ValueError(f"two releases are called {name!r}")
+        return mechanism
+
+    return record
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The public parameters of a release: its price, how many cells each way, how many records a unit has at most.
+
+    A record lies in one cell. Neighbours differ by the records of one unit, so their counts by at most `distance` in
+    all.
+    """
+
+    epsilon: Fraction
+    shape: tuple[int, ...]
+    most: int = 1
+    neighbours: Neighbours = AddRemove()
+
+    def __post_init__(self) -> None:
+        settle(
+            self,
+            epsilon=positive(self.epsilon, "epsilon"),
+            shape=shaped(self.shape),
+            most=count(self.most, "most"),
+            neighbours=self.neighbours,
+        )
+        if not _LEAST <= self.epsilon / self.distance <= _MOST:
+            each = f"one of {self.distance} records"
+            raise Refusal(f"expected epsilon between 1e-9 and 1e6 for {each}, got epsilon={spoken(self.epsilon)}")
+
+    @property
+    def privacy(self) -> Pure:
+        """ε as asked for."""
+        return Pure(self.epsilon)
+
+    @property
+    def cells(self) -> int:
+        """How many there are."""
+        return math.prod(self.shape)
+
+    @property
+    def distance(self) -> int:
+        """How far the counts of neighbours are apart: replacing a unit takes its records and brings others."""
+        return self.most if isinstance(self.neighbours, AddRemove) else 2 * self.most
+
+    def pairs(self) -> tuple[Pair[Whole], ...]:
+        """All of a unit's records in one cell of none, at either end; spread over cells; and beside many others."""
+        left, right = np.zeros(self.shape, dtype=np.int64), np.zeros(self.shape, dtype=np.int64)
+        right.flat[0] = self.distance
+        last = np.zeros(self.shape, dtype=np.int64)
+        last.flat[-1] = self.distance
+        even = np.full(self.shape, 3, dtype=np.int64)
+        spread = even.copy()
+        spread.flat[: self.distance] += 1
+        spread.flat[0] += max(0, self.distance - self.cells)
+        return (
+            Pair(left, right, "the first cell takes the whole distance"),
+            Pair(left, last, "the last cell takes the whole distance"),
+            Pair(even, spread, "every cell is as high as the others, and some get one more"),
+        )
+
+    def counted(self, counts: Integers) -> Whole:
+        """The counts in their shape, clamped so that their sum fits: neighbours come no further apart by that."""
+        values = whole(counts, _LARGEST // self.cells)
+        if values.shape != self.shape:  # public
+            raise Refusal(f"expected counts of shape {self.shape}, got {values.shape}")
+        return values
+
+
+def shaped(shape: object) -> tuple[int, ...]:
+    """A number of cells, or of rows and columns."""
+    if not isinstance(shape, tuple) or len(shape) not in (1, 2):
+        raise Refusal(f"expected a shape of one or two whole numbers, got shape={shown(shape)}")
+    sides = tuple(count(side, "shape") for side in shape)
+    if math.prod(sides) > MOST_CELLS:
+        raise Refusal(f"expected a shape of at most 2^22 cells, got {shown(shape)}", hint="use wider bins")
+    return sides
+
+
+def flat(shape: tuple[int, ...], kind: str) -> None:
+    """Refuse a shape that is not a line."""
+    if len(shape) != 1:
+        raise Refusal(f"{kind} is for a line of cells, got shape={shape}", hint="for a plane take a grid")
+
+
+def plane(shape: tuple[int, ...], kind: str) -> None:
+    """Refuse a shape that is not a plane."""
+    if len(shape) != 2:
+        raise Refusal(f"{kind} is for rows and columns, got shape={shape}", hint="for a line take a Hierarchy")
+
+
+def noisy(values: Whole, scale: Fraction, rng: Entropy) -> Whole:
+    """The values with independent discrete Laplace noise."""
+    return LaplaceVector(scale)(values, rng=rng)
+
+
+def noise_variance(scale: Fraction) -> float:
+    """Of discrete Laplace noise: 2q/(1 − q)² with q = e^{−1/scale}, which is 1/(2 sinh²(1/(2 scale)))."""
+    half = float(1 / (2 * scale))
+    return max(0.5 / math.sinh(half) ** 2, _TINY) if half < 300 else _TINY
+
+
+def level_variances(children: Sequence[Whole], scales: Sequence[Fraction | None]) -> list[Reals]:
+    """Of the nodes of a tree, root first, where each level has one scale; infinite where it was not measured."""
+    sizes = [1, *(int(level.sum()) for level in children)]
+    known = [math.inf if scale is None else noise_variance(scale) for scale in scales]
+    return [np.full(size, variance) for size, variance in zip(sizes, known, strict=True)]
+
+
+def chebyshev(variance: float, confidence: Number = USUAL) -> Fraction:
+    """An α that a number of this variance misses its mean by at most, with this probability: any law."""
+    rare = 1 - share(confidence, "confidence")
+    return Fraction(math.ceil(math.sqrt(variance / float(rare)) * (1 + 1e-9) * 1024), 1024)

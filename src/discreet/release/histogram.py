@@ -1,0 +1,272 @@
+"""What a release of counts gives: cells, and from them any range, share or quantile, each with its standard error."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import Refusal
+from discreet.exact import Number, count, share, shown
+from discreet.release import fit
+from discreet.release.splits import Reals, Splits, Whole, starts
+
+NOISE_ONLY = "The standard errors cover the noise, and not that cells of one part are taken to be equal."
+NONE = "There are no standard errors: what this estimate misses is not known to it."
+EXACT = "The standard errors cover all of the error."
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number, and its standard error where one is known."""
+
+    value: float
+    error: float | None
+
+    def interval(self, errors: float = 2.0) -> tuple[float, float]:
+        """So many standard errors to either side."""
+        if self.error is None:
+            raise Refusal("there is no standard error to make an interval of", hint="take a release that has them")
+        return self.value - errors * self.error, self.value + errors * self.error
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Counts of cells on a line or a plane. Everything here is computed from what was released, and free.
+
+    `part` says to which part each cell belongs, in row order: the leaf of the tree that was measured. A part's count is
+    divided evenly among its cells. `splits` knows the variances of parts, or is None where nobody does. `bounding` says
+    what the standard errors leave out.
+    """
+
+    counts: NDArray[Any]
+    part: Whole
+    splits: Splits | None
+    bounding: str = EXACT
+
+    @classmethod
+    def of(cls, leaves: Reals, splits: Splits, shape: tuple[int, ...], part: Whole | None = None) -> Histogram:
+        """From the leaves of a tree, each divided evenly among its cells."""
+        where = np.arange(math.prod(shape)) if part is None else part
+        sizes = np.bincount(where, minlength=leaves.size)
+        counts = (leaves / sizes)[where].reshape(shape)
+        return cls(counts, where, splits, EXACT if sizes.max() == 1 else NOISE_ONLY)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Cells each way."""
+        return self.counts.shape
+
+    @property
+    def total(self) -> Estimate:
+        """Of all cells."""
+        return self._measured(np.ones(self.shape))
+
+    def cell(self, *place: int) -> Estimate:
+        """One cell."""
+        if len(place) != len(self.shape):
+            raise Refusal(f"a cell of this histogram has {len(self.shape)} coordinates, got {shown(place)}")
+        return self.range(*((at, at + 1) for at in place)) if len(place) == 2 else self.range(place[0], place[0] + 1)
+
+    def range(self, *bounds: int | tuple[int, int]) -> Estimate:
+        """The cells from `lo` to before `hi`; on a plane two such pairs, of rows and of columns."""
+        if len(self.shape) == 1:
+            ((lo, hi),) = _within((bounds,), self.shape)
+            values, errors = self.ranges(np.array([lo]), np.array([hi]))
+            return Estimate(float(values[0]), None if errors is None else float(errors[0]))
+        weights = np.zeros(self.shape)
+        weights[tuple(slice(lo, hi) for lo, hi in _within(bounds, self.shape))] = 1
+        return self._measured(weights)
+
+    def ranges(self, lo: Whole, hi: Whole) -> tuple[Reals, Reals | None]:
+        """Many ranges of a line at once: their sums, and their standard errors."""
+        low, high = np.asarray(lo, dtype=np.int64), np.asarray(hi, dtype=np.int64)
+        if len(self.shape) != 1 or np.any(low < 0) or np.any(low > high) or np.any(high > self.shape[0]):
+            raise Refusal(f"expected ranges 0 <= lo <= hi <= cells on a line, of shape {self.shape}")
+        sums = np.concatenate([[0], np.cumsum(self.counts)])
+        return sums[high] - sums[low], self._range_errors(low, high)
+
+    def prefix(self, hi: int) -> Estimate:
+        """The cells before `hi`."""
+        return self.range(0, hi)
+
+    def cdf(self) -> tuple[Reals, Reals | None]:
+        """The share of all records in the cells up to each, and its standard error.
+
+        The error of a ratio by its linear part: that of prefix − share · total, over the total.
+        """
+        line = self._line()
+        sums = np.cumsum(line)
+        total = float(sums[-1])
+        if total <= 0:  # fewer records than noise: nothing is known
+            return np.arange(1, line.size + 1) / line.size, None if self.splits is None else np.full(line.size, 0.5)
+        shares = np.clip(sums / total, 0, 1)
+        return np.asarray(np.maximum.accumulate(shares)), self._share_errors(shares, total)
+
+    def quantile(self, level: Number) -> Estimate:
+        """The place on the line, in cells, below which this share of the records lies, straight within a cell.
+
+        Its standard error is half the way between the places one standard error of the share to either side (Woodruff
+        1952): the larger one of the shares at the two ends of the cell.
+        """
+        at = float(share(level, "level"))
+        shares, errors = self.cdf()
+        place = _crossing(shares, at)
+        if errors is None:
+            return Estimate(place, None)
+        cell = min(int(place), shares.size - 1)
+        off = float(errors[max(cell - 1, 0) : cell + 1].max())
+        return Estimate(place, (_crossing(shares, at + off) - _crossing(shares, at - off)) / 2)
+
+    def nonnegative(self) -> Histogram:
+        """The nearest counts without a negative one, if every node of a binary tree over the parts counts alike.
+
+        The standard errors stay those of the counts before: on the whole the fit is nearer to the truth, never further.
+        """
+        if self.splits is None:  # multiplicative weights are positive
+            return self
+        leaves = np.asarray(self._leaves(), dtype=np.float64)
+        return replace(self, counts=self._divided(fit.nonnegative(leaves, fit.alike(leaves.size))))
+
+    def whole(self) -> Histogram:
+        """Whole counts: each node of the tree rounded down or up, and exactly the sum of its children."""
+        splits = self.splits or Splits(1.0, (np.array([self.part.size]),), (np.ones(self.part.size),))
+        leaves = fit.rounded(self._leaves() if self.splits else np.ravel(self.counts).astype(np.float64), splits)
+        if self.splits is None:
+            return replace(self, counts=leaves.reshape(self.shape))
+        order, first = self._by_part
+        place = np.empty_like(order)
+        place[order] = np.arange(order.size) - np.repeat(first[:-1], np.diff(first))
+        size, all_ = np.diff(first)[self.part], leaves[self.part]
+        cells = (place + 1) * all_ // size - place * all_ // size
+        return replace(self, counts=cells.reshape(self.shape))
+
+    def nodes(self) -> list[NDArray[Any]]:
+        """The sums below every node of the tree, root first."""
+        levels = [self._leaves()]
+        for children in reversed(self.splits.children if self.splits else ()):
+            levels.append(np.add.reduceat(levels[-1], starts(children)[:-1]))
+        return levels[::-1]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Histogram) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
+    def to_json(self) -> str:
+        """Everything, as text that `from_json` reads back to the last bit."""
+        tree: dict[str, object] | None = None
+        if self.splits is not None:
+            tree = {
+                "total": self.splits.total,
+                "children": [_packed(level) for level in self.splits.children],
+                "spread": [_packed(level) for level in self.splits.spread],
+            }
+        flat = self.counts.ravel().tolist()
+        fields = {"shape": list(self.shape), "counts": flat, "part": _packed(self.part)}
+        return json.dumps({**fields, "tree": tree, "bounding": self.bounding}, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Histogram:
+        """What `to_json` wrote."""
+        read: Mapping[str, Any] = json.loads(text)
+        tree, kind = read["tree"], np.int64 if all(type(one) is int for one in read["counts"]) else np.float64
+        splits = None
+        if tree is not None:
+            children = tuple(_unpacked(level).astype(np.int64) for level in tree["children"])
+            spread = tuple(_unpacked(level).astype(np.float64) for level in tree["spread"])
+            splits = Splits(float(tree["total"]), children, spread)
+        counts = np.array(read["counts"], dtype=kind).reshape(read["shape"])
+        return cls(counts, _unpacked(read["part"]).astype(np.int64), splits, read["bounding"])
+
+    @cached_property
+    def _by_part(self) -> tuple[Whole, Whole]:
+        """Cells in the order of their parts, and where each part begins."""
+        return np.argsort(self.part, kind="stable"), starts(np.bincount(self.part))
+
+    def _leaves(self) -> NDArray[Any]:
+        order, first = self._by_part
+        return np.asarray(np.add.reduceat(self.counts.ravel()[order], first[:-1]))
+
+    def _divided(self, leaves: Reals) -> Reals:
+        return (leaves / np.bincount(self.part))[self.part].reshape(self.shape)
+
+    def _measured(self, weights: Reals) -> Estimate:
+        value = float(np.sum(weights * self.counts))
+        return Estimate(value, None if self.splits is None else math.sqrt(self._variance(self.splits, weights)))
+
+    def _variance(self, splits: Splits, weights: Reals) -> float:
+        shares = np.bincount(self.part, weights.ravel()) / np.bincount(self.part)
+        return splits.variance(shares)
+
+    def _range_errors(self, low: Whole, high: Whole) -> Reals | None:
+        if self.splits is None:
+            return None
+        _, first = self._by_part
+        sizes, last = np.diff(first), np.maximum(high - 1, 0)
+        a, c = self.part[np.minimum(low, self.part.size - 1)], self.part[last]
+        head, tail = (first[a + 1] - low) / sizes[a], (high - first[c]) / sizes[c]
+        tail = np.where(a == c, (high - low) / sizes[c], tail)
+        variances = self.splits.ranges(a, head, c, tail)
+        return np.where(high > low, np.sqrt(variances), 0.0)
+
+    def _share_errors(self, shares: Reals, total: float) -> Reals | None:
+        """Of P − F T, by polarisation: Var = (1 − F) Var P + F Var(T − P) − F (1 − F) Var T."""
+        if self.splits is None:
+            return None
+        ends = np.arange(1, shares.size + 1)
+        before = self._range_errors(np.zeros_like(ends), ends)
+        after = self._range_errors(ends, np.full_like(ends, shares.size))
+        if before is None or after is None:
+            return None
+        whole = self.splits.total
+        variance = (1 - shares) * before**2 + shares * after**2 - shares * (1 - shares) * whole
+        return np.sqrt(np.maximum(variance, 0.0)) / total
+
+    def _line(self) -> Reals:
+        if len(self.shape) != 1:
+            raise Refusal(f"shares and quantiles are along a line, and this has the shape {self.shape}")
+        return np.asarray(self.counts, dtype=np.float64)
+
+
+def _within(bounds: object, shape: tuple[int, ...]) -> list[tuple[int, int]]:
+    """The bounds of a range, one pair a side, if they lie inside the histogram."""
+    pairs = list(bounds) if isinstance(bounds, tuple) else []
+    if len(pairs) != len(shape) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
+        raise Refusal(f"expected lo and hi for each of {len(shape)} sides, got {shown(bounds)}")
+    for (lo, hi), side in zip(pairs, shape, strict=True):
+        if not 0 <= count(lo, "lo", least=0) <= count(hi, "hi", least=0) <= side:
+            raise Refusal(f"expected 0 <= lo <= hi <= {side}, got lo={lo}, hi={hi}")
+    return [(int(lo), int(hi)) for lo, hi in pairs]
+
+
+def _crossing(shares: Reals, level: float) -> float:
+    """Where rising shares reach the level, in cells."""
+    at = min(int(np.searchsorted(shares, level)), shares.size - 1)
+    before = float(shares[at - 1]) if at else 0.0
+    rise = float(shares[at]) - before
+    return at + min(1.0, max(0.0, (level - before) / rise)) if rise > 0 else float(at)
+
+
+def _packed(values: NDArray[Any]) -> list[list[Any]]:
+    """Runs as [length, first, step]: trees are full of equal numbers, and parts of numbers that follow each other."""
+    if values.size == 0:
+        return []
+    same = values[1:] == values[:-1]
+    cuts = np.concatenate([[0], np.flatnonzero(~same) + 1, [values.size]])
+    if cuts.size - 1 == values.size and values.dtype.kind == "i" and np.all(np.diff(values) == 1):
+        return [[int(values.size), int(values[0]), 1]]
+    return [[end - start, values[start].item()] for start, end in pairwise(cuts.tolist())]
+
+
+def _unpacked(runs: list[list[Any]]) -> NDArray[Any]:
+    parts = [run[1] + np.arange(run[0]) if len(run) == 3 else np.full(run[0], run[1]) for run in runs]
+    return np.concatenate(parts) if parts else np.empty(0)

@@ -1,0 +1,92 @@
+"""How a total divides among cells, with the variance of every sum: the linear algebra of a consistent tree.
+
+An estimate that is consistent on a tree is a total of variance `total`, and at each node a division among its children
+that is independent of everything else. Under it the children c of a node behave like independent numbers of variance
+`spread[c]`, conditioned on their sum. Least squares on noisy nodes has this form, and so has the wavelet
+(docs/proofs/hierarchy.md, "Variances"). So the variance of a weighted sum of leaves takes one pass over the tree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Reals = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+
+def sums(values: NDArray[np.generic], children: Whole) -> NDArray[np.generic]:
+    """The sum over each node's children; every node has at least one."""
+    total: NDArray[np.generic] = np.add.reduceat(values, starts(children)[:-1])
+    return total
+
+
+def starts(children: Whole) -> Whole:
+    """Where each node's children begin, and where the last one's end."""
+    return np.concatenate([[0], np.cumsum(children)]).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """A tree from its root down: children per node, and the spread of every node below the root. Leaves are last."""
+
+    total: float
+    children: tuple[Whole, ...]
+    spread: tuple[Reals, ...]
+
+    @property
+    def leaves(self) -> int:
+        """How many there are."""
+        return self.spread[-1].size if self.spread else 1
+
+    @cached_property
+    def _pools(self) -> tuple[Reals, ...]:
+        """What the children of each node spread together."""
+        return tuple(sums(z, c).astype(np.float64) for z, c in zip(self.spread, self.children, strict=True))
+
+    @cached_property
+    def _ahead(self) -> tuple[Reals, ...]:
+        """Of each level below the root, the spread of all nodes before each, and of all."""
+        return tuple(np.concatenate([[0.0], np.cumsum(z)]) for z in self.spread)
+
+    @cached_property
+    def _firsts(self) -> tuple[Whole, ...]:
+        return tuple(starts(children) for children in self.children)
+
+    def variance(self, weights: Reals) -> float:
+        """Of the sum of the leaves with these weights."""
+        loading, noise = np.asarray(weights, dtype=np.float64), 0.0
+        for children, spread, pool in zip(self.children[::-1], self.spread[::-1], self._pools[::-1], strict=True):
+            above = sums(loading * spread, children).astype(np.float64) / pool
+            rest = loading - np.repeat(above, children)  # the part that its parent's total does not explain
+            noise += float(np.sum(rest * rest * spread))
+            loading = above
+        return float(loading[0]) ** 2 * self.total + noise
+
+    def ranges(self, first: Whole, low: Reals, last: Whole, high: Reals) -> Reals:
+        """The variances of sums of neighbouring leaves, many at once.
+
+        Each sum takes the share `low` of leaf `first`, all of the leaves between, and the share `high` of leaf `last`;
+        where the two are one leaf, the share `high`.
+        """
+        a, c = np.asarray(first), np.asarray(last)
+        left, right = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+        noise, left = np.zeros(a.shape), np.where(a == c, right, left)
+        for k in range(len(self.spread) - 1, -1, -1):
+            spread, ahead, pool, begin = self.spread[k], self._ahead[k], self._pools[k], self._firsts[k]
+            up, over = (np.searchsorted(begin, node, side="right") - 1 for node in (a, c))
+            one, joined = a == c, up == over
+            za, zc = spread[a], np.where(one, 0.0, spread[c])
+            full = np.where(joined, np.where(one, 0.0, ahead[c] - ahead[a + 1]), ahead[begin[up + 1]] - ahead[a + 1])
+            both = left * za + np.where(joined, right * zc, 0.0)
+            square = left**2 * za + np.where(joined, right**2 * zc, 0.0)
+            above = (both + full) / pool[up]
+            noise = noise + square + full - above**2 * pool[up]
+            before = np.where(joined, 0.0, ahead[c] - ahead[begin[over]])
+            beside = (right * zc + before) / pool[over]
+            noise = noise + np.where(joined, 0.0, right**2 * zc + before - beside**2 * pool[over])
+            a, c, left, right = up, over, above, np.where(joined, above, beside)
+        return np.asarray(left**2 * self.total + np.maximum(noise, 0.0))

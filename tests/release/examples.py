@@ -1,0 +1,38 @@
+"""Small instances of every release of counts, for the suites that all of them must pass."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from discreet.privacy import Replace
+from discreet.release import (
+    AdaptiveGrid,
+    Automatic,
+    Hierarchy,
+    Identity,
+    MultiplicativeWeights,
+    Partition,
+    QuadTree,
+    Uniform,
+    UniformGrid,
+    Wavelet,
+)
+
+ONE, HALF = Fraction(1), Fraction(1, 2)
+
+EXAMPLES: dict[str, list[Any]] = {
+    "identity": [Identity(ONE, (3,)), Identity(ONE, (2, 2), most=2)],
+    "uniform": [Uniform(ONE, (3,))],
+    "hierarchy": [
+        Hierarchy(ONE, (4,)),
+        Hierarchy(ONE, (5,), 2, Replace("person"), 3, (Fraction(0), Fraction(1, 3), Fraction(2, 3))),
+    ],
+    "wavelet": [Wavelet(ONE, (4,)), Wavelet(ONE, (3,), 2, shares=(Fraction(1, 4), Fraction(1, 4), HALF))],
+    "partition": [Partition(ONE, (4,)), Partition(ONE, (2, 2), ratio=HALF), Partition(Fraction(4), (9,), most=2)],
+    "uniform-grid": [UniformGrid(ONE, (2, 2))],
+    "adaptive-grid": [AdaptiveGrid(ONE, (2, 2))],
+    "quadtree": [QuadTree(ONE, (2, 2)), QuadTree(ONE, (3, 2), height=1, shares=(HALF, HALF))],
+    "multiplicative-weights": [MultiplicativeWeights(ONE, (4,), rounds=2), MultiplicativeWeights(ONE, (2, 2))],
+    "automatic": [Automatic(ONE, (4,)), Automatic(ONE, (2, 2))],
+}

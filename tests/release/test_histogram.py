@@ -1,0 +1,199 @@
+"""Ranges, shares and quantiles of a histogram, with standard errors that cover; text that reads back."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from doubles import Seeded
+
+from discreet.errors import Refusal
+from discreet.release import (
+    AdaptiveGrid,
+    Estimate,
+    Hierarchy,
+    Histogram,
+    Identity,
+    MultiplicativeWeights,
+    Partition,
+    QuadTree,
+    Uniform,
+    UniformGrid,
+    Wavelet,
+    tuned,
+)
+from discreet.release.histogram import EXACT, NOISE_ONLY, NONE
+from discreet.release.splits import starts
+
+ONE = Fraction(1)
+LINE = np.arange(24, dtype=np.int64) % 5 * 7
+FLAT = np.full(24, 11, dtype=np.int64)
+SQUARE = np.full((8, 8), 6, dtype=np.int64)
+
+# A part's cells are equal in FLAT and SQUARE, so all of the error is noise, whatever the parts are.
+LINES: list[tuple[Any, Any]] = [
+    (Identity(ONE, (24,)), LINE),
+    (Uniform(ONE, (24,)), FLAT),
+    (Hierarchy(ONE, (24,)), LINE),
+    (Hierarchy(ONE, (24,), 1, branching=5, shares=(Fraction(0), Fraction(2, 3), Fraction(1, 3))), LINE),
+    (Wavelet(ONE, (24,)), LINE),
+    (tuned(1, 24), LINE),
+    (Partition(ONE, (24,)), FLAT),
+]
+PLANES: list[tuple[Any, Any]] = [
+    (Identity(ONE, (8, 8)), SQUARE),
+    (QuadTree(ONE, (8, 8)), SQUARE),
+    (QuadTree(ONE, (8, 8), height=2), SQUARE),
+    (UniformGrid(ONE, (8, 8)), SQUARE),
+    (AdaptiveGrid(Fraction(4), (8, 8)), SQUARE),
+    (Partition(ONE, (8, 8)), SQUARE),
+]
+RUNS = 400
+
+
+def named(cases: list[tuple[Any, Any]]) -> list[Any]:
+    return [pytest.param(*case, id=f"{type(case[0]).__name__} {i}") for i, case in enumerate(cases)]
+
+
+def squares(scores: list[float]) -> tuple[float, float]:
+    """The mean of squared scores and its standard error."""
+    each = np.square(scores)
+    return float(each.mean()), float(each.std() / np.sqrt(each.size))
+
+
+@pytest.mark.parametrize(("release", "counts"), named(LINES))
+def test_standard_errors_of_ranges_are_the_size_of_the_errors(release: Any, counts: Any) -> None:  # noqa: ANN401
+    """Errors over standard errors have mean square 1: within five standard errors, and 1.3² is out of the question."""
+    for lo, hi in ((0, 24), (0, 9), (5, 17), (12, 13), (23, 24)):
+        scores = []
+        for seed in range(RUNS):
+            told = release(counts, rng=Seeded(seed)).range(lo, hi)
+            scores.append((told.value - counts[lo:hi].sum()) / told.error)
+        mean, error = squares(scores)
+        assert abs(mean - 1) < 5 * error
+        assert 1.69 - mean > 2 * error
+        assert mean - 0.49 > 2 * error
+
+
+@pytest.mark.parametrize(("release", "counts"), named(PLANES))
+def test_standard_errors_of_rectangles_are_the_size_of_the_errors(release: Any, counts: Any) -> None:  # noqa: ANN401
+    for rows, columns in (((0, 8), (0, 8)), ((1, 6), (2, 5)), ((3, 4), (7, 8))):
+        scores = []
+        for seed in range(RUNS):
+            told = release(counts, rng=Seeded(seed)).range(rows, columns)
+            scores.append((told.value - counts[slice(*rows), slice(*columns)].sum()) / told.error)
+        mean, error = squares(scores)
+        assert abs(mean - 1) < 5 * error
+        assert 1.69 - mean > 2 * error
+
+
+@pytest.mark.parametrize(("release", "counts"), named(LINES))
+def test_ranges_are_sums_of_cells_and_their_errors_agree_with_the_whole_tree(release: Any, counts: Any) -> None:  # noqa: ANN401
+    told = release(counts, rng=Seeded(1))
+    for lo, hi in ((0, 24), (3, 3), (0, 1), (4, 19)):
+        weights = np.zeros(24)
+        weights[lo:hi] = 1
+        one, all_ = told.range(lo, hi), told._measured(weights)
+        assert one.value == pytest.approx(told.counts[lo:hi].sum(), abs=1e-9)
+        assert one.error == pytest.approx(all_.error, abs=1e-6)
+    assert told.prefix(9) == told.range(0, 9)
+    assert told.cell(4) == told.range(4, 5)
+    assert told.total.value == pytest.approx(told.counts.sum())
+
+
+def test_shares_and_their_errors_are_those_of_a_ratio() -> None:
+    release, truth = Hierarchy(ONE, (24,)), np.full(24, 400)
+    at, expected, scores = 7, 8 / 24, []
+    for seed in range(RUNS):
+        shares, errors = release(truth, rng=Seeded(seed)).cdf()
+        assert np.all(np.diff(shares) >= 0)
+        assert shares[-1] == 1
+        assert errors is not None
+        assert errors[-1] == pytest.approx(0, abs=1e-9)
+        scores.append((shares[at] - expected) / errors[at])
+    mean, error = squares(scores)
+    assert abs(mean - 1) < 5 * error
+
+
+def test_a_quantile_is_where_the_shares_cross_and_its_error_covers() -> None:
+    release, truth = Hierarchy(ONE, (24,)), np.full(24, 400)
+    scores = []
+    for seed in range(RUNS):
+        told = release(truth, rng=Seeded(seed)).quantile("0.3")
+        scores.append((told.value - 0.3 * 24) / (told.error or 0))
+    mean, error = squares(scores)
+    assert mean < 1 + 5 * error  # the larger error of a cell's two ends is taken, so it may be less
+    assert mean > 0.3
+    exact = Histogram(np.array([0.0, 10.0, 10.0]), np.arange(3), None, NONE)
+    assert exact.quantile("0.25") == Estimate(1.5, None)
+    assert exact.quantile("0.5") == Estimate(2.0, None)
+
+
+def test_nothing_is_known_about_shares_of_nothing() -> None:
+    told = Hierarchy(ONE, (4,))(np.full(4, -100), rng=Seeded(1))
+    shares, errors = told.cdf()
+    assert shares.tolist() == [0.25, 0.5, 0.75, 1.0]
+    assert errors is not None
+    assert errors.tolist() == [0.5] * 4
+    assert 0 <= told.quantile("0.5").value <= 4
+
+
+@pytest.mark.parametrize(("release", "counts"), named([*LINES, *PLANES]))
+def test_text_reads_back_to_the_last_bit(release: Any, counts: Any) -> None:  # noqa: ANN401
+    told = release(counts, rng=Seeded(3))
+    for one in (told, told.nonnegative(), told.whole(), told.nonnegative().whole()):
+        back = Histogram.from_json(one.to_json())
+        assert back == one
+        assert back.counts.dtype == one.counts.dtype
+        assert np.array_equal(back.counts, one.counts)
+        assert np.array_equal(back.part, one.part)
+        assert back.total == one.total
+        assert back.bounding == one.bounding
+        json.loads(one.to_json())
+
+
+@pytest.mark.parametrize(("release", "counts"), named([*LINES, *PLANES]))
+def test_whole_counts_add_up_exactly_at_every_node(release: Any, counts: Any) -> None:  # noqa: ANN401
+    for seed in range(5):
+        real = release(counts, rng=Seeded(seed)).nonnegative()
+        told = real.whole()
+        assert told.counts.dtype == np.int64
+        assert told.counts.min() >= 0
+        nodes = told.nodes()
+        assert all(level.dtype == np.int64 for level in nodes)
+        for above, below, children in zip(nodes, nodes[1:], told.splits.children, strict=False):
+            assert above.tolist() == np.add.reduceat(below, starts(children)[:-1]).tolist()
+        assert nodes[0][0] == told.counts.sum()
+        for exact, rough in zip(real.nodes(), nodes, strict=True):
+            assert np.all(np.abs(exact - rough) < 1 + 1e-6)
+        assert np.all(np.abs(told.counts - real.counts) < 2)  # its part moves by less than 1, and it within that
+
+
+def test_what_standard_errors_leave_out_is_said() -> None:
+    assert Hierarchy(ONE, (24,))(LINE).bounding == EXACT
+    assert Partition(ONE, (24,))(FLAT).bounding == NOISE_ONLY
+    none = MultiplicativeWeights(ONE, (24,))(LINE, rng=Seeded(1))
+    assert none.bounding == NONE
+    assert none.range(0, 5).error is None
+    assert none.cdf()[1] is None
+    with pytest.raises(Refusal, match="no standard error"):
+        none.range(0, 5).interval()
+    assert Estimate(5.0, 2.0).interval() == (1.0, 9.0)
+    assert none.whole().counts.sum() == round(float(none.counts.sum()))
+
+
+@pytest.mark.parametrize("bounds", [(3, 2), (-1, 2), (0, 25), (0,), (0, 1, 2), (0.5, 2), ((0, 1), (0, 1))])
+def test_a_range_outside_is_refused(bounds: Any) -> None:  # noqa: ANN401
+    told = Identity(ONE, (24,))(LINE)
+    with pytest.raises(Refusal):
+        told.range(*bounds)
+    with pytest.raises(Refusal):
+        Identity(ONE, (8, 8))(SQUARE).range(0, 4)
+
+
+def test_a_plane_has_no_quantiles() -> None:
+    with pytest.raises(Refusal, match="along a line"):
+        Identity(ONE, (8, 8))(SQUARE).quantile("0.5")
