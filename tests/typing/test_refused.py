@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
 import subprocess
 import sys
@@ -57,14 +59,28 @@ ACCEPTED = {
 @pytest.fixture(scope="module")
 def refused_lines(tmp_path_factory: pytest.TempPathFactory) -> set[int]:
     """The lines on which one run of the type checker finds an error, the first case being line 0."""
-    page = tmp_path_factory.mktemp("typing") / "cases.py"
+    shared = tmp_path_factory.getbasetemp()
+    if os.environ.get("PYTEST_XDIST_WORKER"):  # then the folder above is that of all workers, and one of them checks
+        shared = shared.parent
+    said = shared / "typing.txt"
+    with (shared / "typing.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not said.exists():
+            said.write_text(checked(shared / "typing"), encoding="utf-8")
+    first = IMPORTS.count("\n") + 1
+    return {int(line) - first for line in re.findall(r"cases\.py:(\d+): error", said.read_text(encoding="utf-8"))}
+
+
+def checked(folder: Path) -> str:
+    """What the type checker says of the cases."""
+    folder.mkdir()
+    page = folder / "cases.py"
     page.write_text(IMPORTS + "\n".join([*REFUSED.values(), *ACCEPTED.values(), ""]), encoding="utf-8")
-    own = ["--cache-dir", str(page.parent / "cache")]  # two workers may check at the same time
+    own = ["--cache-dir", str(folder / "cache")]
     check = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), *own, str(page)]
     run = subprocess.run(check, cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
     assert run.returncode == 1, run.stdout + run.stderr
-    first = IMPORTS.count("\n") + 1
-    return {int(line) - first for line in re.findall(r"cases\.py:(\d+): error", run.stdout)}
+    return run.stdout
 
 
 @pytest.mark.parametrize(("line", "case"), list(enumerate(REFUSED)), ids=REFUSED)
