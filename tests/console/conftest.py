@@ -22,6 +22,8 @@ WIDE: ViewportSize = {"width": 1280, "height": 800}
 NARROW: ViewportSize = {"width": 390, "height": 844}
 PLACES = ("/ask", "/budget", "/history", "/data", "/ledger", "/promise")
 
+_profiles: dict[tuple[str, str], BrowserContext] = {}
+
 expect.set_options(timeout=20_000)
 
 
@@ -87,11 +89,13 @@ class Watched:
         return page
 
     def signed_in(self, who: str, path: str = "/ask") -> Page:
-        """A page that shows a path, after who has signed in."""
+        """A page that shows a path, after who has signed in, without a look at the form."""
+        said = self.context.request.post(
+            f"{self.url}/sign-in", form={"token": self.tokens[who]}, headers={"Origin": self.url}, max_redirects=0
+        )
+        assert said.status == 303
         page = self.page()
-        signed_in(page, self.url, self.tokens[who])
-        if path != "/ask":
-            page.goto(self.url + path)
+        page.goto(self.url + path)
         settled(page)
         return page
 
@@ -131,14 +135,28 @@ def write(page: Page, sql: str) -> None:
 
 @contextmanager
 def watched(browser: Browser, place: Place, **options: Any) -> Iterator[Watched]:  # noqa: ANN401
-    """A fresh browser profile. In the end it must have had nothing to complain about."""
-    context = browser.new_context(**{"viewport": WIDE, **options})
+    """A browser profile with nothing in it but what it has seen of our scripts, which are many.
+
+    In the end it must have had nothing to complain about.
+    """
+    wanted = {"viewport": WIDE, **options}
+    context = _profile(browser, place.url, wanted)
     found = Watched(context, place.url, place.tokens)
     try:
         yield found
         assert found.complaints == []
     finally:
-        context.close()
+        for page in context.pages:
+            page.close()
+        context.clear_cookies()
+
+
+def _profile(browser: Browser, url: str, wanted: dict[str, Any]) -> BrowserContext:
+    """The profile for a server, as it was left."""
+    key = url, repr(sorted(wanted.items()))
+    if key not in _profiles:
+        _profiles[key] = browser.new_context(**wanted)
+    return _profiles[key]
 
 
 @pytest.fixture

@@ -102,8 +102,10 @@ def test_an_answer_has_error_bars_a_table_and_a_file(asker: Watched, clinic_plac
     answer.get_by_label("Show").click()
     page.get_by_role("option", name="<b>mean</b>").click()
     expect(answer.locator("figcaption")).to_have_text("<b>mean</b>")
+    calls = len(clinic_place.server.lines())
     with page.expect_download() as file:
         page.get_by_role("button", name="Download as CSV").click()
+    assert clinic_place.server.lines()[calls]["method"] == "WS"  # made in a thread
     text = Path(file.value.path()).read_text()
     assert text.startswith("region,n,n low 95%,n high 95%,<b>mean</b>,")
     assert len(text.splitlines()) == 4
@@ -133,6 +135,7 @@ def test_a_refusal_marks_its_place_and_is_repaired(asker: Watched, clinic_place:
     assert payments(clinic_place) == before
 
 
+@pytest.mark.slow
 def test_price_and_accuracy_follow_each_other_to_the_end_of_the_budget(chromium: Browser, tmp_path: Path) -> None:
     limits = {"epsilon": 1, "delta": "1e-6", "max_rows": 20, "max_groups": 3}
     with opened(tmp_path, "--rate", "200", **limits) as place, watched(chromium, place) as ann:
@@ -192,6 +195,7 @@ def test_a_link_fills_the_editor_and_asks_nothing(asker: Watched, clinic_place: 
     expect(page.get_by_text("Your answer comes here.")).to_be_visible()
     page.get_by_role("button", name="Copy link").click()
     expect(page.locator("[data-copied]")).to_be_visible()
+    expect(page.locator("[data-copied] .q-icon")).to_be_visible()  # the other pages' buttons change their words
     assert page.evaluate("navigator.clipboard.readText()") == f"{asker.url}/ask?sql={quote(sql, safe='*()')}"
     page.get_by_text("For experts").click()
     expert = page.locator(".d-expert")
@@ -204,6 +208,33 @@ def test_a_link_fills_the_editor_and_asks_nothing(asker: Watched, clinic_place: 
     words = page.locator("#page").inner_text().replace(expert.inner_text(), "")
     assert not re.search(r"epsilon|delta|rho|[α-ω]", words)
     assert payments(clinic_place) == before
+
+
+def test_a_price_that_nobody_saw_is_not_paid(asker: Watched, clinic_place: Place) -> None:
+    page, before = asker.signed_in("ann"), payments(clinic_place)
+    page.wait_for_selector(".d-editor[data-ready]")
+    page.evaluate(
+        """sql => {
+            const editor = getElement(document.querySelector("[data-names]").id.slice(1)).editor;
+            editor.dispatch({changes: {from: 0, to: editor.state.doc.length, insert: sql}});
+            document.querySelector(".d-main-button").click();
+        }""",
+        "SELECT count(*) AS n FROM visits WHERE cost > 7",
+    )
+    expect(page.get_by_text("This is the price. Look at it, and press Ask again.")).to_be_visible()
+    button(page, "Ask · pays 0.06")
+    assert payments(clinic_place) == before
+    page.locator(".d-main-button").click()
+    expect(page.get_by_label("Answer", exact=True)).to_contain_text("Paid 0.06.")
+    assert payments(clinic_place) == before + 1
+    page.evaluate(
+        """() => {
+            const sent = socket.emit.bind(socket);
+            socket.emit = (name, event) => sent(name, {...event, args: []});
+        }"""
+    )
+    page.locator(".d-dial .q-slider [tabindex]").press("ArrowLeft")
+    expect(page.get_by_text("No question was asked; load the page again.")).to_be_visible()
 
 
 def test_on_a_narrow_screen_everything_fits(chromium: Browser, clinic_place: Place) -> None:

@@ -339,11 +339,14 @@ def test_nobody_pays_more_than_was_shown() -> None:
     purse = Purse("p", Pure(9), Pure(9))
     one, two = (Tag("q", {}, Pure(each), Pure(each), Pure(1), purse, ()) for each in (1, 2))
     free, other = replace(one, due=None), replace(one, due=Concentrated(1), purse=replace(purse, left=Concentrated(9)))
-    assert [promised(one, each) for each in (one, two, None)] == [True, True, True]
+    assert [promised(one, each) for each in (one, two, None)] == [True, True, False]  # what nobody saw is not paid
     assert [promised(two, each) for each in (one, two, None)] == [False, True, False]
     assert promised(free, None)
     assert not promised(one, free)
     assert not promised(other, one)
+    over = replace(one, purse=replace(purse, left=Pure(0)))
+    assert not promised(over, one)
+    assert not promised(one, over)
 
 
 @pytest.mark.parametrize(

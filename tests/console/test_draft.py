@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from discreet.cli import add as adding
+from discreet.console.adding import looked
 from discreet.console.draft import (
     BUDGET,
     COLUMNS,
@@ -169,6 +170,29 @@ def test_a_rehearsal_changes_nothing(tmp_path: Path, file: Path) -> None:
 def test_where_a_file_lies_is_not_said() -> None:
     said = in_words(Refusal("'/x/uploads/1/2.csv' is broken", hint="use --what"), "/x/uploads/1/2.csv")
     assert said.message == "'the file' is broken"
+    cut = in_words(Refusal("it cannot be read: /x/uploads/1"), "/x/uploads/1/2.csv")
+    assert cut.message == "it cannot be read: the file"
+
+
+def test_a_message_is_cut_after_its_path_is_taken_out(tmp_path: Path) -> None:
+    folder = tmp_path.joinpath(*["quite-a-long-name-of-a-folder"] * 8)
+    folder.mkdir(parents=True)
+    (folder / "broken.parquet").write_bytes(b"PAR1 and nothing else")
+    with pytest.raises(Refusal, match="the source cannot be read") as refused:
+        looked(folder / "broken.parquet")
+    assert "quite-a-long" not in refused.value.message
+    assert "the file" in refused.value.message
+
+
+def test_a_file_with_very_many_columns_is_not_drawn(tmp_path: Path) -> None:
+    file = tmp_path / "wide.csv"
+    for count in (500, 501):
+        file.write_text(",".join(f"c{i}" for i in range(count)) + "\n" + ",".join("1" * count) + "\n")
+        if count == 500:
+            assert len(looked(file)) == count
+    with pytest.raises(Refusal, match="501 columns, and 500") as refused:
+        looked(file)
+    assert "discreet add" in refused.value.hint
 
 
 @pytest.mark.parametrize(

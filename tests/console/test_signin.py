@@ -15,7 +15,9 @@ from discreet.curator.custody import Custody
 
 
 def test_somebody_with_a_token_signs_in_and_out(person: Watched) -> None:
-    page = person.signed_in("ann")
+    page = person.page()
+    signed_in(page, person.url, person.tokens["ann"])
+    settled(page)
     expect(page.get_by_role("heading", name="Ask")).to_be_visible()
     expect(page.get_by_role("banner")).to_contain_text("ann")
     page.get_by_role("button", name="Sign out").click()
@@ -157,6 +159,7 @@ def test_a_home_that_breaks_while_people_look_shows_nothing_of_it(chromium: Brow
     assert "Traceback" not in journal
 
 
+@pytest.mark.slow
 def test_through_tls_the_cookie_never_leaves_it(chromium: Browser, tmp_path: Path) -> None:
     cert, key = certificate(tmp_path)
     with opened(tmp_path, "--tls-cert", str(cert), "--tls-key", str(key)) as place:

@@ -14,7 +14,7 @@ from discreet.errors import DiscreetError, Refusal
 from discreet.server.http.bucket import Buckets
 from discreet.server.http.door import Door
 from discreet.server.http.journal import Told, duration_of
-from discreet.server.http.trouble import Failure, Trouble, failure_of
+from discreet.server.http.trouble import Failure, Trouble, closing, failure_of
 
 T = TypeVar("T")
 
@@ -59,6 +59,8 @@ class DoorHall:
         told, started = Told("WS", path, 499, principal=visitor.name), time.monotonic()
         self._begin()
         try:
+            if question and self._door.closing:
+                raise closing()  # noqa: TRY301  # it is written down like any other
             found = await self._door.pool.call(blocking)
         except Exception as broken:
             failure = failure_of(broken)
@@ -98,13 +100,16 @@ class Console:
 
     def __init__(self, door: Door) -> None:
         self._hall = DoorHall(door)
-        self._gate = mount(door.app, door.desk, self._hall, upload=door.limits.upload)
+        sockets = door.limits.connections * 3 // 4  # who asks without a browser has the rest
+        self._gate = mount(door.app, door.desk, self._hall, upload=door.limits.upload, sockets=sockets)
         door.streams |= {UPLOAD}
 
     async def close(self) -> None:
         """Wait for answers under way, then let the browsers go."""
-        await self._hall.quiet()
-        await self._gate.close()
+        try:
+            await self._hall.quiet()
+        finally:
+            await self._gate.close()
 
 
 def _refusal(failure: Failure) -> Refusal:

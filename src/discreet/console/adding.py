@@ -18,7 +18,7 @@ from discreet.console.progress import Share, progress
 from discreet.console.upload import Upload, said_size
 from discreet.console.visit import Visit
 from discreet.curator.custody import Declared
-from discreet.curator.source import Found, found
+from discreet.curator.source import Found, found, source_types
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.ledger.books import Account
@@ -26,6 +26,7 @@ from discreet.sql.schema import Table
 
 T = TypeVar("T")
 
+_MOST = 500  # columns that can be described on a page
 _TITLES = ("The file", "Whose rows", "Columns", "Budget", "Review")
 
 
@@ -187,6 +188,17 @@ class Adding:
 
 def _looked(desk: Desk, who: Visitor, path: Path) -> tuple[Found, ...]:
     desk.custody(who)
+    return looked(path)
+
+
+def looked(path: Path) -> tuple[Found, ...]:
+    """The columns of a file, unless they are too many for a page."""
+    count = len(source_types(path))
+    if count > _MOST:
+        raise Refusal(
+            f"the file has {count:,} columns, and {_MOST} can be described here",
+            hint="add it on the server itself, with discreet add",
+        )
     return found(path)
 
 

@@ -17,15 +17,16 @@ from discreet.console.examples import Example, examples
 from discreet.console.expert import Expert
 from discreet.console.frame import page, trouble
 from discreet.console.pricecard import Strip, note, spoken_button, too_little
-from discreet.console.pricetag import Tag, Wish, promised, tagged
-from discreet.console.result import Result, draw
+from discreet.console.pricetag import Tag, Wish, counter, promised, tagged
+from discreet.console.result import Result, draw, file_name, table_text
 from discreet.console.shelf import shelf
 from discreet.console.visit import Visit
 from discreet.desk import Terms, Visitor
-from discreet.errors import OverBudget, Refusal
+from discreet.errors import Refusal
 from discreet.sql.schema import Table
 
 _PAUSE = 0.12  # seconds without a keystroke, after which a price is looked up
+_LOOK = 0.6  # seconds that a new price stands before it can be paid: the second half of a double click is no consent
 _LONGEST = 20_000  # characters of a question that an address may bring
 
 
@@ -203,13 +204,12 @@ class Desktop:
             return
         shown, self._asking = self._tag, True
         try:
-            with theme.busy(self._button), trouble(self._said, repaired=self._repaired):
+            with theme.busy(self._button), trouble(self._said, repaired=self._repaired, question=True):
                 tag = await self._now()
-                if not promised(tag, shown):
-                    self._show(tag)
-                    ui.notify("The price has changed. Look at it, and press Ask again.", type="info")
-                    return
-                await self._pay(tag)
+                if promised(tag, shown):
+                    await self._pay(tag)
+                else:
+                    await self._let_look(tag, shown)
         finally:
             self._asking = False
             self._button.set_enabled(self._tag is None or not self._tag.over)
@@ -227,14 +227,23 @@ class Desktop:
             raise
         return tag
 
+    async def _let_look(self, tag: Tag, shown: Tag | None) -> None:
+        """Show a price that nobody has seen yet, in place of paying it."""
+        self._show(tag)
+        if tag.over:  # which it says by itself
+            return
+        words = "This is the price." if shown is None else "The price has changed."
+        ui.notify(f"{words} Look at it, and press Ask again.", type="info")
+        await asyncio.sleep(_LOOK)
+
     async def _pay(self, tag: Tag) -> None:
         try:
-            answer = await self._visit.call(self._visit.desk.asked, tag.sql, tag.payment)
-        except OverBudget:
+            answer = await self._visit.call(counter(self._visit.desk, tag), tag.sql, tag.payment)
+        except Refusal:
             fresh = await self._now()
-            self._show(fresh)
-            if not fresh.over:  # somebody's allowance, or another limit that the tag does not know
+            if promised(fresh, tag):  # it is not the price
                 raise
+            await self._let_look(fresh, tag)
             return
         self._shown(Result(tag.sql, answer, answer.spans, answer.confidence))
         if self._editor.text == tag.sql:
@@ -254,7 +263,12 @@ class Desktop:
         self._news.set_text(f"The answer has come, with {len(result.answer.rows)} rows.")
         self._answer.clear()
         with self._answer:
-            draw(result, self._surer)
+            draw(result, self._surer, self._saved)
+
+    async def _saved(self, result: Result) -> None:
+        with trouble(self._said):
+            content = await self._visit.call(lambda _: table_text(result).encode())  # it may be long
+            ui.download.content(content, file_name(result), "text/csv")
 
     async def _surer(self, confidence: Fraction) -> None:
         """Error bars at another confidence, of the answer and of the tag: free."""

@@ -297,7 +297,16 @@ def in_words(refusal: Refusal, path: str = "") -> Refusal:
     hint = refusal.hint
     for option, words in _WORDS:
         hint = re.sub(option, words, hint)
-    return Refusal(refusal.message.replace(path, "the file") if path else refusal.message, hint=hint)
+    return Refusal(_without(refusal.message, path) if path else refusal.message, hint=hint)
+
+
+def _without(message: str, path: str) -> str:
+    """A text without a path, and without the beginning of one where the text was cut."""
+    whole = message.replace(path, "the file")
+    for length in range(len(path) - 1, 1, -1):
+        if whole.endswith(path[:length]):
+            return f"{whole[:-length]}the file"
+    return whole
 
 
 def surest(price: Fraction) -> int:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Sequence
 
 from nicegui import ui
+from nicegui.events import GenericEventArguments
 
 from discreet.console import assets
 from discreet.console.examples import written
 from discreet.sql.schema import Column, Table
 
 Heard = Callable[[], Awaitable[None]]
+
+LONGEST = 65_536  # characters in an editor
 
 FUNCTIONS = (
     *("count", "sum", "avg", "median", "min", "max", "stddev", "variance", "percentile_cont"),
@@ -40,6 +44,52 @@ def _name(column: Column) -> dict[str, str]:
     return {"name": column.name, "insert": written(column.name), "detail": column.type.value}
 
 
+def changed_text(text: str, change: object) -> str | None:
+    """A text after a change as CodeMirror tells it; None if it is no change of this text, or makes it too long.
+
+    A change is pairs of lengths, of what was and of what is there now; -1 says that it stays. They count as JavaScript
+    does, in halves of UTF-16. NiceGUI believes them: with negative ones a few messages would fill the memory.
+    """
+    sections, inserted = (change.get("sections"), change.get("inserted")) if isinstance(change, dict) else (None, None)
+    if not isinstance(sections, list) or not isinstance(inserted, list) or len(sections) % 2:
+        return None
+    if any(type(length) is not int or length < -1 for length in sections):
+        return None
+    before, after, units = sections[::2], sections[1::2], _units(text)
+    if min(before, default=0) < 0 or 2 * sum(before) != len(units):
+        return None
+    parts, start = [], 0
+    for at, (was, now) in enumerate(zip(before, after, strict=True)):
+        lines = inserted[at] if now >= 0 and at < len(inserted) else []
+        if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+            return None
+        parts.append(units[start : start + 2 * was] if now < 0 else _units("\n".join(lines)))
+        start += 2 * was
+    found = b"".join(parts).decode("utf-16-le", "surrogatepass")
+    return found if len(found) <= LONGEST else None
+
+
+def _units(text: str) -> bytes:
+    return text.encode("utf-16-le", "surrogatepass")
+
+
+def _as_shown(text: str) -> str:
+    """With the ends of lines that CodeMirror makes of all others, or lengths would not agree."""
+    return re.sub(r"\r\n?", "\n", text)
+
+
+class _Field(ui.codemirror):
+    """NiceGUI's editor, which takes only changes of the text that it has."""
+
+    def _event_args_to_value(self, e: GenericEventArguments) -> str:
+        text = str(self.value or "")
+        found = changed_text(text, e.args)
+        if found is None:
+            self.update()  # the browser may show something else, and nobody shall ask what they do not see
+            return text
+        return found
+
+
 class Editor:
     """The editor of a page. There is one."""
 
@@ -49,8 +99,8 @@ class Editor:
             f'<link rel="stylesheet" href="{assets.address("ask.css")}">'
             f'<script type="module" src="{assets.address("ask.js")}"></script>'
         )
-        self._field = ui.codemirror(
-            text,
+        self._field = _Field(
+            _as_shown(text),
             line_wrapping=True,
             indent="  ",
             on_change=changed,
@@ -66,7 +116,7 @@ class Editor:
 
     def write(self, text: str) -> None:
         """Write something else into it. Whoever listens to changes hears of it."""
-        self._field.value = text
+        self._field.value = _as_shown(text)
 
     def mark(self, text: str, place: tuple[int, int] | None) -> None:
         """Mark a part of a text, if the editor still has this text; None takes the mark away.

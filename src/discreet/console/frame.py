@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from discreet.console import assets, cookie, theme
 from discreet.console.nav import PLACES, Place, place_at
 from discreet.console.visit import Ended, Visit
-from discreet.errors import Fault, Refusal
+from discreet.errors import Refusal
 
 Build = Callable[[Visit], Awaitable[None]]
 
@@ -60,11 +60,12 @@ def trouble(
     sql: str = "",
     repaired: Callable[[str], None] | None = None,
     foot: str = "Nothing was charged.",
+    question: bool = False,
 ) -> Iterator[None]:
     """Empty a box, and if what follows is refused or fails, say so in it.
 
     With the question that was asked, the box marks its offending part; with `repaired`, it offers the question that
-    would be answered.
+    would be answered; with `question`, something is paid meanwhile.
     """
     box.clear()
     try:
@@ -76,15 +77,16 @@ def trouble(
             theme.refusal(refusal, sql=sql, repaired=repaired, foot=foot)
     except Exception:  # noqa: BLE001  # a Fault, or what nobody foresaw: the same words, because data was read
         with box:
-            theme.fault()
+            theme.fault(question=question)
 
 
 def _told(visit: Visit, broken: Exception) -> None:
-    """For a page that did not say what it does with trouble."""
+    """For a page that did not say what it does with trouble. Whoever pays does say it."""
     if isinstance(broken, Ended) or visit.session.over:
         _leave(broken.why if isinstance(broken, Ended) else "ended")
     else:
-        ui.notify(broken.message if isinstance(broken, Refusal) else Fault.SENTENCE, type="negative")
+        said = theme.in_words(broken) if isinstance(broken, Refusal) else theme.BROKEN
+        ui.notify(theme.sentence(said), type="negative")
 
 
 def _leave(why: str) -> None:

@@ -22,11 +22,11 @@ from discreet.console import assets, cookie, dummy, pledge, policy, signin
 from discreet.console.hall import Hall
 from discreet.console.nav import PLACES
 from discreet.console.policy import App, Message, Receive, Scope, Send
-from discreet.console.sessions import Session, Sessions
+from discreet.console.sessions import Lines, Session, Sessions
 from discreet.console.upload import LIMIT, UPLOAD, Turned, Uploads
-from discreet.console.visit import Visit
+from discreet.console.visit import Visit, in_force
 from discreet.desk import HOME, Desk
-from discreet.errors import Refusal
+from discreet.errors import DiscreetError, Refusal
 
 _SWEEP = 20.0  # seconds between two looks for sessions that have lasted too long
 _FRESH = 60.0  # seconds for which strangers are told the same, so that they cannot keep the desk busy
@@ -47,6 +47,10 @@ class Stage(Protocol):
         """Whether a socket asks for a page of somebody else's."""
         ...
 
+    async def make_room(self, session: Session) -> None:
+        """Forget pages of somebody who has too many."""
+        ...
+
     async def throw_out(self, session: Session, why: str) -> None:
         """Bring the open pages of a session back to the form."""
         ...
@@ -59,8 +63,8 @@ class Stage(Protocol):
 class Gate:
     """An ASGI application for the console's paths."""
 
-    def __init__(self, desk: Desk, hall: Hall, uploads: Uploads) -> None:
-        self._desk, self._hall, self._uploads = desk, hall, uploads
+    def __init__(self, desk: Desk, hall: Hall, uploads: Uploads, lines: Lines) -> None:
+        self._desk, self._hall, self._uploads, self._lines = desk, hall, uploads, lines
         self._sessions, self._seal = Sessions(), cookie.Seal()
         self._loading: asyncio.Task[Stage] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -110,7 +114,9 @@ class Gate:
         nonce = policy.new_nonce()
         inner = self._inner(scope, session)
         inner["nonce"] = nonce
-        await (await self._stage()).app(inner, receive, policy.with_headers(send, policy.headers(policy.drawn(nonce))))
+        stage = await self._stage()
+        await stage.make_room(session)
+        await stage.app(inner, receive, policy.with_headers(send, policy.headers(policy.drawn(nonce))))
 
     async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The page that everybody may read: what is promised to the people whose data it is. It names no table."""
@@ -146,11 +152,13 @@ class Gate:
         if session is None or self._closing or not policy.from_here(scope):
             await _refused(receive, send)
             return
-        stage = await self._stage()
-        if stage.stranger(scope, session):
-            await _refused(receive, send)
-            return
-        await stage.app(self._inner(scope, session), receive, send)
+        with self._lines.taken(session.visitor.name) as room:
+            stage = await self._stage()
+            if not room or stage.stranger(scope, session):
+                await _refused(receive, send)
+                return
+            inner = self._inner(scope, session)
+            await stage.app(inner, inner["visit"].heard(receive, self._lines), send)
 
     # signing in and out ----------------------------------------------------------------------------------------------
 
@@ -268,7 +276,7 @@ class Gate:
         """Load what draws pages, once."""
         if self._loading is None and not self._closing:
             self._loading = asyncio.create_task(_loaded())
-            self._keep(self._sweep())
+            self._keep(self._swept())
 
     async def _stage(self) -> Stage:
         self._prepare()
@@ -276,11 +284,19 @@ class Gate:
             raise Refusal("this door is closing; nothing was charged")
         return await asyncio.shield(self._loading)
 
-    async def _sweep(self) -> None:
+    async def sweep(self) -> None:
+        """End what has lasted too long, and what nobody is let in by any more."""
+        for session in self._sessions.swept():
+            await self._end(session, "ended")
+        known = self._sessions.all()
+        with contextlib.suppress(DiscreetError):  # a ledger that cannot be read: then nobody gets anything anyway
+            for session in await asyncio.to_thread(_revoked, self._desk, known):
+                await self._end(session, "revoked")
+
+    async def _swept(self) -> None:
         while True:
             await asyncio.sleep(_SWEEP)
-            for session in self._sessions.swept():
-                await self._end(session, "ended")
+            await self.sweep()
 
     def _keep(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
@@ -291,18 +307,24 @@ class Gate:
 _PAGES = frozenset(place.path for place in PLACES)
 
 
+def _revoked(desk: Desk, sessions: list[Session]) -> list[Session]:
+    good = {visitor for visitor in {session.visitor for session in sessions} if in_force(desk, visitor)}
+    return [session for session in sessions if session.visitor not in good]
+
+
 async def _loaded() -> Stage:
     module = await asyncio.to_thread(importlib.import_module, "discreet.console.stage")
     stage: Stage = await module.opened()
     return stage
 
 
-def mount(app: FastAPI, desk: Desk, hall: Hall, *, upload: int = LIMIT) -> Gate:
+def mount(app: FastAPI, desk: Desk, hall: Hall, *, upload: int = LIMIT, sockets: int = 512) -> Gate:
     """Put the console's paths beside those of an application. They are not in its schema.
 
-    Whoever mounts it lets bodies of POST to UPLOAD through unread; files of more than `upload` bytes are not taken.
+    Whoever mounts it lets bodies of POST to UPLOAD through unread; files of more than `upload` bytes are not taken,
+    nor more than so many sockets.
     """
-    gate = Gate(desk, hall, Uploads(desk.home, most=upload))
+    gate = Gate(desk, hall, Uploads(desk.home, most=upload), Lines(sockets))
     plain = ("/", "/sign-in", "/sign-out", "/session", "/console/{name}", "/_nicegui/{file:path}", UPLOAD, dummy.PATH)
     for path in (*plain, *sorted(_PAGES)):
         app.router.routes.append(_Named(path, gate))

@@ -33,6 +33,9 @@ _HEADERS = {
     "x-frame-options": "DENY",
 }
 
+_PACKETS = frozenset({"40", "41", "42", "43"})  # nothing else: other ways to write a binary event are easily missed
+_BEATS = frozenset({"2", "3"})
+
 
 def new_nonce() -> str:
     """What marks the scripts of one answer as ours."""
@@ -71,6 +74,15 @@ def header(scope: Scope, name: bytes) -> str:
     """The last header of this name; nothing if there is none."""
     found: list[bytes] = [value for key, value in scope["headers"] if key == name]
     return found[-1].decode("latin-1") if found else ""
+
+
+def spoken(message: Message) -> bool:
+    """Whether a browser of ours says such a thing through a socket: a connection, an event, an answer, a heartbeat.
+
+    Binary events are none of these. Socket.IO would collect what belongs to them for as long as somebody sends.
+    """
+    text = message.get("text")
+    return message.get("bytes") is None and isinstance(text, str) and (text[:2] in _PACKETS or text in _BEATS)
 
 
 def is_secure(scope: Scope) -> bool:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from discreet.console.ladder import above, below
 from discreet.console.tally import more, rest, size
+from discreet.curator import Answer
 from discreet.curator.till import smaller
-from discreet.desk import Desk, Visitor
+from discreet.desk import Desk, Terms, Visitor
 from discreet.desk.desk import Person
 from discreet.errors import Refusal
 from discreet.ledger.books import Account
@@ -143,12 +144,17 @@ def tagged(desk: Desk, visitor: Visitor, sql: str, wish: Wish) -> Tag:
 
 
 def promised(tag: Tag, shown: Tag | None) -> bool:
-    """Whether a tag costs at most what the one that was shown said; what was not shown may cost the usual price."""
-    if tag.due is None or tag.over:  # nothing is paid, or nothing can be
+    """Whether a tag costs at most what the one that was shown said. Where no price was seen, none is paid."""
+    if tag.due is None:
         return True
-    if shown is None or shown.over:
-        return tag.price == tag.usual
-    return shown.due is not None and _fits(tag.due, shown.due)
+    if shown is None or shown.due is None or shown.over or tag.over:
+        return False
+    return _fits(tag.due, shown.due)
+
+
+def counter(desk: Desk, tag: Tag) -> Callable[[Visitor, str, Terms], Answer]:
+    """Where a tag is cashed: what it calls free is never bought, whatever has changed since it was written."""
+    return desk.shown if tag.due is None else desk.asked
 
 
 def purse_of(desk: Desk, visitor: Visitor, population: str) -> Purse:

@@ -34,17 +34,18 @@ class Result:
 
 
 Surer = Callable[[Fraction], Awaitable[None]]
+Saved = Callable[[Result], Awaitable[None]]
 
 
-def draw(result: Result, surer: Surer) -> None:
-    """Draw it where we are; `surer` is called when another confidence is chosen."""
+def draw(result: Result, surer: Surer, saved: Saved) -> None:
+    """Draw it where we are; `surer` is called when another confidence is chosen, `saved` when a file is wanted."""
     with theme.card() as made:
         made.classes("d-result").props('aria-label="Answer" tabindex="-1"')
         with ui.element("div").classes("d-result-head"):
             theme.heading("Made-up answer" if result.made_up else "Answer", 2)
             ui.element("span").classes("d-grow")
             _chooser(result, surer)
-            ui.button("CSV", icon="download", color=None, on_click=lambda: _download(result)).props(
+            ui.button("CSV", icon="download", color=None, on_click=lambda: saved(result)).props(
                 'flat no-caps dense aria-label="Download as CSV"'
             ).classes("d-quiet")
         if result.made_up:
@@ -223,9 +224,9 @@ def _receipt(answer: Answer) -> str:
     return f"{paid}{left}{entry} "
 
 
-def _download(result: Result) -> None:
-    name = "made-up.csv" if result.made_up else f"answer-{result.answer.entry.replace(',', '-') or 'public'}.csv"
-    ui.download.content(table_text(result).encode("utf-8"), name, "text/csv")
+def file_name(result: Result) -> str:
+    """What the file of an answer is called."""
+    return "made-up.csv" if result.made_up else f"answer-{result.answer.entry.replace(',', '-') or 'public'}.csv"
 
 
 def table_text(result: Result) -> str:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 import secrets
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from discreet.desk import Visitor
@@ -13,6 +17,8 @@ _IDLE = 3_600.0  # seconds without an action
 _LONGEST = 12 * 3_600.0  # seconds since somebody signed in
 _MOST = 1_000  # people's browsers
 _EACH = 20  # of one person
+LINES = 40  # sockets of one person
+_RATE, _BURST = 50.0, 200  # messages of one person a second, and at once; nobody types so quickly
 
 
 @dataclass(eq=False)
@@ -24,6 +30,8 @@ class Session:
     born: float
     seen: float
     over: bool = field(default=False)
+    sure: float = field(default=-math.inf)  # until when its grant need not be looked up again
+    looking: asyncio.Lock = field(default_factory=asyncio.Lock)  # held by who looks it up
 
 
 class Sessions:
@@ -65,6 +73,10 @@ class Sessions:
         session.over = True
         self._known.pop(session.id, None)
 
+    def all(self) -> list[Session]:
+        """Those that last."""
+        return list(self._known.values())
+
     def swept(self) -> list[Session]:
         """End what has lasted too long."""
         found = [session for session in self._known.values() if self._expired(session)]
@@ -78,3 +90,32 @@ class Sessions:
     def _expired(self, session: Session) -> bool:
         now = self._clock()
         return session.over or now - session.seen > _IDLE or now - session.born > _LONGEST
+
+
+class Lines:
+    """The sockets of people: how many there are, and how much they say. Not for several threads either."""
+
+    def __init__(self, most: int, *, each: int = LINES, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most, self._each, self._clock = most, each, clock
+        self._open: Counter[str] = Counter()
+        self._next: dict[str, float] = {}  # when the next message of somebody would be due at a steady pace
+
+    @contextmanager
+    def taken(self, name: str) -> Iterator[bool]:
+        """Whether there is room for one more of somebody; if so, it is theirs for the while."""
+        if self._open[name] >= self._each or self._open.total() >= self._most:
+            yield False
+            return
+        self._open[name] += 1
+        try:
+            yield True
+        finally:
+            self._open[name] -= 1
+            self._open += Counter()  # forgets who has none
+
+    def pause(self, name: str) -> float:
+        """The seconds that the next message of somebody has to wait, which counts as said then."""
+        now = self._clock()
+        due = max(self._next.get(name, -math.inf), now - _BURST / _RATE) + 1 / _RATE
+        self._next[name] = due
+        return max(0.0, due - now)

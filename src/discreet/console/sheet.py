@@ -9,17 +9,26 @@ from nicegui import ui
 from discreet.console import facts, theme
 from discreet.sql.schema import Column
 
+MOST = 200  # columns of a table that a page shows
+
 
 def columns(declared: Sequence[Column]) -> None:
-    """One line for each; it scrolls by itself."""
+    """One line for each of the first; it scrolls by itself."""
     with ui.element("div").classes("d-scroll d-columns"), ui.element("table").classes("d-table"):
         with ui.element("thead"), ui.element("tr"):
             for title in ("Column", "Type", "Bounds or keys", "Description"):
                 theme.tag("th", title).props('scope="col"')
         with ui.element("tbody"):
-            for column in declared:
+            for column in declared[:MOST]:
                 with ui.element("tr"):
                     theme.tag("td", column.name).classes("d-name")
                     theme.tag("td", facts.kind(column))
                     theme.tag("td", facts.limits(column))
                     theme.tag("td", column.description).classes("d-muted")
+    further(declared)
+
+
+def further(declared: Sequence[Column]) -> None:
+    """How many columns are not shown, if any."""
+    if rest := len(declared[MOST:]):
+        theme.tag("p", f"And {rest:,} more {'column' if rest == 1 else 'columns'}.").classes("d-muted d-small")

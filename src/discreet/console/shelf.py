@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from nicegui import ui
 
-from discreet.console import theme
+from discreet.console import sheet, theme
 from discreet.console.examples import written
 from discreet.exact import spoken
 from discreet.sql.schema import Column, Key, Table
@@ -71,12 +71,13 @@ def _table(table: Table) -> None:
                 theme.tag("span", "public").classes("d-chip")
         theme.tag("p", about(table)).classes("d-muted d-small")
         with ui.element("ul").classes("d-columns"):
-            for column in table.columns:
+            for column in table.columns[: sheet.MOST]:
                 with ui.element("li"):
                     _name(column.name, "d-name")
                     theme.tag("span", " · ".join(facts(column, table))).classes("d-muted d-small d-kinds")
                     if column.description:
                         theme.tag("span", column.description).classes("d-small d-described")
+        sheet.further(table.columns)
 
 
 def _name(name: str, classes: str) -> None:

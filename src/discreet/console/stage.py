@@ -22,12 +22,13 @@ from starlette.responses import PlainTextResponse, Response
 
 from discreet.console import assets
 from discreet.console.policy import App, Scope
-from discreet.console.sessions import Session
+from discreet.console.sessions import LINES, Session
 from discreet.console.visit import Visit
 from discreet.errors import Fault
 
 _FOLDERS = ("static", "libraries", "components", "resources", "esm", "dynamic_resources")
 _PAGES = ("ask", "budget", "history", "data", "ledger", "promise")
+_TABS = LINES  # pages of one person that are kept: as many as they have sockets for
 _AWAY = 30.0  # seconds after which a page whose socket broke is forgotten
 
 
@@ -62,15 +63,28 @@ class Stage:
         """Bring the open pages of a session back to the form."""
         for client in [each for each in Client.instances.values() if _session_of(each) is session]:
             await core.sio.emit("open", {"path": f"/sign-in?why={why}", "new_tab": False}, room=client.id)
-            for socket, _ in list(core.sio.manager.get_participants("/", client.id)):
-                await core.sio.disconnect(socket)
-            with contextlib.suppress(KeyError):
-                client.delete()
+            await _forget(client)
+
+    async def make_room(self, session: Session) -> None:
+        """Forget the oldest pages of somebody who has many, those that nobody looks at first."""
+        name = session.visitor.name
+        theirs = [each for each in Client.instances.values() if _session_of(each).visitor.name == name]
+        theirs.sort(key=lambda client: (client.has_socket_connection, client.created))
+        for client in theirs[: max(0, len(theirs) + 1 - _TABS)]:
+            await _forget(client)
 
 
 async def opened() -> Stage:
     """The stage, ready."""
     return await Stage().open()
+
+
+async def _forget(client: Client) -> None:
+    sockets = [socket for socket, _ in core.sio.manager.get_participants("/", client.id)]
+    with contextlib.suppress(KeyError):
+        client.delete()  # before its sockets go, or NiceGUI would delete it once more later
+    for socket in sockets:
+        await core.sio.disconnect(socket)
 
 
 def _session_of(client: Client) -> Session:
@@ -108,9 +122,14 @@ def _guard_handshake() -> None:
     handle: Callable[[str, dict[str, Any]], Any] = core.sio.handlers["/"]["handshake"]
 
     async def guarded(socket: str, message: dict[str, Any]) -> bool:
-        return _own_page(socket, message) and bool(await handle(socket, message))
+        others = set(core.sio.rooms(socket)) - {socket}  # a socket is of one page: else one would keep many alive
+        return not others and _own_page(socket, message) and bool(await handle(socket, message))
 
     core.sio.on("handshake", guarded)
+
+
+async def _keep_nothing(_: str, __: str | None = None) -> None:
+    """Of a tab. NiceGUI would keep something for each name that a browser makes up, for a month."""
 
 
 def _mute(_: str, __: object) -> None:
@@ -157,6 +176,7 @@ def _set_up() -> None:
         _guard(name)
     _guard_handshake()
     core.sio.on("log", _mute)
+    app.storage._create_tab_storage = _keep_nothing  # type: ignore[assignment]  # noqa: SLF001
     app.add_exception_handler(Exception, _broken)
     app.add_exception_handler(404, _missing)
     app._exception_handlers[:] = [_silence]  # noqa: SLF001  # the first of them prints the exception

@@ -6,6 +6,7 @@ are those of static/console.css, which begin with d-, and Quasar's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -14,6 +15,9 @@ from nicegui import ui
 from discreet.errors import Fault, OverBudget, Refusal
 
 ACCENT = "#0f766e"
+BROKEN = "this did not work, and no question was asked; load the page again"
+_TOO_DEAR = "this costs more than is left of the budget"
+_VALUE = re.compile(r"\b[A-Z]\w*\(\w+=")  # a loss as programs write it
 
 
 def colours() -> None:
@@ -102,7 +106,7 @@ def refusal(
     """Why something was refused, where in the question, and a question that would be answered."""
     with ui.element("div").classes("d-refusal").props('role="alert"') as made:
         tag("strong", "Over budget" if isinstance(said, OverBudget) else "Refused")
-        tag("p", sentence(said.message))
+        tag("p", sentence(in_words(said)))
         if said.hint:
             tag("p", sentence(said.hint)).classes("d-muted")
         if sql and said.place is not None:
@@ -124,11 +128,16 @@ def _marked(sql: str, place: tuple[int, int]) -> None:
         tag("span", sql[end:])
 
 
-def fault() -> ui.element:
-    """That something failed after data was read: the constant sentence, and nothing else."""
+def in_words(said: Refusal) -> str:
+    """Why something was refused, for people: a loss is no word."""
+    return _TOO_DEAR if isinstance(said, OverBudget) and _VALUE.search(said.message) else said.message
+
+
+def fault(*, question: bool) -> ui.element:
+    """That something failed: a constant sentence, which tells whether a question was under way and nothing else."""
     with ui.element("div").classes("d-refusal d-fault").props('role="alert"') as made:
         tag("strong", "Failed")
-        tag("p", sentence(Fault.SENTENCE))
+        tag("p", sentence(Fault.SENTENCE if question else BROKEN))
     return made
 
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Concatenate, ParamSpec, TypeVar
 
 from discreet.console.hall import Hall
-from discreet.console.sessions import Session
+from discreet.console.policy import Message, Receive, spoken
+from discreet.console.sessions import Lines, Session
 from discreet.console.upload import Uploads
 from discreet.desk import Desk, Visitor
-from discreet.errors import Refusal
+from discreet.errors import DiscreetError, Refusal
+
+_SURE = 1.0  # seconds for which a grant that was in force is believed to be
+_GONE = {"type": "websocket.disconnect", "code": 1008}
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -63,9 +70,39 @@ class Visit:
 
     async def in_force(self) -> bool:
         """Whether the grant by which they signed in is in force still."""
-        return await self.hall.call(self.visitor, self.path, self._in_force, question=False)
+        return await self.hall.call(self.visitor, self.path, lambda: in_force(self.desk, self.visitor), question=False)
 
-    def _in_force(self) -> bool:
-        if self.desk.scram(self.visitor.name) is None:  # asked first: a ledger that cannot be read is another trouble
-            return False
-        return self.desk.visitor(self.visitor.name) == self.visitor
+    def heard(self, receive: Receive, lines: Lines) -> Receive:
+        """What comes through a socket of theirs, at a pace that others can bear, for as long as they are let in."""
+
+        async def next_one() -> Message:
+            while True:
+                message = await receive()
+                if message["type"] != "websocket.receive":
+                    return message
+                if self.session.over or not spoken(message):
+                    return dict(_GONE)
+                await asyncio.sleep(lines.pause(self.visitor.name))
+                if await self._let_in():
+                    return message
+                self.end("revoked")
+
+        return next_one
+
+    async def _let_in(self) -> bool:
+        """Whether they are still, as of a second ago. The desk itself looks again at whatever it is asked."""
+        async with self.session.looking:
+            now = time.monotonic()
+            if now >= self.session.sure:
+                with contextlib.suppress(DiscreetError):  # a ledger that cannot be read: the page will say so
+                    if not await asyncio.to_thread(in_force, self.desk, self.visitor):
+                        return False
+                self.session.sure = now + _SURE
+            return not self.session.over
+
+
+def in_force(desk: Desk, visitor: Visitor) -> bool:
+    """Whether the grant by which somebody signed in is in force still. It blocks."""
+    if desk.scram(visitor.name) is None:  # asked first: a ledger that cannot be read is another trouble
+        return False
+    return desk.visitor(visitor.name) == visitor

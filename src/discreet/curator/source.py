@@ -70,4 +70,6 @@ def guessed(source: object) -> dict[str, str]:
 def _unreadable(source: object, broken: duckdb.Error) -> Refusal:
     """In what DuckDB says, a path is replaced before the text is cut: half of one would not be recognised later."""
     said = str(broken).splitlines()[0]
-    return Refusal(f"the source cannot be read: {said.replace(str(source), 'the file')[:200]}")
+    if isinstance(source, (str, Path)) and str(source):
+        said = said.replace(str(source), "the file")
+    return Refusal(f"the source cannot be read: {said[:200]}")

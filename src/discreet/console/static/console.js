@@ -11,7 +11,7 @@ setInterval(async () => {
 
 // A button that copies the text it carries, and says so.
 document.addEventListener("click", async (event) => {
-  const button = event.target.closest("button[data-copy]");
+  const button = event.target.closest?.("button.d-copy[data-copy]");
   if (!button) return;
   const words = button.textContent;
   try {
