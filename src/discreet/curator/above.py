@@ -106,8 +106,8 @@ def upper(question: Question) -> Upper:
     spans = _with_spans(above, question)
     text = above.sql(dialect="duckdb")
     try:
-        with database() as connection:
-            kinds = [statement.type for statement in connection.extract_statements(text)]
+        with database() as empty:
+            kinds = [statement.type for statement in empty.connection.extract_statements(text)]
     except duckdb.Error:
         raise _unworkable() from None
     if kinds != [duckdb.StatementType.SELECT]:
@@ -118,12 +118,12 @@ def upper(question: Question) -> Upper:
 def run(above: Upper, tables: Mapping[str, Table], public: Mapping[str, str]) -> Result:
     """Run the upper half of a question. `public` says in which file a public table is kept."""
     try:
-        with database() as connection:
+        with database() as given:
             for name, file in public.items():
-                show(connection, name, file)
+                show(given, name, file)
             for name, (columns, rows) in tables.items():
-                fill(connection, name, columns, rows)
-            found = connection.execute(above.text)
+                fill(given, name, columns, rows)
+            found = given.connection.execute(above.text)
             names = [(column[0], str(column[1]).lower()) for column in found.description or []]
             rows = found.fetchall()
     except (duckdb.Error, pa.ArrowException, OverflowError):

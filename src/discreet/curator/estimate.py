@@ -55,9 +55,11 @@ def _estimate(aggregate: Aggregate, priced: Priced, confidence: Fraction) -> For
 
 
 def _sum(error: int, step: Fraction) -> Formula:
+    top, bottom = step.numerator, step.denominator
+
     def formula(numbers: list[int]) -> Estimate:
-        low, middle, high = (float(each * step) for each in (numbers[0] - error, numbers[0], numbers[0] + error))
-        return Estimate(middle, (low, high))
+        low, middle, high = (each * top / bottom for each in (numbers[0] - error, numbers[0], numbers[0] + error))
+        return Estimate(middle, (low, high))  # a quotient of integers is rounded once
 
     return formula
 

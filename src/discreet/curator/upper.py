@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -26,6 +27,19 @@ _ARROW = {
 
 Columns = Sequence[tuple[str, str]]  # names with their SQL types
 Connection = duckdb.DuckDBPyConnection
+
+
+@dataclass(frozen=True)
+class Tables:
+    """A database, and the names of the tables that one question has in it."""
+
+    connection: Connection
+    shown: list[str]
+
+    def show(self, name: str, rows: pa.Table) -> None:
+        """Let the question see rows under a name."""
+        self.connection.register(name, rows)
+        self.shown.append(name)
 
 
 class _Pool:
@@ -49,7 +63,7 @@ def _opened() -> Connection:
 
 
 @contextmanager
-def database() -> Iterator[Connection]:
+def database() -> Iterator[Tables]:
     """An empty database, for one question. It is emptied afterwards, or thrown away if anything went wrong in it."""
     pool = _pools[-1]
     with pool.lock:
@@ -59,9 +73,10 @@ def database() -> Iterator[Connection]:
     deadline.daemon = True
     deadline.start()
     try:
-        yield connection
+        shown: list[str] = []
+        yield Tables(connection, shown)
         deadline.cancel()
-        for (name,) in connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall():
+        for name in shown:
             connection.unregister(name)
     except BaseException:
         deadline.cancel()
@@ -75,13 +90,13 @@ def database() -> Iterator[Connection]:
         connection.close()
 
 
-def fill(connection: Connection, name: str, columns: Columns, rows: Sequence[tuple[object, ...]]) -> None:
+def fill(tables: Tables, name: str, columns: Columns, rows: Sequence[tuple[object, ...]]) -> None:
     """A table with these rows."""
     if not columns:
         columns, rows = [("nothing", "bigint")], [(None,) for _ in rows]
     cells = list(zip(*rows, strict=True)) if rows else [()] * len(columns)
     arrays = [_array(each, kind) for each, (_, kind) in zip(cells, columns, strict=True)]
-    connection.register(name, pa.table(arrays, names=[column for column, _ in columns]))
+    tables.show(name, pa.table(arrays, names=[column for column, _ in columns]))
 
 
 def _array(cells: Sequence[object], kind: str) -> pa.Array:
@@ -91,10 +106,10 @@ def _array(cells: Sequence[object], kind: str) -> pa.Array:
     return pa.array(cells, _ARROW[kind])
 
 
-def show(connection: Connection, name: str, file: str) -> None:
+def show(tables: Tables, name: str, file: str) -> None:
     """A public table, in memory: an attached file would stay open to whatever SQL runs here."""
     found = Path(file).stat()
-    connection.register(name, _public(file, (found.st_ino, found.st_mtime_ns)))
+    tables.show(name, _public(file, (found.st_ino, found.st_mtime_ns)))
 
 
 @lru_cache(maxsize=16)
