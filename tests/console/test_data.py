@@ -116,6 +116,7 @@ def test_a_table_is_added_step_by_step(cleo: Watched, own: Place, file: Path) ->
     assert known.populations["person"].total == Approximate("2", "1e-8")
 
 
+@pytest.mark.slow
 def test_what_somebody_leaves_behind_is_deleted(cleo: Watched, own: Place, file: Path) -> None:
     page = cleo.signed_in("cleo", "/data")
     for leave in ("Back to the tables", "Another file", "Sign out"):
@@ -154,6 +155,7 @@ def test_new_rows_come_and_a_table_goes(cleo: Watched, own: Place, file: Path, t
     assert "spare" not in catalogue.read(own.home).tables
 
 
+@pytest.mark.slow
 def test_a_population_is_lifted_and_closed_for_good(cleo: Watched, own: Place) -> None:
     Custody(own.home).add("ended", clinic.visits(), clinic.declared(population="gone"))
     SqliteLedger(own.home / "ledger.db", new=False).append(Hold("gone", held=True))

@@ -97,6 +97,7 @@ def test_ones_own_limit_is_shown_and_bounds_what_can_be_asked(visitor: Watched) 
     expect(patient.locator(".d-reach li").nth(0)).to_contain_text("about 8")  # of 0.06 each in 0.5, not in 1.85
 
 
+@pytest.mark.slow
 def test_a_custodian_sees_who_spent_what_and_lifts_a_hold(visitor: Watched, clinic_place: Place) -> None:
     page = shown(visitor, "cleo", "/budget")
     rows = card(page, "patient").locator("tbody tr")
@@ -237,6 +238,7 @@ def test_everybody_reads_what_is_promised_and_moves_the_slider(visitor: Watched)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.slow
 def test_the_script_and_the_server_say_the_same(visitor: Watched) -> None:
     page = shown(visitor, "ann", "/promise")
     expect(page.locator("#p-real")).to_have_text("The limit that holds for patient is price 3.")

@@ -103,6 +103,7 @@ def test_an_analyst_sees_no_way_to_the_data_and_is_kept_out(person: Watched) -> 
     person.allow("status of 403")
 
 
+@pytest.mark.slow
 def test_the_theme_is_kept(person: Watched) -> None:
     page = person.signed_in("ann")
     page.get_by_role("button", name="Theme: auto").click()
@@ -113,6 +114,7 @@ def test_the_theme_is_kept(person: Watched) -> None:
     assert page.evaluate("document.body.classList.contains('body--dark')")
 
 
+@pytest.mark.slow
 def test_the_journal_tells_who_did_what_and_no_more(chromium: Browser, tmp_path: Path) -> None:
     with opened(tmp_path) as place:
         with watched(chromium, place) as ann:
@@ -131,6 +133,7 @@ def test_the_journal_tells_who_did_what_and_no_more(chromium: Browser, tmp_path:
     assert "Traceback" not in text
 
 
+@pytest.mark.slow
 def test_the_server_stops_though_browsers_are_open(chromium: Browser, tmp_path: Path) -> None:
     with opened(tmp_path) as place, watched(chromium, place) as ann:
         for path in ("/ask", "/budget", "/ledger"):
@@ -145,6 +148,7 @@ def test_the_server_stops_though_browsers_are_open(chromium: Browser, tmp_path: 
         ann.complaints.clear()  # that nobody answers any more
 
 
+@pytest.mark.slow
 def test_a_home_that_breaks_while_people_look_shows_nothing_of_it(chromium: Browser, tmp_path: Path) -> None:
     with opened(tmp_path) as place, watched(chromium, place) as ann:
         page = ann.signed_in("ann")

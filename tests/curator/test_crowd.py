@@ -64,7 +64,7 @@ def test_four_processes_share_one_budget(home: Path) -> None:
     assert Curator(home).budget("patient").spent == Approximate(2)
 
 
-@pytest.mark.parametrize("rounds", [20, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [8, pytest.param(200, marks=pytest.mark.slow)])
 def test_killed_askers_never_get_a_second_draw_for_one_payment(tmp_path: Path, rounds: int) -> None:
     home = clinic.home(tmp_path / "home", epsilon=10**6)
     pause = random.Random(rounds)

@@ -239,7 +239,12 @@ def grown(target: Target, flood: Flood, times: int) -> float:
     return (target.memory("VmHWM") - before) / MEGABYTE
 
 
-@pytest.mark.parametrize("flood", FLOODS)
+QUICK = ("oversize", "unread", "bodies", "heads", "shelves")
+
+
+@pytest.mark.parametrize(
+    "flood", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in FLOODS]
+)
 def test_a_flood_runs_off(target: Target, flood: str) -> None:
     assert grown(target, FLOODS[flood], FLOODS[flood].times) < FLOODS[flood].most
 
