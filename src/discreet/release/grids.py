@@ -22,18 +22,9 @@ _COARSE, _FINE = 10, 5  # Qardaji, Yang & Li 2013: c and c₂ of their two guide
 _LEAST = 10  # rectangles a side of the first of two grids
 
 
-@released("uniform-grid")
 @dataclass(frozen=True)
-class UniformGrid(Counts):
-    """Counts rectangles of one size, √(N ε / 10) a side, and takes cells within a rectangle to be equal.
-
-    N is the total, bought with `ratio` of ε, and used again in the counts.
-
-    Guarantee: Pure(epsilon) for counts that differ by at most `distance` records in all.
-    Proof: docs/proofs/grids.md, "One grid". The total loses ratio · ε. Given it, a record is in one rectangle, so the
-        rectangles lose the rest.
-    Source: Qardaji, Yang & Li 2013, "Differentially private grids for geospatial data".
-    """
+class _Gridded(Counts):
+    """What both grids have: a total, bought first with `ratio` of ε, which says how fine they may be."""
 
     ratio: Fraction = Fraction(1, 20)
 
@@ -45,6 +36,20 @@ class UniformGrid(Counts):
     def error(self, confidence: Number = USUAL) -> int:
         """An α with Pr[|noise of the total as it is first bought| ≤ α] ≥ confidence; ranges: known after paying."""
         return laplace_error(self.distance / (self.ratio * self.epsilon), confidence)
+
+
+@released("uniform-grid")
+@dataclass(frozen=True)
+class UniformGrid(_Gridded):
+    """Counts rectangles of one size, √(N ε / 10) a side, and takes cells within a rectangle to be equal.
+
+    N is the total, bought with `ratio` of ε, and used again in the counts.
+
+    Guarantee: Pure(epsilon) for counts that differ by at most `distance` records in all.
+    Proof: docs/proofs/grids.md, "One grid". The total loses ratio · ε. Given it, a record is in one rectangle, so the
+        rectangles lose the rest.
+    Source: Qardaji, Yang & Li 2013, "Differentially private grids for geospatial data".
+    """
 
     def __call__(self, counts: Integers, /, *, rng: Entropy = SECURE) -> Histogram:
         """The rectangles with noise, made to agree with the total."""
@@ -60,7 +65,7 @@ class UniformGrid(Counts):
 
 @released("adaptive-grid")
 @dataclass(frozen=True)
-class AdaptiveGrid(Counts):
+class AdaptiveGrid(_Gridded):
     """Counts rectangles of one size, then divides each into as many as its count warrants, and counts these.
 
     The total is bought with `ratio` of ε; of the rest the first grid gets half.
@@ -70,17 +75,6 @@ class AdaptiveGrid(Counts):
         depends on released counts only.
     Source: Qardaji, Yang & Li 2013, "Differentially private grids for geospatial data".
     """
-
-    ratio: Fraction = Fraction(1, 20)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        plane(self.shape, "a grid")
-        settle(self, ratio=share(self.ratio, "ratio"))
-
-    def error(self, confidence: Number = USUAL) -> int:
-        """An α with Pr[|noise of the total as it is first bought| ≤ α] ≥ confidence; ranges: known after paying."""
-        return laplace_error(self.distance / (self.ratio * self.epsilon), confidence)
 
     def __call__(self, counts: Integers, /, *, rng: Entropy = SECURE) -> Histogram:
         """The small rectangles, consistent with the large ones and the total."""
