@@ -29,17 +29,17 @@ GROUPED = "SELECT region, count(*) AS n FROM visits GROUP BY region ORDER BY reg
 
 @pytest.fixture(scope="module")
 def clinic_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A home of its own: ann paid three times, bea once, and the staff are on hold."""
+    """A home of its own: ann paid three times, beatrix once, and the staff are on hold."""
     with opened(tmp_path_factory.mktemp("records"), "--rate", "200", epsilon=3, delta="1e-8") as place:
         custody = Custody(place.home)
-        place.tokens["bea"] = custody.let_in("bea", "analyst", allowance="0.75")
+        place.tokens["beatrix"] = custody.let_in("beatrix", "analyst", allowance="0.75")
         rows = clinic.table([(i, "north", "d1", 1.0, clinic.START, False) for i in range(20)])
         custody.add("shifts", rows, clinic.declared(unit="row", population="staff", epsilon=1, max_rows=None))
         SqliteLedger(place.home / "ledger.db", new=False).append(Hold("staff", held=True))
-        ann, bea = (place.server.connect(place.tokens[name]) for name in ("ann", "bea"))
+        ann, beatrix = (place.server.connect(place.tokens[name]) for name in ("ann", "beatrix"))
         ann.query(GROUPED, epsilon="0.5")
         ann.query(clinic.COUNT, epsilon="0.1")
-        bea.query("SELECT sum(cost) AS costs FROM visits", epsilon="0.25")
+        beatrix.query("SELECT sum(cost) AS costs FROM visits", epsilon="0.25")
         ann.query(clinic.COUNT, epsilon="0.3")
         yield place
 
@@ -85,14 +85,14 @@ def test_an_analyst_sees_the_budget_and_of_the_others_only_the_sum(visitor: Watc
     expect(staff).to_contain_text("Closed")
     expect(staff).to_contain_text("For maintenance. Try again later.")
     assert "hold" not in page.locator("#page").inner_text()
-    assert "bea" not in page.content()
+    assert "beatrix" not in page.content()
     expect(page.get_by_role("button", name="Lift the hold")).to_have_count(0)
     page.set_viewport_size(NARROW)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_ones_own_limit_is_shown_and_bounds_what_can_be_asked(visitor: Watched) -> None:
-    patient = card(shown(visitor, "bea", "/budget"), "patient")
+    patient = card(shown(visitor, "beatrix", "/budget"), "patient")
     expect(patient).to_contain_text("Left for you0.5")
     expect(patient.locator(".d-reach li").nth(0)).to_contain_text("about 8")  # of 0.06 each in 0.5, not in 1.85
 
@@ -101,7 +101,7 @@ def test_ones_own_limit_is_shown_and_bounds_what_can_be_asked(visitor: Watched) 
 def test_a_custodian_sees_who_spent_what_and_lifts_a_hold(visitor: Watched, clinic_place: Place) -> None:
     page = shown(visitor, "cleo", "/budget")
     rows = card(page, "patient").locator("tbody tr")
-    expect(rows).to_have_text([re.compile("ann0.9none"), re.compile("bea0.250.75")])
+    expect(rows).to_have_text([re.compile("ann0.9none"), re.compile("beatrix0.250.75")])
     staff = card(page, "staff")
     expect(staff.locator(".d-badge")).to_have_text("On hold")
     staff.get_by_role("button", name="Lift the hold").click()
@@ -123,7 +123,7 @@ def test_what_was_paid_is_found_and_shown_again_free(visitor: Watched, clinic_pl
     expect(cards.nth(0)).to_contain_text("Price 0.4")  # in two payments
     cards.nth(0).get_by_text("2 payments").click()
     expect(cards.nth(0).locator("tbody tr")).to_have_count(2)
-    assert "bea" not in page.content()
+    assert "beatrix" not in page.content()
     page.get_by_label("Find").fill("GROUP region")
     expect(page.get_by_role("status")).to_have_text("1 question")
     expect(cards).to_have_count(1)
@@ -161,7 +161,7 @@ def test_answers_are_taken_along_with_their_citation(visitor: Watched, clinic_pl
 def test_a_custodian_sees_everybodys_questions(visitor: Watched) -> None:
     page = shown(visitor, "cleo", "/history")
     expect(page.get_by_role("article")).to_have_count(3)
-    expect(page.get_by_role("article").nth(1)).to_contain_text("by bea")
+    expect(page.get_by_role("article").nth(1)).to_contain_text("by beatrix")
 
 
 # ledger ---------------------------------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ def test_the_ledger_is_verified_and_its_head_kept(visitor: Watched, clinic_place
 def test_a_proof_is_checked_without_the_home(visitor: Watched, clinic_place: Place, tmp_path: Path) -> None:
     mine, theirs = (
         next(each for each in Desk(clinic_place.home).history(HOME) if each.principal == name)
-        for name in ("ann", "bea")
+        for name in ("ann", "beatrix")
     )
     page = shown(visitor, "ann", "/history")
     page.get_by_role("article").nth(0).get_by_role("link", name="Proof").click()
