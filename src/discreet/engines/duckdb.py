@@ -20,15 +20,19 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from discreet.engines import passing
 from discreet.engines.ingest import copy_rows
 from discreet.engines.spill import Spill, flocked
 from discreet.errors import Fault, Refusal
-from discreet.sql import bounding, render
+from discreet.sql import bounding, cells, render
+from discreet.sql.cells import Side
 from discreet.sql.plan import Measurement, Rank, Statistic
+from discreet.sql.range import Grid
 from discreet.sql.rows import Rows, scanned
 from discreet.sql.schema import RESERVED, Key, Table
+from discreet.sql.shape import shape
 
 Group = tuple[Key, ...]
 Progress = Callable[[float], None]  # hears a share, from 0 to 1
@@ -323,7 +327,13 @@ class DuckStore:
 
     def rows(self, tree: Rows, cap: int) -> list[tuple[object, ...]]:
         """At most `cap` rows of each unit. The last resort: large tables are summed where they live."""
-        return self._run(tree, lambda located, salt: bounding.bounded(tree, located, salt, cap))
+        names = ", ".join(render.quoted(name) for name in shape(tree).columns)
+        return self._run(tree, lambda located, salt: f"SELECT {names} FROM ({cells.bounded(tree, located, salt, cap)})")
+
+    def cells(self, tree: Rows, what: tuple[Sequence[Side], Sequence[tuple[str, Grid]]], cap: int) -> pa.Table:
+        """For each cell with a row in it: its place or key along each side, its bounded rows, and sums of steps."""
+        with self._reading(tree) as (connection, salt, located):
+            return connection.sql(cells.summed(tree, what, located, salt, cap)).to_arrow_table()
 
     def _run(self, tree: Rows, text: Callable[[render.Located, int], str]) -> list[tuple[Any, ...]]:
         with self._reading(tree) as (connection, salt, located):

@@ -50,10 +50,14 @@ from discreet.mechanisms.registry import REGISTRY as REGISTRY
 from discreet.mechanisms.registry import described as described
 from discreet.mechanisms.registry import rebuilt as rebuilt
 from discreet.mechanisms.registry import registered as registered
+from discreet.mechanisms.relation import Axis as Axis
+from discreet.mechanisms.relation import Bins as Bins
 from discreet.mechanisms.relation import Caps as Caps
 from discreet.mechanisms.relation import Column as Column
 from discreet.mechanisms.relation import Frame as Frame
+from discreet.mechanisms.relation import Outline as Outline
 from discreet.mechanisms.relation import Relation as Relation
+from discreet.mechanisms.relation import TableMechanism as TableMechanism
 from discreet.mechanisms.response import RandomizedResponse as RandomizedResponse
 from discreet.mechanisms.response import Share as Share
 from discreet.mechanisms.sample import Aggregate as Aggregate

@@ -5,21 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import Refusal
-from discreet.exact import count
+from discreet.exact import count, shown, spoken
 from discreet.mechanisms.grid import Grid, cells
 from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.whole import LIMIT, whole
-from discreet.privacy import AddRemove, Neighbours
+from discreet.noise import SECURE, Entropy
+from discreet.privacy import AddRemove, Loss, Neighbours
 
 Cell = str | int | bool | None
+T_co = TypeVar("T_co", covariant=True)
 
 MOST_CELLS = 10**9  # of a table that is held in memory
+_FARTHEST = 1 << 53  # steps from zero: no grid reaches further
 
 
 @dataclass(frozen=True)
@@ -46,8 +52,28 @@ class Caps:
         settle(self, max_rows=count(self.max_rows, "max_rows"), max_groups=count(self.max_groups, "max_groups"))
 
 
-class Relation(Protocol):
-    """A table with owners. Its counts and sums are exact and private: they only feed a mechanism."""
+@dataclass(frozen=True)
+class Bins:
+    """A numeric column cut into intervals at edges, in steps of its grid. Each has its lower edge, the last both."""
+
+    column: str
+    edges: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        edges = tuple(count(edge, "edges", least=-_FARTHEST) for edge in self.edges)
+        if len(edges) < 2 or any(low >= high for low, high in pairwise(edges)):
+            raise Refusal(f"expected rising edges of bins of {self.column!r}, at least two, got {shown(self.edges)}")
+        settle(self, edges=edges)
+
+    def __len__(self) -> int:
+        return len(self.edges) - 1
+
+
+Axis = str | Bins  # a column by its declared keys, or cut into bins
+
+
+class Outline(Protocol):
+    """What is public about rows with owners."""
 
     @property
     def schema(self) -> Mapping[str, Column]:
@@ -64,8 +90,12 @@ class Relation(Protocol):
         """Which relations differ in one unit."""
         ...
 
-    def counts(self, columns: Sequence[str], /) -> NDArray[np.int64]:
-        """Rows for each combination of the columns' declared keys, one axis a column."""
+
+class Relation(Outline, Protocol):
+    """A table with owners. Its counts and sums are exact and private: they only feed a mechanism."""
+
+    def counts(self, axes: Sequence[Axis], /) -> NDArray[np.int64]:
+        """Rows for each combination of keys and bins, one axis a column. Rows that are in none are left out."""
         ...
 
     def sums(self, by: Sequence[str], columns: Sequence[str], /) -> NDArray[np.int64]:
@@ -78,6 +108,30 @@ class Relation(Protocol):
 
     def rows(self) -> Iterator[tuple[object, ...]]:
         """All rows, in no order that means anything. The last resort."""
+        ...
+
+
+@runtime_checkable
+class TableMechanism(Protocol[T_co]):
+    """A mechanism over a relation. Its promise is for all rows of a unit that has no more than its caps."""
+
+    @property
+    def privacy(self) -> Loss:
+        """What it loses when one unit changes."""
+        ...
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """How a unit changes."""
+        ...
+
+    @property
+    def caps(self) -> Caps:
+        """How much of one unit it may be shown."""
+        ...
+
+    def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE) -> T_co:
+        """Its answer."""
         ...
 
 
@@ -114,24 +168,26 @@ class Frame:
         """The declared columns."""
         return {column.name: column for column in self.columns}
 
-    def _places(self, columns: Sequence[str]) -> tuple[NDArray[np.int64], tuple[int, ...], NDArray[np.bool_]]:
-        """Where each row falls in the table of keys, its shape, and which rows fall anywhere."""
-        keys = [self._keys(name) for name in columns]
-        shape = tuple(len(known) for known in keys)
-        if math.prod(shape) > MOST_CELLS:
-            raise Refusal(f"a table of shape {shape} has more than {MOST_CELLS} cells", hint="ask for fewer columns")
+    def _places(self, axes: Sequence[Axis]) -> tuple[NDArray[np.int64], tuple[int, ...], NDArray[np.bool_]]:
+        """Where each row falls in the table of keys and bins, its shape, and which rows fall anywhere."""
+        shape = sides(self, axes)
         size = self.values[0].size if self.values else 0
         place, known = np.zeros(size, dtype=np.int64), np.ones(size, dtype=np.bool_)
-        for name, declared in zip(columns, keys, strict=True):
-            code = _codes(self._find(name)[1], declared)
-            place, known = place * len(declared) + code, known & (code >= 0)
+        for axis, side in zip(axes, shape, strict=True):
+            code = self._binned(axis) if isinstance(axis, Bins) else _codes(self._find(axis)[1], self._keys(axis))
+            place, known = place * side + code, known & (code >= 0)
         return place, shape, known
 
+    def _binned(self, bins: Bins) -> NDArray[np.int64]:
+        """The bin of each row, −1 where it is in none; what is no number is in none."""
+        _, values = self._find(bins.column)
+        steps, edges = self._grid(bins.column).steps(values), np.array(bins.edges, dtype=np.int64)
+        edges[-1] += 1  # the last bin has its upper edge
+        place = np.searchsorted(edges, steps, side="right") - 1
+        return np.where((place < len(bins)) & _numeric(values), place, -1).astype(np.int64)
+
     def _keys(self, name: str) -> tuple[Cell, ...]:
-        column, _ = self._find(name)
-        if column.keys is None:
-            raise Refusal(f"column {name!r} has no declared keys", hint="declare them, or buy them by key selection")
-        return column.keys
+        return keys_of(self, name)
 
     def _find(self, name: str) -> tuple[Column, NDArray[np.generic]]:
         for column, value in zip(self.columns, self.values, strict=True):
@@ -140,14 +196,11 @@ class Frame:
         raise Refusal(f"there is no column {name!r}", hint=f"there are {[column.name for column in self.columns]}")
 
     def _grid(self, name: str) -> Grid:
-        column, _ = self._find(name)
-        if column.grid is None:
-            raise Refusal(f"column {name!r} has no declared bounds and step", hint="declare them: data never does")
-        return column.grid
+        return grid_of(self, name)
 
-    def counts(self, columns: Sequence[str], /) -> NDArray[np.int64]:
-        """Rows for each combination of the columns' declared keys, one axis a column."""
-        place, shape, known = self._places(columns)
+    def counts(self, axes: Sequence[Axis], /) -> NDArray[np.int64]:
+        """Rows for each combination of keys and bins, one axis a column. Rows that are in none are left out."""
+        place, shape, known = self._places(axes)
         return np.bincount(place[known], minlength=math.prod(shape)).astype(np.int64).reshape(shape)
 
     def sums(self, by: Sequence[str], columns: Sequence[str], /) -> NDArray[np.int64]:
@@ -172,6 +225,67 @@ class Frame:
     def rows(self) -> Iterator[tuple[object, ...]]:
         """All rows, their cells as they came."""
         return iter(zip(*(value.tolist() for value in self.values), strict=True))
+
+
+def column_of(known: Outline, name: str) -> Column:
+    """What is declared of a column."""
+    if name not in known.schema:
+        raise Refusal(f"there is no column {shown(name)}", hint=f"there are {list(known.schema)}")
+    return known.schema[name]
+
+
+def keys_of(known: Outline, name: str) -> tuple[Cell, ...]:
+    """The declared keys of a column."""
+    keys = column_of(known, name).keys
+    if keys is None:
+        raise Refusal(f"column {name!r} has no declared keys", hint="declare them, or buy them by key selection")
+    return keys
+
+
+def grid_of(known: Outline, name: str) -> Grid:
+    """The declared grid of a column."""
+    grid = column_of(known, name).grid
+    if grid is None:
+        raise Refusal(f"column {name!r} has no declared bounds and step", hint="declare them: data never does")
+    return grid
+
+
+def sides(known: Outline, axes: Sequence[Axis]) -> tuple[int, ...]:
+    """How many cells a table has along each axis; refuses axes that are not declared, or reach beyond the bounds."""
+    for bins in axes:
+        if isinstance(bins, Bins):
+            grid = grid_of(known, bins.column)
+            if not grid.low <= bins.edges[0] < bins.edges[-1] <= grid.high:
+                ends = f"{spoken(grid.value(bins.edges[0]))} to {spoken(grid.value(bins.edges[-1]))}"
+                declared = f"{spoken(grid.lower)} to {spoken(grid.upper)}"
+                raise Refusal(
+                    f"the bins of {bins.column!r} go from {ends}, and its declared bounds from {declared}",
+                    hint="take bins within the bounds: beyond them there is nothing to count",
+                )
+    shape = tuple(len(axis) if isinstance(axis, Bins) else len(keys_of(known, axis)) for axis in axes)
+    if math.prod(shape) > MOST_CELLS:
+        raise Refusal(f"a table of shape {shape} has more than {MOST_CELLS} cells", hint="ask for fewer columns")
+    return shape
+
+
+def _numeric(values: NDArray[np.generic]) -> NDArray[np.bool_]:
+    """Which cells are numbers."""
+    if values.dtype.kind in "iub":
+        return np.ones(values.size, dtype=np.bool_)
+    if values.dtype.kind == "f":
+        return ~np.isnan(values.astype(np.float64))
+    if values.dtype.kind != "O":
+        return np.zeros(values.size, dtype=np.bool_)
+    return np.fromiter(map(_is_number, values.tolist()), dtype=np.bool_, count=values.size)
+
+
+def _is_number(cell: object) -> bool:
+    """Whether a cell is a number, and not what is called not a number."""
+    if isinstance(cell, (int, Fraction)):
+        return True
+    if isinstance(cell, (float, np.floating)):
+        return not math.isnan(cell)
+    return isinstance(cell, Decimal) and not cell.is_nan()
 
 
 def _codes(values: NDArray[np.generic], keys: tuple[Cell, ...]) -> NDArray[np.int64]:

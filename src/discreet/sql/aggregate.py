@@ -15,7 +15,7 @@ from discreet.sql.plan import Rank, Statistic
 from discreet.sql.range import Grid
 from discreet.sql.repair import Edit, Misasked
 from discreet.sql.schema import Type
-from discreet.sql.shape import Shape, facts
+from discreet.sql.shape import Facts, Shape, facts
 from discreet.sql.text import shown as shown_text
 
 FARTHEST = Fraction(10) ** 30  # beyond it nobody sums
@@ -58,13 +58,23 @@ def grid_of(expression: Expression, shape: Shape, node: exp.Expr) -> Grid:
             f"{text} may be as large as {spoken(max(abs(low), abs(high)))}, which is too large to sum",
             hint=_how_to_bound(expression, text),
         )
+    grid = declared_grid(known)
+    if grid is None:
+        raise Refusal(f"{text} has more than 2^53 steps", hint="declare closer bounds or a larger step")
+    return grid
+
+
+def declared_grid(known: Facts) -> Grid | None:
+    """The grid that follows from what is public about numbers; None if they have no bounds, or too many steps."""
+    bounds = known.range.bounded
+    if not known.type.numeric or bounds is None or max(map(abs, bounds)) > FARTHEST:
+        return None
+    low, high = bounds
     step = known.step or (Fraction(1) if known.type is Type.BIGINT else _step(high - low))
     first, last = math.ceil(low / step), math.floor(high / step)
     if first >= last:
         first, last = math.floor(low / step), math.floor(low / step) + 1
-    if max(abs(first), abs(last)) >= MOST_STEPS:
-        raise Refusal(f"{text} has more than 2^53 steps of {step}", hint="declare closer bounds or a larger step")
-    return Grid(first, last, step)
+    return Grid(first, last, step) if max(abs(first), abs(last)) < MOST_STEPS else None
 
 
 def _step(span: Fraction) -> Fraction:

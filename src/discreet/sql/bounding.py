@@ -11,7 +11,6 @@ from discreet.sql.plan import Measurement, Rank, Statistic
 from discreet.sql.render import UNIT, Located, constant, expression, quoted, rows, summand
 from discreet.sql.rows import Among, Filter, Kept, Project, Rows, Scan, scanned
 from discreet.sql.schema import Key, Type
-from discreet.sql.shape import shape
 
 
 def _base(tree: Measurement, located: Located, values: list[str]) -> str:
@@ -39,18 +38,18 @@ def among(name: str, values: tuple[Key, ...], kind: Type) -> str:
     return f"({' OR '.join([*tests, *([f'{name} IS NULL'] if None in values else [])])})"
 
 
-def _one_row_units(tree: Rows) -> bool:
+def one_row_units(tree: Rows) -> bool:
     """Whether every row is its own unit and there once at most, so that nothing needs to be bounded."""
     match tree:
         case Scan(table):
             return table.unit is None
         case Filter() | Project() | Kept() | Among():
-            return _one_row_units(tree.source)
+            return one_row_units(tree.source)
         case _:
             return False
 
 
-def _digest(tree: Rows, names: list[str], salt: int, unit: str = "u") -> str:
+def own_digest(tree: Rows, names: list[str], salt: int, unit: str = "u") -> str:
     """A salted hash of a group of a unit. A row that is its own unit has no name, only a place, so that is left out."""
     owner = [] if any(not table.public and table.unit is None for table in scanned(tree)) else [unit]
     return f"hash(hash({', '.join([*owner, *names, f'CAST({salt} AS UBIGINT)'])}))"
@@ -131,7 +130,7 @@ def counts(tree: Measurement, located: Located, salt: int) -> str:
     """
     values = summands(tree, located)
     names = [key.name for key in tree.keys]
-    if _one_row_units(tree.rows):
+    if one_row_units(tree.rows):
         return _unbounded(tree, _keyed(tree, located, values.rows), values, names)
     base = _base(tree, located, values.rows)
     units = any(statistic.kind == "units" for statistic in plain(tree))
@@ -197,7 +196,7 @@ def _group_capped(tree: Measurement, base: str, values: Summands, grouped: tuple
     names, salt = grouped
     most, cap = tree.max_groups, tree.max_rows
     beyond = f"count(*) > {most}" + ("" if cap is None else f" OR sum(n) > {cap}")
-    digest = _digest(tree.rows, names, salt)
+    digest = own_digest(tree.rows, names, salt)
     pairs = f"SELECT {', '.join(['u', *names, *values.pairs])} FROM ({base}){_by(['u', *names])}"
     unscaled = ", ".join([*names, *_each(tree, values)])
     over = "FALSE" if cap is None else f"total > {cap}"
@@ -233,7 +232,7 @@ def ranks(tree: Measurement, rank: Rank, located: Located, salt: int) -> str:
     names = [key.name for key in tree.keys]
     base = _base(tree, located, [f"{summand(rank.expression, rank.grid, tree.rows, located)} AS x"])
     chosen = f"SELECT * FROM ({base}) WHERE x IS NOT NULL"
-    if not _one_row_units(tree.rows):
+    if not one_row_units(tree.rows):
         chosen = _chosen(tree, chosen, names, salt)
     by = ", ".join([*names, "x"])
     return f"SELECT {by}, count(*) AS n FROM ({chosen}) GROUP BY {by}"
@@ -245,7 +244,7 @@ def distinct(tree: Measurement, statistic: Statistic, located: Located, salt: in
     value = constant(None, Type.BIGINT) if statistic.expression is None else expression(statistic.expression)
     base = _base(tree, located, [f"{value} AS x"])
     chosen = f"SELECT DISTINCT {', '.join(['u', *names, 'x'])} FROM ({base}) WHERE x IS NOT NULL"
-    if not _one_row_units(tree.rows):
+    if not one_row_units(tree.rows):
         chosen = _chosen(tree, chosen, names, salt)
     by = ", ".join(names)
     return f"SELECT {by}{', ' if by else ''}count(DISTINCT x) AS n FROM ({chosen})" + (f" GROUP BY {by}" if by else "")
@@ -254,20 +253,9 @@ def distinct(tree: Measurement, statistic: Statistic, located: Located, salt: in
 def _chosen(tree: Measurement, source: str, names: list[str], salt: int) -> str:
     """Of each unit at most so many groups, and of those at most so many rows (keys and x), chosen by salted hash."""
     if names:
-        order = ", ".join([_digest(tree.rows, names, salt), *names])  # two groups with one hash are still two
+        order = ", ".join([own_digest(tree.rows, names, salt), *names])  # two groups with one hash are still two
         place = f"dense_rank() OVER (PARTITION BY u ORDER BY {order})"
         source = f"SELECT * FROM ({source}) QUALIFY {place} <= {tree.max_groups}"
-    order = ", ".join([_digest(tree.rows, [*names, "x"], salt), *names, "x"])
+    order = ", ".join([own_digest(tree.rows, [*names, "x"], salt), *names, "x"])
     place = f"row_number() OVER (PARTITION BY u ORDER BY {order})"
     return f"SELECT * FROM ({source}) QUALIFY {place} <= {tree.needs_rows_cap('this aggregate')}"
-
-
-def bounded(tree: Rows, located: Located, salt: int, cap: int) -> str:
-    """At most so many rows of each unit, chosen by salted hash; the owner is left out."""
-    names = [quoted(name) for name in shape(tree).columns]
-    listed = ", ".join(names)
-    chosen = f"SELECT * FROM ({rows(tree, located)})"
-    if not _one_row_units(tree):
-        order = f"{_digest(tree, names, salt, quoted(UNIT))}, {listed}"
-        chosen += f" QUALIFY row_number() OVER (PARTITION BY {quoted(UNIT)} ORDER BY {order}) <= {cap}"
-    return f"SELECT {listed} FROM ({chosen})"
