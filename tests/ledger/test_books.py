@@ -125,9 +125,18 @@ def test_an_allowance_in_another_measure_is_refused_by_name() -> None:
     rho = Opened("patients", Concentrated(1), AddRemove("patients"))
     found = books(rho, Grant("ana", "analyst", None, Approximate(1, "1e-6"), None))
     for price in ("0.1", "10"):
-        with pytest.raises(Refusal, match="your allowance is kept in Approximate") as said:
+        with pytest.raises(
+            Refusal, match=r"your allowance is kept in epsilon and delta, the budget of '\w+' in rho"
+        ) as said:
             found.check(Spend("patients", Concentrated(price), "ana", "q", [], None))
         assert not isinstance(said.value, OverBudget)
+
+
+def test_a_price_beyond_an_allowance_is_refused_as_such() -> None:
+    found = books(opened(), Grant("ana", "analyst", None, Pure("0.5"), None), spend("0.4", who="ana"))
+    with pytest.raises(OverBudget, match=r"^this costs epsilon 0.2, and 0.1 of 0.5 is left of your allowance;"):
+        found.check(spend("0.2", who="ana"))
+    found.check(spend("0.1", who="ana"))
 
 
 def test_an_answer_answers_the_question_that_was_paid() -> None:

@@ -116,7 +116,7 @@ def test_books_refuse_what_does_not_fit(ledger: SqliteLedger) -> None:
     ledger.append(opened())
     with pytest.raises(Refusal, match="set once"):
         ledger.append(opened(5))
-    with pytest.raises(Refusal, match="kept in Pure"):
+    with pytest.raises(Refusal, match="kept in epsilon, got a price in rho and delta"):
         ledger.append(Spend("patients", Concentrated("0.1"), "custodian", "q", [], None))
     with pytest.raises(Refusal, match="not a payment"):
         ledger.append(Answer(1, "q", None))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import duckdb
 import pyarrow as pa
@@ -17,7 +18,8 @@ from discreet.sql.question import Part, Question
 from discreet.sql.schema import Key, Type
 
 Cell = bool | int | float | str | None | object
-Table = tuple[list[tuple[str, str]], list[tuple[Cell, ...]]]  # (name, SQL type), rows
+Named = tuple[tuple[str, str], ...]  # (name, SQL type)
+Table = tuple[Named, tuple[tuple[Cell, ...], ...]]  # columns, rows
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ def noisy_table(part: Part, groups: Sequence[tuple[Key, ...]], rows: Sequence[Se
     for group, row in zip(groups, rows, strict=True):
         values = [cell for e in row for cell in (e.value, *(e.span or (None, None)))]
         cells.append((*group, *values))
-    return columns, cells
+    return tuple(columns), tuple(cells)
 
 
 @dataclass(frozen=True)
@@ -55,17 +57,23 @@ class Upper:
 def rehearse(question: Question, public: Mapping[str, str]) -> Upper:
     """Run the upper half of a question on made-up tables: what does not work out is refused before it is paid.
 
-    First on a few rows of ordinary numbers, which meet what only fails on rows; then on empty tables, which tell its
-    columns. Both depend on public facts alone.
+    On a few rows of ordinary numbers, which meet what only fails on rows, and on none where there may be none. All of
+    it depends on public facts alone, so what went well once is not tried again.
     """
     found = upper(question)
-    empty = {part.name: noisy_table(part, [], []) for part in question.parts}
+    names: Named = ()
     try:
-        for first in _turns(question):
-            run(found, {part.name: _made_up(part, first) for part in question.parts}, public)
-        return replace(found, columns=run(found, empty, public).columns)
+        for tables in _turns(question):
+            names = _executed(found.text, dict(tables), public)[0] if public else _tried(found.text, tables)
     except Fault:
         raise _unworkable() from None
+    return replace(found, columns=_columns(found, names))
+
+
+@lru_cache(maxsize=256)
+def _tried(text: str, tables: tuple[tuple[str, Table], ...]) -> Named:
+    """The columns that come of made-up tables. Most questions differ below the noise, and are alike above it."""
+    return _executed(text, dict(tables), {})[0]
 
 
 _NUMBERS = (0, 1, 1_000_003, -7)
@@ -78,11 +86,19 @@ _KEYS: dict[Type, tuple[Key, ...]] = {
 }
 
 
-def _turns(question: Question) -> tuple[int, ...]:
-    """Which numbers come first. A part with keys has them all at once, so one turn is enough."""
-    if all(part.measurement.keys for part in question.parts):
-        return (0,) if question.parts else ()
-    return 0, 2
+def _turns(question: Question) -> Iterator[tuple[tuple[str, Table], ...]]:
+    """The tables to try. A part with keys has all numbers at once, so one turn is enough, and perhaps one without."""
+    parts = question.parts
+    if parts:
+        for first in (0,) if all(part.measurement.keys for part in parts) else (0, 2):
+            yield tuple((part.name, _made_up(part, first)) for part in parts)
+    if not all(_has_rows(part) for part in parts) or not parts:
+        yield tuple((part.name, noisy_table(part, [], [])) for part in parts)
+
+
+def _has_rows(part: Part) -> bool:
+    """Whether a part's table has rows whatever is in the data: one, or one for each of its declared keys."""
+    return all(key.values for key in part.measurement.keys)
 
 
 def _made_up(part: Part, first: int) -> Table:
@@ -112,6 +128,12 @@ def upper(question: Question) -> Upper:
             cast.replace(exp.TryCast(this=cast.this, to=cast.args["to"]))
     spans = _with_spans(above, question)
     text = above.sql(dialect="duckdb")
+    _refuse_other_statements(text)
+    return Upper(question, text, tuple(spans))
+
+
+@lru_cache(maxsize=256)
+def _refuse_other_statements(text: str) -> None:
     try:
         with database() as empty:
             kinds = [statement.type for statement in empty.connection.extract_statements(text)]
@@ -119,32 +141,44 @@ def upper(question: Question) -> Upper:
         raise _unworkable() from None
     if kinds != [duckdb.StatementType.SELECT]:
         raise Refusal("this is not one SELECT", hint="see what may be asked in the docs")
-    return Upper(question, text, tuple(spans))
 
 
 def run(above: Upper, tables: Mapping[str, Table], public: Mapping[str, str]) -> Result:
     """Run the upper half of a question. `public` says in which file a public table is kept."""
+    names, rows = _executed(above.text, tables, public)
+    columns = _columns(above, names)
+    width = len(columns)
+    return Result(
+        columns,
+        tuple(row[:width] for row in rows),
+        tuple(_spans(row, width, above.spans) for row in rows),
+    )
+
+
+def _executed(
+    text: str, tables: Mapping[str, Table], public: Mapping[str, str]
+) -> tuple[Named, list[tuple[Cell, ...]]]:
     try:
         with database() as given:
             for name, file in public.items():
                 show(given, name, file)
             for name, (columns, rows) in tables.items():
                 fill(given, name, columns, rows)
-            found = given.connection.execute(above.text)
-            names = [(column[0], str(column[1]).lower()) for column in found.description or []]
-            rows = found.fetchall()
+            found = given.connection.execute(text)
+            names = tuple((column[0], str(column[1]).lower()) for column in found.description or [])
+            return names, found.fetchall()
     except (duckdb.Error, pa.ArrowException, OverflowError):
         if tables:
             raise Fault from None
         raise _unworkable() from None
+
+
+def _columns(above: Upper, names: Named) -> Named:
+    """The columns of an answer, without the ends of its spans."""
     width = len(names) - 2 * len(above.spans)
     if width != len(above.question.columns):  # a star under a name of its own
         raise _unworkable()
-    return Result(
-        tuple(_typed(names[:width], above.question)),
-        tuple(row[:width] for row in rows),
-        tuple(_spans(row, width, above.spans) for row in rows),
-    )
+    return tuple(_typed(names[:width], above.question))
 
 
 def _with_spans(above: exp.Query, question: Question) -> list[int]:
@@ -187,7 +221,7 @@ def _spans(row: tuple[Cell, ...], width: int, places: tuple[int, ...]) -> tuple[
     return tuple(found)
 
 
-def _typed(names: list[tuple[str, str]], question: Question) -> list[tuple[str, str]]:
+def _typed(names: Named, question: Question) -> list[tuple[str, str]]:
     """COUNT is bigint, SUM and AVG double, whatever the upper database called them."""
     kinds = {
         (part.name, aggregate.name): aggregate.type.value for part in question.parts for aggregate in part.aggregates

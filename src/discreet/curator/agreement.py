@@ -6,9 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from discreet.curator.catalogue import FILE, Catalogue, declaration, read
+from discreet.curator.explain import said
 from discreet.errors import Refusal
 from discreet.ledger import Books, SqliteLedger
-from discreet.ledger.entry import REMOVED
+from discreet.ledger.entry import REMOVED, BudgetLoss, write_neighbours
+from discreet.privacy import Neighbours
 from discreet.sql.schema import Table
 
 
@@ -23,14 +25,19 @@ def refuse_contradictions(known: Catalogue, books: Books) -> None:
         account = books.account(population.name)
         if (account.budget.total, account.neighbours) != (population.total, population.neighbours):
             raise Refusal(
-                f"{FILE} gives {population.name!r} {population.total} for {population.neighbours}, "
-                f"the ledger {account.budget.total} for {account.neighbours}",
+                f"{FILE} gives {population.name!r} {in_words(population.total, population.neighbours)}, "
+                f"the ledger {in_words(account.budget.total, account.neighbours)}",
                 hint="a budget and its neighbours are set once: write what the ledger says",
             )
     for table in known.tables.values():
         _refuse_other_owners(table, books)
         if table.link is not None:
             refuse_strange_link(table, known)
+
+
+def in_words(total: BudgetLoss, neighbours: Neighbours) -> str:
+    """A budget, and what it is kept for."""
+    return f"{said(total)} for {neighbours.unit!r} ({write_neighbours(neighbours)['relation']})"
 
 
 def refuse_strange_link(table: Table, known: Catalogue) -> None:
@@ -89,13 +96,18 @@ class Declarations:
         self._state = seen, known
         return known
 
+    def still(self) -> Catalogue | None:
+        """The catalogue that was read last, if its file was not changed since; None else. Waits for nothing."""
+        state = self._state
+        return state[1] if state is not None and state[0] == _glimpse(self._home / FILE) else None
+
     def _agree(self, known: Catalogue) -> None:
         books = self._ledger.books()
         refuse_contradictions(known, books)
         for table in known.tables.values():
-            old, said = books.datasets[table.name], declaration(table)
-            if old.version == table.version and old.declaration not in (said, REMOVED):
-                self._ledger.append(replace(old, declaration=said))
+            old, new = books.datasets[table.name], declaration(table)
+            if old.version == table.version and old.declaration not in (new, REMOVED):
+                self._ledger.append(replace(old, declaration=new))
 
 
 def _glimpse(path: Path) -> tuple[int, ...]:

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
     from discreet.curator.above import Result
 
+BOUNDING = (
+    "Error bars cover the noise. They do not cover what was cut off before it: values beyond the declared bounds, "
+    "rows beyond max_rows and groups beyond max_groups of one unit."
+)
+
 Spans = tuple[tuple[tuple[float, float] | None, ...], ...]
 
 _ARROW = {"bigint": "int64", "double": "float64", "boolean": "bool_", "varchar": "string", "date": "date32"}

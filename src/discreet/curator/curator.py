@@ -20,25 +20,26 @@ from discreet.curator.advice import (
     caps_parts,
 )
 from discreet.curator.agreement import Declarations, recorded_file
-from discreet.curator.answer import Answer
+from discreet.curator.answer import BOUNDING, Answer
 from discreet.curator.estimate import estimates
 from discreet.curator.explain import Due, Explanation, explained
 from discreet.curator.history import Receipt, receipts
 from discreet.curator.measure import Engine
 from discreet.curator.paid import Counter, Flights, Paid
-from discreet.curator.plans import Allow, Plans
+from discreet.curator.plans import Allow, Plans, key_of
 from discreet.curator.price import Priced, priced
 from discreet.curator.public import PublicTables
 from discreet.curator.quote import Terms, quote
-from discreet.curator.recall import Recall
-from discreet.curator.run import RowMechanism, Run, run
+from discreet.curator.recall import AtHand, Recall, answer_key
+from discreet.curator.run import Offer, RowMechanism, Run, Wanted, planned, run
 from discreet.curator.till import Bought, Till, cost, total
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
 from discreet.exact import share
 from discreet.ledger import Books, Grant, Spend, SqliteLedger
 from discreet.ledger.books import OWNER
-from discreet.ledger.entry import BudgetLoss, refuse_half_characters
+from discreet.ledger.entry import BudgetLoss, Plain, refuse_half_characters
+from discreet.mechanisms import TableMechanism
 from discreet.noise import SECURE, Entropy, Secure
 from discreet.privacy import Budget
 from discreet.sql.measured import Caps
@@ -48,11 +49,6 @@ from discreet.sql.split import question
 
 T = TypeVar("T")
 P = ParamSpec("P")
-
-BOUNDING = (
-    "Error bars cover the noise. They do not cover what was cut off before it: values beyond the declared bounds, "
-    "rows beyond max_rows and groups beyond max_groups of one unit."
-)
 
 
 def _asked_now(method: Callable[Concatenate[Curator, P], T]) -> Callable[Concatenate[Curator, P], T]:
@@ -87,6 +83,7 @@ class Curator:
         self._store = DuckStore(home / "tables", names=self._file_name)
         self._declarations = Declarations(home, self._ledger)
         self._plans, self._recall, self._flights = Plans(), Recall(), Flights()
+        self.at_hand = AtHand(self._declarations, self._ledger, self._plans, self._recall)
         self._catalogue = self._declarations.now()
         self._books()
 
@@ -218,7 +215,7 @@ class Curator:
         return self._paid(self._priced(parts, asked), what, asked, self._store, SECURE).tables
 
     @_asked_now
-    def run(self, mechanism: RowMechanism[T], rows_sql: str, *, max_rows: int | None = None) -> T:
+    def run(self, mechanism: RowMechanism[T] | TableMechanism[T], rows_sql: str, *, max_rows: int | None = None) -> T:
         """Run a mechanism once on the rows that a SELECT names, at its own price, in the custodian's process.
 
         Each unit keeps at most `max_rows` rows, by default as declared, and the price is the mechanism's for that many.
@@ -228,7 +225,28 @@ class Curator:
                 "a mechanism is code, which runs among the rows: only the custodian runs one, in the home itself",
                 hint="ask in SQL",
             )
-        return run(self._ledger, self._store, self._catalogue, self._principal, Run(mechanism, rows_sql, max_rows))
+        what = self._planned(Wanted(rows_sql, lambda _: mechanism, max_rows))
+        return run(self._ledger, self._store, self._principal, what)[0]
+
+    def _planned(self, wanted: Wanted[T]) -> Run[T]:
+        refuse_half_characters(wanted.sql)
+        what = planned(self._catalogue, wanted)
+        self._allowed_tables(what.tables)
+        return what
+
+    @_asked_now
+    def offered(self, /, wanted: Wanted[T]) -> Offer[T]:
+        """What a mechanism of ours would cost on the rows that a SELECT names. Free."""
+        what = self._planned(wanted)
+        return Offer(what, self._ledger.answered(what.question))
+
+    @_asked_now
+    def bought(self, /, wanted: Wanted[T], kept: Callable[[T], Plain]) -> int:
+        """Run a mechanism of ours, unless it ran before: the entry that holds what was `kept` of its answer."""
+        what = self._planned(wanted)
+        with self._flights.alone([what.question]):
+            before = Offer(what, self._ledger.answered(what.question)).entry
+            return before or run(self._ledger, self._store, self._principal, what, kept)[1]
 
     def _question(self, sql: str, asked: Terms, scalars: Sequence[object] = ()) -> Question:
         refuse_half_characters(sql)
@@ -239,8 +257,7 @@ class Curator:
             allow(found.tables)
             return found
 
-        key = (sql, caps, tuple(map(repr, scalars)))
-        return self._plans.recalled(key, self._catalogue, planned, self._allowed_tables)
+        return self._plans.recalled(key_of(sql, caps, scalars), self._catalogue, planned, self._allowed_tables)
 
     def _allowed_tables(self, tables: set[str]) -> None:
         grant = self._ledger.books().grant(self._principal)
@@ -253,7 +270,7 @@ class Curator:
     def _answer(self, sql: str, asked: Terms, engine: Engine, rng: Entropy) -> Answer:
         share(asked.confidence, "confidence")  # everything that can be refused is refused before anything is paid
         found = self._question(sql, asked)
-        key = (sql, repr(asked), self._said(found))
+        key = answer_key(sql, asked, found, self._ledger.books())
         again = self._recall.found(key, self._catalogue)
         if again is not None:
             return replace(again, left=self._left(found))
@@ -266,11 +283,6 @@ class Curator:
         if answer.cost is None and not asked.fresh:  # then it follows from what is in the key alone
             self._recall.keep(key, self._catalogue, answer, paid.cells)
         return answer
-
-    def _said(self, found: Question) -> tuple[tuple[int, ...], ...]:
-        """The entries that hold what a question's parts were ever answered."""
-        answers = self._ledger.books().answers
-        return tuple(tuple(answers.get(part.measurement.question, ())) for part in found.parts)
 
     def _left(self, found: Question) -> BudgetLoss | None:
         population = self._population(found.parts)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from discreet.ledger import Answer, Spend
-from discreet.ledger.entry import BudgetLoss, Entry
+from discreet.ledger.entry import BudgetLoss, Entry, Plain
 
 
 @dataclass(frozen=True)
@@ -21,17 +21,20 @@ class Receipt:
     sql: str
     tables: tuple[str, ...]
     answer: int | None
+    release: str | None = None  # its name, if it is one that was bought: then the answer is no rows
 
 
 def receipts(entries: Iterable[Entry], principal: str | None) -> list[Receipt]:
     """The payments of a person, or of everybody, the latest first."""
     spends: dict[int, tuple[Entry, Spend]] = {}
     answers: dict[int, int] = {}
+    named: dict[int, str] = {}
     for entry in entries:
         if isinstance(entry.event, Spend) and principal in (None, entry.event.principal):
             spends[entry.number] = entry, entry.event
         elif isinstance(entry.event, Answer):
             answers[entry.event.spend] = entry.number
+            named[entry.event.spend] = _name(entry.event.answer)
     return [
         Receipt(
             number,
@@ -42,6 +45,21 @@ def receipts(entries: Iterable[Entry], principal: str | None) -> list[Receipt]:
             str(spend.what.get("sql", "")) if isinstance(spend.what, dict) else "",
             tuple(spend.tables),
             answers.get(number),
+            named.get(number, "") if _is_release(spend.what) else None,
         )
         for number, (entry, spend) in sorted(spends.items(), reverse=True)
     ]
+
+
+def _is_release(what: Plain) -> bool:
+    match what:
+        case {"mechanism": {"release": dict()}}:
+            return True
+    return False
+
+
+def _name(answer: Plain) -> str:
+    match answer:
+        case {"release": {"name": str(name)}}:
+            return name
+    return ""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar, cast
 
 from discreet.curator.catalogue import Catalogue
+from discreet.sql.measured import Caps
 
 T = TypeVar("T")
 Allow = Callable[[set[str]], None]  # refuses tables that the asker may not read
@@ -13,11 +14,21 @@ Allow = Callable[[set[str]], None]  # refuses tables that the asker may not read
 MOST = 256
 
 
+def key_of(sql: str, caps: Caps, scalars: Sequence[object] = ()) -> Hashable:
+    """What the plan of a question follows from, beside the declarations; scalars are what came before it said."""
+    return sql, caps, tuple(map(repr, scalars))
+
+
 class Plans:
     """What was planned under the newest declarations. Whether the asker may read its tables is asked every time."""
 
     def __init__(self) -> None:
         self._state: tuple[Catalogue | None, dict[Hashable, tuple[object, frozenset[str]]]] = None, {}
+
+    def found(self, key: Hashable, known: Catalogue) -> tuple[object, frozenset[str]] | None:
+        """What was made of this key, and which tables it reads; None if nothing was, or under other declarations."""
+        declared, plans = self._state
+        return plans.get(key) if declared is known else None
 
     def recalled(self, key: Hashable, known: Catalogue, plan: Callable[[Allow], T], allow: Allow) -> T:
         """What `plan` made of this key, now or earlier. It says which tables it reads; a refusal is not kept."""

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass, replace
 
+from discreet.curator.agreement import Declarations
 from discreet.curator.answer import Answer
 from discreet.curator.catalogue import Catalogue
+from discreet.curator.plans import Plans, key_of
+from discreet.curator.quote import Terms
+from discreet.ledger import Books, Grant, SqliteLedger
+from discreet.sql.measured import Caps
+from discreet.sql.question import Question
 
 MOST = 256
 LARGEST = 10_000  # cells of one answer; larger ones are put together anew each time
+
+
+def answer_key(sql: str, asked: Terms, found: Question, books: Books) -> Hashable:
+    """What a free answer follows from, beside the declarations: the entries that hold all its parts ever said too."""
+    said = tuple(tuple(books.answers.get(part.measurement.question, ())) for part in found.parts)
+    return sql, repr(asked), said
 
 
 class Recall:
@@ -33,3 +46,34 @@ class Recall:
         while len(answers) >= MOST:
             answers.pop(next(iter(answers)), None)
         answers[key] = answer
+
+
+@dataclass(frozen=True)
+class AtHand:
+    """What a curator can say at once. Nothing is planned or read here, and no other thread or process waited for."""
+
+    declarations: Declarations
+    ledger: SqliteLedger
+    plans: Plans
+    recall: Recall
+
+    def grant(self, principal: str) -> Grant | None:
+        """What a person may do now; None if they may nothing, or if it has to be looked up."""
+        books = self.ledger.still()
+        return None if books is None else books.grants.get(principal)
+
+    def answer(self, principal: str, sql: str, asked: Terms) -> Answer | None:
+        """What a person would be answered, for nothing; None if it has to be asked."""
+        known, books = self.declarations.still(), self.ledger.still()
+        grant = None if books is None else books.grants.get(principal)
+        if known is None or books is None or grant is None:
+            return None
+        plan = self.plans.found(key_of(sql, Caps(asked.max_rows, asked.max_groups)), known)
+        if plan is None or not isinstance(plan[0], Question):
+            return None
+        again = self.recall.found(answer_key(sql, asked, plan[0], books), known)
+        if again is None or (grant.tables is not None and not plan[1] <= set(grant.tables)):
+            return None
+        names = {part.measurement.shape.population or "" for part in plan[0].parts}
+        left = [books.account(name).budget.left for name in names]
+        return replace(again, left=left[0] if left else None)

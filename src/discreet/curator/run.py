@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from discreet.curator.catalogue import Catalogue
-from discreet.engines import DuckStore
+from discreet.curator.outline import Drawn, drawn
+from discreet.engines import DuckRelation, DuckStore
 from discreet.errors import Fault, Refusal
 from discreet.ledger import Answer as Said
 from discreet.ledger import Spend, SqliteLedger
 from discreet.ledger.entry import BudgetLoss, Plain
+from discreet.mechanisms import TableMechanism
 from discreet.noise import SECURE, Entropy
-from discreet.privacy import AddRemove, Loss, Neighbours, Replace, convert
+from discreet.privacy import AddRemove, Approximate, Concentrated, Loss, Neighbours, Replace, convert
 from discreet.sql.rows import Rows, scanned
 from discreet.sql.shape import shape
 from discreet.sql.split import rows_of
@@ -42,51 +45,101 @@ class RowMechanism(Protocol[T_co]):
 
 @dataclass(frozen=True)
 class Run(Generic[T]):
-    """A mechanism, the rows it is to see, and how many of one unit."""
+    """A mechanism, the rows it is to see, what is public about them, and what it costs."""
 
-    mechanism: RowMechanism[T]
+    mechanism: RowMechanism[T] | TableMechanism[T]
     sql: str
+    rows: Rows
+    outline: Drawn
+    loss: BudgetLoss
+    told: Plain  # what the ledger says that it was
+
+    @property
+    def question(self) -> str:
+        """The key under which its answer is stored: mechanism, plan, caps and data versions."""
+        said = f"run\n{self.mechanism!r}\n{self.outline.caps!r}\n{self.rows!r}"
+        return hashlib.sha256(said.encode()).hexdigest()
+
+    @property
+    def tables(self) -> set[str]:
+        """What it looks at."""
+        return set(shape(self.rows).tables)
+
+
+@dataclass(frozen=True)
+class Wanted(Generic[T]):
+    """A mechanism, chosen when all that is public of its rows is known, and what the ledger is to say that it was."""
+
+    sql: str
+    chosen: Callable[[Drawn], RowMechanism[T] | TableMechanism[T]]
     max_rows: int | None = None
+    told: Plain = None
 
 
-def run(ledger: SqliteLedger, store: DuckStore, known: Catalogue, principal: str, what: Run[T]) -> T:
-    """Price, spend, read, randomise, record, speak.
+@dataclass(frozen=True)
+class Offer(Generic[T]):
+    """A run before it is paid, and what it said when it was paid before."""
+
+    run: Run[T]
+    said: list[tuple[Spend, Said, int]]
+
+    @property
+    def entry(self) -> int | None:
+        """The entry that holds the answer, if there is one."""
+        return self.said[-1][2] if self.said else None
+
+
+def planned(known: Catalogue, wanted: Wanted[T]) -> Run[T]:
+    """What a run would be. Nothing of a row is read, so it may be refused in any words."""
+    rows = rows_of(wanted.sql, known.schema)
+    public = shape(rows)
+    outline = drawn(public, known.population(public.population or ""), wanted.max_rows)
+    mechanism = wanted.chosen(outline)
+    measure = type(outline.population.total)
+    if isinstance(mechanism, TableMechanism):
+        outline = drawn(public, outline.population, mechanism.caps.max_rows)
+        loss = _charged_table(mechanism, outline.neighbours, measure)
+    else:
+        loss = _charged(mechanism, outline.caps.max_rows, outline.neighbours, measure)
+    told = repr(mechanism) if wanted.told is None else wanted.told
+    return Run(mechanism, wanted.sql, rows, outline, loss, told)
+
+
+def run(
+    ledger: SqliteLedger, store: DuckStore, principal: str, what: Run[T], kept: Callable[[T], Plain] = repr
+) -> tuple[T, int]:
+    """Spend, read, randomise, record, speak: the answer, and the entry that holds what was `kept` of it.
 
     Guarantee: what is charged, for all rows of one unit in the table.
     Proof: a unit owns at most `cap` of the rows that the mechanism sees, so neighbours differ in at most `cap` rows,
-        each added or removed (or, where units are replaced, in twice as many); group privacy does the rest.
+        each added or removed (or, where units are replaced, in twice as many). For a mechanism of rows group privacy
+        does the rest; one over a table promises this for such units itself.
     """
-    rows = rows_of(what.sql, known.schema)
-    public = shape(rows)
-    cap = what.max_rows or public.max_rows
-    if cap is None:
-        raise Refusal(
-            "a mechanism needs to know how many rows one unit may have", hint="declare --max-rows, or pass max_rows="
-        )
-    population = known.population(public.population or "")
-    loss = _charged(what.mechanism, cap, population.neighbours, type(population.total))
-    digest = hashlib.sha256(f"run\n{what!r}\n{rows!r}".encode()).hexdigest()
-    told: Plain = {"mechanism": repr(what.mechanism), "sql": what.sql, "max_rows": cap}
-    versions: dict[str, Plain] = {table.name: table.version for table in scanned(rows)}
-    with store.opened([rows]):  # before anything is paid
-        paid = ledger.append(Spend(population.name, loss, principal, digest, sorted(public.tables), told, versions))
+    population, question = what.outline.population.name, what.question
+    told: Plain = {"mechanism": what.told, "sql": what.sql, "max_rows": what.outline.caps.max_rows}
+    versions: dict[str, Plain] = {table.name: table.version for table in scanned(what.rows)}
+    with store.opened([what.rows]):  # before anything is paid
+        paid = ledger.append(Spend(population, what.loss, principal, question, sorted(what.tables), told, versions))
         try:
-            found = _run(store, what, rows, cap)
-            ledger.append(Said(paid.number, digest, repr(found)))
+            found = _run(store, what)
+            said = ledger.append(Said(paid.number, question, kept(found)))
         except Exception:  # noqa: BLE001  # whatever it says, it says it about data
-            ledger.hold(population.name)  # until a custodian has looked: a failure could tell of a row
+            ledger.hold(population)  # until a custodian has looked: a failure could tell of a row
             raise Fault from None
-    return found
+    return found, said.number
 
 
-def _run(store: DuckStore, what: Run[T], rows: Rows, cap: int) -> T:
-    cells = store.rows(rows, cap)
-    data = [row[0] for row in cells] if cells and len(cells[0]) == 1 else cells
-    return what.mechanism(data)
+def _run(store: DuckStore, what: Run[T]) -> T:
+    mechanism, outline = what.mechanism, what.outline
+    if isinstance(mechanism, TableMechanism):
+        return mechanism(DuckRelation(store, what.rows, outline.schema, outline.caps, outline.neighbours))
+    cells = store.rows(what.rows, outline.caps.max_rows)
+    data: Any = [row[0] for row in cells] if cells and len(cells[0]) == 1 else cells
+    return mechanism(data)
 
 
 def _charged(mechanism: RowMechanism[object], cap: int, budget: Neighbours, measure: type[BudgetLoss]) -> BudgetLoss:
-    """The price of a mechanism in a budget's measure, for all rows of a unit (SOUNDNESS 2)."""
+    """The price of a mechanism of rows in a budget's measure, for all rows of a unit (SOUNDNESS 2)."""
     if isinstance(mechanism.neighbours, Replace):
         raise Refusal(
             "a promise for replacing one row says nothing about adding or removing one",
@@ -94,4 +147,14 @@ def _charged(mechanism: RowMechanism[object], cap: int, budget: Neighbours, meas
         )
     size = cap if isinstance(budget, AddRemove) else 2 * cap
     loss = mechanism.privacy if size == 1 else mechanism.privacy.group(size)
+    return loss if isinstance(loss, measure) else convert(loss, measure)
+
+
+def _charged_table(mechanism: TableMechanism[object], budget: Neighbours, measure: type[BudgetLoss]) -> BudgetLoss:
+    """The price of a mechanism over a table, which is its own: for the neighbours of the budget or not at all."""
+    if mechanism.neighbours != budget:
+        raise Refusal(f"the budget is for {budget}, and this mechanism promises something for {mechanism.neighbours}")
+    loss: Loss = mechanism.privacy
+    if isinstance(loss, Concentrated) and measure is Approximate:
+        return convert(loss, measure, delta=getattr(mechanism, "delta", None))
     return loss if isinstance(loss, measure) else convert(loss, measure)

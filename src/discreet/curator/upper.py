@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -14,6 +16,7 @@ import duckdb
 import pyarrow as pa
 
 LONGEST = 30.0  # seconds; noisy tables are small, so only a question made to be slow meets it
+_LOOKS = 0.5  # seconds between two looks whether it is over
 _MOST_IDLE = 4
 
 _ARROW = {
@@ -42,12 +45,53 @@ class Tables:
         self.shown.append(name)
 
 
+class _Watch:
+    """Interrupts what takes too long. One thread for all: to start one for each question takes longer than it does."""
+
+    def __init__(self) -> None:
+        self._ends: dict[int, tuple[Connection, float]] = {}
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._closing = threading.Event()
+
+    @contextmanager
+    def over(self, connection: Connection) -> Iterator[None]:
+        """While a question uses a database."""
+        with self._lock:
+            self._ends[id(connection)] = connection, time.monotonic() + LONGEST
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._look, name="above", daemon=True)
+                self._thread.start()
+                atexit.register(self._close, self._thread, os.getpid())
+        try:
+            yield
+        finally:
+            with self._lock:  # after it, nobody is interrupted here who comes next
+                del self._ends[id(connection)]
+
+    def _look(self) -> None:
+        while not self._closing.wait(_LOOKS):
+            with self._lock:
+                now = time.monotonic()
+                for connection, end in self._ends.values():
+                    if end < now:
+                        with suppress(duckdb.Error):  # the watch goes on in any case
+                            connection.interrupt()
+
+    def _close(self, thread: threading.Thread, process: int) -> None:
+        """Before the interpreter is taken down, and what the thread still holds with it."""
+        if os.getpid() == process:  # a child has no such thread
+            self._closing.set()
+            thread.join()
+
+
 class _Pool:
-    """Databases that nobody uses at the moment."""
+    """Databases that nobody uses at the moment, and the watch over those that somebody does."""
 
     def __init__(self) -> None:
         self.idle: list[Connection] = []
         self.lock = threading.Lock()
+        self.watch = _Watch()
 
 
 _pools = [_Pool()]  # the last is in use; those before it are a parent's, and closing one would wait for its threads
@@ -69,17 +113,13 @@ def database() -> Iterator[Tables]:
     with pool.lock:
         connection = pool.idle.pop() if pool.idle else None
     connection = connection or _opened()
-    deadline = threading.Timer(LONGEST, connection.interrupt)
-    deadline.daemon = True
-    deadline.start()
     try:
         shown: list[str] = []
-        yield Tables(connection, shown)
-        deadline.cancel()
+        with pool.watch.over(connection):
+            yield Tables(connection, shown)
         for name in shown:
             connection.unregister(name)
     except BaseException:
-        deadline.cancel()
         connection.close()
         raise
     with pool.lock:

@@ -11,9 +11,12 @@ from pathlib import Path
 from discreet.curator import Answer, Curator, Due, Explanation
 from discreet.curator.custody import Custody
 from discreet.curator.history import Receipt
+from discreet.curator.quote import Terms as Asked
+from discreet.curator.run import Offer
 from discreet.curator.token import Scram, matches, scram_of
 from discreet.desk.notary import Notary
 from discreet.desk.practice import Practice
+from discreet.desk.publisher import Listed, Order, Publisher, tried
 from discreet.errors import Refusal
 from discreet.ledger import Grant, Head
 from discreet.ledger.books import OWNER, Account, Books
@@ -21,6 +24,8 @@ from discreet.ledger.entry import BudgetLoss, canonical
 from discreet.ledger.verify import Extension
 from discreet.ledger.verify import Receipt as Proof
 from discreet.privacy import Budget
+from discreet.release import Release
+from discreet.release.certificate import Certificate
 from discreet.sql.schema import Table
 
 Terms = Mapping[str, object]  # as Curator.query takes them
@@ -74,6 +79,7 @@ class Desk:
         self._curator = Curator(home)
         self._notary = Notary(home)
         self._practice = Practice()
+        self._publisher = Publisher(home, self._notary)
 
     # who -------------------------------------------------------------------------------------------------------------
 
@@ -98,6 +104,11 @@ class Desk:
         found = [grant for grant in self._curator.grants() if matches(token, grant.verifier)]
         return _visitor(found[0]) if found else None
 
+    def stands(self, visitor: Visitor) -> bool:
+        """Whether a visitor's grant is known to be in force, at once. If not, their token has to be looked at."""
+        grant = self._curator.at_hand.grant(visitor.name)
+        return grant is not None and hmac.compare_digest(_identity(grant), visitor.grant)
+
     def _grant(self, name: str) -> Grant | None:
         found = [g for g in self._curator.grants() if hmac.compare_digest(g.principal.encode(), name.encode())]
         return found[0] if found else None
@@ -120,6 +131,12 @@ class Desk:
     def asked(self, visitor: Visitor, sql: str, terms: Terms) -> Answer:
         """The answer to a question, at its price."""
         return self._curator_of(visitor).query(sql, **terms)
+
+    def at_hand(self, visitor: Visitor, sql: str, terms: Terms) -> Answer | None:
+        """The same, if it is free and remembered and nothing has to be waited for: also an event loop may ask so."""
+        if not self.stands(visitor):
+            return None
+        return self._curator.at_hand.answer(visitor.name, sql, Asked(**terms))  # type: ignore[arg-type]
 
     def shown(self, visitor: Visitor, sql: str, terms: Terms) -> Answer:
         """What was answered to a question before, as long as it stands. Never at a price."""
@@ -161,6 +178,34 @@ class Desk:
         grant = self._in_force(visitor)
         everybody = grant is None or grant.role == "custodian"
         return self._curator.sibling(visitor.name).history(everybody=everybody)
+
+    # what is published ----------------------------------------------------------------------------------------------
+
+    def offered(self, visitor: Visitor, order: Order) -> Offer[Release]:
+        """What a release would be, what it would cost, and whether it was paid for before. Free."""
+        return self._publisher.offered(self._curator_of(visitor), order)
+
+    def rehearsed(self, visitor: Visitor, order: Order) -> Release:
+        """The same release of rows that were made up from what is declared. Free."""
+        self.offered(visitor, order)  # what would be refused is refused here as well, also for who asks
+        return self._practice.done(self._curator, lambda curator: tried(curator, order))
+
+    def published(self, visitor: Visitor, order: Order) -> Listed:
+        """Make a release, at its price, unless it was made before."""
+        entry = self._publisher.published(self._curator_of(visitor), order)
+        return self._publisher.one(self._in_force(visitor), entry)
+
+    def releases(self, visitor: Visitor) -> list[Listed]:
+        """The releases that a visitor may read, the latest first."""
+        return self._publisher.listed(self._in_force(visitor))
+
+    def release(self, visitor: Visitor, entry: int) -> Release:
+        """One of them, free: everything that follows from it is too."""
+        return self._publisher.release(self._publisher.one(self._in_force(visitor), entry))
+
+    def certified(self, visitor: Visitor, entry: int, folder: Path) -> Certificate:
+        """Write one of them into a folder, with what anybody needs to check it."""
+        return self._publisher.folder(self._publisher.one(self._in_force(visitor), entry), folder)
 
     # for custodians --------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from discreet.errors import Refusal
 from discreet.ledger import Answer, Event, Grant, Head, Spend, SqliteLedger, sign, signing_key, verify
+from discreet.ledger.entry import Entry
 from discreet.ledger.verify import Extension, Receipt, Row, extend, receipt
 
 
@@ -44,6 +45,19 @@ class Notary:
             return None
         rows = self._sound()
         return receipt(rows, number, self._signed(rows))
+
+    def entries(self) -> list[Entry]:
+        """Everything that is written in the ledger: for the desk to choose from."""
+        return self._ledger.entries()
+
+    def receipts(self, answer: int) -> tuple[Receipt, Receipt]:
+        """Of an answer and its payment, the payment first: for whoever may read both."""
+        said = self._ledger.entry(answer).event
+        if not isinstance(said, Answer):
+            raise Refusal(f"entry {answer} of the ledger holds no answer")
+        rows = self._sound()
+        head = self._signed(rows)
+        return receipt(rows, said.spend, head), receipt(rows, answer, head)
 
     def _readable(self, reader: Grant, event: Event) -> bool:
         match event:

@@ -7,14 +7,17 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from discreet.curator import Answer, Curator
 from discreet.curator.catalogue import Catalogue
 from discreet.curator.practice import found_practice
 from discreet.errors import OverBudget
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -41,14 +44,17 @@ class Practice:
     def asked(self, real: Curator, sql: str, terms: Mapping[str, object]) -> Answer:
         """The answer to a question on made-up rows. What is left, and where it stands, means nothing here."""
         terms = {**{name: value for name, value in terms.items() if name != "free"}, "fresh": True}
+        return replace(self.done(real, lambda curator: curator.query(sql, **terms)), left=None, entry="")
+
+    def done(self, real: Curator, what: Callable[[Curator], T]) -> T:
+        """Whatever a curator can do, on made-up rows."""
         home = self._found(real)
         try:
-            answer = home.curator.query(sql, **terms)
+            return what(home.curator)
         except OverBudget:
             if not home.touched:
                 raise
-            answer = self._found(real, instead_of=home).curator.query(sql, **terms)
-        return replace(answer, left=None, entry="")
+            return what(self._found(real, instead_of=home).curator)
 
     def _found(self, real: Curator, *, instead_of: _Home | None = None) -> _Home:
         with self._lock:

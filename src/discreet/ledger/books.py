@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 
-from discreet.errors import OverBudget, Refusal
+from discreet.errors import Ground, OverBudget, Refusal
 from discreet.ledger.entry import (
     REMOVED,
     Answer,
@@ -23,6 +23,11 @@ from discreet.privacy import Budget, Guarantee, Neighbours
 _LONGEST = 200  # bits of a price's denominator: sums are exact, and would soon take longer than anyone waits
 OWNER = "custodian"  # who works in the home itself
 MAINTENANCE = "this population is closed for maintenance; try again later"
+
+
+def _measure(loss: BudgetLoss) -> str:
+    """What a loss is counted in."""
+    return " and ".join(part.name for part in fields(loss))
 
 
 @dataclass(frozen=True)
@@ -153,14 +158,15 @@ class Books:
         total, allowed = account.budget.total, None if grant is None else grant.allowance
         if type(spend.loss) is not type(total):
             raise Refusal(
-                f"the budget of {spend.population!r} is kept in {type(total).__name__}, "
-                f"got {type(spend.loss).__name__}",
+                f"the budget of {spend.population!r} is kept in {_measure(total)}, got a price in "
+                f"{_measure(spend.loss)}",
                 hint="name the price in the budget's own measure",
+                ground=Ground.VALUE,
             )
         if allowed is not None and type(allowed) is not type(total):
             raise Refusal(
-                f"your allowance is kept in {type(allowed).__name__}, the budget of {spend.population!r} in "
-                f"{type(total).__name__}",
+                f"your allowance is kept in {_measure(allowed)}, the budget of {spend.population!r} in "
+                f"{_measure(total)}",
                 hint="a custodian can give you another",
             )
         if any(getattr(spend.loss, part.name).denominator.bit_length() > _LONGEST for part in fields(spend.loss)):
@@ -170,7 +176,10 @@ class Books:
         account.budget.spend(Guarantee(spend.loss, account.neighbours))
         if allowed is not None:
             own = Budget(allowed, self.spent_by(spend.principal, spend.population), account.neighbours)
-            own.spend(Guarantee(spend.loss, account.neighbours))
+            try:
+                own.spend(Guarantee(spend.loss, account.neighbours))
+            except OverBudget as over:
+                raise OverBudget(f"{over.message} of your allowance", hint=over.hint) from None
 
     def _check_tables(self, spend: Spend, grant: Grant | None) -> None:
         """A price is paid by someone who may ask about the tables, and for the rows that they hold now."""
@@ -180,7 +189,7 @@ class Books:
         for table, version in sorted(spend.versions.items()):
             known = self.datasets.get(table)
             if known is None or known.declaration == REMOVED:
-                raise Refusal(f"there is no table {table!r} any more")
+                raise Refusal(f"there is no table {table!r} any more", ground=Ground.TABLE)
             if known.version != version:
                 raise Refusal(
                     f"table {table!r} has other rows than discreet.toml says; nothing was charged",

@@ -63,25 +63,30 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _glimpse(path: Path) -> bytes | None:
+Glimpse = tuple[int, int, int, int, int, bytes]
+
+
+def _glimpse(path: Path) -> Glimpse | None:
     """What changes with every commit, wherever it was made; None while one is under way, or was cut off.
 
     The header of a SQLite file has a counter of commits. Whoever writes keeps a journal beside the file until all of it
     is written. So without a journal, a counter that is still the same stands for pages that are still the same, and a
     file put in place of another has another inode or other times.
     """
-    journal = path.with_name(f"{path.name}-journal")
-    if journal.exists():
+    journal = f"{path}-journal"
+    if os.path.exists(journal):  # noqa: PTH110  # a path is made slowly, and every question looks several times
         return None
     try:
-        with path.open("rb", buffering=0) as file:
-            found, header = os.fstat(file.fileno()), file.read(100)
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            found, header = os.fstat(file), os.read(file, 100)
+        finally:
+            os.close(file)
     except OSError:
         return None
-    if journal.exists():  # begun meanwhile: the counter may be one that is rolled back, and counted again
+    if os.path.exists(journal):  # noqa: PTH110  # begun meanwhile: its counter may be rolled back, and counted again
         return None
-    whole = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
-    return repr(whole).encode() + header
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, header
 
 
 @contextmanager
@@ -126,7 +131,7 @@ class SqliteLedger:
         self._path, self._clock = path, clock
         self._books = Books()
         self._hashes: list[str] = []  # of the entries in the books
-        self._seen: bytes | None = None  # what the file looked like before it was last read
+        self._seen: Glimpse | None = None  # what the file looked like before it was last read
         self._owed: dict[
             str, int
         ] = {}  # populations whose hold could not be written yet, and how many entries there were
@@ -266,6 +271,16 @@ class SqliteLedger:
                     self._catch_up(file)
                 self._seen = seen  # taken before it was read, so that a change in between is seen next time
             return self._books
+
+    def still(self) -> Books | None:
+        """The books as they are now, if that is known without reading them anew; None else. Waits for nobody."""
+        if not _ALONE.acquire(blocking=False):
+            return None
+        try:
+            seen = _glimpse(self._path)
+            return self._books if seen is not None and seen == self._seen else None
+        finally:
+            _ALONE.release()
 
     def entries(self) -> list[Entry]:
         """All entries, from the file."""

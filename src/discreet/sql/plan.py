@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from discreet.errors import Refusal
 from discreet.sql.expression import Expression
@@ -67,7 +68,7 @@ class Measurement:
         if any(grid.half**2 * (self.max_rows or 1) >= 1 << 61 for grid in grids if grid is not None):
             raise Refusal("the squares of these numbers do not fit", hint="declare closer bounds or a larger step")
 
-    @property
+    @cached_property
     def shape(self) -> Shape:
         """What is public about the rows."""
         return shape(self.rows)
@@ -77,7 +78,7 @@ class Measurement:
         """Whether every key's values are declared: then all of them are answered, and nobody's presence shows."""
         return all(key.values is not None for key in self.keys)
 
-    @property
+    @cached_property
     def question(self) -> str:
         """The key under which an answer is stored: the whole plan with its literals, caps and data versions."""
         return hashlib.sha256(f"discreet-plan {VERSION}\n{self!r}".encode()).hexdigest()

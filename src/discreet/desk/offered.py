@@ -1,0 +1,74 @@
+"""A release before it is paid for: what it would cost, and how exact it would be."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.curator.explain import said
+from discreet.curator.run import Offer
+from discreet.errors import Refusal
+from discreet.ledger.entry import BudgetLoss
+from discreet.mechanisms import described
+from discreet.mechanisms.mechanism import USUAL
+from discreet.release import PrivateBins, Publication, Release
+
+# What the error of a mechanism is about, by its name; of all others it is about the total, and ranges are known later.
+_MEASURED = {
+    "identity": "one cell",
+    "hierarchy": "the cells up to any one",
+    "wavelet": "the cells up to any one",
+    "fourier-marginals": "one cell of any table",
+    "residual-marginals": "one cell of any table",
+}
+_ELSE = "the total of all cells"
+
+
+@dataclass(frozen=True)
+class Offered:
+    """What a release would be. Nothing of it depends on a row.
+
+    The count of what `about` names is within `error` with probability 0.95, before what bounds and caps cut off.
+    """
+
+    population: str
+    price: BudgetLoss
+    left: BudgetLoss
+    cells: int
+    error: Fraction
+    about: str
+    tables: tuple[tuple[str, ...], ...]  # the columns of each
+    entry: int | None  # that holds it, if it was paid for before: then it is free
+
+    def __str__(self) -> str:
+        free = "" if self.entry is None else f", and free now: entry {self.entry} holds it"
+        tables = ", ".join(" by ".join(names) for names in self.tables)
+        return "\n".join(
+            (
+                f"price {said(self.price)}{free}",
+                f"left {said(self.left)} of {self.population}",
+                f"cells {self.cells} of {tables}",
+                f"error {self.about}: within {roughly(self.error)} at {float(USUAL):g}",
+            )
+        )
+
+
+def offered(found: Offer[Release], left: BudgetLoss) -> Offered:
+    """The public side of an offer, and what is left of the budget that would pay."""
+    mechanism, population = found.run.mechanism, found.run.outline.population.name
+    if not isinstance(mechanism, Publication):
+        raise Refusal("this offer is of no release")
+    inner = mechanism.mechanism
+    name = inner.method if isinstance(inner, PrivateBins) else str(described(inner)["name"])
+    about = _MEASURED.get(name, _ELSE)
+    error = Fraction(mechanism.error())
+    return Offered(population, found.run.loss, left, mechanism.cells, error, about, mechanism.tables, found.entry)
+
+
+def roughly(error: Fraction) -> str:
+    """An error in three digits, rounded up."""
+    if error >= 100:
+        return str(math.ceil(error))
+    scale = 10 ** (3 - len(str(math.ceil(error)))) if error >= 1 else 1000
+    return f"{math.ceil(error * scale) / scale:g}"

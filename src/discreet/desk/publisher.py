@@ -1,0 +1,166 @@
+"""Releases of a home: paid for once, kept beside the ledger that holds their digests, and given to whoever may ask."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from discreet.curator import Curator
+from discreet.curator.outline import Drawn
+from discreet.curator.run import Offer, Wanted
+from discreet.desk.notary import Notary
+from discreet.errors import Refusal
+from discreet.exact import shown
+from discreet.ledger import Answer, Grant, Spend
+from discreet.ledger.entry import BudgetLoss, Entry, Plain, refuse_half_characters
+from discreet.release import Publication, Release, Wish, publication
+from discreet.release.certificate import Certificate, held, kept
+from discreet.release.folder import digest, refuse_taken, write
+
+_LONGEST = 120  # letters of a name
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be published: of which rows, in what form, and under which name."""
+
+    sql: str  # a SELECT of private rows
+    wish: Wish
+    name: str = ""
+
+    @classmethod
+    def of(cls, source: str, wish: Wish, name: str = "") -> Order:
+        """Of a table by its name, or of a SELECT of rows."""
+        refuse_half_characters(source + name)
+        if len(name) > _LONGEST or not name.isprintable():
+            raise Refusal(f"a release is called by one line of at most {_LONGEST} letters, got {shown(name)}")
+        selected = ", ".join('"' + column.replace('"', '""') + '"' for column in wish.columns)
+        table = '"' + source.strip().replace('"', '""') + '"'
+        sql = source if len(source.split()) > 1 else f"SELECT {selected} FROM {table}"  # noqa: S608  # planned as any
+        return cls(sql, wish, name or f"{wish.kind} of {', '.join(wish.columns)}")
+
+    @property
+    def wanted(self) -> Wanted[Release]:
+        """The same, as a curator takes it."""
+        told: Plain = {"release": self.wish.told()}
+        return Wanted(self.sql, self.chosen, self.wish.max_rows, told)
+
+    def chosen(self, outline: Drawn) -> Publication:
+        """The mechanism for rows of which this is known."""
+        return publication(outline, self.wish)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A release that was paid for: the entry that holds its digest, and what the ledger says about it."""
+
+    entry: int
+    name: str
+    digest: str
+    time: str
+    principal: str
+    population: str
+    loss: BudgetLoss
+    sql: str
+    tables: tuple[str, ...]
+    wish: Wish
+
+
+class Publisher:
+    """Publishes once, and hands out again."""
+
+    def __init__(self, home: Path, notary: Notary) -> None:
+        self._folder, self._notary = home / "releases", notary
+
+    def offered(self, curator: Curator, order: Order) -> Offer[Release]:
+        """What a release would be, and what it costs. Free."""
+        return curator.offered(order.wanted)
+
+    def published(self, curator: Curator, order: Order) -> int:
+        """Pay for a release, unless it was paid for before: the entry that holds its digest."""
+
+        def keep(found: Release) -> Plain:
+            text = found.to_json().encode()
+            self._kept(text)
+            return kept(digest(text), order.name)
+
+        return curator.bought(order.wanted, keep)
+
+    def _kept(self, content: bytes) -> None:
+        """Durably, under its digest: the ledger is told of it only afterwards."""
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        aside = self._folder / f".{secrets.token_hex(8)}"
+        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.rename(self._path(digest(content)))
+        handle = os.open(self._folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+    def _path(self, known: str) -> Path:
+        return self._folder / f"{known}.json"
+
+    def listed(self, reader: Grant | None) -> list[Listed]:
+        """Those that a reader may have, the latest first: of tables that they may ask about, as with every answer."""
+        paid: dict[int, Spend] = {}
+        found: list[Listed] = []
+        for entry in self._notary.entries():
+            match entry.event:
+                case Spend() as spend:
+                    paid[entry.number] = spend
+                case Answer(number, _, answer):
+                    if _is_release(answer) and may_read(reader, paid[number]):
+                        found.append(_listed(entry, paid[number]))
+        return found[::-1]
+
+    def one(self, reader: Grant | None, entry: int) -> Listed:
+        """One of them."""
+        for each in self.listed(reader):
+            if each.entry == entry:
+                return each
+        raise Refusal(f"there is no release {entry}, or none of yours to read", hint="list them: discreet release list")
+
+    def release(self, known: Listed) -> Release:
+        """The release itself, if its file is what the ledger knows."""
+        try:
+            content = self._path(known.digest).read_bytes()
+        except OSError:
+            raise Refusal("the file of this release is missing", hint="restore the home") from None
+        if digest(content) != known.digest:
+            raise Refusal("the file of this release is not what the ledger knows", hint="restore the home")
+        return Release.from_json(content.decode())
+
+    def folder(self, known: Listed, folder: Path) -> Certificate:
+        """Write a release with its certificate, for everybody to read and check."""
+        refuse_taken(folder)
+        spend, answer = self._notary.receipts(known.entry)
+        return write(folder, self.release(known), spend, answer)
+
+
+def tried(curator: Curator, order: Order) -> Release:
+    """A release of the rows of a home in which everything was made up."""
+    return curator.run(order.chosen(curator.offered(order.wanted).run.outline), order.sql)
+
+
+def may_read(reader: Grant | None, paid: Spend) -> bool:
+    """Whether somebody may ask about all tables that a payment was for; None is the home itself."""
+    return reader is None or reader.tables is None or set(paid.tables) <= set(reader.tables)
+
+
+def _is_release(answer: Plain) -> bool:
+    return isinstance(answer, dict) and "release" in answer
+
+
+def _listed(entry: Entry, spend: Spend) -> Listed:
+    known, name = held(entry.event.answer if isinstance(entry.event, Answer) else None)
+    what: Any = spend.what
+    wish = Wish.read(what["mechanism"]["release"])
+    paid = spend.principal, spend.population, spend.loss, str(what["sql"]), tuple(spend.tables)
+    return Listed(entry.number, name, known, entry.time, *paid, wish)

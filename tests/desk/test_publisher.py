@@ -1,0 +1,219 @@
+"""A release is paid for once, kept, found again free, and given only to whoever may ask about its tables."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import clinic
+import pytest
+
+from discreet.curator.custody import Custody
+from discreet.desk import HOME, Desk, Order
+from discreet.engines import DuckStore
+from discreet.errors import Fault, OverBudget, Refusal
+from discreet.ledger import Answer, Spend, SqliteLedger
+from discreet.privacy import Approximate
+from discreet.release import Wish
+from discreet.release.folder import checked, read
+
+COSTS = Order.of("visits", Wish("histogram", ("cost",), epsilon="0.5", bins={"cost": 10}, max_rows=3))
+TABLES = Order.of("visits", Wish("marginals", ("region", "urgent"), epsilon="0.5", max_rows=3), "who comes")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return clinic.home(tmp_path / "home", epsilon=3, delta="1e-6")
+
+
+def spent(home: Path) -> Approximate:
+    found = Desk(home).budgets(HOME)["patient"].spent
+    assert isinstance(found, Approximate)
+    return found
+
+
+def test_what_is_offered_is_what_is_charged_and_only_once(home: Path) -> None:
+    desk = Desk(home)
+    offer = desk.offered(HOME, COSTS)
+    assert offer.run.loss == Approximate(Fraction(1, 2))
+    assert offer.entry is None
+    assert spent(home).epsilon == 0
+    listed = desk.published(HOME, COSTS)
+    assert spent(home).epsilon == Fraction(1, 2)
+    assert desk.published(HOME, COSTS) == listed
+    assert Desk(home).offered(HOME, COSTS).entry == listed.entry
+    assert spent(home).epsilon == Fraction(1, 2)
+    assert Desk(home).releases(HOME) == [listed]
+    assert (listed.name, listed.principal, listed.wish) == ("histogram of cost", "custodian", COSTS.wish)
+
+
+def test_it_counts_the_rows_of_the_home(tmp_path: Path) -> None:
+    home = clinic.home(tmp_path / "home", epsilon=3000, unit="row", max_rows=None)
+    order = Order.of("visits", Wish("histogram", ("region",), epsilon=1000, method="identity"))
+    desk = Desk(home)
+    found = desk.release(HOME, desk.published(HOME, order).entry)
+    regions = clinic.visits().column("region").to_pylist()
+    for region in clinic.REGIONS:  # noise of scale 1/1000 is 0 but for a chance of e^−1000
+        assert found.cell(region=region).value == regions.count(region)
+
+
+def test_the_order_is_spend_then_read_then_record(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def seen(*_: object) -> object:
+        paid = [entry.event for entry in SqliteLedger(home / "ledger.db", new=False).entries()]
+        assert isinstance(paid[-1], Spend)  # before anything is read
+        raise MemoryError("a row said so")
+
+    desk = Desk(home)
+    monkeypatch.setattr(DuckStore, "cells", seen)
+    with pytest.raises(Fault) as raised:
+        desk.published(HOME, COSTS)
+    assert "row" not in str(raised.value)
+    assert spent(home).epsilon == Fraction(1, 2)  # never refunded
+    assert desk.accounts(HOME)["patient"].held
+    assert desk.releases(HOME) == []
+    monkeypatch.undo()
+    with pytest.raises(Refusal):
+        desk.published(HOME, COSTS)  # until a custodian looked
+
+
+def test_a_release_is_kept_before_the_ledger_knows_of_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk, append = Desk(home), SqliteLedger.append
+
+    def watched(self: SqliteLedger, event: object) -> object:
+        if isinstance(event, Answer):
+            assert isinstance(event.answer, dict)
+            known = event.answer["release"]
+            assert isinstance(known, dict)
+            assert (home / "releases" / f"{known['sha256']}.json").exists()
+        return append(self, event)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(SqliteLedger, "append", watched)
+    desk.published(HOME, COSTS)
+    assert (home / "releases").stat().st_mode & 0o077 == 0
+
+
+def test_over_budget_nothing_is_read_or_written(home: Path) -> None:
+    desk = Desk(home)
+    dear = Order.of("visits", Wish("histogram", ("cost",), epsilon=4, max_rows=1))
+    with pytest.raises(OverBudget):
+        desk.published(HOME, dear)
+    assert spent(home).epsilon == 0
+    assert not (home / "releases").exists()
+
+
+def test_who_may_not_ask_about_a_table_has_none_of_its_releases(home: Path) -> None:
+    custody, desk = Custody(home), Desk(home)
+    custody.add("shifts", clinic.visits(5), clinic.declared(population="staff", epsilon=1))
+    tokens = {
+        name: custody.let_in(name, "analyst", tables=[table]) for name, table in (("ann", "visits"), ("bob", "shifts"))
+    }
+    ann, bob = (desk.bearer(tokens[name]) for name in ("ann", "bob"))
+    assert ann is not None
+    assert bob is not None
+    listed = desk.published(ann, COSTS)
+    assert listed.principal == "ann"
+    assert desk.releases(ann) == desk.releases(HOME) == [listed]
+    assert desk.releases(bob) == []
+    for refused in (
+        lambda: desk.release(bob, listed.entry),
+        lambda: desk.certified(bob, listed.entry, home.parent / "out"),
+        lambda: desk.published(bob, COSTS),
+        lambda: desk.offered(bob, COSTS),
+        lambda: desk.rehearsed(bob, COSTS),
+    ):
+        with pytest.raises(Refusal):
+            refused()
+
+
+def test_an_allowance_bounds_releases_too(home: Path) -> None:
+    token, desk = Custody(home).let_in("ann", "analyst", allowance="0.4"), Desk(home)
+    ann = desk.bearer(token)
+    assert ann is not None
+    with pytest.raises(OverBudget):
+        desk.published(ann, COSTS)
+    assert spent(home).epsilon == 0
+
+
+def test_a_folder_of_it_holds_for_everybody(home: Path, tmp_path: Path) -> None:
+    desk = Desk(home)
+    for number, order in enumerate((COSTS, TABLES)):
+        listed = desk.published(HOME, order)
+        desk.certified(HOME, listed.entry, tmp_path / f"out{number}")
+        assert checked(tmp_path / f"out{number}")  # else it refuses
+        release, certificate = read(tmp_path / f"out{number}")
+        assert release.to_json() == desk.release(HOME, listed.entry).to_json()
+        assert certificate.answer.entry.number == listed.entry
+        assert certificate.title == listed.name
+
+
+def test_a_file_that_was_changed_is_not_given_out(home: Path) -> None:
+    desk = Desk(home)
+    listed = desk.published(HOME, COSTS)
+    path = home / "releases" / f"{listed.digest}.json"
+    path.write_text(path.read_text().replace("0", "1", 1))
+    with pytest.raises(Refusal, match="not what the ledger knows"):
+        desk.release(HOME, listed.entry)
+    path.unlink()
+    with pytest.raises(Refusal, match="missing"):
+        desk.release(HOME, listed.entry)
+
+
+def test_a_rehearsal_is_free_and_reads_nobodys_rows(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk(home)
+    read_from: list[Path] = []
+    honest = DuckStore.cells
+
+    def watched(self: DuckStore, *given: object) -> object:
+        read_from.append(self._folder)
+        return honest(self, *given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(DuckStore, "cells", watched)
+    found = desk.rehearsed(HOME, COSTS)
+    assert found.total.value > 100
+    assert read_from
+    assert home / "tables" not in read_from
+    assert spent(home).epsilon == 0
+    for _ in range(8):  # its budget is made up too, and never runs out
+        desk.rehearsed(HOME, COSTS)
+
+
+def test_new_rows_are_a_new_release(home: Path) -> None:
+    desk = Desk(home)
+    first = desk.published(HOME, COSTS)
+    Custody(home).update("visits", clinic.visits(30))
+    second = desk.published(HOME, COSTS)
+    assert second.entry > first.entry
+    assert spent(home).epsilon == 1
+    assert [each.entry for each in desk.releases(HOME)] == [second.entry, first.entry]
+
+
+@pytest.mark.parametrize(
+    ("source", "wish", "words"),
+    [
+        ("visits", Wish("histogram", ("diagnosis",), epsilon=1), "diagnosis"),
+        ("visits", Wish("histogram", ("nothing",), epsilon=1), "nothing"),
+        ("nowhere", Wish("histogram", ("cost",), epsilon=1), "nowhere"),
+        ("SELECT count(*) AS cost FROM visits", Wish("histogram", ("cost",), epsilon=1), "without aggregates"),
+        ("SELECT region FROM visits", Wish("histogram", ("cost",), epsilon=1), "cost"),
+    ],
+)
+def test_what_cannot_be_published_is_refused_free(home: Path, source: str, wish: Wish, words: str) -> None:
+    desk = Desk(home)
+    with pytest.raises(Refusal, match=words):
+        desk.published(HOME, Order.of(source, wish))
+    assert spent(home).epsilon == 0
+
+
+def test_a_select_names_rows_as_well_as_a_table_does(home: Path) -> None:
+    desk = Desk(home)
+    order = Order.of(
+        "SELECT LEAST(cost, 500) AS low FROM visits WHERE urgent", Wish("histogram", ("low",), epsilon="0.1")
+    )
+    found = desk.release(HOME, desk.published(HOME, order).entry)
+    assert found.range(low=(None, None)).error is not None
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "x" * 121, "\x1b[31mred"])
+def test_a_name_is_one_short_line(name: str) -> None:
+    with pytest.raises(Refusal, match="one line"):
+        Order.of("visits", COSTS.wish, name)
