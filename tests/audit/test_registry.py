@@ -13,8 +13,11 @@ from zlib import crc32
 import pytest
 from audit.examples import COSTLY, EXAMPLES
 from doubles import Seeded
+from release.examples import EXAMPLES as RELEASES
+from release.examples import OTHERS
 
 import discreet.mechanisms
+import discreet.release
 from discreet.audit import audit
 from discreet.mechanisms import REGISTRY, Pair
 
@@ -30,10 +33,12 @@ def named(cases: list[tuple[str, Any, int]]) -> list[Any]:
 
 
 def test_every_registered_mechanism_has_an_example_of_its_own_kind() -> None:
-    assert sorted(set(REGISTRY) - set(EXAMPLES)) == [], "add them to tests/audit/examples.py"
-    assert sorted(set(EXAMPLES) - set(REGISTRY)) == []
-    assert [name for name, examples in EXAMPLES.items() if not examples] == []
-    assert [name for name, examples in EXAMPLES.items() for one in examples if type(one) is not REGISTRY[name]] == []
+    every = {**EXAMPLES, **RELEASES, **OTHERS}  # what is not of EXAMPLES is audited in tests/release
+    assert sorted(set(REGISTRY) - set(every)) == [], "add them to tests/audit/examples.py"
+    assert sorted(set(every) - set(REGISTRY)) == []
+    assert len(every) == len(EXAMPLES) + len(RELEASES) + len(OTHERS)
+    assert [name for name, examples in every.items() if not examples] == []
+    assert [name for name, examples in every.items() for one in examples if type(one) is not REGISTRY[name]] == []
     assert set(REGISTRY) >= COSTLY
     assert discreet.mechanisms.REGISTRY is REGISTRY
 

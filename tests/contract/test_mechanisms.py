@@ -15,8 +15,11 @@ from audit.examples import EXAMPLES
 from doubles import Seeded
 from house.tree import ROOT
 from mechanisms.chances import Whatever
+from release.examples import EXAMPLES as RELEASES
+from release.examples import OTHERS
 
 import discreet.mechanisms
+import discreet.release
 from discreet.errors import Refusal
 from discreet.mechanisms import (
     REGISTRY,
@@ -96,14 +99,16 @@ MORE: tuple[Mechanism[Whatever, object, Loss], ...] = (
     ProposedMedian(ONE, ONE, RARE, Fraction(5), *AGES),
     BlockMean(ONE, *AGES, 9),
 )
-EVERY = [*(example for some in EXAMPLES.values() for example in some), *MORE]
+ALL = {**EXAMPLES, **RELEASES, **OTHERS}
+OWN = {name for name, kind in REGISTRY.items() if kind.__module__.startswith("discreet.mechanisms.")}
+EVERY = [*(example for some in ALL.values() for example in some), *MORE]
 NAMES = {kind: name for name, kind in REGISTRY.items()}
 IDS = [f"{NAMES[type(one)]} {i}" for i, one in enumerate(EVERY)]
 each = pytest.mark.parametrize("mechanism", EVERY, ids=IDS)
 kinds = pytest.mark.parametrize("name", sorted(REGISTRY))
 
 MAY_BE_NEGATIVE = {"lower", "upper", "threshold"}  # places on a line, no sizes
-MAY_BE_ZERO = MAY_BE_NEGATIVE | {"delta", "epsilon_numbers"}  # what need not be bought
+MAY_BE_ZERO = MAY_BE_NEGATIVE | {"delta", "epsilon_numbers", "rounds"}  # what need not be bought, or said
 
 
 def same(a: object, b: object) -> bool:
@@ -113,16 +118,17 @@ def same(a: object, b: object) -> bool:
 
 
 def test_every_registered_mechanism_is_here() -> None:
-    assert {type(example) for some in EXAMPLES.values() for example in some} == set(REGISTRY.values())
-    assert {type(example) for example in MORE} == set(REGISTRY.values())
+    assert {type(example) for some in ALL.values() for example in some} == set(REGISTRY.values())
+    assert {type(example) for example in MORE} == {REGISTRY[name] for name in OWN}
 
 
 @kinds
 def test_the_room_exports_it(name: str) -> None:
-    assert getattr(discreet.mechanisms, REGISTRY[name].__name__) is REGISTRY[name]
+    room = discreet.mechanisms if name in OWN else discreet.release
+    assert getattr(room, REGISTRY[name].__name__) is REGISTRY[name]
 
 
-@kinds
+@pytest.mark.parametrize("name", sorted(OWN))
 def test_the_page_of_mechanisms_lists_it(name: str) -> None:
     page = (ROOT / "docs" / "mechanisms.md").read_text(encoding="utf-8")
     assert re.search(rf"(?m)^\| `{REGISTRY[name].__name__}` \| `{name}` \| \S.* \| \S.* \| \S.* \|$", page)

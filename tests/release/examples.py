@@ -1,4 +1,4 @@
-"""Small instances of every release of counts, for the suites that all of them must pass."""
+"""Small instances of every release, for the suites that all of them must pass."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from discreet.privacy import Replace
 from discreet.release import (
     AdaptiveGrid,
     Automatic,
+    FourierMarginals,
     Hierarchy,
     Identity,
     MultiplicativeWeights,
     Partition,
+    PrivateBins,
     QuadTree,
+    ResidualMarginals,
     Uniform,
     UniformGrid,
     Wavelet,
@@ -29,10 +32,21 @@ EXAMPLES: dict[str, list[Any]] = {
         Hierarchy(ONE, (5,), 2, Replace("person"), 3, (Fraction(0), Fraction(1, 3), Fraction(2, 3))),
     ],
     "wavelet": [Wavelet(ONE, (4,)), Wavelet(ONE, (3,), 2, shares=(Fraction(1, 4), Fraction(1, 4), HALF))],
-    "partition": [Partition(ONE, (4,)), Partition(ONE, (2, 2), ratio=HALF), Partition(Fraction(4), (9,), most=2)],
+    "partition": [Partition(ONE, (4,)), Partition(ONE, (2, 2)), Partition(Fraction(4), (32,), most=2)],
     "uniform-grid": [UniformGrid(ONE, (2, 2))],
     "adaptive-grid": [AdaptiveGrid(ONE, (2, 2))],
     "quadtree": [QuadTree(ONE, (2, 2)), QuadTree(ONE, (3, 2), height=1, shares=(HALF, HALF))],
     "multiplicative-weights": [MultiplicativeWeights(ONE, (4,), rounds=2), MultiplicativeWeights(ONE, (2, 2))],
     "automatic": [Automatic(ONE, (4,)), Automatic(ONE, (2, 2))],
+}
+
+# Those that tell something else than a histogram over the cells they were given.
+OTHERS: dict[str, list[Any]] = {
+    "private-bins": [
+        PrivateBins(ONE, (6,), bins=(3,)),
+        PrivateBins(ONE, (4, 3), 2, Replace("person"), (2, 0), HALF, "uniform"),
+        PrivateBins(Fraction(2), (3, 3), bins=(2, 2), method="adaptive-grid"),
+    ],
+    "residual-marginals": [ResidualMarginals(("x", "y"), (2, 3), (("x", "y"),), HALF)],
+    "fourier-marginals": [FourierMarginals(("x", "y"), (2, 3), (("x",), ("y",)), ONE, most=2)],
 }

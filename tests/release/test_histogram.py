@@ -31,9 +31,10 @@ from discreet.release.splits import starts
 ONE = Fraction(1)
 LINE = np.arange(24, dtype=np.int64) % 5 * 7
 FLAT = np.full(24, 11, dtype=np.int64)
+THIN = np.full(24, 2, dtype=np.int64)
 SQUARE = np.full((8, 8), 6, dtype=np.int64)
 
-# A part's cells are equal in FLAT and SQUARE, so all of the error is noise, whatever the parts are.
+# A part's cells are equal in FLAT, THIN and SQUARE, so all of the error is noise, whatever the parts are.
 LINES: list[tuple[Any, Any]] = [
     (Identity(ONE, (24,)), LINE),
     (Uniform(ONE, (24,)), FLAT),
@@ -42,6 +43,7 @@ LINES: list[tuple[Any, Any]] = [
     (Wavelet(ONE, (24,)), LINE),
     (tuned(1, 24), LINE),
     (Partition(ONE, (24,)), FLAT),
+    (Partition(ONE, (24,)), THIN),
 ]
 PLANES: list[tuple[Any, Any]] = [
     (Identity(ONE, (8, 8)), SQUARE),
@@ -174,7 +176,7 @@ def test_whole_counts_add_up_exactly_at_every_node(release: Any, counts: Any) ->
 
 def test_what_standard_errors_leave_out_is_said() -> None:
     assert Hierarchy(ONE, (24,))(LINE).bounding == EXACT
-    assert Partition(ONE, (24,))(FLAT).bounding == NOISE_ONLY
+    assert Partition(ONE, (24,))(THIN, rng=Seeded(1)).bounding == NOISE_ONLY
     none = MultiplicativeWeights(ONE, (24,))(LINE, rng=Seeded(1))
     assert none.bounding == NONE
     assert none.range(0, 5).error is None

@@ -11,14 +11,12 @@ from doubles import Seeded
 
 from discreet.errors import Refusal
 from discreet.release import (
-    AdaptiveGrid,
     Automatic,
     Hierarchy,
     Histogram,
     Identity,
     Partition,
     QuadTree,
-    Uniform,
     Wavelet,
     tuned,
 )
@@ -26,7 +24,7 @@ from discreet.release.counts import noise_variance
 from discreet.release.curve import hilbert
 from discreet.release.grids import boxes, divided_boxes
 from discreet.release.hierarchy import best_branching
-from discreet.release.partition import joined, search
+from discreet.release.plausible import SHRUNK, plausible
 
 TENTH, ONE = Fraction(1, 10), Fraction(1)
 CELLS = 4096
@@ -118,39 +116,6 @@ def test_shares_that_do_not_add_up_are_refused() -> None:
         QuadTree(ONE, (4,))
 
 
-def test_a_search_looks_where_the_records_are() -> None:
-    counts = np.zeros(4096, dtype=np.int64)
-    counts[777] = 100_000
-    ends, held = search(counts, Fraction(1), Seeded(1))
-    sizes = np.diff(ends, prepend=0)
-    at = int(np.searchsorted(ends, 777, side="right"))
-    assert (ends[at], sizes[at]) == (778, 1)
-    assert held[at] == pytest.approx(100_000, abs=100)
-    assert int(sizes.sum()) == 4096
-    assert sizes.max() == 512  # an empty eighth is not looked into
-
-
-def test_a_search_counts_a_record_once_a_level() -> None:
-    """Without noise to speak of, what is told is the truth; the scale of it says what a level may lose."""
-    counts = np.arange(512, dtype=np.int64) + 50
-    ends, held = search(counts, Fraction(1, 10**6), Seeded(1))
-    assert held == pytest.approx(np.diff(np.concatenate([[0], np.cumsum(counts)])[np.concatenate([[0], ends])]))
-    noise = [
-        search(np.zeros(8, dtype=np.int64), Fraction(5), Seeded(seed))[1][3] for seed in range(2000)
-    ]  # eight cells are one level, which gets all of the share
-    mean = np.square(noise).mean()
-    assert mean == pytest.approx(noise_variance(Fraction(5)), rel=0.25)
-    noise = [search(np.zeros(9, dtype=np.int64), Fraction(5), Seeded(seed))[1][0] for seed in range(2000)]
-    assert np.square(noise).mean() == pytest.approx(noise_variance(Fraction(10)), rel=0.25)  # nine are two
-
-
-def test_neighbours_are_joined_until_they_hold_enough_and_heavy_ones_stay_alone() -> None:
-    ends = np.arange(1, 9)
-    assert joined(ends, np.array([1.0, 1, 1, 9, 1, 1, 3, 1]), 3).tolist() == [3, 4, 6, 7, 8]
-    assert joined(ends, np.zeros(8), 3).tolist() == [8]
-    assert joined(ends, np.full(8, 5.0), 3).tolist() == list(range(1, 9))
-
-
 def test_a_partition_beats_cells_and_trees_on_uneven_data_with_few_records() -> None:
     counts = np.zeros(CELLS, dtype=np.int64)
     counts[0], counts[2000:2100] = 20_000, 50
@@ -203,24 +168,15 @@ def test_quarters_of_a_quadtree_nest_down_to_cells() -> None:
     assert coarse.cell(0, 0).value == pytest.approx(10 / 4)
 
 
-def test_the_automatic_release_takes_what_suits_the_total() -> None:
-    line, plane = Automatic(TENTH, (CELLS,)), Automatic(TENTH, (64, 64))
-    assert isinstance(line.chosen(-20), Uniform)
-    assert isinstance(line.chosen(40), Uniform)
-    assert isinstance(line.chosen(10_000), Partition)
-    assert isinstance(line.chosen(10**9), Hierarchy)
-    assert isinstance(plane.chosen(5_000), Partition)
-    assert isinstance(plane.chosen(10**9), AdaptiveGrid)
-    for total in (0, 100, 10**4, 10**9):
-        for release in (line, plane):
-            assert release.chosen(total).epsilon + release.ratio * release.epsilon == release.epsilon
-            assert release.chosen(total).shape == release.shape
-
-
-def test_what_is_chosen_does_not_depend_on_how_a_price_is_split_between_people_and_records() -> None:
-    many = Automatic(ONE, (CELLS,), most=10)
-    assert isinstance(many.chosen(40), Uniform)
-    assert many.chosen(10_000).most == 10
+def test_the_automatic_release_tells_what_is_plausible_about_a_partition() -> None:
+    counts = np.arange(CELLS, dtype=np.int64) % 7
+    for release in (Automatic(TENTH, (CELLS,), most=10), Automatic(TENTH, (64, 64))):
+        data = counts.reshape(release.shape)
+        told = release(data, rng=Seeded(3))
+        assert release.chosen == Partition(TENTH, release.shape, release.most)
+        assert told == plausible(release.chosen(data, rng=Seeded(3)))
+        assert told.counts.min() >= 0
+        assert told.bounding == SHRUNK
 
 
 def test_a_histogram_of_one_cell_and_of_one_record() -> None:

@@ -8,6 +8,7 @@ from functools import reduce
 from typing import Generic, TypeVar
 
 from discreet.errors import OverBudget
+from discreet.exact import spoken
 from discreet.privacy.loss import FilterLoss
 from discreet.privacy.neighbours import AddRemove, Guarantee, Neighbours
 
@@ -32,7 +33,8 @@ class Budget(Generic[F]):
 
     def __post_init__(self) -> None:
         if not self.spent <= self.total:
-            raise OverBudget(f"{self.spent} is spent of {self.total}", hint=_HINT)
+            name, spent, total = _beyond(self.spent, self.total, self.total)
+            raise OverBudget(f"{name} {spent} is spent of {total}", hint=_HINT)
 
     @classmethod
     def of(cls, total: F, neighbours: Neighbours | None = None) -> Budget[F]:
@@ -49,10 +51,16 @@ class Budget(Generic[F]):
         loss = guarantee.under(self.neighbours).loss
         after = self.spent + loss
         if not after <= self.total:
-            raise OverBudget(
-                f"{loss} on top of {self.spent} exceeds {self.total}", hint="ask for less, or a new budget"
-            )
+            name, price, left, total = _beyond(loss, self.left, self.left, self.total)
+            raise OverBudget(f"this costs {name} {price}, and {left} of {total} is left", hint=_HINT)
         return replace(self, spent=after)
+
+
+def _beyond(loss: F, most: F, *told: F) -> tuple[str, ...]:
+    """The first number of a loss that is more than in another: its name, itself, and what it is in those told."""
+    parts = list(vars(loss))
+    name = next((part for part in parts if vars(loss)[part] > vars(most)[part]), parts[0])
+    return name, *(spoken(vars(each)[name]) for each in (loss, *told))
 
 
 def balance(budget: Budget[F], entries: Iterable[Guarantee[F]]) -> Budget[F]:

@@ -7,8 +7,10 @@ is the size of the noise on one number.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from fractions import Fraction
+from statistics import NormalDist
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
@@ -95,7 +97,7 @@ def gaussian_error(variance: Number, confidence: Number) -> int:
     The smallest there is for a variance up to 1000, and at most one above it beyond.
     """
     spread, rare = positive(variance, "variance"), 1 - share(confidence, "confidence")
-    near = math.sqrt(min(spread, _FAR)) * math.sqrt(2 * log(1 / rare).high)
+    near = math.sqrt(min(spread, _FAR)) * -NormalDist().inv_cdf(max(float(rare) / 2, sys.float_info.min))
     return _first(lambda a: gaussian_tail(a, spread).up > rare, near)
 
 
@@ -184,12 +186,16 @@ def _laplace_exceeds(most: int, width: Fraction, rare: Fraction) -> bool:
 
 
 def _first(exceeds: Callable[[int], bool], near: float) -> int:
-    """The smallest a ≥ 0 that does not exceed, for something that falls with a; `near` is where to begin."""
-    if not exceeds(0):
-        return 0
-    low, high = 0, max(1, math.ceil(near))
+    """The smallest a ≥ 0 that does not exceed, for something that falls with a; `near` is where to begin.
+
+    From there in steps that double, up or down: a look is costly, and mostly two or three are enough.
+    """
+    low, high, step = -1, max(0, math.ceil(near)), 1
     while exceeds(high):
-        low, high = high, 2 * high
+        low, high, step = high, high + step, 2 * step
+    while high - step > low and not exceeds(high - step):
+        high, step = high - step, 2 * step
+    low = max(low, high - step)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if exceeds(middle) else (low, middle)

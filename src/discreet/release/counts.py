@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeVar
 
 import numpy as np
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown, spoken
-from discreet.mechanisms import LaplaceVector, Pair
+from discreet.mechanisms import LaplaceVector, Pair, registered
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.mechanisms.whole import Integers, whole
 from discreet.noise import Entropy
@@ -25,19 +24,7 @@ _LARGEST = 1 << 58  # of a sum of counts: noise still fits beside it
 _TINY = 1e-200  # of a variance: no noise to speak of, and still a number to divide by
 _LEAST, _MOST = Fraction(1, 10**9), Fraction(10**6)  # of ε for one record: floats hold all variances in between
 
-C = TypeVar("C", bound=type[Any])
-RELEASES: dict[str, type[Any]] = {}
-
-
-def released(name: str) -> Callable[[C], C]:
-    """Give a release its public name. The meaning of a name never changes; a new meaning gets a new name."""
-
-    def record(mechanism: C) -> C:
-        if RELEASES.setdefault(name, mechanism) is not mechanism:
-            raise ValueError(f"two releases are called {name!r}")
-        return mechanism
-
-    return record
+released = registered  # a release of counts is a mechanism like all others
 
 
 @dataclass(frozen=True)

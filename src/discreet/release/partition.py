@@ -1,123 +1,73 @@
-"""Counts of intervals that hold about as many records each: found with one part of ε, counted with the rest."""
+"""Counts of intervals that are short where there are many records, and long where there are few."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from discreet.exact import Number, share
-from discreet.mechanisms.mechanism import USUAL, settle
+from discreet.exact import Number
+from discreet.mechanisms.mechanism import USUAL
 from discreet.mechanisms.whole import Integers
 from discreet.noise import SECURE, Entropy
 from discreet.privacy.calibrate import laplace_error
-from discreet.release.counts import Counts, noisy, released
+from discreet.release.counts import Counts, released
 from discreet.release.curve import hilbert
+from discreet.release.descent import descend
 from discreet.release.histogram import Histogram
-from discreet.release.splits import Reals, Whole, starts
-from discreet.release.tuned import tuned
+from discreet.release.tree import consistent
 
-# These three were chosen among some fifty settings, on four of DPBench's data sets at ε · records of 100 and 10,000.
-_BRANCHING = 8  # of the search
-_WORTH = 4  # an interval is looked into if its count is so many times the noise of its parts
-_FULL = 16  # a part of the result is closed when its count is so many times the noise at all of ε
+# Chosen as those of `descent`, on a plane on SF-CABS-E, BEIJING-CABS-E, LOAN-FUNDED-INCOME, MDSALARY-OVERT and TWITTER.
+_LINE_BITS, _PLANE_BITS = 3, 4  # an interval has about eight pieces, a square sixteen
+_COARSEST = 6  # bits of the first level on a plane, at least: a rectangle has a long rim
+_LINE_SLOPE, _PLANE_SLOPE = Fraction(7, 8), Fraction(5, 4)  # of a level's share to the one above
 
 
 @released("partition")
 @dataclass(frozen=True)
 class Partition(Counts):
-    """Divides the cells into parts of about equal counts, at `ratio` of ε, and counts the parts by a tree, at the rest.
+    """Goes down a tree of intervals where there are many records, and counts what it finds with all of ε on each path.
 
-    The search goes down a tree of intervals and counts, with noise, the children of those that are still worth it. Then
-    neighbours are joined until they hold enough; an interval that holds enough by itself stays alone. The second stage
-    is a `Hierarchy` over the parts, of the branching and shares that are best for ranges. The cells of a plane are
-    taken in the order of Hilbert's curve.
+    Every level has a share of ε. An interval whose noisy count is large beside the noise of its pieces is divided. One
+    that is not is counted again, together with small neighbours, by all that the levels below would have cost. Least
+    squares takes all counts together. The cells of a plane are taken in the order of Hilbert's curve.
 
     Guarantee: Pure(epsilon) for counts that differ by at most `distance` records in all.
-    Proof: docs/proofs/partition.md. In each level of the search a record is in at most one interval that is counted,
-        whatever was counted before. The second stage is a hierarchy over parts that the first one has told.
-    Source: after Li, Hay, Miklau & Wang 2014 (DAWA: first parts, then counts) and Qardaji, Yang & Li 2013 (adaptive
-        grids: look deeper where there is more).
+    Proof: docs/proofs/partition.md, "Privacy". What was told before fixes what is counted next, and at which scale. The
+        scales of all counts that a cell is in add up, inverted, to ε/distance, wherever the search stops.
+    Source: after Li, Hay, Miklau & Wang 2014 (DAWA: first parts, then counts), Qardaji, Yang & Li 2013 (adaptive grids:
+        look deeper where there is more) and Zhang, Xiao & Xie 2016 (PrivTree: no path pays for another's depth).
     """
 
-    ratio: Fraction = Fraction(1, 4)
+    @property
+    def pieces(self) -> tuple[int, ...]:
+        """Of an interval, by level: powers of two, which on Hilbert's curve are rectangles."""
+        bits = (self.cells - 1).bit_length()
+        if len(self.shape) == 1:
+            levels = max(1, round(bits / _LINE_BITS))
+            return tuple(1 << (bits + levels - 1 - level) // levels for level in range(levels))
+        below = max(0, (bits - _COARSEST) // _PLANE_BITS)
+        return (1 << bits - _PLANE_BITS * below, *(1 << _PLANE_BITS for _ in range(below)))
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        settle(self, ratio=share(self.ratio, "ratio"))
+    @property
+    def shares(self) -> tuple[Fraction, ...]:
+        """Of ε, by level: they add up to 1."""
+        slope = _LINE_SLOPE if len(self.shape) == 1 else _PLANE_SLOPE
+        weights = [slope**level for level in range(len(self.pieces))]
+        return tuple(weight / sum(weights) for weight in weights)
 
     def error(self, confidence: Number = USUAL) -> int:
-        """An α with Pr[|noise of the total| ≤ α] ≥ confidence, if all is one part; ranges: known after paying."""
-        return laplace_error(self.distance / ((1 - self.ratio) * self.epsilon), confidence)
+        """The smallest α with Pr[|noise of an interval's first count| ≤ α] ≥ confidence; ranges: known after paying."""
+        return laplace_error(self.distance / (self.shares[0] * self.epsilon), confidence)
 
     def __call__(self, counts: Integers, /, *, rng: Entropy = SECURE) -> Histogram:
         """The parts with noise, each divided evenly among its cells."""
         values = self.counted(counts).ravel()
         order = np.arange(values.size) if len(self.shape) == 1 else hilbert(*self.shape)
-        line, full = values[order], _FULL * self.distance / self.epsilon
-        sizes = np.diff(cuts(line, self.distance / (self.ratio * self.epsilon), full, rng), prepend=0)
-        sums = np.add.reduceat(line, starts(sizes)[:-1])
-        parts = tuned((1 - self.ratio) * self.epsilon, sums.size, self.most, self.neighbours)
-        counted = parts(sums, rng=rng)
+        told = descend(values[order], self.pieces, self.shares, self.distance / self.epsilon, rng)
+        leaves, splits = consistent(told.children, told.counts, told.variances)
+        sizes = np.diff(told.ends, prepend=0)
         part = np.empty_like(order)
         part[order] = np.repeat(np.arange(sizes.size), sizes)
-        return Histogram.of(counted.counts, parts.splits, self.shape, part)
-
-
-def cuts(values: Whole, scale: Fraction, full: Fraction, rng: Entropy) -> Whole:
-    """Where parts end that hold about `full` records each. One count at `scale` would use up the share of ε."""
-    ends, counts = search(values, scale, rng)
-    return joined(ends, counts, float(full))
-
-
-def search(values: Whole, scale: Fraction, rng: Entropy, branching: int = _BRANCHING) -> tuple[Whole, Reals]:
-    """Intervals by where they end, fine where there is much, with their noisy counts.
-
-    Every level of a tree of intervals gets the same share. A node whose count is small beside the noise of its children
-    is left as it is.
-    """
-    cells, levels = values.size, 1
-    while branching**levels < cells:
-        levels += 1
-    before, noise = np.concatenate([[0], np.cumsum(values)]), levels * scale
-    start, end = np.zeros(1, dtype=np.int64), np.array([cells])
-    held, spread, live = np.zeros(1), np.full(1, math.inf), np.ones(1, dtype=bool)
-    width, fresh = branching**levels, 2 * float(noise) ** 2
-    for _ in range(levels):
-        width //= branching
-        split = live & (end - start > width)
-        pieces = np.where(split, -(-(end - start) // width), 1)
-        parent = np.repeat(np.arange(start.size), pieces)
-        nth = np.arange(parent.size) - np.repeat(starts(pieces)[:-1], pieces)
-        begins = np.where(split[parent], start[parent] + nth * width, start[parent])
-        finish = np.where(split[parent], np.minimum(begins + width, end[parent]), end[parent])
-        asked = split[parent]
-        told = np.zeros(parent.size)
-        told[asked] = noisy(before[finish[asked]] - before[begins[asked]], noise, rng)
-        # what the parent was told corrects its children evenly, as least squares does
-        lack = held - np.bincount(parent, told, minlength=start.size)
-        gain = fresh / (pieces * fresh + np.where(np.isinf(spread), 1.0, spread)) * np.isfinite(spread)
-        held = np.where(asked, told + (lack * gain)[parent], held[parent])
-        spread = np.where(asked, fresh * (1 - gain)[parent], spread[parent])
-        start, end, live = begins, finish, asked & (held > _WORTH * float(noise))
-    return end, held
-
-
-def joined(ends: Whole, counts: Reals, full: float) -> Whole:
-    """Where the parts end when neighbours are joined until they hold `full`; what holds as much alone stays alone."""
-    kept: list[int] = []
-    holding, previous = 0.0, 0
-    for end, held in zip(ends.tolist(), counts.tolist(), strict=True):
-        if held >= full and previous and (not kept or kept[-1] != previous):
-            kept.append(previous)
-            holding = 0.0
-        holding += held
-        if holding >= full or held >= full:
-            kept.append(end)
-            holding = 0.0
-        previous = end
-    if not kept or kept[-1] != previous:
-        kept.append(previous)
-    return np.array(kept, dtype=np.int64)
+        return Histogram.of(leaves, splits, self.shape, part)

@@ -1,0 +1,195 @@
+"""The columns of a release as its readers see them: keys, or bins between numbers in the column's own unit."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.errors import Refusal
+from discreet.exact import exact, positive, shown
+from discreet.mechanisms import Bins, Column
+from discreet.mechanisms.registry import Plain
+from discreet.mechanisms.relation import Cell
+from discreet.release.bins import written
+from discreet.release.counts import MOST_CELLS
+from discreet.release.splits import Reals
+
+_MANY = 4096  # bins: of more, edges that are evenly spaced are not written one by one
+
+
+@dataclass(frozen=True)
+class KeyAxis:
+    """A column by its keys."""
+
+    column: str
+    keys: tuple[Cell, ...]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The keys as text."""
+        return tuple("NULL" if key is None else str(key) for key in self.keys)
+
+    def place(self, value: object) -> int:
+        """Which cell a key is."""
+        for place, key in enumerate(self.keys):
+            if isinstance(key, bool) == isinstance(value, bool) and key == value:  # to Python, True is 1
+                return place
+        raise Refusal(f"there is no key {shown(value)} of {self.column!r}", hint=f"there are {shown(list(self.keys))}")
+
+    def weights(self, asked: object) -> tuple[Reals, str]:
+        """How much of each cell one key, or a list of keys, takes; and what is to be said about that."""
+        taken = np.zeros(len(self))
+        for key in asked if isinstance(asked, (list, tuple, set, frozenset)) else [asked]:
+            taken[self.place(key)] = 1
+        return taken, ""
+
+    @property
+    def plain(self) -> dict[str, Plain]:
+        """As JSON can hold it."""
+        return {"column": self.column, "keys": list(self.keys)}
+
+    def arrays(self, places: NDArray[np.int64]) -> dict[str, pa.Array]:
+        """The keys of the cells at these places, as a column of their own type."""
+        try:
+            keys = pa.array(list(self.keys))
+        except (pa.ArrowInvalid, pa.ArrowTypeError):  # keys of several types
+            keys = pa.array([None if key is None else str(key) for key in self.keys], type=pa.string())
+        return {self.column: keys.take(pa.array(places))}
+
+
+@dataclass(frozen=True)
+class NumberAxis:
+    """A column of numbers cut into bins, whose edges are whole multiples of `step`.
+
+    A bin goes from its lower edge to before its upper one; the last one has both.
+    """
+
+    column: str
+    steps: tuple[int, ...]
+    step: Fraction
+
+    def __len__(self) -> int:
+        return len(self.steps) - 1
+
+    @property
+    def edges(self) -> Reals:
+        """The edges as floating-point numbers."""
+        return np.asarray(self.steps, dtype=np.float64) * float(self.step.numerator) / float(self.step.denominator)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Each bin by its edges."""
+        ends = self._texts()
+        return tuple(f"{low} to {high}" for low, high in pairwise(ends))
+
+    def place(self, value: object) -> int:
+        """Which bin a number is in."""
+        at = self._inside(value)
+        return min(bisect_right(self.steps, at) - 1, len(self) - 1)
+
+    def weights(self, asked: object) -> tuple[Reals, str]:
+        """How much of each bin lies from lo to before hi; and what is to be said where that cuts through a bin.
+
+        None is the end of the axis. The upper end itself is included.
+        """
+        if not isinstance(asked, (list, tuple)) or len(asked) != 2:
+            raise Refusal(f"expected a range of {self.column!r} as (from, to), got {shown(asked)}")
+        low = Fraction(self.steps[0]) if asked[0] is None else self._inside(asked[0])
+        high = Fraction(self.steps[-1]) if asked[1] is None else self._inside(asked[1])
+        if low > high:
+            raise Refusal(f"expected a range of {self.column!r} from less to more, got {shown(asked)}")
+        taken = np.zeros(len(self))
+        if low == high:
+            return taken, ""
+        first, last = bisect_right(self.steps, low) - 1, bisect_left(self.steps, high) - 1
+        taken[first : last + 1] = 1
+        taken[first], taken[last] = self._part(first, low, high), self._part(last, low, high)
+        said = f"the range of {self.column} cuts through a bin, whose records are taken to be spread evenly"
+        return taken, said if min(taken[first], taken[last]) < 1 else ""
+
+    def value(self, place: float) -> float:
+        """The number at a place in bins: 1.5 is the middle of the second one."""
+        return float(np.interp(place, np.arange(len(self.steps)), self.edges))
+
+    @property
+    def plain(self) -> dict[str, Plain]:
+        """As JSON can hold it: the edges as exact texts, or very many bins of one width by that."""
+        first, second, last = self.steps[0], self.steps[1], self.steps[-1]
+        if len(self) > _MANY and self.steps == _even(first, second, last):
+            low, high, width = (written(steps * self.step) for steps in (first, last, second - first))
+            return {"column": self.column, "step": written(self.step), "from": low, "to": high, "width": width}
+        return {"column": self.column, "step": written(self.step), "edges": list(self._texts())}
+
+    def arrays(self, places: NDArray[np.int64]) -> dict[str, pa.Array]:
+        """The edges of the bins at these places, whole numbers where all are."""
+        whole = self.step.denominator == 1 and max(map(abs, self.steps[:: len(self)])) * self.step < 1 << 62
+        ends = np.array(self.steps, dtype=np.int64) * int(self.step) if whole else self.edges
+        return {f"{self.column}_from": pa.array(ends[:-1][places]), f"{self.column}_to": pa.array(ends[1:][places])}
+
+    def _texts(self) -> tuple[str, ...]:
+        return tuple(written(steps * self.step) for steps in self.steps)
+
+    def _part(self, place: int, low: Fraction, high: Fraction) -> float:
+        start, end = Fraction(self.steps[place]), Fraction(self.steps[place + 1])
+        return float((min(high, end) - max(low, start)) / (end - start))
+
+    def _inside(self, value: object) -> Fraction:
+        """A number in steps, if it lies between the outer edges."""
+        at = exact(value, self.column) / self.step  # type: ignore[arg-type]  # it looks
+        if self.steps[0] <= at <= self.steps[-1]:
+            return at
+        ends = f"{written(self.steps[0] * self.step)} to {written(self.steps[-1] * self.step)}"
+        raise Refusal(f"{shown(value, str)} is outside what was released of {self.column!r}: {ends}")
+
+
+Side = KeyAxis | NumberAxis
+
+
+def sided(column: Column, bins: Bins | None) -> Side:
+    """A column by its declared keys, or by its bins."""
+    if bins is not None and column.grid is not None:
+        return NumberAxis(column.name, bins.edges, column.grid.step)
+    if column.keys is None:
+        raise Refusal(f"column {column.name!r} has no declared keys", hint="declare them, or bounds and a step")
+    return KeyAxis(column.name, column.keys)
+
+
+def read_side(given: Any) -> Side:  # noqa: ANN401  # whatever a text held
+    """The axis that its `plain` tells of; raises what nonsense raises."""
+    column = given["column"]
+    if not isinstance(column, str):
+        raise TypeError
+    if "keys" in given:
+        keys = tuple(given["keys"])
+        if not all(key is None or isinstance(key, (str, int, bool)) for key in keys):
+            raise TypeError
+        return KeyAxis(column, keys)
+    step = positive(given["step"], "step")
+    if "width" in given:
+        low, high, width = (_whole(given[name], step) for name in ("from", "to", "width"))
+        if not low < high or width <= 0 or (high - low) // width > MOST_CELLS:
+            raise ValueError
+        return NumberAxis(column, _even(low, low + width, high), step)
+    return NumberAxis(column, Bins(column, tuple(_whole(edge, step) for edge in given["edges"])).edges, step)
+
+
+def _even(first: int, second: int, last: int) -> tuple[int, ...]:
+    """Edges of bins of one width; the last bin is as wide as what is left."""
+    return (*range(first, last, second - first), last)
+
+
+def _whole(edge: Any, step: Fraction) -> int:  # noqa: ANN401  # whatever a text held
+    places = exact(edge, "edges") / step
+    if places.denominator != 1:
+        raise ValueError
+    return places.numerator

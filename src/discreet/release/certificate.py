@@ -1,0 +1,302 @@
+"""What comes with a release: what was promised to whom, how it was made, and the proof that it was paid for.
+
+A certificate says nothing on its own word. The facts are those that the release itself carries, whose digest stands in
+the ledger; the question, the tables and the price are those of the entry that paid; all else follows from these.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from discreet import __version__
+from discreet.errors import Refusal
+from discreet.exact import spoken
+from discreet.ledger.entry import Answer, BudgetLoss, Plain, Spend, canonical, read_loss, read_neighbours
+from discreet.ledger.head import is_hex, strict_json
+from discreet.ledger.verify import Pinned, Receipt, read_proof
+from discreet.privacy import Approximate, Concentrated, Neighbours, Pure, Replace, convert
+
+FORMAT = "discreet-certificate-1"
+UNCOUNTED = (
+    "Not counted are records beyond the most that one {unit} may have, and those whose value is no listed key or lies "
+    "in no bin; values beyond the declared bounds count as the nearer one."
+)
+_OWN = ("format", "title", "promise", "left_out", "provenance", "ledger", "files", "discreet", "how_to_cite")
+_ALMOST = Fraction(99, 100)  # beyond it one does not say a whole number: it would be a hundred
+_TIME = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T\d\d:\d\d:\d\dZ", re.ASCII)
+BROKEN = (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError)  # what bad text raises
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Public facts of a release, the entries of the ledger that paid for it and hold its digest, and its files."""
+
+    facts: Mapping[str, Plain]  # what the release says of itself
+    bounding: str  # what its error bars leave out
+    spend: Receipt
+    answer: Receipt
+    files: Mapping[str, str] = field(default_factory=dict)  # name -> SHA-256
+    discreet: str = __version__
+
+    def __post_init__(self) -> None:
+        paid, said = self.spend.entry, self.answer.entry
+        if not isinstance(paid.event, Spend) or not isinstance(said.event, Answer):
+            raise Refusal("a certificate names an entry that paid, and the one that holds what was said for it")
+        if said.event.spend != paid.number or said.event.question != paid.event.question:
+            raise Refusal(f"entry {said.number} of the ledger is not what was said for entry {paid.number}")
+        if clash := sorted(set(self.facts) & set(_OWN)):
+            raise Refusal(f"a release names no facts as a certificate does, got {clash}")
+        held(said.event.answer)
+        _text(paid.event.what, "sql")
+
+    # what was promised ----------------------------------------------------------------------------------------------
+
+    @property
+    def title(self) -> str:
+        """What the release is called: the name under which the ledger has it."""
+        return held(_answer(self.answer).answer)[1]
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the release, as the ledger has it."""
+        return held(_answer(self.answer).answer)[0]
+
+    @property
+    def kind(self) -> str:
+        """Histogram, ranges or marginals."""
+        return _text(self.facts, "kind")
+
+    @property
+    def guarantee(self) -> BudgetLoss:
+        """What one unit can lose by it, at most."""
+        return read_loss(self.facts["guarantee"])
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """What is compared: with one unit and without it, or with another in its place."""
+        return read_neighbours(self.facts["neighbours"])
+
+    @property
+    def most(self) -> int:
+        """Records of one unit that are counted at most."""
+        caps = self.facts["caps"]
+        return int(str(caps["max_rows"])) if isinstance(caps, dict) else 1
+
+    @property
+    def chance(self) -> Fraction:
+        """That somebody is right who tosses a coin before the release and guesses after it, at most.
+
+        Proof: the best test of two equally likely data sets is right with (1 + δ(0))/2, where δ is the loss's profile.
+        """
+        return (1 + self.guarantee.delta_at(0)) / 2
+
+    @property
+    def promise(self) -> str:
+        """What is promised to whom, in plain words."""
+        whose = "one row" if self.neighbours.unit == "row" else f"the records of one {self.neighbours.unit}"
+        replaced = isinstance(self.neighbours, Replace)
+        guess = f"which of two versions of {whose} the data has" if replaced else f"whether the data has {whose}"
+        times = "nearly always" if self.chance > _ALMOST else f"at most {math.ceil(100 * self.chance)} times"
+        return (
+            f"Whoever tosses a coin to guess {guess} is right 50 times in 100. "
+            f"Whoever reads this release, whatever else they know, is right {times}."
+        )
+
+    @property
+    def change(self) -> str:
+        """Between which data sets the guarantee holds."""
+        how = "replaced by others" if isinstance(self.neighbours, Replace) else "added or removed"
+        if self.neighbours.unit == "row" and self.most == 1:
+            return f"when one row is {how}"
+        rows = "row" if self.most == 1 else "rows"
+        return f"when all records of one {self.neighbours.unit}, at most {self.most} {rows}, are {how}"
+
+    # where it comes from --------------------------------------------------------------------------------------------
+
+    @property
+    def sql(self) -> str:
+        """Which rows were counted."""
+        return _text(_spend(self.spend).what, "sql")
+
+    @property
+    def versions(self) -> Mapping[str, Plain]:
+        """The tables, and the version that each had."""
+        return _spend(self.spend).versions
+
+    @property
+    def charged(self) -> BudgetLoss:
+        """What the ledger took for it."""
+        return _spend(self.spend).loss
+
+    @property
+    def population(self) -> str:
+        """Whose budget paid."""
+        return _spend(self.spend).population
+
+    @property
+    def time(self) -> str:
+        """When it was made."""
+        return self.answer.entry.time
+
+    def chosen(self, column: str) -> bool:
+        """Whether the bins of a column were chosen privately, and so are no public fact but part of the release."""
+        match self.facts.get("mechanism"), self.facts.get("columns"):
+            case {"parameters": {"bins": list(bins)}, "name": "private-bins"}, list(columns) if column in columns:
+                return bool(bins[columns.index(column)])
+        return False
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What no error bar covers, and what was not counted at all."""
+        unit = self.neighbours.unit
+        return self.bounding, UNCOUNTED.format(unit="unit" if unit == "row" else unit)
+
+    @property
+    def how_to_cite(self) -> str:
+        """One sentence for a paper."""
+        made = f"differentially private {self.kind}; {spelled(self.guarantee)}, {self.change}"
+        return (
+            f"{self.title} ({made}), {self.time[:10]}; ledger entry {self.answer.entry.number} under the root "
+            f"{self.answer.head.root} of {self.answer.head.size} entries; SHA-256 {self.digest}; made with discreet "
+            f"{self.discreet}."
+        )
+
+    def faults(self, pinned: Pinned | None = None) -> tuple[str, ...]:
+        """Why the ledger does not vouch for it; empty if it does.
+
+        Who kept a head or a key of the ledger gives it. Without one it is only shown that some ledger vouches.
+        """
+        held = pinned or Pinned(self.answer.head.key)
+        found = [
+            f"entry {proof.entry.number}: {fault}"
+            for proof in (self.spend, self.answer)
+            for fault in proof.faults(held)
+        ]
+        if not _covers(self.charged, self.guarantee):
+            told = f"the ledger was charged {spelled(self.charged)}"
+            found.append(f"{told}, which does not cover the {spelled(self.guarantee)} that it promises")
+        return tuple(found)
+
+    # as text --------------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> str:
+        """All of it, in one spelling."""
+        body: dict[str, Plain] = {
+            **self.facts,
+            "format": FORMAT,
+            "title": self.title,
+            "promise": self.promise,
+            "left_out": list(self.left_out),
+            "provenance": {
+                "sql": self.sql,
+                "tables": dict(self.versions),
+                "population": self.population,
+                "time": self.time,
+            },
+            "ledger": {
+                "entries": [self.spend.entry.number, self.answer.entry.number],
+                "spend": json.loads(self.spend.text()),
+                "answer": json.loads(self.answer.text()),
+            },
+            "files": dict(self.files),
+            "discreet": self.discreet,
+            "how_to_cite": self.how_to_cite,
+        }
+        canonical(body)  # refuses what could be spelled in two ways
+        return json.dumps(body, sort_keys=True, indent=2, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Certificate:
+        """What `to_json` wrote, to the last letter: a certificate in which one part contradicts another is refused."""
+        try:
+            body: Any = strict_json(text)
+            read = cls(
+                {name: value for name, value in body.items() if name not in _OWN},
+                body["left_out"][0],
+                _receipt(body["ledger"]["spend"]),
+                _receipt(body["ledger"]["answer"]),
+                _files(body["files"]),
+                body["discreet"],
+            )
+            again = read.to_json()
+        except BROKEN:
+            raise Refusal("this is no certificate of a release", hint="it is a file that discreet writes") from None
+        if again != text:
+            other: Any = json.loads(again)
+            parts = sorted(name for name in {*body, *other} if body.get(name) != other.get(name)) or ["its spelling"]
+            raise Refusal(f"the certificate contradicts itself in {', '.join(parts)}: it was changed")
+        return read
+
+
+def spelled(loss: BudgetLoss, epsilon: str = "epsilon", delta: str = "delta", rho: str = "rho") -> str:
+    """A loss in words, or with other names for its parts."""
+    first = f"{rho} = {spoken(loss.rho)}" if isinstance(loss, Concentrated) else f"{epsilon} = {spoken(loss.epsilon)}"
+    return first if isinstance(loss, Pure) or not loss.delta else f"{first}, {delta} = {spoken(loss.delta)}"
+
+
+def letters(loss: BudgetLoss) -> str:
+    """A loss as experts write it."""
+    return spelled(loss, "ε", "δ", "ρ")
+
+
+def kept(digest: str, name: str) -> Plain:
+    """What the ledger's answer entry holds of a release, from which alone anybody can check it."""
+    return {"release": {"sha256": digest, "name": name}}
+
+
+def held(answer: Plain) -> tuple[str, str]:
+    """The digest and the name of a release that an answer entry holds."""
+    match answer:
+        case {"release": {"sha256": str(digest), "name": str(name), **others}, **rest} if not others and not rest:
+            if is_hex(digest, 32):
+                return digest, name
+    raise Refusal("this answer of the ledger holds no release")
+
+
+def _covers(charged: BudgetLoss, lost: BudgetLoss) -> bool:
+    """Whether the ledger took at least what is lost, in its own measure."""
+    if type(charged) is not type(lost):
+        at = charged.delta if isinstance(charged, Approximate) and isinstance(lost, Concentrated) else None
+        try:
+            lost = convert(lost, type(charged), delta=at)
+        except Refusal:
+            return False
+    return bool(lost <= charged)  # type: ignore[operator]  # they are of one measure
+
+
+def _spend(proof: Receipt) -> Spend:
+    if not isinstance(proof.entry.event, Spend):
+        raise TypeError(proof)
+    return proof.entry.event
+
+
+def _answer(proof: Receipt) -> Answer:
+    if not isinstance(proof.entry.event, Answer):
+        raise TypeError(proof)
+    return proof.entry.event
+
+
+def _text(body: object, name: str) -> str:
+    found = body.get(name) if isinstance(body, Mapping) else None
+    if not isinstance(found, str):
+        raise Refusal(f"a certificate needs the text {name!r}")
+    return found
+
+
+def _receipt(body: object) -> Receipt:
+    read = read_proof(json.dumps(body))
+    if not isinstance(read, Receipt):
+        raise TypeError(body)
+    return read
+
+
+def _files(body: object) -> dict[str, str]:
+    if not isinstance(body, dict) or not all(isinstance(each, str) and is_hex(each, 32) for each in body.values()):
+        raise TypeError(body)
+    return body

@@ -1,0 +1,78 @@
+"""Releases of made-up tables, with a ledger that paid for them, for tests of what is published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from doubles import Seeded
+from numpy.typing import ArrayLike
+
+from discreet.ledger import Answer, Dataset, Opened, Spend, SqliteLedger, sign, signing_key
+from discreet.ledger.entry import Plain, read_loss
+from discreet.ledger.verify import Receipt, receipt
+from discreet.mechanisms import Column, Frame, Grid
+from discreet.privacy import AddRemove
+from discreet.release import Release, Wish, publication
+from discreet.release import folder as folders
+from discreet.release.certificate import Certificate, kept
+
+UNIT = AddRemove("patient")
+AGE = Column("age", grid=Grid(0, 100, 1))
+COST = Column("cost", grid=Grid(0, 500, "0.01"))
+REGION = Column("region", keys=("north", "south", "east", "west"))
+SQL = "SELECT age, cost, region FROM visits"
+NASTY = ("</title></svg><script>alert(1)</script>", "\"'><img src=x onerror=alert(2)>", "]]>&lt;\x00\x1b\u202e", "")
+NIGHT = "2026-01-02T03:04:05Z"
+
+
+def people(columns: tuple[Column, ...] = (AGE, COST, REGION), rows: int = 4000) -> Frame:
+    """A table in which everything has a shape."""
+    place = np.arange(rows)
+    data: dict[str, ArrayLike] = {
+        "age": np.clip(45 + 20 * np.sin(place * 0.7) + 12 * np.cos(place * 1.3), 0, 100).round(),
+        "cost": np.clip(20 * np.exp(np.sin(place * 0.37) * 1.9), 0, 500).round(2),
+    }
+    keyed = {column.name: column.keys for column in columns if column.keys is not None}
+    for name, keys in keyed.items():
+        data[name] = np.array([keys[min(i % 7 % 5, i % 3, len(keys) - 1)] for i in range(rows)], dtype=object)
+    return Frame.of(data, *columns, neighbours=UNIT)
+
+
+def released(wish: Mapping[str, object], frame: Frame | None = None, seed: int = 1) -> Release:
+    """A release of the people, by a wish."""
+    shown = people() if frame is None else frame
+    return publication(shown, Wish.read({"epsilon": "1", **wish}))(shown, rng=Seeded(seed))
+
+
+@dataclass(frozen=True)
+class Paid:
+    """What the ledger of a made-up home says of a release."""
+
+    spend: Receipt
+    answer: Receipt
+
+
+def paid(home: Path, release: Release, name: str = "Ages of patients", held: Plain = None) -> Paid:
+    """A ledger that paid for this release, among other things."""
+    home.mkdir(exist_ok=True)
+    ledger = SqliteLedger(home / "ledger.db", clock=lambda: NIGHT)
+    loss = read_loss(release.facts["guarantee"])
+    ledger.append(Opened("patients", 9 * loss, UNIT))
+    ledger.append(Dataset("visits", "patients", "patient", 3, "declared"))
+    what: Plain = {"mechanism": "a mechanism", "sql": SQL, "max_rows": 1}
+    spend = ledger.append(Spend("patients", loss, "custodian", "one", ["visits"], what, {"visits": 3}))
+    answer = held or kept(folders.digest(release.to_json()), name)
+    said = ledger.append(Answer(spend.number, "one", answer))
+    ledger.append(Spend("patients", loss, "custodian", "another", ["visits"], what, {"visits": 3}))
+    rows = ledger.rows()
+    head = sign([stored for _, stored, _ in rows], NIGHT, signing_key(home / "ledger.key"))
+    return Paid(receipt(rows, spend.number, head), receipt(rows, said.number, head))
+
+
+def published(folder: Path, release: Release, name: str = "Ages of patients") -> Certificate:
+    """The folder of a release, beside the home of its ledger."""
+    proofs = paid(folder.with_name(f"{folder.name}-home"), release, name)
+    return folders.write(folder, release, proofs.spend, proofs.answer)

@@ -1,0 +1,129 @@
+"""Plausible counts: their means against integrals, what they keep, and that they are nearer to the truth."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from doubles import Seeded
+from scipy import integrate
+
+from discreet.release import AdaptiveGrid, Hierarchy, Identity, MultiplicativeWeights, Partition, tuned
+from discreet.release.plausible import SHRUNK, expected, likely, plausible
+from discreet.release.splits import Splits
+
+TENTH = Fraction(1, 10)
+
+
+def density(away: float, variance: float) -> float:
+    return float(np.exp(-(away**2) / (2 * variance)) / np.sqrt(2 * np.pi * variance))
+
+
+def by_integrals(told: float, variance: float, total: float, even: float) -> float:
+    """The mean of the same mixture, with the integrals done one by one."""
+    drawn = total * even * (1 - even)
+    rough = drawn + 4 * even * (1 - even) * (0.2 * total) ** 2
+    parts = []
+    for spread in (drawn, rough):
+        wide = variance + spread
+        mean = (told / variance + even * total / spread) / (1 / variance + 1 / spread)
+        parts.append((density(told - even * total, wide) / 6, min(max(mean, 0.0), total)))
+    points = [min(max(told, 0.0), total)]
+    mass = integrate.quad(lambda x: density(told - x, variance) / total, 0, total, points=points)[0]
+    first = integrate.quad(lambda x: x * density(told - x, variance) / total, 0, total, points=points)[0]
+    parts.append((mass / 6, first / mass))
+    parts += [(density(told, variance) / 4, 0.0), (density(told - total, variance) / 4, total)]
+    return sum(weight * mean for weight, mean in parts) / sum(weight for weight, _ in parts)
+
+
+@pytest.mark.parametrize("told", [-30.0, 0.0, 20.0, 48.0, 77.0, 130.0])
+@pytest.mark.parametrize("deviation", [3.0, 20.0, 200.0])
+@pytest.mark.parametrize("even", [0.5, 0.2])
+def test_a_mean_is_that_of_the_mixture(told: float, deviation: float, even: float) -> None:
+    total = 100.0
+    mine = expected(np.array([told]), np.array([deviation**2]), np.array([total]), np.array([even]))[0]
+    assert mine == pytest.approx(by_integrals(told, deviation**2, total, even), rel=1e-6, abs=1e-6)
+
+
+def test_noise_that_hides_everything_leaves_the_middle_and_none_leaves_what_was_told() -> None:
+    total, half = np.array([1000.0]), np.array([0.5])
+    assert expected(np.array([900.0]), np.array([1e12]), total, half)[0] == pytest.approx(500, rel=1e-3)
+    for told in (0.0, 1.0, 333.0, 1000.0):
+        assert expected(np.array([told]), np.array([1e-12]), total, half)[0] == pytest.approx(told, abs=1e-5)
+    assert expected(np.array([5.0]), np.array([9.0]), np.zeros(1), half)[0] == 0
+
+
+def test_no_number_makes_it_fail() -> None:
+    numbers = [-1e17, -1.0, 0.0, 1e-200, 1.0, 1e17]
+    variances = [1e-200, 1.0, 1e20]
+    cases = np.array([(a, v, max(t, 0.0)) for a in numbers for v in variances for t in numbers]).T
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        means = expected(cases[0], cases[1], cases[2], np.full(cases.shape[1], 0.25))
+    assert np.all(means >= 0)
+    assert np.all(means <= cases[2])
+
+
+@pytest.mark.parametrize(
+    "release",
+    [Identity(TENTH, (100,)), tuned(TENTH, 100), Hierarchy(TENTH, (100,), 1, branching=7), Partition(TENTH, (100,))],
+)
+def test_totals_stay_and_no_count_is_negative(release: Any) -> None:  # noqa: ANN401
+    counts = np.zeros(100, dtype=np.int64)
+    counts[7], counts[40:50] = 3000, 100
+    told = release(counts, rng=Seeded(1))
+    shown = plausible(told)
+    assert told.total.value > 0
+    assert shown.total.value == pytest.approx(told.total.value, rel=1e-9)
+    assert shown.total.error == told.total.error
+    assert shown.counts.min() >= 0
+    assert shown.bounding == SHRUNK
+    assert plausible(told.whole()).counts.min() >= 0
+    assert release(np.full(100, -50), rng=Seeded(1)).total.value < 0
+    assert not plausible(release(np.full(100, -50), rng=Seeded(1))).counts.any()
+
+
+def test_a_part_keeps_its_cells_equal() -> None:
+    told = Partition(TENTH, (16, 16))(np.eye(16, dtype=np.int64) * 99, rng=Seeded(5))
+    shown = plausible(told).counts.ravel()
+    for one in set(told.part.tolist()):
+        assert np.ptp(shown[told.part == one]) == pytest.approx(0, abs=1e-12)
+
+
+def test_an_odd_number_of_children_is_halved_without_losing_one() -> None:
+    for children in (1, 2, 3, 5, 8, 13):
+        splits = Splits(1e-9, (np.array([children]),), (np.full(children, 1e-9),))
+        leaves = np.arange(1.0, children + 1)
+        assert likely(leaves, splits, np.ones(children)) == pytest.approx(leaves, abs=1e-4)
+
+
+def test_without_standard_errors_nothing_is_known_and_nothing_changes() -> None:
+    told = MultiplicativeWeights(TENTH, (8,), rounds=2)(np.arange(8), rng=Seeded(1))
+    assert plausible(told) is told
+
+
+@pytest.mark.parametrize(
+    ("release", "cells", "prefixes"),
+    [(Identity(TENTH, (512,)), 0.7, 1.1), (tuned(TENTH, 512), 0.5, 0.95), (Partition(TENTH, (512,)), 0.95, 1)],
+)
+def test_on_uneven_data_it_is_nearer_to_the_truth(release: Any, cells: float, prefixes: float) -> None:  # noqa: ANN401
+    counts = np.zeros(512, dtype=np.int64)
+    counts[3], counts[100:164], counts[300] = 4000, 30, 900
+    before, after = [], []
+    for seed in range(40):
+        told = release(counts, rng=Seeded(seed))
+        for shown, errors in ((told, before), (plausible(told), after)):
+            off = shown.counts - counts
+            errors.append((np.square(off).mean(), np.square(np.cumsum(off)).mean()))
+    ratios = np.sqrt(np.mean(after, axis=0) / np.mean(before, axis=0))
+    assert ratios[0] < cells
+    assert ratios[1] < prefixes
+
+
+def test_it_takes_any_tree_of_a_plane() -> None:
+    counts = np.zeros((32, 32), dtype=np.int64)
+    counts[4:9, 4:9] = 500
+    told = AdaptiveGrid(TENTH, (32, 32))(counts, rng=Seeded(2))
+    assert plausible(told).counts.min() >= 0
+    assert plausible(told).total.value == pytest.approx(told.total.value, rel=1e-9)
