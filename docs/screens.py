@@ -1,4 +1,4 @@
-"""`python docs/screens.py`: pictures of every page of the console, on made-up data, for docs/images.
+"""`python docs/screens.py [PAGE …]`: pictures of every page of the console, on made-up data, for docs/images.
 
 Wide and narrow, light and dark. Whoever changes a page takes them anew, and looks at them.
 """
@@ -18,15 +18,23 @@ from playwright.sync_api import Page, ViewportSize, sync_playwright
 
 from discreet.cli.sample import visits
 from discreet.curator.custody import Custody, Declared, found_home
+from discreet.desk import Desk, Order
+from discreet.release import Wish
 
 IMAGES = Path(__file__).parent / "images"
 SIZES: dict[str, ViewportSize] = {"wide": {"width": 1280, "height": 800}, "narrow": {"width": 390, "height": 844}}
-PAGES = ("ask", "budget", "history", "data", "ledger", "promise")
+PAGES = ("ask", "budget", "history", "releases", "releases-new", "releases-one", "data", "ledger", "promise")
 SQL = "SELECT region, count(*) AS visits, avg(cost) AS cost\nFROM visits GROUP BY region ORDER BY region"
 EARLIER = (
     "SELECT count(*) AS visits FROM visits",
     "SELECT reason, count(*) AS visits FROM visits GROUP BY reason ORDER BY visits DESC",
     "SELECT date_trunc('month', day) AS month, count(*) AS visits FROM visits GROUP BY 1 ORDER BY 1",
+)
+RELEASES = (
+    Order.of("visits", Wish("histogram", ("region",), epsilon="0.1"), "Visits by region"),
+    Order.of("visits", Wish("marginals", ("region", "cost"), epsilon="0.2"), "Where it costs how much"),
+    Order.of("visits", Wish("ranges", ("cost",), epsilon="0.3"), "The cost of a visit, finely"),
+    Order.of("visits", Wish("histogram", ("cost",), epsilon="0.3", bins={"cost": 25}), "What a visit costs"),
 )
 
 
@@ -88,20 +96,32 @@ def asked(page: Page, url: str, sql: str) -> None:
     page.get_by_text("See it in History").wait_for()
 
 
-def prepared(page: Page, url: str, name: str) -> None:
-    """A page with something on it."""
+def prepared(page: Page, url: str, name: str, release: int) -> None:
+    """A page with something on it; `release` is the entry of one that was published."""
     if name == "ask":
         asked(page, url, SQL)
         page.evaluate("window.scrollTo(0, 0)")
     else:
-        page.goto(f"{url}/{name}")
+        queries = {"releases-new": "releases?new=1", "releases-one": f"releases?entry={release}"}
+        page.goto(f"{url}/{queries.get(name, name)}")
         page.wait_for_function("window.did_handshake === true")
+    if name == "releases-new":
+        built(page)
     if name == "history":
         page.get_by_role("button", name="Show again").first.click()
         page.get_by_role("table").first.wait_for()
     if name == "ledger":
         page.get_by_role("button", name="Verify").click()
     page.wait_for_timeout(1500)
+
+
+def built(page: Page) -> None:
+    """A release that somebody is about to publish."""
+    page.get_by_role("checkbox", name="region").check()
+    page.get_by_role("checkbox", name="cost").check()
+    page.get_by_label("Bins of cost").fill("20")
+    page.get_by_text("80 cells").wait_for()
+    page.evaluate("window.scrollTo(0, 0)")
 
 
 def taken(page: Page, name: str, *, whole: bool = True) -> None:
@@ -114,7 +134,8 @@ def taken(page: Page, name: str, *, whole: bool = True) -> None:
 
 
 def main() -> None:
-    """Take them all."""
+    """Take them all, or those that were named."""
+    pages = [name for name in PAGES if not sys.argv[1:] or name in sys.argv[1:]]
     chromium = shutil.which("chromium")
     if chromium is None:
         raise SystemExit("there is no chromium here")
@@ -126,17 +147,21 @@ def main() -> None:
             signed_in(page, url, tokens["ann"])
             for sql in EARLIER:
                 asked(page, url, sql)
+        desk = Desk(home)
+        ann = desk.visitor("ann")
+        published = [desk.published(ann, order).entry for order in RELEASES]
         for theme in ("light", "dark"):
             for size, viewport in SIZES.items():
                 context = browser.new_context(viewport=viewport, color_scheme=theme)
                 page = context.new_page()
-                page.goto(f"{url}/sign-in")
-                taken(page, f"console-sign-in-{size}-{theme}", whole=False)
+                if pages == list(PAGES):
+                    page.goto(f"{url}/sign-in")
+                    taken(page, f"console-sign-in-{size}-{theme}", whole=False)
                 for who in ("ann", "cleo"):
                     signed_in(page, url, tokens[who])
-                    for name in PAGES:
+                    for name in pages:
                         if (name == "data") == (who == "cleo"):
-                            prepared(page, url, name)
+                            prepared(page, url, name, published[-1])
                             taken(page, f"console-{name}-{size}-{theme}", whole=size == "wide")
                             print(name, size, theme, flush=True)  # noqa: T201
                 context.close()

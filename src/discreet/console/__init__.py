@@ -12,7 +12,10 @@ tally     receipts and prices, for people       citation           an answer to 
 editor, shelf, dial, expert, result             the parts of the page to ask
 pricetag, pricecard, ladder, figures, bars      its prices, numbers and pictures
 examples, snippets                              questions to begin with, and for other programs
-ask, budget, history, data, ledger, promise     the pages
+blueprint, plansheet, quotation, workshop       a release that is being made
+exhibit, pictured, readings, registering        one that is published
+listing, vignette, parcel                       all of them, and their files
+ask, budget, history, releases, data, ledger, promise     the pages
 """
 
 from discreet.console.gate import Gate as Gate

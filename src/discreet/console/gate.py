@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import importlib
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Protocol
 from urllib.parse import parse_qs, quote
@@ -18,14 +18,14 @@ from fastapi import FastAPI
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Match, Route, WebSocketRoute
 
-from discreet.console import assets, cookie, dummy, pledge, policy, signin
+from discreet.console import assets, cookie, dummy, parcel, pledge, policy, signin
 from discreet.console.hall import Hall
 from discreet.console.nav import PLACES
 from discreet.console.policy import App, Message, Receive, Scope, Send
 from discreet.console.sessions import Lines, Session, Sessions
 from discreet.console.upload import LIMIT, UPLOAD, Turned, Uploads
 from discreet.console.visit import Visit, in_force
-from discreet.desk import HOME, Desk
+from discreet.desk import HOME, Desk, Visitor
 from discreet.errors import DiscreetError, Refusal
 
 _SWEEP = 20.0  # seconds between two looks for sessions that have lasted too long
@@ -58,6 +58,13 @@ class Stage(Protocol):
     async def close(self) -> None:
         """Stop."""
         ...
+
+
+class _Files(Protocol):
+    """A module that has files to take home."""
+
+    PATH: str
+    response: Callable[[Desk, Visitor, str], Response]
 
 
 class Gate:
@@ -172,20 +179,20 @@ class Gate:
                 return Response(status_code=401 if self._session(scope) is None else 204)
             case "GET", path if path.startswith("/console/"):
                 return _own(path.removeprefix("/console/"))
-            case "GET", path if path.startswith("/made-up/"):
-                return await self._made_up(scope)
+            case "GET", path if path.startswith(("/made-up/", "/published/")):
+                return await self._taken(scope, dummy if path.startswith("/made-up/") else parcel)
             case "POST", "/sign-in" | "/sign-out":
                 return await self._sent(scope, receive)
         return PlainTextResponse("there is nothing of this kind here", 405)
 
-    async def _made_up(self, scope: Scope) -> Response:
+    async def _taken(self, scope: Scope, what: _Files) -> Response:
         session, path = self._session(scope), scope["path"]
         if session is None:
             return PlainTextResponse("sign in first", 401)
         visitor = session.visitor
         try:
-            made = partial(dummy.response, self._desk, visitor, path)
-            return await self._hall.call(visitor, dummy.PATH, made, question=False)
+            made = partial(what.response, self._desk, visitor, path)
+            return await self._hall.call(visitor, what.PATH, made, question=False)
         except Refusal as refusal:
             return PlainTextResponse(str(refusal), 404)
 
@@ -325,8 +332,8 @@ def mount(app: FastAPI, desk: Desk, hall: Hall, *, upload: int = LIMIT, sockets:
     nor more than so many sockets.
     """
     gate = Gate(desk, hall, Uploads(desk.home, most=upload), Lines(sockets))
-    plain = ("/", "/sign-in", "/sign-out", "/session", "/console/{name}", "/_nicegui/{file:path}", UPLOAD, dummy.PATH)
-    for path in (*plain, *sorted(_PAGES)):
+    plain = ("/", "/sign-in", "/sign-out", "/session", "/console/{name}", "/_nicegui/{file:path}", UPLOAD)
+    for path in (*plain, dummy.PATH, parcel.PATH, *sorted(_PAGES)):
         app.router.routes.append(_Named(path, gate))
     app.router.routes.append(WebSocketRoute("/_nicegui_ws/socket.io/", gate))
     return gate

@@ -85,7 +85,10 @@ def _asked(asked: Asked, visit: Visit) -> None:
             theme.tag("span", f"about {asked.population}").classes("d-muted")
             if len(asked.payments) == 1:
                 theme.tag("span", f"entry {asked.latest.entry}").classes("d-muted")
-        theme.tag("pre", asked.sql).classes("d-code").props('tabindex="0" aria-label="The question"')
+        if asked.release is not None:
+            theme.tag("p", f"Release: {asked.release}" if asked.release else "A release").classes("d-released")
+        what = "The question" if asked.release is None else "The rows that were counted"
+        theme.tag("pre", asked.sql).classes("d-code").props(f'tabindex="0" aria-label="{what}"')
         if len(asked.payments) > 1:
             _payments(asked)
         if asked.unanswered:
@@ -135,6 +138,8 @@ def _tools(asked: Asked, visit: Visit) -> None:
                 button = ui.button(words, icon="download").props("flat no-caps dense")
                 button.props["aria-label"] = f"Download {words} with a citation"
                 button.on_click(partial(take, button, made, name, kind))
+        if asked.release is not None and asked.latest.answer is not None:
+            _link("Open the release", "bar_chart", f"/releases?entry={asked.latest.answer}")
         _link("Proof", "verified", f"/ledger?entry={asked.latest.answer or asked.latest.entry}")
 
 

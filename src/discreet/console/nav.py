@@ -20,6 +20,7 @@ PLACES = (
     Place("/ask", "Ask", "Ask", "chat_bubble_outline"),
     Place("/budget", "Budget", "Budget", "donut_large"),
     Place("/history", "History", "History", "history"),
+    Place("/releases", "Releases", "Releases", "bar_chart"),
     Place("/data", "Data", "Data", "table_chart", custodian=True),
     Place("/ledger", "Ledger", "Ledger", "verified"),
     Place("/promise", "What is promised", "Promise", "shield"),

@@ -33,6 +33,11 @@ class Asked:
         return self.payments[0]
 
     @property
+    def release(self) -> str | None:
+        """The name of the release that was bought; None if it was no release."""
+        return self.latest.release
+
+    @property
     def paid(self) -> BudgetLoss:
         """The sum of them."""
         return total([each.loss for each in self.payments]) or self.latest.loss
@@ -46,7 +51,8 @@ class Asked:
     @property
     def is_question(self) -> bool:
         """Whether it is SQL that can be asked again: advice on bounds and mechanisms are paid for as well."""
-        return self.sql.lstrip(" \t\r\n(").lower().startswith(("select", "with", "from", "values"))
+        begins = self.sql.lstrip(" \t\r\n(").lower()
+        return self.release is None and begins.startswith(("select", "with", "from", "values"))
 
     @property
     def unanswered(self) -> bool:
@@ -55,16 +61,18 @@ class Asked:
 
     def holds(self, text: str) -> bool:
         """Whether somebody who looks for this text would want to see it."""
-        words = f"{self.sql} {self.principal} {self.population} {' '.join(str(each.entry) for each in self.payments)}"
+        entries = " ".join(str(each.entry) for each in self.payments)
+        words = f"{self.release or ''} {self.sql} {self.principal} {self.population} {entries}"
         return all(word in words.lower() for word in text.lower().split())
 
 
 def grouped(receipts: Iterable[Receipt]) -> list[Asked]:
     """The questions that receipts are for, the one that was paid last first."""
-    found: dict[tuple[str, str, str], list[Receipt]] = {}
+    found: dict[tuple[str, str, str, int], list[Receipt]] = {}
     for each in sorted(receipts, key=lambda receipt: -receipt.entry):
-        found.setdefault((each.principal, each.sql, each.population), []).append(each)
-    return [Asked(*key, tuple(payments)) for key, payments in found.items()]
+        alone = 0 if each.release is None else each.entry  # releases of the same rows are different ones
+        found.setdefault((each.principal, each.sql, each.population, alone), []).append(each)
+    return [Asked(*key[:3], tuple(payments)) for key, payments in found.items()]
 
 
 def size(loss: BudgetLoss) -> Fraction:

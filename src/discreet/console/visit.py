@@ -57,7 +57,7 @@ class Visit:
         if self.session.over:
             raise Ended("ended")
         self.touch(self.session)
-        question = method == self.desk.asked
+        question = method in (self.desk.asked, self.desk.published)  # what is paid for
         try:
             return await self.hall.call(
                 self.visitor, self.path, lambda: method(self.visitor, *given, **named), question=question
