@@ -28,6 +28,7 @@ from discreet.sql.question import Question
 
 T = TypeVar("T")
 
+TOO_CHEAP = "at this price the noise is larger than any number"
 MOST_PLANNING = 5.0  # seconds of this process's own time
 # What an engine, a parser or Python says of itself. A refusal may repeat the question's words, but none of these.
 ENGINE = re.compile(
@@ -195,7 +196,7 @@ def _spoken(refusal: Refusal, text: str, curator: Curator, asked: Terms) -> None
         raise _Failed("misplaced", f"{refusal.place} of {len(text)} characters", "place")
     if refusal.repair is not None:
         repaired = _asked(curator, lambda: str(curator.explain(refusal.repair or "", **asked.__dict__)))
-        if repaired.refusal is not None:
+        if repaired.refusal is not None and repaired.refusal.message != TOO_CHEAP:  # a repair mends words, no price
             raise _Failed("bad repair", f"{refusal.repair[:150]!r}: {repaired.refusal}", str(repaired.refusal)[:40])
 
 
