@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from discreet import mechanisms as mechanisms
     from discreet import noise as noise
     from discreet import privacy as privacy
-    from discreet.client import Connection
-    from discreet.curator import Curator
+    from discreet.client import Connection, Home
 else:  # a type checker should not believe in every name
 
     def __getattr__(name: str) -> ModuleType:
@@ -47,9 +46,9 @@ else:  # a type checker should not believe in every name
         raise AttributeError(f"module 'discreet' has no attribute {name!r}")
 
 
-def open(home: str | PathLike[str] = "discreet-home") -> Curator:  # noqa: A001  # discreet.open, as one says
+def open(home: str | PathLike[str] = "discreet-home") -> Home:  # noqa: A001  # discreet.open, as one says
     """The curator of a home that `discreet init` made."""
-    return import_module("discreet.curator").Curator(Path(home))  # type: ignore[no-any-return]
+    return import_module("discreet.client").Home(Path(home))  # type: ignore[no-any-return]
 
 
 def connect(url: str = "http://127.0.0.1:8410", token: str | None = None) -> Connection:

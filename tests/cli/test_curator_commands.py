@@ -43,7 +43,7 @@ def spent(folder: Path) -> str:
         (["query", "SELECT nothing FROM visits"], "nothing"),
         (["query", "SELECT count(*) FROM visits", "--epsilon", "0"], "epsilon=0"),
         (["query", "SELECT count(*) FROM visits", "--epsilon", "nan"], "nan"),
-        (["query", "SELECT count(*) FROM visits", "--epsilon", "99"], "exceeds"),
+        (["query", "SELECT count(*) FROM visits", "--epsilon", "99"], "this costs epsilon 99, and "),
         (["query", "SELECT * FROM visits"], "rows of people"),
         (["add", "more", "missing.parquet", *ADD], "no file 'missing.parquet'"),
         (["add", "more", "visits.parquet", "--unit", "nobody", "--epsilon", "1"], "no column 'nobody'"),

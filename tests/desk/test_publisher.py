@@ -217,3 +217,14 @@ def test_a_select_names_rows_as_well_as_a_table_does(home: Path) -> None:
 def test_a_name_is_one_short_line(name: str) -> None:
     with pytest.raises(Refusal, match="one line"):
         Order.of("visits", COSTS.wish, name)
+
+
+def test_a_budget_in_epsilon_and_delta_takes_a_price_in_both(home: Path) -> None:
+    with pytest.raises(Refusal, match="kept in epsilon and delta") as raised:
+        Desk(home).offered(HOME, Order.of("visits", Wish("marginals", ("region",), rho="0.1", max_rows=1)))
+    assert "both" in raised.value.hint
+    wish = Wish("marginals", ("region",), epsilon="0.5", delta="1e-7", max_rows=1)
+    loss = Desk(home).offered(HOME, Order.of("visits", wish)).run.loss
+    assert isinstance(loss, Approximate)
+    assert loss.epsilon <= Fraction(1, 2)
+    assert loss.delta == Fraction(1, 10**7)

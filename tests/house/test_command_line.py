@@ -77,10 +77,10 @@ def test_every_listed_command_opens_and_explains_itself(name: str) -> None:
 
 
 def test_a_refusal_says_its_sentence_and_hint_and_exits_2() -> None:
-    raised = "discreet.errors.OverBudget('0.5 on top of 0.8 exceeds 1', hint='ask for less')"
+    raised = "discreet.errors.OverBudget('this costs 0.5, and 0.2 of 1 is left', hint='ask for less')"
     done = run(sys.executable, "-c", RAISING.format(raised=raised))
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "refused: 0.5 on top of 0.8 exceeds 1\nhint: ask for less\n"
+    assert done.stderr == "refused: this costs 0.5, and 0.2 of 1 is left\nhint: ask for less\n"
 
 
 def test_a_fault_says_a_constant_sentence_and_exits_1() -> None:

@@ -26,7 +26,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
 def test_the_budget_ends_in_a_refusal_and_the_ledger_holds(told: tuple[str, Path]) -> None:
     text, _ = told
     assert re.findall(r"left ε = (\S+)", text) == ["2", "1.5", "1", "0.5", "0"]
-    assert "Refused: Approximate(epsilon=0.5" in text
+    assert "Refused: this costs epsilon 0.5, and 0 of 3 is left." in text
     assert "The ledger holds" in text
     assert "the same rows, free" in text
 

@@ -23,7 +23,7 @@ def _option(metavar: str, text: str) -> typer.models.OptionInfo:
 @app.command()
 def add(  # noqa: PLR0913  # each option is one declaration
     name: str,
-    source: Annotated[str, typer.Argument(help="A .parquet or .csv file, or FILE.duckdb::TABLE.")],
+    source: Annotated[str, typer.Argument(help="A .parquet or .csv file, FILE.duckdb::TABLE, or a release.")],
     *,
     unit: Annotated[str | None, _option("COLUMN|row", "Whose rows they are: a column, or each row its own.")] = None,
     link: Annotated[Many, _option("COL=TABLE.COL", "Instead of a unit: where a row finds its owner.")] = None,
@@ -46,11 +46,12 @@ def add(  # noqa: PLR0913  # each option is one declaration
 ) -> None:
     """Take a table in, with its unit, caps, bounds and keys. The first table of a population sets its budget."""
     from discreet.cli.printing import gauge
+    from discreet.cli.source import rows_from
     from discreet.curator.custody import Custody, Declared
 
     said = Declared(
         unit=unit,
-        link=dict(_pairs(link, "--link")),
+        link=dict(pairs(link, "--link")),
         relation=relation,
         population=population,
         epsilon=epsilon,
@@ -58,15 +59,15 @@ def add(  # noqa: PLR0913  # each option is one declaration
         delta=delta,
         max_rows=max_rows,
         max_groups=max_groups,
-        bounds={column: _interval(column, text) for column, text in _pairs(bounds, "--bounds")},
-        keys={column: _listed(text) for column, text in _pairs(keys, "--keys")},
-        types=dict(_pairs(types, "--types")),
-        steps=dict(_pairs(step, "--step")),
-        describe=dict(_pairs(describe, "--describe")),
+        bounds={column: _interval(column, text) for column, text in pairs(bounds, "--bounds")},
+        keys={column: _listed(text) for column, text in pairs(keys, "--keys")},
+        types=dict(pairs(types, "--types")),
+        steps=dict(pairs(step, "--step")),
+        describe=dict(pairs(describe, "--describe")),
         public=public,
     )
     with gauge(f"reading {source}") as progress:
-        table = Custody(home).add(name, source, said, progress=progress)
+        table = Custody(home).add(name, rows_from(source, public=public), said, progress=progress)
     typer.echo(f"added {name}, version {table.version}")
     if table.population is not None:
         shared = "each row is its own unit" if table.unit is None else f"unit {table.unit}"
@@ -75,7 +76,8 @@ def add(  # noqa: PLR0913  # each option is one declaration
             typer.echo("without --max-rows only COUNT(DISTINCT unit) is answered", err=True)
 
 
-def _pairs(texts: Sequence[str] | None, option: str) -> list[tuple[str, str]]:
+def pairs(texts: Sequence[str] | None, option: str) -> list[tuple[str, str]]:
+    """What is said about each column, as COLUMN=VALUE."""
     found = []
     for text in texts or ():
         column, equals, value = text.partition("=")

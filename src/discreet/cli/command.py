@@ -30,6 +30,7 @@ COMMANDS = {
     "explain": "Price and error of a question, free.",
     "bounds": "Buy advice on the bounds of a column.",
     "caps": "Buy advice on how many rows of one unit should count.",
+    "release": "Publish histograms, ranges and contingency tables; find, check and read what was published.",
     "budget": "What is spent and what is left.",
     "lift": "Open a population again that went on hold.",
     "retire": "Close a population for good.",

@@ -138,20 +138,20 @@ def check(
     """
     from discreet.ledger.verify import Extension, read_proof
 
-    pinned, proof = _pinned(head, key), read_proof(_text(file))
-    if faults := proof.faults(pinned):
+    held, proof = pinned(head, key), read_proof(_text(file))
+    if faults := proof.faults(held):
         raise Refusal("the proof does not hold: " + "; ".join(faults))
     if isinstance(proof, Extension):
         typer.echo(proof.head.text())
         typer.echo(f"holds: these {proof.head.size} entries begin with the {proof.size} that you knew", err=True)
         return
     typer.echo(proof.entry.body.decode())
-    known = "" if pinned.head is None else f", which goes on from the {pinned.head.size} that you knew"
+    known = "" if held.head is None else f", which goes on from the {held.head.size} that you knew"
     typer.echo(f"holds: entry {proof.entry.number} is in a ledger of {proof.head.size} entries{known}", err=True)
 
 
-def _pinned(head: Path | None, key: str | None) -> Pinned:
-    """What the proof is held against. It must not come from the proof: anyone can make a key that fits their own."""
+def pinned(head: Path | None, key: str | None) -> Pinned:
+    """What a proof is held against. It must not come from the proof: anyone can make a key that fits their own."""
     from discreet.ledger.verify import Pinned, pin
 
     if head is not None and key is None:

@@ -13,8 +13,11 @@ app = new_app()
 def update(name: str, source: str, *, home: AtHome = HOME) -> None:
     """Bring new rows for a table. Declarations stay, and so does what was spent."""
     from discreet.cli.printing import gauge
+    from discreet.cli.source import rows_from
+    from discreet.curator import catalogue
     from discreet.curator.custody import Custody
 
     with gauge(f"reading {source}") as progress:
-        table = Custody(home).update(name, source, progress=progress)
+        custody, known = Custody(home), catalogue.read(home).schema.table(name)
+        table = custody.update(name, rows_from(source, public=known.public), progress=progress)
     typer.echo(f"updated {name}, version {table.version}")

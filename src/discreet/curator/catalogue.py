@@ -14,6 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
+from discreet.curator.explain import said
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, positive, probability, shown
 from discreet.ledger.entry import BudgetLoss, refuse_half_characters
@@ -60,7 +61,7 @@ class Catalogue:
         known = self.populations.get(population.name)
         if known is not None and (known.total, known.neighbours) != (population.total, population.neighbours):
             raise Refusal(
-                f"population {population.name!r} has another budget already: {known.total}",
+                f"population {population.name!r} has another budget already: {said(known.total)}",
                 hint="leave --epsilon, --rho and --delta out, or repeat the same values",
             )
         return replace(self, populations={**self.populations, population.name: known or population})

@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from discreet.curator import catalogue
-from discreet.curator.agreement import recorded_file, refuse_contradictions
+from discreet.curator.agreement import in_words, recorded_file, refuse_contradictions
 from discreet.curator.catalogue import Catalogue, Population, budget_loss, declaration, population_of, type_of
 from discreet.curator.source import guessed, source_types, untyped
 from discreet.curator.token import minted
@@ -179,8 +179,8 @@ class Custody:
         budget = books.account(population.name).budget
         if (budget.total, budget.neighbours) != (population.total, population.neighbours):
             raise Refusal(
-                f"population {population.name!r} has another budget in the ledger: {budget.total} for "
-                f"{budget.neighbours}",
+                f"population {population.name!r} has another budget in the ledger: "
+                f"{in_words(budget.total, budget.neighbours)}",
                 hint="a budget and its neighbours are set once: repeat the same values",
             )
         return []

@@ -9,7 +9,7 @@ from fractions import Fraction
 from discreet.curator.catalogue import Population
 from discreet.curator.explain import error_of
 from discreet.curator.price import Priced, priced
-from discreet.errors import Refusal
+from discreet.errors import Ground, Refusal
 from discreet.exact import Number, positive, probability, share, spoken
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianVector, LaplaceVector
@@ -40,7 +40,9 @@ class Terms:
     def __post_init__(self) -> None:
         given = [word for word in ("epsilon", "rho", "error") if getattr(self, word) is not None]
         if len(given) > 1:
-            raise Refusal(f"a question names one of epsilon, rho and error, got {' and '.join(given)}")
+            raise Refusal(
+                f"a question names one of epsilon, rho and error, got {' and '.join(given)}", ground=Ground.VALUE
+            )
         if self.free and (self.fresh or self.within):
             raise Refusal("what is free was bought before: it is neither fresh nor bought within the rest")
 
@@ -74,7 +76,9 @@ def fitting(prices: tuple[Priced, ...]) -> tuple[Priced, ...]:
             if (isinstance(wide, LaplaceVector) and wide.scale > _WIDEST) or (
                 isinstance(wide, GaussianVector) and wide.variance > _WIDEST**2
             ):
-                raise Refusal("at this price the noise is larger than any number", hint="name a higher one")
+                raise Refusal(
+                    "at this price the noise is larger than any number", hint="name a higher one", ground=Ground.VALUE
+                )
     return prices
 
 
@@ -84,6 +88,7 @@ def _brief(number: Fraction, name: str) -> Fraction:
         raise Refusal(
             f"expected {name} in at most {_DIGITS} digits, got {name}={spoken(number)}",
             hint=f"write the price with at most {_DIGITS} digits",
+            ground=Ground.VALUE,
         )
     return number
 

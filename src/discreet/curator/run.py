@@ -156,5 +156,8 @@ def _charged_table(mechanism: TableMechanism[object], budget: Neighbours, measur
         raise Refusal(f"the budget is for {budget}, and this mechanism promises something for {mechanism.neighbours}")
     loss: Loss = mechanism.privacy
     if isinstance(loss, Concentrated) and measure is Approximate:
-        return convert(loss, measure, delta=getattr(mechanism, "delta", None))
+        delta = getattr(mechanism, "delta", None)
+        if delta is None:
+            raise Refusal("the budget is kept in epsilon and delta", hint="name the price with both, not with rho")
+        return convert(loss, measure, delta=delta)
     return loss if isinstance(loss, measure) else convert(loss, measure)

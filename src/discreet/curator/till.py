@@ -152,7 +152,7 @@ def smaller(one: BudgetLoss, other: BudgetLoss) -> BudgetLoss:
         case Concentrated() as a, Concentrated() as b:
             return Concentrated(min(a.rho, b.rho), min(a.delta, b.delta))
         case _:
-            raise Refusal(f"{one} and {other} are kept in two measures")
+            raise Refusal("allowance and budget are kept in two measures", hint="a custodian can give you another")
 
 
 def short(loss: BudgetLoss) -> BudgetLoss:

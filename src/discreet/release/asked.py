@@ -16,6 +16,7 @@ from discreet.privacy import AddRemove, Concentrated, Pure, concentrated_for, co
 from discreet.release.bins import FINEST, Cut, Private, usual
 from discreet.release.counts import MOST_CELLS
 from discreet.release.marginals import FourierMarginals, ResidualMarginals
+from discreet.release.marginals.domain import MOST_TABLES
 from discreet.release.method import HISTOGRAM, MARGINALS, RANGES, USUAL, counting
 from discreet.release.private import PrivateBins
 from discreet.release.publication import Mechanism, Publication
@@ -113,13 +114,25 @@ def _fitting(outline: Outline, axes: Sequence[Axis]) -> tuple[int, ...]:
 def _marginals(outline: Outline, wish: Wish, axes: tuple[Axis, ...], caps: Caps) -> Mechanism:
     sizes = tuple(sides(outline, [axis])[0] for axis in axes)
     many = min(len(wish.columns), 2) if wish.ways is None else wish.ways
-    tables = wish.tables or tuple(combinations(wish.columns, many))
+    tables = wish.tables or _all_of(wish.columns, many)
+    known = dict(zip(wish.columns, sizes, strict=True))
+    cells = sum(math.prod(known.get(name, 1) for name in table) for table in tables)
+    if cells > MOST_CELLS:
+        raise Refusal(f"the tables have {cells} cells, more than {MOST_CELLS}", hint="use wider bins, or fewer columns")
     adding = isinstance(outline.neighbours, AddRemove)
     most, added = caps.max_rows if adding else 2 * caps.max_rows, AddRemove(outline.neighbours.unit)
     gaussian = wish.rho is not None or wish.delta is not None
     if (wish.method or ("residual" if gaussian else "fourier")) == "fourier":
         return FourierMarginals(wish.columns, sizes, tables, _pure(wish), most=most, neighbours=added)
     return ResidualMarginals(wish.columns, sizes, tables, _concentrated(wish), most=most, neighbours=added)
+
+
+def _all_of(columns: tuple[str, ...], many: int) -> tuple[tuple[str, ...], ...]:
+    """All tables of so many columns, unless nobody could wait for the list of them."""
+    if math.comb(len(columns), many) > MOST_TABLES:
+        wanted = f"{len(columns)} columns have {math.comb(len(columns), many)} tables of {many}"
+        raise Refusal(f"{wanted}, more than {MOST_TABLES}", hint="ask for tables of fewer columns, or name some")
+    return tuple(combinations(columns, many))
 
 
 def _pure(wish: Wish) -> Fraction:

@@ -210,8 +210,8 @@ def _text(folder: Path, name: str) -> str:
 def _settle(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write aside, where nobody else looks, then put into place at once."""
     aside = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}")
-    aside.mkdir(mode=0o700)
     try:
+        aside.mkdir(mode=0o700)
         for name, content in files.items():
             with os.fdopen(os.open(aside / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as file:
                 file.write(content)

@@ -85,9 +85,9 @@ def counting(method: str, epsilon: Fraction, shape: tuple[int, ...], most: int, 
     """The release of this name over a line or a plane."""
     known, place = (_LINE, "a line") if len(shape) == 1 else (_PLANE, "a plane")
     if method not in known:
-        columns = "one column" if len(shape) == 1 else "two columns"
+        columns = "one column makes" if len(shape) == 1 else "two columns make"
         raise Refusal(
-            f"the method {shown(method)} is not for {place}, and {columns} make one",
+            f"the method {shown(method)} is not for {place}, and {columns} one",
             hint=f"take one of {sorted(known)}",
         )
     return known[method](epsilon, shape, most, neighbours)

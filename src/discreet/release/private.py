@@ -87,7 +87,8 @@ class PrivateBins(Counts):
         for axis, (many, side) in enumerate(zip(self.bins, self.shape, strict=True)):
             if many:
                 others = tuple(other for other in range(len(self.shape)) if other != axis)
-                ends.append(even_ends(self.finder(side)(values.sum(others), rng=rng), many))
+                line = self.finder(side)(values.sum(others), rng=rng)
+                ends.append(even_ends(line.nonnegative(), many))
             else:
                 ends.append(np.arange(side + 1))
         coarse = values

@@ -97,7 +97,7 @@ def test_cells_that_json_has_no_kind_for_come_back_as_they_were(place: Place, se
         ("SELECT * FROM visits", 400, "refusal", "42501", "rows of people"),
         ("SELECT count(*) FROM nowhere", 400, "refusal", "42P01", "there is no table 'nowhere'"),
         ("DROP TABLE visits", 400, "refusal", "0A000", "only SELECT"),
-        ("SELECT count(*) FROM visits WHERE cost > 4711", 402, "over_budget", "53400", "exceeds"),
+        ("SELECT count(*) FROM visits WHERE cost > 4711", 402, "over_budget", "53400", "this costs epsilon "),
     ],
 )
 def test_a_refusal_says_why_and_charges_nothing(  # noqa: PLR0913, PLR0917  # what a refusal consists of

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 from collections import OrderedDict
+from functools import lru_cache
 
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
@@ -20,6 +21,9 @@ _KNOWN = 10_000  # tokens that are remembered to have been right
 class Admission:
     """Asks the ledger about every token, at every request: a person who was shut out is shut out at once.
 
+    Whose token it is is remembered; that the grant behind it is still the same is looked up in the books each time, in
+    the event loop if they are at hand, else in a thread.
+
     Wrong tokens are counted by address, and an address that had too many must wait. A token that was right before is
     let through to the ledger nevertheless: who shares an address with a burglar is not locked out.
     """
@@ -28,35 +32,41 @@ class Admission:
         self._desk, self._pool = desk, pool
         self._people = Buckets(limits.rate, limits.burst)
         self._failures = Buckets(limits.forgiven, limits.failures)
-        self._right: OrderedDict[bytes, None] = OrderedDict()
+        self._right: OrderedDict[bytes, Visitor] = OrderedDict()
 
     async def admitted(self, token: str | None, address: str) -> Visitor:
         """Whose token this is."""
         if not token or len(token) > _LONGEST:
             raise stranger()
         digest, place = hashlib.sha256(token.encode("utf-8", "replace")).digest(), _place(address)
-        if digest not in self._right and (seconds := self._failures.wait(place)):
+        visitor = self._right.get(digest)
+        if visitor is None and (seconds := self._failures.wait(place)):
             raise too_often(seconds)
-        try:
-            visitor = await self._pool.call(self._desk.bearer, token)
-        except Refusal:  # it speaks of files, and to whom is not known yet
-            raise out_of_order() from None
+        if visitor is None or not self._desk.stands(visitor):
+            visitor = await self._recognised(token)
         if visitor is None:
             self._right.pop(digest, None)
             self._failures.take(place)
             raise stranger()
-        self._remember(digest)
+        self._remember(digest, visitor)
         if seconds := self._people.take(visitor.name):
             raise too_often(seconds)
         return visitor
 
-    def _remember(self, digest: bytes) -> None:
-        self._right[digest] = None
+    async def _recognised(self, token: str) -> Visitor | None:
+        try:
+            return await self._pool.call(self._desk.bearer, token)
+        except Refusal:  # it speaks of files, and to whom is not known yet
+            raise out_of_order() from None
+
+    def _remember(self, digest: bytes, visitor: Visitor) -> None:
+        self._right[digest] = visitor
         self._right.move_to_end(digest)
         if len(self._right) > _KNOWN:
             self._right.popitem(last=False)
 
 
+@lru_cache(maxsize=1024)
 def _place(address: str) -> str:
     """What one person has of addresses: of the sixth version a whole network of 64 bits."""
     try:

@@ -1,33 +1,19 @@
-"""A path whose body is one shape, served without FastAPI's search for what each request needs.
+"""The body of a request in one shape, read without FastAPI's search for what each request needs.
 
-That search takes longer than an answer that is known. What the path is said to take and to give still comes from its
-signature, as for every other path.
+That search takes longer than an answer that is known.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from fastapi import Request, Response
-from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute
+from fastapi import Request
 from pydantic import BaseModel, ValidationError
 
+from discreet.server.http.trouble import Trouble, malformed
+
 S = TypeVar("S", bound=BaseModel)
-
-Handler = Callable[[Request], Coroutine[Any, Any, Response]]
-
-
-def route(handler: Handler) -> type[APIRoute]:
-    """Routes that hand a request to this, whatever their signature says."""
-
-    class Direct(APIRoute):
-        def get_route_handler(self) -> Handler:
-            return handler
-
-    return Direct
 
 
 async def body(request: Request, shape: type[S]) -> S:
@@ -36,10 +22,15 @@ async def body(request: Request, shape: type[S]) -> S:
     try:
         return shape.model_validate(json.loads(sent) if _is_json(request) else sent)
     except ValidationError as found:
-        told = found.errors(include_url=False, include_context=False, include_input=False)
-        raise RequestValidationError([{**each, "loc": ("body", *each["loc"])} for each in told]) from None
+        first = found.errors(include_url=False, include_context=False, include_input=False)[0]
+        raise misshapen(("body", *first["loc"]), first["type"]) from None
     except (ValueError, RecursionError):
-        raise RequestValidationError([{"type": "json_invalid", "loc": ("body",), "msg": ""}]) from None
+        raise misshapen(("body",), "json_invalid") from None
+
+
+def misshapen(place: tuple[str | int, ...], kind: str) -> Trouble:
+    """Where the first thing is that was not expected, and what was; never what came in its place."""
+    return malformed(f"{'.'.join(str(part) for part in place)[:100]}: {kind}")
 
 
 def _is_json(request: Request) -> bool:

@@ -20,11 +20,15 @@ from discreet.desk import Desk
 from discreet.errors import DiscreetError
 from discreet.server.http.admission import Admission
 from discreet.server.http.body import Gone, Message, Receive, Scope, Send, whole
+from discreet.server.http.direct import misshapen
 from discreet.server.http.journal import Log, Told, duration_of, line_of, method_of, to_stderr
 from discreet.server.http.limits import Limits
 from discreet.server.http.metrics import Metrics
 from discreet.server.http.pool import Pool
-from discreet.server.http.routes import api, open_to_all
+from discreet.server.http.releases import releases
+from discreet.server.http.routes import QUERY, api, ask, open_to_all
+from discreet.server.http.shelf import Shelf
+from discreet.server.http.texts import Texts
 from discreet.server.http.trouble import Failure, Trouble, closing, failure_of, malformed, missing
 
 _HEADERS = {
@@ -38,6 +42,13 @@ _HEADERS = {
 _SECURE = {"Strict-Transport-Security": "max-age=31536000"}
 
 
+def _encoded(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.lower().encode("ascii"), value.encode("latin-1")) for name, value in headers.items()]
+
+
+_PLAIN, _SECURED = _encoded(_HEADERS), _encoded(_HEADERS | _SECURE)
+
+
 class Door:
     """An ASGI application that lets people ask one desk."""
 
@@ -47,6 +58,8 @@ class Door:
         self.pool = Pool(self.limits.workers, self.limits.waiting)
         self.admission = Admission(desk, self.pool, self.limits)
         self.metrics = Metrics()
+        self.texts = Texts()
+        self.shelf = Shelf(desk)
         self.closing = False
         self.streams: frozenset[str] = frozenset()  # paths of an annex that reads bodies itself, within its own limits
         self._log = log
@@ -68,8 +81,7 @@ class Door:
             if not sending.begun:
                 await sending.failure(failure_of(broken))
         finally:
-            route = scope.get("route")
-            told.path, told.status = str(getattr(route, "path", "-")), sending.status
+            told.path, told.status = getattr(scope.get("route"), "path", told.path), sending.status
             told.duration = duration_of(time.monotonic() - started)
             self.note(told)
 
@@ -82,7 +94,18 @@ class Door:
         if self.closing:
             raise closing()
         streamed = scope["method"] == "POST" and scope["path"] in self.streams
-        await self.app(scope, receive if streamed else await whole(scope, receive, self.limits), sending)
+        receive = receive if streamed else await whole(scope, receive, self.limits)
+        if scope["method"] == "POST" and scope["path"] == QUERY:
+            await self._asked(scope, receive, sending)
+        else:
+            await self.app(scope, receive, sending)
+
+    async def _asked(self, scope: Scope, receive: Receive, sending: _Sending) -> None:
+        """A question, which most requests are. Finding its path among all takes longer than an answer that is known."""
+        scope["app"] = self.app
+        scope["told"].path = QUERY
+        response = await ask(Request(scope, receive))
+        await response(scope, receive, sending)
 
     async def close(self) -> None:
         """Let nobody in any more, and wait until the last answer is computed."""
@@ -95,7 +118,7 @@ class _Sending:
 
     def __init__(self, scope: Scope, send: Send) -> None:
         self._send = send
-        self._common = _encoded(_HEADERS | (_SECURE if scope.get("scheme") == "https" else {}))
+        self._common = _SECURED if scope.get("scheme") == "https" else _PLAIN
         self.status, self.begun = 500, False
 
     async def __call__(self, message: Message) -> None:
@@ -111,10 +134,6 @@ class _Sending:
         start = {"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers}
         await self(start)
         await self({"type": "http.response.body", "body": response.body})
-
-
-def _encoded(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
-    return [(name.lower().encode("ascii"), value.encode("latin-1")) for name, value in headers.items()]
 
 
 def _kind(broken: Exception) -> str:
@@ -137,6 +156,7 @@ def _inside(door: Door) -> FastAPI:
     )
     app.state.door = door
     app.include_router(api)
+    app.include_router(releases)
     app.include_router(open_to_all)
     app.add_exception_handler(DiscreetError, _said)
     app.add_exception_handler(Trouble, _said)
@@ -156,10 +176,8 @@ async def _unforeseen(request: Request, broken: Exception) -> Response:
 
 
 async def _misshapen(_: Request, broken: Exception) -> Response:
-    """Where the first thing is that was not expected, and what was; never what came in its place."""
     found = broken.errors()[0] if isinstance(broken, RequestValidationError) and broken.errors() else {}
-    where = ".".join(str(part) for part in found.get("loc", ()) if isinstance(part, (str, int)))
-    return _response(malformed(f"{where[:100]}: {found.get('type', 'unknown')}").failure)
+    return _response(misshapen(found.get("loc", ()), found.get("type", "unknown")).failure)
 
 
 async def _elsewhere(_: Request, broken: Exception) -> Response:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 
 Log = Callable[[str], None]
 
@@ -47,7 +49,12 @@ def duration_of(seconds: float) -> str:
 def line_of(told: Told) -> str:
     """One line of the journal."""
     known = {name: value for name, value in vars(told).items() if value is not None}
-    return json.dumps({"time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "door": "http", **known})
+    return json.dumps({"time": _time(int(time.time())), "door": "http", **known})
+
+
+@lru_cache(maxsize=1)
+def _time(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def to_stderr(line: str) -> None:

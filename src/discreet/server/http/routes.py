@@ -18,6 +18,7 @@ from discreet.server.http.body import header
 from discreet.server.http.journal import Told
 from discreet.server.http.metrics import TYPE, Metrics
 from discreet.server.http.pool import Pool
+from discreet.server.http.texts import Texts
 from discreet.server.http.trouble import Trouble, failure_of, not_yours
 
 _FAILED: dict[int | str, dict[str, Any]] = {
@@ -40,6 +41,7 @@ class Behind(Protocol):
     pool: Pool
     admission: Admission
     metrics: Metrics
+    texts: Texts
 
 
 def _behind(request: Request) -> Behind:
@@ -88,8 +90,8 @@ async def query(asked: shapes.Asked, request: Request, who: Who) -> Response:
     """Ask a question at a price. It is charged before a row is read; the same question again is free."""
     door, told = _behind(request), _told(request)
     told.outcome = "fault"
-    try:  # in one call: between paying and answering nothing is refused
-        answer, text = await door.pool.call(lambda: _written(door.desk.asked(who, asked.sql, asked.terms())))
+    try:
+        answer, text = await _answered(door, who, asked)
     except (DiscreetError, Trouble) as refused:
         told.outcome = failure_of(refused).kind
         raise
@@ -97,24 +99,31 @@ async def query(asked: shapes.Asked, request: Request, who: Who) -> Response:
     return Response(text, media_type="application/json")
 
 
-async def _query(request: Request) -> Response:
+async def _answered(door: Behind, who: Visitor, asked: shapes.Asked) -> tuple[Answer, bytes]:
+    """An answer and its text: at once if both are remembered, else from a thread."""
+    terms = asked.terms()
+    again = door.desk.at_hand(who, asked.sql, terms)
+    text = None if again is None else door.texts.found(again)
+    if again is not None and text is not None:
+        return again, text
+    answer, written = await door.pool.call(lambda: _written(door.desk.asked(who, asked.sql, terms)))
+    door.texts.keep(answer, written)
+    return answer, written.told(answer)
+
+
+def _written(answer: Answer) -> tuple[Answer, writing.Text]:
+    """With its text, in the same call: nothing is refused between paying and answering, and nobody waits for it."""
+    return answer, writing.answer(answer)
+
+
+async def ask(request: Request) -> Response:
+    """The same, for a door that knows already which path was meant."""
     who = await admitted(request, await _BEARER(request))
     return await query(await direct.body(request, shapes.Asked), request, who)
 
 
-api.add_api_route(
-    "/query",
-    query,
-    methods=["POST"],
-    responses=_OVER,
-    response_model=shapes.Answered,
-    route_class_override=direct.route(_query),
-)
-
-
-def _written(answer: Answer) -> tuple[Answer, bytes]:
-    """With its text, which is made in the same thread: long answers keep nobody else waiting."""
-    return answer, writing.answer(answer).model_dump_json().encode()
+api.add_api_route("/query", query, methods=["POST"], responses=_OVER, response_model=shapes.Answered)
+QUERY = f"{api.prefix}/query"
 
 
 @api.post("/explain")

@@ -10,13 +10,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from discreet.errors import Fault, OverBudget, Refusal
-from discreet.server.pgwire.failures import sqlstate
+from discreet.errors import Fault, Ground, OverBudget, Refusal
 
 # As Postgres numbers them, so that both doors say the same.
-_NOT_ALLOWED, _INTERNAL = "42501", "XX000"
-_MALFORMED, _WRONG_PASSWORD, _UNKNOWN = "22023", "28P01", "42704"
-_TOO_LARGE, _TOO_MANY, _CLOSING, _NOT_HERE = "54000", "53300", "57P01", "0A000"
+_NOT_ALLOWED, _NOT_HERE, _MALFORMED = Ground.PRIVACY.value, Ground.SUPPORT.value, Ground.VALUE.value
+_INTERNAL, _WRONG_PASSWORD, _UNKNOWN = "XX000", "28P01", "42704"
+_TOO_LARGE, _TOO_MANY, _CLOSING = "54000", "53300", "57P01"
 
 
 @dataclass(frozen=True)
@@ -53,9 +52,9 @@ def failure_of(broken: Exception) -> Failure:
         case Trouble():
             return broken.failure
         case OverBudget():
-            return Failure(402, "over_budget", broken.message, broken.hint, sqlstate(broken))
+            return Failure(402, "over_budget", broken.message, broken.hint, broken.ground.value)
         case Refusal():
-            code = sqlstate(broken)
+            code = broken.ground.value
             return Failure(400, "refusal", broken.message, broken.hint, code, broken.place, broken.repair)
         case _:
             return Failure(500, "fault", Fault.SENTENCE, "", _INTERNAL)

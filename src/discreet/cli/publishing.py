@@ -1,0 +1,102 @@
+"""How a release is proposed, rehearsed and published from the command line, and what is said about that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import typer
+
+from discreet.cli.printing import Format, busy, print_csv, print_json
+from discreet.curator import Curator
+from discreet.curator.explain import said
+from discreet.curator.practice import found_practice
+from discreet.desk import HOME, Desk, Order
+from discreet.desk.offered import Offered, offered, roughly
+from discreet.errors import Refusal
+from discreet.ledger.entry import BudgetLoss
+from discreet.release.certificate import Certificate
+from discreet.release.folder import CERTIFICATE, refuse_taken
+
+MADE_UP = "made-up rows: "
+_LONGEST = 120  # letters of a name
+
+
+def propose(home: Path, order: Order, form: Format) -> None:
+    """Say what a release would be and cost."""
+    found = _offer(Desk(home), order)
+    if form is Format.table:
+        typer.echo(str(found))
+    else:
+        entry = {"entry": found.entry}
+        _print({"population": found.population, "price": said(found.price), **_exactness(found), **entry}, found, form)
+
+
+def publish(home: Path, order: Order, out: Path, form: Format) -> None:
+    """Pay for a release, unless it was paid for before, and write its folder."""
+    refuse_taken(out)  # before it is paid
+    desk = Desk(home)
+    offer = _offer(desk, order)
+    with busy("counting"):
+        listed = desk.published(HOME, order)
+    cost = None if listed.entry == offer.entry else listed.loss
+    try:
+        with busy("writing"):
+            certificate = desk.certified(HOME, listed.entry, out)
+    except (Refusal, OSError):  # it is paid, so this is no refusal that charged nothing
+        again = f"it is paid for: discreet release show {listed.entry} --out DIR writes it, free"
+        typer.echo(f"fault: the release could not be written to {str(out)!r}\nhint: {again}", err=True)
+        raise typer.Exit(1) from None
+    left = desk.budgets(HOME)[listed.population].left
+    _report(replace(offer, left=left, entry=listed.entry), cost, (listed.name, out, certificate), form)
+    typer.echo(certificate.bounding, err=True)
+
+
+def rehearse(home: Path, order: Order, out: Path, form: Format) -> None:
+    """Write the folder that the release of made-up rows is, which says so. The ledger that vouches for it is lost."""
+    refuse_taken(out)
+    real = Curator(home)
+    offer = _offer(Desk(home), order)  # what would be refused is refused here as well
+    labelled = replace(order, name=f"{MADE_UP}{order.name}"[:_LONGEST])
+    with busy("counting made-up rows"), TemporaryDirectory(prefix="discreet-practice-") as aside:
+        found_practice(Path(aside) / "home", real.declared(), real.public_files())
+        desk = Desk(Path(aside) / "home")
+        certificate = desk.certified(HOME, desk.published(HOME, labelled).entry, out)
+    _report(replace(offer, entry=None), None, (labelled.name, out, certificate), form)
+    typer.echo("practice: every row was made up, nothing was paid", err=True)
+
+
+def _offer(desk: Desk, order: Order) -> Offered:
+    found = desk.offered(HOME, order)
+    return offered(found, desk.budgets(HOME)[found.run.outline.population.name].left)
+
+
+def _report(offer: Offered, cost: BudgetLoss | None, made: tuple[str, Path, Certificate], form: Format) -> None:
+    name, out, certificate = made
+    files = [CERTIFICATE, *sorted(certificate.files)]
+    if form is not Format.table:
+        known = {"entry": offer.entry, "name": name, "cost": None if cost is None else said(cost)}
+        _print({**known, **_exactness(offer), "folder": str(out), "files": files}, offer, form)
+        return
+    entry = "" if offer.entry is None else f", entry {offer.entry} of the ledger"
+    price = "free" if cost is None else said(cost)
+    typer.echo(f"{name}{entry}\ncost {price}; left {said(offer.left)}")
+    typer.echo(f"{offer.cells} cells; {offer.about} within {roughly(offer.error)} at 0.95")
+    typer.echo(f"in {out}: {', '.join(files)}")
+
+
+def _exactness(offer: Offered) -> dict[str, object]:
+    within = {"of": offer.about, "within": float(offer.error)}
+    return {"left": said(offer.left), "cells": offer.cells, "error": within, "tables": list(map(list, offer.tables))}
+
+
+def _print(known: Mapping[str, object], offer: Offered, form: Format) -> None:
+    if form is Format.json:
+        print_json(known)
+        return
+    flat = {**known, "error": float(offer.error), "tables": " ".join("+".join(names) for names in offer.tables)}
+    if "files" in flat:
+        flat["files"] = " ".join(map(str, known["files"]))  # type: ignore[call-overload]
+    print_csv(["what", "value"], list(flat.items()))

@@ -1,0 +1,260 @@
+"""A curator that is elsewhere, asked through its HTTP door with the methods of one that is here."""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import json
+import os
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+from urllib.parse import SplitResult, quote, urlencode, urlsplit
+
+from discreet.client import reading
+from discreet.curator import Answer, Explanation
+from discreet.curator.history import Receipt
+from discreet.desk import Listed
+from discreet.desk.offered import Offered
+from discreet.errors import DiscreetError, Fault, Ground, OverBudget, Refusal
+from discreet.ledger import Head
+from discreet.ledger.entry import BudgetLoss
+from discreet.ledger.head import head_of
+from discreet.ledger.verify import Receipt as Proof
+from discreet.privacy import Budget
+from discreet.release import Release, Wish
+from discreet.release.certificate import Certificate
+from discreet.release.folder import CERTIFICATE, RELEASE, checked, refuse_taken
+from discreet.sql.schema import Table
+
+_MOST = 1 << 28  # bytes of an answer
+_PAGE = 1000  # receipts at once
+_NONSENSE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)  # what reading another's words raises
+
+T = TypeVar("T")
+
+
+class Lost(DiscreetError):
+    """The connection broke after a question was sent. If it was paid, asking the same again is free."""
+
+
+class Connection:
+    """A curator behind a door. Every call is a connection of its own, so threads may share it."""
+
+    def __init__(
+        self, url: str, token: str | None = None, *, timeout: float = 600.0, tls: ssl.SSLContext | None = None
+    ) -> None:
+        parts, port = _split(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise _no_address(url)
+        if parts.username or parts.password:
+            raise Refusal("an address holds no password", hint="pass token=, or set DISCREET_TOKEN")
+        if parts.scheme == "http" and not _is_local(parts.hostname):
+            raise Refusal("a token is sent in the clear to this machine only", hint="use https")
+        token = token or os.environ.get("DISCREET_TOKEN", "")
+        if not token or not token.isascii() or not token.isprintable() or " " in token:
+            raise Refusal("a door opens for a token", hint="pass token=, or set DISCREET_TOKEN")
+        self._host, self._path, self._token, self._timeout = parts.hostname, parts.path.rstrip("/"), token, timeout
+        self._tls = None if parts.scheme == "http" else tls or ssl.create_default_context()
+        self._port = port or (443 if self._tls else 80)
+        self._url = f"{parts.scheme}://{parts.netloc}"
+
+    def __repr__(self) -> str:
+        return f"Connection({self._url!r})"  # without the token
+
+    # asking ----------------------------------------------------------------------------------------------------------
+
+    def query(self, /, sql: str, **terms: object) -> Answer:
+        """The answer to a question. Spends its price, unless the same was answered before."""
+        return self._call("POST", "query", reading.answer, {"sql": sql, **_plain(terms)})
+
+    def explain(self, /, sql: str, **terms: object) -> Explanation:
+        """What a question would cost and how exact it would be. Free."""
+        return self._call("POST", "explain", reading.explanation, {"sql": sql, **_plain(terms)})
+
+    def describe(self, /, sql: str, **terms: object) -> tuple[tuple[str, str], ...]:
+        """The columns of an answer and their types. Free."""
+        return self._call("POST", "describe", reading.columns, {"sql": sql, **_plain(terms)})
+
+    def tables(self) -> list[Table]:
+        """The tables that may be asked about, as they were declared."""
+        return self._call("GET", "tables", lambda found: [reading.table(table) for table in found["tables"]])
+
+    def populations(self) -> list[str]:
+        """The populations that have a budget."""
+        return sorted(self._call("GET", "budget", reading.budgets))
+
+    def budget(self, population: str) -> Budget[BudgetLoss]:
+        """What a population may lose in all and has lost."""
+        found = self._call("GET", "budget", reading.budgets)
+        if population not in found:
+            raise Refusal(f"there is no population {population!r}", hint=f"there are {sorted(found)}")
+        return found[population]
+
+    def history(self, *, everybody: bool = False) -> list[Receipt]:
+        """What was asked and paid, the latest first; of everybody for a custodian."""
+        found: list[Receipt] = []
+        while True:
+            asked = {"everybody": str(everybody).lower(), "limit": str(_PAGE)}
+            more = {"before": str(found[-1].entry)} if found else {}
+            page = self._call("GET", f"history?{urlencode({**asked, **more})}", reading.receipts)
+            found += page
+            if len(page) < _PAGE:
+                return found
+
+    def head(self) -> Head:
+        """A signed head of the ledger, to be kept."""
+        return self._call("GET", "ledger/head", head_of)
+
+    def proof(self, entry: int) -> Proof:
+        """An entry and that it is in the ledger. Check it against a head that you kept: `.faults(pin(head))`."""
+        return self._call("GET", f"ledger/proof/{int(entry)}", reading.proof)
+
+    # publishing ------------------------------------------------------------------------------------------------------
+
+    def offer(self, source: str, *, name: str = "", **wish: object) -> Offered:
+        """What a release of a table, or of a SELECT of rows, would cost and how exact it would be. Free."""
+        return self._call("POST", "releases/offer", reading.offered, _order(source, name, wish))
+
+    def publish(self, source: str, *, name: str = "", **wish: object) -> Listed:
+        """Make a release at its price, unless it was made before. `release` and `certified` take its entry."""
+        return self._call("POST", "releases", reading.listed, _order(source, name, wish))
+
+    def releases(self) -> list[Listed]:
+        """The releases that one may read, the latest first."""
+        return self._call("GET", "releases", lambda found: [reading.listed(each) for each in found["releases"]])
+
+    def release(self, entry: int) -> Release:
+        """One of them, free: everything that follows from it is too."""
+        return Release.from_json(self._file(entry, RELEASE).decode("utf-8", "replace"))
+
+    def certified(self, entry: int, folder: str | Path) -> Certificate:
+        """Write one of them into a new folder, with what anybody needs to check it, and check it."""
+        out = Path(folder).absolute()
+        refuse_taken(out)
+        text = self._file(entry, CERTIFICATE)
+        certificate = Certificate.from_json(text.decode("utf-8", "replace"))
+        with TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as aside:
+            place = Path(aside) / out.name
+            place.mkdir()
+            (place / CERTIFICATE).write_bytes(text)
+            for name in certificate.files:
+                if Path(name).name != name:  # it would leave the folder
+                    raise self._strange()
+                (place / name).write_bytes(self._file(entry, name))
+            checked(place)
+            place.rename(out)
+        return certificate
+
+    def _file(self, entry: int, name: str) -> bytes:
+        status, content = self._exchange("GET", f"releases/{int(entry)}/files/{quote(name, safe='')}", None)
+        if status == 200:
+            return content
+        raise self._refused(content)
+
+    # the wire --------------------------------------------------------------------------------------------------------
+
+    def _call(
+        self, method: str, path: str, read: Callable[[dict[str, Any]], T], body: dict[str, Any] | None = None
+    ) -> T:
+        status, text = self._exchange(method, path, None if body is None else json.dumps(body).encode("ascii"))
+        if status != 200:
+            raise self._refused(text)
+        try:
+            return read(json.loads(text))
+        except _NONSENSE:
+            raise self._strange() from None
+
+    def _refused(self, text: bytes) -> DiscreetError:
+        try:
+            return _error(json.loads(text)["error"])
+        except _NONSENSE:
+            return self._strange()
+
+    def _strange(self) -> Refusal:
+        return Refusal(f"{self._url} does not speak as a door of discreet does", hint="check the address")
+
+    def _exchange(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+        connection = self._connected()
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json", "Connection": "close"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        try:
+            connection.request(method, f"{self._path}/api/v1/{path}", body, headers)
+            response = connection.getresponse()
+            text = response.read(_MOST)
+            if response.length:  # more was announced than came
+                raise http.client.IncompleteRead(text)
+        except (OSError, http.client.HTTPException):
+            raise Lost("the connection was lost before the answer came; if it was paid, asking again is free") from None
+        finally:
+            connection.close()
+        return response.status, text
+
+    def _connected(self) -> http.client.HTTPConnection:
+        if self._tls is None:
+            connection = http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
+        else:
+            connection = http.client.HTTPSConnection(self._host, self._port, timeout=self._timeout, context=self._tls)
+        try:
+            connection.connect()
+        except OSError as broken:  # nothing was sent yet, so nothing was charged
+            why = "its certificate is not trusted" if isinstance(broken, ssl.SSLError) else "nobody answers"
+            raise Refusal(f"{why} at {self._url}", hint="is discreet serve running there?") from None
+        return connection
+
+
+def _no_address(url: str) -> Refusal:
+    return Refusal(f"expected an address such as http://127.0.0.1:8410, got {url!r}")
+
+
+def _split(url: str) -> tuple[SplitResult, int | None]:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise _no_address(url) from None
+    return parts, port
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+_GROUNDS = {ground.value: ground for ground in Ground}
+
+
+def _error(error: dict[str, Any]) -> DiscreetError:
+    match error["kind"]:
+        case "fault":
+            return Fault()
+        case "over_budget":
+            return OverBudget(error["message"], hint=error["hint"])
+        case _:
+            place = error.get("place")
+            return Refusal(
+                error["message"],
+                hint=error["hint"],
+                place=None if place is None else (place[0], place[1]),
+                repair=error.get("repair"),
+                ground=_GROUNDS.get(error["sqlstate"]),
+            )
+
+
+def _plain(terms: dict[str, object]) -> dict[str, object]:
+    """Terms as JSON holds them: a rational as text, a float by its shortest digits."""
+    return {
+        name: value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+        for name, value in terms.items()
+        if value is not None
+    }
+
+
+def _order(source: str, name: str, wish: dict[str, object]) -> dict[str, Any]:
+    """What is to be published, read here as the door will read it: what cannot be is refused before it is sent."""
+    return {"source": source, "wish": Wish.read(wish).told(), "name": name}

@@ -1,0 +1,228 @@
+"""The paths under /api/v1/releases: what was published, and publishing."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import Annotated, Any, Literal, Protocol
+
+from fastapi import APIRouter, Depends, Path, Request, Response
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
+
+from discreet.desk import Listed, Order
+from discreet.desk.offered import Offered, offered
+from discreet.errors import DiscreetError
+from discreet.release import Wish
+from discreet.release.folder import CERTIFICATE
+from discreet.server.http import shapes, writing
+from discreet.server.http.routes import Behind, Entry, Who, api, behind
+from discreet.server.http.shelf import Shelf
+from discreet.server.http.trouble import Trouble, failure_of
+from discreet.sql.parse import LONGEST
+
+_OVER: dict[int | str, dict[str, Any]] = {
+    402: {"model": shapes.Failed, "description": "The price does not fit into the budget. Nothing was charged."}
+}
+_TYPES = {".json": "application/json", ".html": "text/html", ".parquet": "application/vnd.apache.parquet"}
+_FILE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The file.",
+        "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in _TYPES.values()},
+    }
+}
+
+Name = Annotated[str, Field(max_length=200)]
+Edge = (
+    Annotated[StrictInt, Field(ge=-shapes.MOST, le=shapes.MOST)]
+    | Annotated[StrictFloat, Field(allow_inf_nan=False)]
+    | Annotated[StrictStr, Field(max_length=50)]
+)
+Bins = shapes.Cap | Annotated[StrictStr, Field(max_length=10_000)] | Annotated[list[Edge], Field(max_length=1000)]
+
+
+class Wished(BaseModel):
+    """What is to be published. `Wish` of discreet.release says what each part means, and refuses what does not fit."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    kind: Literal["histogram", "ranges", "marginals"]
+    columns: Annotated[list[Name], Field(max_length=100, examples=[["cost"]])] = []
+    epsilon: shapes.Number | None = None
+    rho: shapes.Number | None = None
+    delta: shapes.Number | None = None
+    method: Name | None = None
+    bins: Annotated[dict[str, Bins], Field(max_length=100, examples=[{"cost": 20}])] = {}
+    ways: shapes.Cap | None = None
+    tables: Annotated[list[Annotated[list[Name], Field(max_length=100)]], Field(max_length=1000)] = []
+    max_rows: shapes.Cap | None = None
+
+
+class Ordered(BaseModel):
+    """Of which rows, in what form, under which name."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    source: Annotated[str, Field(max_length=LONGEST, description="A table, or a SELECT of rows.", examples=["visits"])]
+    wish: Wished
+    name: Name = ""
+
+    def order(self) -> Order:
+        """As the desk takes it."""
+        return Order.of(self.source, Wish.read(self.wish.model_dump(exclude_unset=True)), self.name)
+
+
+class Within(BaseModel):
+    """With probability 0.95 the count of what `of` names is within this, before what bounds and caps cut off."""
+
+    of: str
+    within: str
+
+
+class Proposed(BaseModel):
+    """A release before it is paid for. `entry` holds it if it was paid for before: then it is free."""
+
+    population: str
+    price: shapes.Loss
+    left: shapes.Loss
+    cells: int
+    error: Within
+    tables: list[list[str]]
+    entry: int | None
+    words: str
+
+
+class Published(BaseModel):
+    """A release that was paid for: the entry that holds its digest, and what the ledger says about it."""
+
+    entry: int
+    name: str
+    sha256: str
+    time: str
+    principal: str
+    population: str
+    loss: shapes.Loss
+    sql: str
+    tables: list[str]
+    wish: dict[str, object]
+
+
+class Releases(BaseModel):
+    """Releases, the latest first."""
+
+    releases: list[Published]
+
+
+class Certificate(BaseModel):
+    """What was promised, how it was made, the digest of each file, and the proof of the ledger; and other facts."""
+
+    model_config = ConfigDict(extra="allow")
+
+    format: str
+    title: str
+    promise: str
+    left_out: list[str]
+    kind: str
+    columns: list[str]
+    guarantee: dict[str, object]
+    neighbours: dict[str, object]
+    mechanism: dict[str, object]
+    provenance: dict[str, object]
+    ledger: dict[str, object]
+    files: dict[str, str]
+    how_to_cite: str
+    discreet: str
+
+
+class Publishing(Behind, Protocol):
+    """What these paths find behind the door."""
+
+    shelf: Shelf
+
+
+Door = Annotated[Publishing, Depends(behind)]
+File = Annotated[str, Path(max_length=200, description="A name from the certificate's `files`.")]
+
+releases = APIRouter(prefix=f"{api.prefix}/releases", responses=api.responses)
+
+
+@releases.get("")
+async def listed(door: Door, who: Who) -> Releases:
+    """What was published of tables that one may ask about, the latest first."""
+    found: list[Listed] = await door.pool.call(door.desk.releases, who)
+    return Releases(releases=[_published(each) for each in found])
+
+
+@releases.post("", responses=_OVER)
+async def publish(asked: Ordered, request: Request, door: Door, who: Who) -> Published:
+    """Make a release at a price. It is charged before a row is read; the same release again is free."""
+    told = request.scope["told"]
+    told.outcome = "fault"
+    try:
+        found, free = await door.pool.call(_made, door, who, asked)
+    except (DiscreetError, Trouble) as refused:
+        told.outcome = failure_of(refused).kind
+        raise
+    told.outcome, told.entry = "free" if free else "answered", str(found.entry)
+    return _published(found)
+
+
+def _made(door: Publishing, who: Who, asked: Ordered) -> tuple[Listed, bool]:
+    """The release, and whether it had been paid for."""
+    order = asked.order()
+    before = door.desk.offered(who, order).entry
+    found = door.desk.published(who, order)
+    return found, found.entry == before
+
+
+@releases.post("/offer")
+async def offer(asked: Ordered, door: Door, who: Who) -> Proposed:
+    """What a release would cost and how exact it would be. Free, and the same whatever the rows are."""
+    return await door.pool.call(_offered, door, who, asked)
+
+
+def _offered(door: Publishing, who: Who, asked: Ordered) -> Proposed:
+    found = door.desk.offered(who, asked.order())
+    left = door.desk.budgets(who)[found.run.outline.population.name].left
+    return _proposed(offered(found, left))
+
+
+@releases.get("/{entry}", response_model=Certificate)
+async def certificate(entry: Entry, door: Door, who: Who) -> Response:
+    """The certificate of a release: what `discreet release verify` checks."""
+    content = await door.pool.call(door.shelf.file, who, entry, CERTIFICATE)
+    return Response(content, media_type="application/json")
+
+
+@releases.get("/{entry}/files/{name}", responses=_FILE, response_class=Response)
+async def file(entry: Entry, name: File, door: Door, who: Who) -> Response:
+    """One file of a release: certificate.json, or any that it names."""
+    content = await door.pool.call(door.shelf.file, who, entry, name)
+    saved = {"Content-Disposition": f'attachment; filename="{name}"'}  # such names have letters, digits, - _ and .
+    return Response(content, headers=saved, media_type=_TYPES[PurePath(name).suffix])
+
+
+def _published(value: Listed) -> Published:
+    return Published(
+        entry=value.entry,
+        name=value.name,
+        sha256=value.digest,
+        time=value.time,
+        principal=value.principal,
+        population=value.population,
+        loss=writing.loss(value.loss),
+        sql=value.sql,
+        tables=list(value.tables),
+        wish=dict(value.wish.told()),
+    )
+
+
+def _proposed(value: Offered) -> Proposed:
+    return Proposed(
+        population=value.population,
+        price=writing.loss(value.price),
+        left=writing.loss(value.left),
+        cells=value.cells,
+        error=Within(of=value.about, within=str(value.error)),
+        tables=[list(names) for names in value.tables],
+        entry=value.entry,
+        words=str(value),
+    )
