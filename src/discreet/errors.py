@@ -2,26 +2,50 @@
 
 DiscreetError
 ├── Refusal         before any data is read: names the value and what to do; nothing was charged
-│   └── OverBudget  the budget would be exceeded
+│   ├── OverBudget  the budget would be exceeded
+│   └── Unsupported it could be asked, and is not answered here
 └── Fault           after data was read: a constant sentence, no cause, because an error is an output
 """
 
 from __future__ import annotations
+
+from enum import Enum
 
 
 class DiscreetError(Exception):
     """Everything this package raises on purpose."""
 
 
+class Ground(Enum):
+    """On what ground something is refused, by the number that Postgres has for it: every door says the same."""
+
+    PRIVACY = "42501"  # it would not be private, or is not for who asks; what names no ground has this one
+    SUPPORT = "0A000"  # it is not answered here
+    SYNTAX = "42601"
+    TABLE = "42P01"  # there is none of this name
+    COLUMN = "42703"  # likewise
+    VALUE = "22023"  # a price, a cap or a share that is none
+    BUDGET = "53400"
+
+
 class Refusal(DiscreetError):
     """Raised before any data is read, so it may say everything: what was expected, what came, what to do."""
 
+    ground = Ground.PRIVACY
+
     def __init__(
-        self, message: str, *, hint: str = "", place: tuple[int, int] | None = None, repair: str | None = None
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        place: tuple[int, int] | None = None,
+        repair: str | None = None,
+        ground: Ground | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.ground = ground or type(self).ground
         self.place = place  # of a question: from which to before which of its characters the trouble is
         self.repair = repair  # a question near it that would be answered
 
@@ -31,6 +55,14 @@ class Refusal(DiscreetError):
 
 class OverBudget(Refusal):
     """The loss does not fit into what is left of a budget. Nothing was charged."""
+
+    ground = Ground.BUDGET
+
+
+class Unsupported(Refusal):
+    """It could be asked, and is not answered here."""
+
+    ground = Ground.SUPPORT
 
 
 class Fault(DiscreetError):

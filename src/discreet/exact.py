@@ -14,7 +14,7 @@ from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
-from discreet.errors import Refusal
+from discreet.errors import Ground, Refusal
 
 Number: TypeAlias = int | float | str | Fraction | Decimal
 
@@ -31,22 +31,22 @@ def exact(value: Number, name: str) -> Fraction:
 
 def _read(value: object, name: str) -> Fraction:  # whatever came, for callers that no type checker has seen
     if isinstance(value, (bool, complex)):
-        raise Refusal(f"{name} must be a number, got {shown(value)}")
+        raise Refusal(f"{name} must be a number, got {shown(value)}", ground=Ground.VALUE)
     if isinstance(value, numbers.Rational):  # int() also inside a Fraction: one built on a numpy integer wraps around
         return Fraction(int(value.numerator), int(value.denominator))
     if isinstance(value, numbers.Real) and not math.isfinite(value):
-        raise Refusal(f"{name} must be finite, got {shown(value)}")
+        raise Refusal(f"{name} must be finite, got {shown(value)}", ground=Ground.VALUE)
     text = _text(value)
     if len(text) > LONGEST:
-        raise Refusal(f"{name} must have at most {LONGEST} characters, got {shown(value)}")
+        raise Refusal(f"{name} must have at most {LONGEST} characters, got {shown(value)}", ground=Ground.VALUE)
     if not text.isascii():  # other scripts have digits too, which the next pattern does not know
-        raise Refusal(f"{name} must be a finite number in the digits 0 to 9, got {shown(value)}")
+        raise Refusal(f"{name} must be a finite number in the digits 0 to 9, got {shown(value)}", ground=Ground.VALUE)
     if _HUGE_EXPONENT.search(text):
-        raise Refusal(f"{name} must have an exponent of at most three digits, got {shown(value)}")
+        raise Refusal(f"{name} must have an exponent of at most three digits, got {shown(value)}", ground=Ground.VALUE)
     try:
         return Fraction(text)
     except (ValueError, ZeroDivisionError, OverflowError):
-        raise Refusal(f"{name} must be a finite number, got {shown(value)}") from None
+        raise Refusal(f"{name} must be a finite number, got {shown(value)}", ground=Ground.VALUE) from None
 
 
 def _text(value: object) -> str:
@@ -62,7 +62,7 @@ def positive(value: Number, name: str) -> Fraction:
     """`value` read exactly, if it is greater than zero."""
     number = exact(value, name)
     if number <= 0:
-        raise Refusal(f"expected {name} > 0, got {name}={shown(value, str)}")
+        raise Refusal(f"expected {name} > 0, got {name}={shown(value, str)}", ground=Ground.VALUE)
     return number
 
 
@@ -70,7 +70,7 @@ def nonnegative(value: Number, name: str) -> Fraction:
     """`value` read exactly, if it is not below zero."""
     number = exact(value, name)
     if number < 0:
-        raise Refusal(f"expected {name} >= 0, got {name}={shown(value, str)}")
+        raise Refusal(f"expected {name} >= 0, got {name}={shown(value, str)}", ground=Ground.VALUE)
     return number
 
 
@@ -78,7 +78,7 @@ def probability(value: Number, name: str) -> Fraction:
     """`value` read exactly, if 0 <= value < 1: how δ is given."""
     number = exact(value, name)
     if not 0 <= number < 1:
-        raise Refusal(f"expected 0 <= {name} < 1, got {name}={shown(value, str)}")
+        raise Refusal(f"expected 0 <= {name} < 1, got {name}={shown(value, str)}", ground=Ground.VALUE)
     return number
 
 
@@ -86,7 +86,7 @@ def share(value: Number, name: str) -> Fraction:
     """`value` read exactly, if 0 < value < 1: a confidence, a failure probability."""
     number = exact(value, name)
     if not 0 < number < 1:
-        raise Refusal(f"expected 0 < {name} < 1, got {name}={shown(value, str)}")
+        raise Refusal(f"expected 0 < {name} < 1, got {name}={shown(value, str)}", ground=Ground.VALUE)
     return number
 
 
@@ -94,7 +94,7 @@ def count(value: int, name: str, *, least: int = 1) -> int:
     """`value`, if it is a whole number of at least `least`."""
     if _whole(value) and value >= least:
         return int(value)
-    raise Refusal(f"expected a whole number {name} >= {least}, got {name}={shown(value)}")
+    raise Refusal(f"expected a whole number {name} >= {least}, got {name}={shown(value)}", ground=Ground.VALUE)
 
 
 def _whole(value: object) -> bool:

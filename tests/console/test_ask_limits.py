@@ -13,7 +13,7 @@ from console.test_ask_parts import ann
 from console.test_upload import run
 from nicegui import Client, ui
 
-from discreet.console import sheet, theme
+from discreet.console import sheet
 from discreet.console.pricetag import Wish, counter, promised, tagged
 from discreet.console.shelf import shelf
 from discreet.curator.custody import Custody, Declared
@@ -45,11 +45,11 @@ def test_a_refusal_holds_no_value_as_programs_write_it(tmp_path: Path) -> None:
     desk, visitor = ann(clinic.home(tmp_path / "home", epsilon=1))
     with pytest.raises(OverBudget) as over:
         desk.asked(visitor, clinic.COUNT, {"epsilon": 2})
-    assert theme.in_words(over.value) == "this costs epsilon 2, and 1 of 1 is left"
+    assert over.value.message == "this costs epsilon 2, and 1 of 1 is left"
     Custody(desk.home).retire("patient")
     with pytest.raises(OverBudget) as retired:
         desk.asked(visitor, clinic.COUNT, {"epsilon": 1})
-    assert theme.in_words(retired.value) == "population 'patient' is retired"
+    assert retired.value.message == "population 'patient' is retired"
 
 
 @pytest.mark.parametrize(

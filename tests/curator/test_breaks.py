@@ -154,10 +154,10 @@ def test_within_never_spends_more_than_was_asked(home: Path) -> None:
 def test_declarations_that_contradict_the_ledger_are_refused(home: Path) -> None:
     text = (home / "discreet.toml").read_text(encoding="utf-8")
     (home / "discreet.toml").write_text(text.replace('epsilon = "2"', 'epsilon = "200"', 1), encoding="utf-8")
-    with pytest.raises(Refusal, match="the ledger"):
+    with pytest.raises(Refusal, match=r"gives 'patient' epsilon 200, delta 0.001 for .*, the ledger epsilon 2, delta"):
         Curator(home)
     (home / "discreet.toml").write_text(text.replace("add-remove", "replace", 1), encoding="utf-8")
-    with pytest.raises(Refusal, match="AddRemove"):
+    with pytest.raises(Refusal, match=r"for 'patient' \(replace\), the ledger .* for 'patient' \(add-remove\)"):
         Curator(home)
 
 

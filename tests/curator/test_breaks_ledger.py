@@ -239,7 +239,7 @@ def test_a_grant_on_a_removed_public_table_is_none_on_private_rows_of_its_name(h
 def test_an_allowance_in_another_measure_is_refused(home: Path, terms: dict[str, Any]) -> None:
     Custody(home).let_in("ana", "analyst", allowance=1)
     Custody(home).add("z", clinic.visits(3), clinic.declared(population="p2", epsilon=None, rho=1))
-    with pytest.raises(Refusal, match="your allowance is kept in Approximate"):
+    with pytest.raises(Refusal, match=r"your allowance is kept in epsilon and delta, the budget of '\w+' in rho"):
         Curator(home, principal="ana").query("SELECT count(*) FROM z", **terms)
 
 

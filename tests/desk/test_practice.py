@@ -131,16 +131,19 @@ def test_a_practice_home_that_was_cleared_away_is_made_again(home: Path) -> None
         ([True], Declared(keys={"x": ["true", "false"]})),
     ],
 )
-def test_whatever_may_be_declared_may_be_practised_on(home: Path, cells: list[object], said: Declared) -> None:
+def test_whatever_may_be_declared_may_be_practised_on(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: list[object], said: Declared
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # others practise at the same time
     rows = pa.table({"x": cells, "who": [1]})
     Custody(home).add("odd", rows, replace(said, unit="who", population="odd", epsilon=9, max_rows=1))
-    before = set(Path(tempfile.gettempdir()).glob("discreet-practice-*"))
     desk = Desk(home)
     assert desk.tried(HOME, "SELECT count(*) FROM odd", {"epsilon": 1}).rows
+    assert len(list(tmp_path.glob("discreet-practice-*"))) == 1
     assert desk.asked(HOME, "SELECT count(*) FROM odd", {"epsilon": 1}).rows
     del desk
     gc.collect()
-    assert set(Path(tempfile.gettempdir()).glob("discreet-practice-*")) <= before
+    assert list(tmp_path.glob("discreet-practice-*")) == []
 
 
 def test_rows_lie_within_what_is_declared() -> None:

@@ -22,7 +22,7 @@ def test_ten_tenths_fit_and_not_a_hair_more() -> None:
     budget = balance(Budget.of(Pure(1), PERSON), [Guarantee(Pure(0.1), PERSON)] * 10)
     assert budget.spent == Pure(1)
     assert budget.left == Pure(0)
-    with pytest.raises(OverBudget, match=r"Pure\(epsilon=1E-30\) on top of Pure\(epsilon=1\) exceeds Pure"):
+    with pytest.raises(OverBudget, match=r"^this costs epsilon 1E-30, and 0 of 1 is left; ask for less"):
         budget.spend(Guarantee(Pure("1e-30"), PERSON))
 
 
@@ -50,10 +50,18 @@ def test_every_filter_measure_fills_a_budget() -> None:
 
 def test_each_part_of_a_loss_must_fit() -> None:
     budget = Budget.of(Approximate(1, "1e-6"), PERSON)
-    with pytest.raises(OverBudget):
+    with pytest.raises(OverBudget, match=r"^this costs delta 0.000002, and 0.000001 of 0.000001 is left;"):
         budget.spend(Guarantee(Approximate("0.1", "2e-6"), PERSON))
-    with pytest.raises(OverBudget):
+    with pytest.raises(OverBudget, match=r"^this costs epsilon 1.1, and 1 of 1 is left;"):
         budget.spend(Guarantee(Approximate("1.1", "1e-9"), PERSON))
+
+
+def test_what_is_left_is_told_in_decimals() -> None:
+    budget = Budget.of(Concentrated(3), PERSON).spend(Guarantee(Concentrated("2.6"), PERSON))
+    with pytest.raises(OverBudget, match=r"^this costs rho 5, and 0.4 of 3 is left;"):
+        budget.spend(Guarantee(Concentrated(5), PERSON))
+    with pytest.raises(OverBudget, match=r"^this costs mu_squared 1/3, and 0.25 of 0.25 is left;"):
+        Budget.of(Gaussian("0.25"), PERSON).spend(Guarantee(Gaussian("1/3"), PERSON))
 
 
 def test_neighbours_decide_the_price() -> None:
@@ -64,7 +72,7 @@ def test_neighbours_decide_the_price() -> None:
 
 
 def test_a_budget_that_is_overdrawn_cannot_be_written_down() -> None:
-    with pytest.raises(OverBudget, match=r"Pure\(epsilon=2\) is spent of Pure\(epsilon=1\)"):
+    with pytest.raises(OverBudget, match=r"^epsilon 2 is spent of 1;"):
         Budget(Pure(1), Pure(2), PERSON)
 
 

@@ -85,7 +85,7 @@ def _told(visit: Visit, broken: Exception) -> None:
     if isinstance(broken, Ended) or visit.session.over:
         _leave(broken.why if isinstance(broken, Ended) else "ended")
     else:
-        said = theme.in_words(broken) if isinstance(broken, Refusal) else theme.BROKEN
+        said = broken.message if isinstance(broken, Refusal) else theme.BROKEN
         ui.notify(theme.sentence(said), type="negative")
 
 

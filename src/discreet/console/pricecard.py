@@ -96,7 +96,7 @@ def note(said: Refusal, repaired: Callable[[str], None], usual: Callable[[], obj
     """Why a question that is still being written would be refused. It is no alarm: nobody asked yet."""
     with ui.element("div").classes("d-hint"):
         with ui.element("div"):
-            theme.tag("p", theme.sentence(theme.in_words(said)))
+            theme.tag("p", theme.sentence(said.message))
             if said.hint:
                 theme.tag("p", theme.sentence(said.hint)).classes("d-muted")
         if said.repair is not None:

@@ -6,7 +6,6 @@ are those of static/console.css, which begin with d-, and Quasar's.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -16,8 +15,6 @@ from discreet.errors import Fault, OverBudget, Refusal
 
 ACCENT = "#0f766e"
 BROKEN = "this did not work, and no question was asked; load the page again"
-_TOO_DEAR = "this costs more than is left of the budget"
-_VALUE = re.compile(r"\b[A-Z]\w*\(\w+=")  # a loss as programs write it
 
 
 def colours() -> None:
@@ -106,7 +103,7 @@ def refusal(
     """Why something was refused, where in the question, and a question that would be answered."""
     with ui.element("div").classes("d-refusal").props('role="alert"') as made:
         tag("strong", "Over budget" if isinstance(said, OverBudget) else "Refused")
-        tag("p", sentence(in_words(said)))
+        tag("p", sentence(said.message))
         if said.hint:
             tag("p", sentence(said.hint)).classes("d-muted")
         if sql and said.place is not None:
@@ -126,11 +123,6 @@ def _marked(sql: str, place: tuple[int, int]) -> None:
         tag("span", sql[:start])
         tag("mark", sql[start:end])
         tag("span", sql[end:])
-
-
-def in_words(said: Refusal) -> str:
-    """Why something was refused, for people: a loss is no word."""
-    return _TOO_DEAR if isinstance(said, OverBudget) and _VALUE.search(said.message) else said.message
 
 
 def fault(*, question: bool) -> ui.element:

@@ -17,7 +17,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import Refusal
+from discreet.errors import Ground, Refusal
 from discreet.exact import Number, count, positive, share, shown, spoken
 from discreet.interval import exp, log, simpler_down
 from discreet.mechanisms.additive import GaussianVector, LaplaceVector
@@ -66,7 +66,9 @@ class OptimalKeys:
         )
         if self.epsilon > _DEAREST:
             raise Refusal(
-                f"expected epsilon <= {_DEAREST}, got epsilon={spoken(self.epsilon)}", hint="that promises nothing"
+                f"expected epsilon <= {_DEAREST}, got epsilon={spoken(self.epsilon)}",
+                hint="that promises nothing",
+                ground=Ground.VALUE,
             )
         if self._steps_needed() > _LONGEST:
             raise Refusal(

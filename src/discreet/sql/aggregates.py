@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.errors import Refusal
+from discreet.errors import Refusal, Unsupported
 from discreet.exact import exact
 from discreet.sql.aggregate import Aggregate, grid_of
 from discreet.sql.plan import Rank, Statistic
@@ -121,7 +121,7 @@ def _never_null(node: exp.Expr) -> bool:
 def _percentile(node: exp.WithinGroup, below: Shape, columns: Columns) -> Aggregate:
     function, order = node.this, node.expression
     if not isinstance(function, (exp.PercentileCont, exp.PercentileDisc)) or not isinstance(function.this, exp.Literal):
-        raise Refusal(f"{shown(node)} is not supported", hint="PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x) is")
+        raise Unsupported(f"{shown(node)} is not supported", hint="PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x) is")
     share = exact(str(function.this.this), "the share of a percentile")
     if not 0 <= share <= 1:
         raise Refusal(f"{shown(node)} needs a share between 0 and 1, got {share}")

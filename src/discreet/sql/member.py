@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from discreet.errors import Refusal
+from discreet.errors import Refusal, Unsupported
 from discreet.sql.expression import Expression
 from discreet.sql.join import capped, owners_meet
 from discreet.sql.reading import Reading
@@ -83,12 +83,12 @@ def _by_unit(reading: Reading, node: exp.In, others: Rows) -> list[Edit]:
 def _exists(reading: Reading, node: exp.Exists, read: Read, *, negated: bool) -> Reading:
     select = node.this.unnest() if isinstance(node.this, exp.Subquery) else node.this
     if not isinstance(select, exp.Select):
-        raise Refusal(f"{shown(node)} is not supported", hint="write EXISTS (SELECT … FROM … WHERE …)")
+        raise Unsupported(f"{shown(node)} is not supported", hint="write EXISTS (SELECT … FROM … WHERE …)")
     if any(item.find(exp.AggFunc) for item in select.expressions):
         raise Refusal(f"{shown(node)} asks an aggregate, which always has a row", hint="select a column there")
     for clause in ("group", "having", "limit", "offset", "distinct", "with_"):
         if select.args.get(clause):
-            raise Refusal(f"{clause.upper()} inside EXISTS is not supported", hint="leave it out, or use IN")
+            raise Unsupported(f"{clause.upper()} inside EXISTS is not supported", hint="leave it out, or use IN")
     where = select.args.get("where")
     across = [part for part in conjuncts(where.this if where else None) if tables_of(part) & reading.aliases]
     others = read(select, across).prefixed("~")

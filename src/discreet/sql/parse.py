@@ -12,7 +12,7 @@ from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
-from discreet.errors import Refusal
+from discreet.errors import Ground, Refusal, Unsupported
 from discreet.sql.repair import Edit, Misasked
 from discreet.sql.schema import RESERVED, Column, Schema, Table
 
@@ -44,19 +44,24 @@ ALLOWED: frozenset[type[exp.Expr]] = frozenset({
 
 
 @lru_cache(maxsize=512)
-def _parsed(text: str) -> exp.Expr:
+def read(text: str) -> exp.Expr:
+    """The one question in a text, as it stands there. The tree is shared: copy before a change."""
     if not text.isprintable() and not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-        raise Refusal("a question is text, and this one holds half a character", hint="write it in UTF-8")
+        raise Refusal(
+            "a question is text, and this one holds half a character", hint="write it in UTF-8", ground=Ground.SYNTAX
+        )
     if len(text) > LONGEST:
         raise Refusal(f"a question has at most {LONGEST} characters, got {len(text)}")
     try:
         found = [tree for tree in parse(text, dialect="postgres") if tree is not None]
     except (ParseError, TokenError) as broken:
-        raise Refusal(f"this is not SQL: {_where(broken)}", hint="write it as Postgres would read it") from None
+        raise Refusal(
+            f"this is not SQL: {_where(broken)}", hint="write it as Postgres would read it", ground=Ground.SYNTAX
+        ) from None
     except RecursionError:
         raise Refusal("this question is nested too deeply", hint="split it") from None
     if len(found) != 1:
-        raise Refusal(f"expected one question, got {len(found)}", hint="ask them one by one")
+        raise Refusal(f"expected one question, got {len(found)}", hint="ask them one by one", ground=Ground.SYNTAX)
     return found[0]
 
 
@@ -70,13 +75,15 @@ def _where(broken: ParseError | TokenError) -> str:
 
 def parsed(text: str, schema: Schema) -> exp.Query:
     """The question as a tree in which every column names its table and every node is allowed and has a type."""
-    tree = _parsed(text).copy()
+    tree = read(text).copy()
     if not isinstance(tree, (exp.Select, exp.Union)):
-        raise Refusal(f"only SELECT is answered here, got {tree.key.upper()}", hint="ask with SELECT … FROM …")
+        raise Unsupported(f"only SELECT is answered here, got {tree.key.upper()}", hint="ask with SELECT … FROM …")
     _check(tree)
     for table in tree.find_all(exp.Table):
         if table.db or table.catalog:
-            raise Refusal(f"there is no table {table.sql()!r}", hint="name tables without a schema")
+            raise Refusal(
+                f"there is no table {table.sql()!r}", hint="name tables without a schema", ground=Ground.TABLE
+            )
     bare = {column.name for column in tree.find_all(exp.Column) if not column.table}
     known = MappingSchema(
         {
@@ -90,12 +97,20 @@ def parsed(text: str, schema: Schema) -> exp.Query:
         tree = qualify(tree, schema=known, dialect="postgres", quote_identifiers=True, validate_qualify_columns=True)
         tree = annotate_types(tree, schema=known, dialect="postgres", expression_metadata=_METADATA)
     except OptimizeError as unknown:
-        raise Refusal(str(unknown).split(" Line:", maxsplit=1)[0].rstrip("."), hint="see discreet tables") from None
+        said = str(unknown).split(" Line:", maxsplit=1)[0].rstrip(".")
+        raise Refusal(said, hint="see discreet tables", ground=_ground(said)) from None
     except (AssertionError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         # what a parser lets through and its other half did not foresee; nobody's rows were read for it
         raise Refusal("this question cannot be taken apart", hint="name its columns, and group by names") from None
     _check(tree)
     return tree
+
+
+def _ground(said: str) -> Ground:
+    """What sqlglot did not find: it has one kind of error, and words for each."""
+    if said.startswith("Unknown table"):
+        return Ground.TABLE
+    return Ground.COLUMN if said.startswith(("Column '", "Unknown column")) else Ground.PRIVACY
 
 
 def _visible(table: Table, bare: set[str], tree: exp.Expr) -> list[Column]:
@@ -130,11 +145,12 @@ def _check(tree: exp.Expr) -> None:
                 hint="see what may be asked in the docs",
                 node=node,
                 edits=_as_count(node),
+                ground=Ground.SUPPORT,
             )
         if isinstance(node, exp.With) and node.args.get("recursive"):
-            raise Refusal("WITH RECURSIVE is not supported", hint="use WITH")
+            raise Unsupported("WITH RECURSIVE is not supported", hint="use WITH")
         if isinstance(node, exp.Distinct) and node.args.get("on"):
-            raise Refusal("DISTINCT ON chooses among rows and is not supported", hint="use GROUP BY")
+            raise Unsupported("DISTINCT ON chooses among rows and is not supported", hint="use GROUP BY")
         if isinstance(node, exp.Identifier) and not node.name:
             raise Refusal("a name is empty", hint="give it a letter")
         if isinstance(node, (exp.Limit, exp.Offset)) and not isinstance(node.expression, exp.Literal):
@@ -142,7 +158,7 @@ def _check(tree: exp.Expr) -> None:
         if isinstance(node, exp.Identifier) and node.name.startswith(RESERVED):
             raise Refusal(f"a name cannot begin with {RESERVED}, as {node.name!r} does", hint="use another name")
         if isinstance(node, exp.Var) and not _is_part_of_time(node):
-            raise Refusal(f"{node.name!r} is not supported here", hint="see what may be asked in the docs")
+            raise Unsupported(f"{node.name!r} is not supported here", hint="see what may be asked in the docs")
         if node.depth > DEEPEST:
             raise Refusal("this question is nested too deeply", hint="split it")
 

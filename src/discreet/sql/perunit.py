@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
-from discreet.errors import Refusal
+from discreet.errors import Refusal, Unsupported
 from discreet.sql.aggregate import grid_of
 from discreet.sql.aggregates import is_aggregate, no_options
 from discreet.sql.expression import Field
@@ -104,7 +104,7 @@ def summary_of(node: exp.Expr, reading: Reading) -> Summary:
         if isinstance(node, (exp.LogicalOr, exp.LogicalAnd)) and value.type is not Type.BOOLEAN:
             raise Refusal(f"{shown(node)} needs a condition", hint="compare it with something")
         return Summary(_PLAIN[type(node)], value.type, value)
-    raise Refusal(
+    raise Unsupported(
         f"{shown(node)} of one unit's rows is not supported", hint="COUNT, SUM, AVG, MIN, MAX, BOOL_OR and BOOL_AND are"
     )
 
@@ -191,7 +191,7 @@ def _frame(spec: exp.WindowSpec | None) -> tuple[int | None, int | None] | None:
     if spec is None:
         return None
     if str(spec.args.get("kind")).upper() != "ROWS":
-        raise Refusal(f"{shown(spec)} is not supported", hint="ROWS BETWEEN … AND … is")
+        raise Unsupported(f"{shown(spec)} is not supported", hint="ROWS BETWEEN … AND … is")
     before = _end(spec, "start", "PRECEDING")
     after = _end(spec, "end", "FOLLOWING")
     return before, after

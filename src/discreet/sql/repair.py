@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from discreet.errors import Refusal
+from discreet.errors import Ground, Refusal
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,16 @@ class Edit:
 class Misasked(Refusal):
     """A refusal that knows which words it is about, and how they could be put instead."""
 
-    def __init__(self, message: str, *, hint: str, node: exp.Expr | None = None, edits: Sequence[Edit] = ()) -> None:
-        super().__init__(message, hint=hint)
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str,
+        node: exp.Expr | None = None,
+        edits: Sequence[Edit] = (),
+        ground: Ground | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint, ground=ground)
         self.node = node
         self.edits = tuple(edits)
 
@@ -33,7 +41,7 @@ def taught(refusal: Misasked, text: str, answerable: Callable[[str], bool]) -> R
     repair = _edited(text, refusal.edits) if refusal.edits else None
     if repair is not None and (repair.split() == text.split() or not answerable(repair)):
         repair = None
-    return Refusal(refusal.message, hint=refusal.hint, place=place, repair=repair)
+    return Refusal(refusal.message, hint=refusal.hint, place=place, repair=repair, ground=refusal.ground)
 
 
 def span(node: exp.Expr, text: str) -> tuple[int, int] | None:

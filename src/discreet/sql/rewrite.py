@@ -7,7 +7,7 @@ from itertools import combinations, product
 
 from sqlglot import exp
 
-from discreet.errors import Refusal
+from discreet.errors import Refusal, Unsupported
 from discreet.sql.text import shown
 
 MOST_SETS = 64
@@ -38,7 +38,7 @@ def plain(tree: exp.Query) -> exp.Query:
 def _limited(fetch: exp.Fetch) -> None:
     options = fetch.args.get("limit_options")
     if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
-        raise Refusal(f"{shown(fetch)} is not supported", hint="use LIMIT")
+        raise Unsupported(f"{shown(fetch)} is not supported", hint="use LIMIT")
     fetch.replace(exp.Limit(expression=fetch.args.get("count") or exp.Literal.number(1)))
 
 
@@ -57,7 +57,7 @@ def _cased(node: exp.Filter) -> exp.Expr:
     elif isinstance(aggregate, exp.AggFunc) and aggregate.this is not None:
         aggregate.set("this", _when(condition, aggregate.this.copy()))
     else:
-        raise Refusal(f"{shown(node)} is not supported", hint="use CASE inside the aggregate")
+        raise Unsupported(f"{shown(node)} is not supported", hint="use CASE inside the aggregate")
     return aggregate
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 
-from discreet.errors import Refusal
+from discreet.errors import Ground, Refusal
 from discreet.exact import count
 
 Key = str | int | bool | None
@@ -21,9 +21,9 @@ MOST_ROWS_A_UNIT = 1 << 20
 def check_caps(max_rows: int | None, max_groups: int) -> None:
     """Refuse caps that are not whole numbers of at least 1: below that, a unit could do more than it is charged for."""
     if max_rows is not None and count(max_rows, "max_rows") > MOST_ROWS_A_UNIT:
-        raise Refusal(f"expected max_rows <= {MOST_ROWS_A_UNIT}, got max_rows={max_rows}")
+        raise Refusal(f"expected max_rows <= {MOST_ROWS_A_UNIT}, got max_rows={max_rows}", ground=Ground.VALUE)
     if count(max_groups, "max_groups") > MOST_GROUPS_A_UNIT:
-        raise Refusal(f"expected max_groups <= {MOST_GROUPS_A_UNIT}, got max_groups={max_groups}")
+        raise Refusal(f"expected max_groups <= {MOST_GROUPS_A_UNIT}, got max_groups={max_groups}", ground=Ground.VALUE)
 
 
 def distinct_names(names: Sequence[str]) -> None:
@@ -112,7 +112,11 @@ class Table:
         for column in self.columns:
             if column.name == name:
                 return column
-        raise Refusal(f"table {self.name!r} has no column {name!r}", hint=f"it has {[c.name for c in self.columns]}")
+        raise Refusal(
+            f"table {self.name!r} has no column {name!r}",
+            hint=f"it has {[c.name for c in self.columns]}",
+            ground=Ground.COLUMN,
+        )
 
 
 @dataclass(frozen=True)
@@ -124,5 +128,5 @@ class Schema:
     def table(self, name: str) -> Table:
         """The table of this name."""
         if name not in self.tables:
-            raise Refusal(f"there is no table {name!r}", hint=f"there are {sorted(self.tables)}")
+            raise Refusal(f"there is no table {name!r}", hint=f"there are {sorted(self.tables)}", ground=Ground.TABLE)
         return self.tables[name]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from discreet.errors import Refusal
+from discreet.errors import Refusal, Unsupported
 from discreet.sql.expression import Field
 from discreet.sql.join import Source, joined
 from discreet.sql.keys import NoPublic, Public
@@ -77,12 +77,12 @@ class _Cut:
         if isinstance(query, exp.Subquery):
             return self.take(query.this, known)
         if not isinstance(query, exp.Select):
-            raise Refusal(f"{shown(query)} is not supported", hint="use SELECT and UNION ALL")
+            raise Unsupported(f"{shown(query)} is not supported", hint="use SELECT and UNION ALL")
         return self._select(query, known)
 
     def _union(self, query: exp.Union, known: dict[str, Taken]) -> Taken:
         if any(query.args.get(name) for name in ("by_name", "side", "kind", "on")):
-            raise Refusal("UNION BY NAME is not supported", hint="put the columns of both sides in one order")
+            raise Unsupported("UNION BY NAME is not supported", hint="put the columns of both sides in one order")
         named_alike(query.right, query.left.named_selects)
         sides = [self.take(side, known) for side in (query.left, query.right)]
         rows = [side for side in sides if not isinstance(side, _Above)]
@@ -165,7 +165,7 @@ class _Cut:
         for join in select.args.get("joins") or []:
             odd = join.args.get("using") or join.args.get("method") or join.args.get("match_condition")
             if odd or (join.kind or "INNER").upper() not in ("INNER", "CROSS", "OUTER"):
-                raise Refusal(f"{shown(join)} is not supported", hint="write the join with ON")
+                raise Unsupported(f"{shown(join)} is not supported", hint="write the join with ON")
             kind = (join.side or "inner").lower()
             on = tuple(conjuncts(join.args.get("on")))
             found.append(self._source(join.this, kind, on, known))
@@ -175,7 +175,9 @@ class _Cut:
 
     def _source(self, node: exp.Expr, kind: str, on: tuple[exp.Expr, ...], known: dict[str, Taken]) -> Source | _Above:
         if node.args.get("joins"):
-            raise Refusal(f"{shown(node)}: a join inside a join is not supported", hint="write one join after another")
+            raise Unsupported(
+                f"{shown(node)}: a join inside a join is not supported", hint="write one join after another"
+            )
         if isinstance(node, exp.Subquery):
             taken: Taken = _renamed(self.take(node.this, known), node)
         elif isinstance(node, exp.Table) and node.name in known:
@@ -186,7 +188,7 @@ class _Cut:
             if table.public:
                 self.public.add(table.name)
         else:
-            raise Refusal(f"{shown(node)} is not supported in FROM", hint="name a table or a query in parentheses")
+            raise Unsupported(f"{shown(node)} is not supported in FROM", hint="name a table or a query in parentheses")
         if isinstance(taken, _Above):
             return _Joining(taken.noisy, taken.query, node.alias_or_name, kind, on)
         return Source(Reading.of(node.alias_or_name, taken), kind, on)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from discreet.errors import Refusal
+from discreet.errors import Ground, Refusal
 from discreet.server.catalogue import casting, kinds
 from discreet.server.catalogue.casting import Typed, call
 from discreet.server.catalogue.scope import Scope, called, folded
@@ -32,7 +32,7 @@ def _column(words: Words, node: exp.Expr, scope: Scope) -> Typed:
         return exp.column(whole.columns[0][0], table=name, quoted=True), whole.columns[0][1]
     if name in ("user", "current_role") and not table:
         return _visitor(words, node, scope)
-    raise Refusal(f"the catalogue has no column {f'{table}.{name}' if table else name!r} here")
+    raise Refusal(f"the catalogue has no column {f'{table}.{name}' if table else name!r} here", ground=Ground.COLUMN)
 
 
 def _visitor(_: Words, __: exp.Expr, ___: Scope) -> Typed:

@@ -17,7 +17,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from discreet.errors import Refusal
+from discreet.errors import Ground, Refusal
 
 LONGEST = 40_000  # characters; the longest text any client is known to send has a tenth of it
 MARK = "pg "  # before a type's name: no type that the parser knows begins so
@@ -62,7 +62,7 @@ def read(text: str) -> exp.Query:
             raise Refusal("the catalogue answers one SELECT at a time", hint="ask them one by one")
         trees = [tree for tree in Plain().parse(_ordered(text, tokens)) if tree is not None]
     except (ParseError, TokenError):
-        raise Refusal("this is not SQL as Postgres would read it") from None
+        raise Refusal("this is not SQL as Postgres would read it", ground=Ground.SYNTAX) from None
     except RecursionError:
         raise Refusal("this question is nested too deeply", hint="split it") from None
     if len(trees) != 1 or not isinstance(trees[0], exp.Query):
@@ -123,7 +123,7 @@ def _type(tokens: list[Token], i: int) -> tuple[int, str]:
     if i + 1 < len(tokens) and tokens[i + 1].token_type == TokenType.DOT:
         i += 2
     if i >= len(tokens):
-        raise Refusal("this is not SQL as Postgres would read it")
+        raise Refusal("this is not SQL as Postgres would read it", ground=Ground.SYNTAX)
     quoted = tokens[i].token_type == TokenType.IDENTIFIER
     words = (tokens[i].text,) if quoted else tuple(tokens[i].text.lower().split())
     i = _size_end(tokens, i + 1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from discreet.errors import Refusal
+from discreet.errors import Ground, Refusal
 from discreet.server.catalogue import calls, casting, kinds, operators, query
 from discreet.server.catalogue.casting import Names, Typed
 from discreet.server.catalogue.reading import read
@@ -35,7 +35,7 @@ class _Translation:
 
     def typed(self, node: exp.Expr | None, scope: Scope) -> Typed:
         if node is None:  # the parser lets some things be left out
-            raise Refusal("this is not SQL as Postgres would read it")
+            raise Refusal("this is not SQL as Postgres would read it", ground=Ground.SYNTAX)
         rule = _RULES.get(type(node))
         if rule is None:
             raise Refusal(f"the catalogue does not answer {node.key.upper()}")

@@ -5,34 +5,18 @@ Sentences come from refusals, which speak before rows are read, from the constan
 
 from __future__ import annotations
 
-from discreet.errors import Fault, OverBudget, Refusal
+from discreet.errors import Fault, Ground, Refusal
 
-SYNTAX = "42601"
-UNSUPPORTED = "0A000"
-NOT_PRIVATE = "42501"
-NO_TABLE = "42P01"
-NO_COLUMN = "42703"
-BUDGET = "53400"
+SYNTAX = Ground.SYNTAX.value
+UNSUPPORTED = Ground.SUPPORT.value
+NOT_PRIVATE = Ground.PRIVACY.value
+NO_TABLE = Ground.TABLE.value
+NO_COLUMN = Ground.COLUMN.value
 CANCELLED = "57014"
 INTERNAL = "XX000"
 PROTOCOL = "08P01"
-BAD_VALUE = "22023"  # of a setting
+BAD_VALUE = Ground.VALUE.value  # of a setting
 BAD_INPUT = "22P02"  # of a parameter
-
-# How a refusal begins, and what Postgres calls that. What is not listed was refused because it would not be private.
-_CODES = (
-    ("this is not SQL", SYNTAX),
-    ("expected one question", SYNTAX),
-    ("a question is text", SYNTAX),
-    ("there is no table", NO_TABLE),
-    ("Column '", NO_COLUMN),
-    ("Unknown column", NO_COLUMN),
-    ("Unknown table", NO_TABLE),
-    ("only SELECT is answered", UNSUPPORTED),
-    ("at this price", BAD_VALUE),
-    ("expected ", BAD_VALUE),
-    ("a question names one of", BAD_VALUE),
-)
 
 
 class Failure(Exception):  # what went wrong is a noun here
@@ -62,22 +46,9 @@ def failure(error: Exception) -> Failure:
         case Refusal():
             place = None if error.place is None else error.place[0]
             hint = error.hint if error.repair is None else f"{error.hint}; this would be answered: {error.repair}"
-            return Failure(sqlstate(error), error.message, hint=hint, position=place)
+            return Failure(error.ground.value, error.message, hint=hint, position=place)
         case _:  # a fault, or a mistake of ours: either may have come after rows were read
             return Failure(INTERNAL, Fault.SENTENCE)
-
-
-def sqlstate(refusal: Refusal) -> str:
-    """Postgres' code for a refusal."""
-    if isinstance(refusal, OverBudget):
-        return BUDGET
-    message = refusal.message
-    for beginning, code in _CODES:
-        if message.startswith(beginning):
-            return code
-    if " has no column " in message:
-        return NO_COLUMN
-    return UNSUPPORTED if " not supported" in message else NOT_PRIVATE
 
 
 def broken_frame() -> Failure:

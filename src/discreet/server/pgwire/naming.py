@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from sqlglot import exp, parse_one
-from sqlglot.errors import SqlglotError
+from sqlglot import exp
 
+from discreet.errors import Refusal
 from discreet.server.pgwire.lexer import SHORT
 from discreet.sql.naming import label, outermost
+from discreet.sql.parse import read
 
 
 def renamed(text: str, names: Sequence[str]) -> list[str]:
@@ -23,8 +24,8 @@ def renamed(text: str, names: Sequence[str]) -> list[str]:
 def _read(text: str) -> tuple[str | None, ...]:
     """What Postgres calls each column without a name; None for one that has a name."""
     try:
-        tree = outermost(parse_one(text, dialect="postgres"))
-    except (SqlglotError, RecursionError):
+        tree = outermost(read(text))
+    except Refusal:
         return ()
     columns = tree.expressions if isinstance(tree, exp.Select) else []
     if any(column.is_star for column in columns):
