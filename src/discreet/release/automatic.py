@@ -17,11 +17,12 @@ from discreet.release.plausible import plausible
 @released("automatic")
 @dataclass(frozen=True)
 class Automatic(Counts):
-    """Takes a `Partition`, and of its counts the plausible ones: never far from the best on the data of DPBench.
+    """Takes a `Partition`, and of its counts the plausible ones: among the best on nearly all data of DPBench.
 
     What suits depends on ε times the number of records. Others buy the total to choose by it. Here the first level of
     the search is that probe: it says more than a total, decides for each interval by itself, and is used again in the
-    counts. With many records the search ends in a hierarchy of all cells, with few in some large parts.
+    counts. With many records the search ends in a hierarchy of all cells, with few in some large parts. On even data
+    with ε times records of some hundred, `Uniform` is up to twice as exact; that data is even is not known for free.
 
     Guarantee: Pure(epsilon) for counts that differ by at most `distance` records in all.
     Proof: as `Partition` (docs/proofs/partition.md, "Privacy"); the rest is computed from what that tells.

@@ -1,0 +1,23 @@
+"""A wish that nobody could wait for is refused before anything of its size is made."""
+
+from __future__ import annotations
+
+import pytest
+
+from discreet.errors import Refusal
+from discreet.mechanisms import Column, Frame
+from discreet.release import Wish, publication
+
+
+def test_too_many_tables_are_refused_before_they_are_listed() -> None:
+    columns = tuple(Column(f"c{i}", (False, True)) for i in range(60))
+    known = Frame.of({column.name: [] for column in columns}, *columns)
+    with pytest.raises(Refusal, match="tables of 30, more than"):
+        publication(known, Wish("marginals", tuple(column.name for column in columns), epsilon=1, ways=30))
+
+
+def test_marginals_have_no_more_cells_than_a_histogram_may() -> None:
+    columns = tuple(Column(f"c{i}", tuple(range(3000))) for i in range(2))
+    known = Frame.of({column.name: [] for column in columns}, *columns)
+    with pytest.raises(Refusal, match="9000000 cells"):
+        publication(known, Wish("marginals", ("c0", "c1"), epsilon=1))
