@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime
 from fractions import Fraction
 from pathlib import Path
 
 import clinic
+import pyarrow as pa
 import pytest
 
-from discreet.curator.custody import Custody
+from discreet.curator import Curator
+from discreet.curator.custody import Custody, Declared, found_home
 from discreet.desk import HOME, Desk, Order
 from discreet.engines import DuckStore
 from discreet.errors import Fault, OverBudget, Refusal
@@ -228,3 +231,67 @@ def test_a_budget_in_epsilon_and_delta_takes_a_price_in_both(home: Path) -> None
     assert isinstance(loss, Approximate)
     assert loss.epsilon <= Fraction(1, 2)
     assert loss.delta == Fraction(1, 10**7)
+
+
+def test_what_was_run_by_hand_is_no_release(home: Path) -> None:
+    desk = Desk(home)
+    publication = desk.offered(HOME, COSTS).run.mechanism
+    Curator(home).run(publication, COSTS.sql)
+    assert desk.offered(HOME, COSTS).entry is None
+    assert desk.published(HOME, COSTS).entry == desk.releases(HOME)[0].entry
+
+
+def test_who_may_not_ask_is_told_nothing_of_what_is_declared(home: Path) -> None:
+    custody, desk = Custody(home), Desk(home)
+    custody.add("shifts", clinic.visits(5), clinic.declared(population="staff", epsilon=1))
+    bob = desk.bearer(custody.let_in("bob", "analyst", tables=["shifts"]))
+    assert bob is not None
+    for wish in (
+        Wish("histogram", ("cost",), epsilon=1, bins={"cost": "-5,100"}),
+        Wish("histogram", ("nothing",), epsilon=1),
+    ):
+        with pytest.raises(Refusal, match="you may not ask about table 'visits'"):
+            desk.offered(bob, Order.of("SELECT * FROM visits", wish))
+
+
+def test_days_and_moments_are_keys_however_they_are_spelled(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    found_home(home)
+    rows = pa.table(
+        {
+            "who": list(range(30)),
+            "day": [date(2024, 1, 1)] * 20 + [date(2024, 1, 2)] * 10,
+            "at": [datetime(2025, 1, 1, 10)] * 5 + [datetime(2025, 12, 31)] * 25,  # noqa: DTZ001
+        }
+    )
+    Custody(home).add("visits", rows, Declared(unit="who", epsilon=10**6, max_rows=1))
+    file, text = home / "discreet.toml", (home / "discreet.toml").read_text()
+    for kind, keys in (("date", '["20240101", "2024-01-02"]'), ("timestamp", '["2025-01-01T10:00", "2025-12-31"]')):
+        assert f'type = "{kind}"' in text
+        text = text.replace(f'type = "{kind}"', f'type = "{kind}"\nkeys = {keys}')
+    file.write_text(text)
+    desk = Desk(home)
+    for column, counts in (("day", [20, 10]), ("at", [5, 25])):
+        order = Order.of("visits", Wish("histogram", (column,), epsilon=1000, method="identity"))
+        found = desk.release(HOME, desk.published(HOME, order).entry)
+        assert found.counts().tolist() == pytest.approx(
+            counts
+        )  # noise of scale 1/1000 is 0 but for a chance of e^−1000
+        answer = desk.asked(
+            HOME, f"SELECT {column}, count(*) AS n FROM visits GROUP BY {column} ORDER BY 1", {"epsilon": 1000}
+        )
+        assert [row[1] for row in answer.rows] == counts
+
+
+@pytest.mark.parametrize("bins", [3_000, 400_001])
+def test_very_many_bins_are_counted_by_arithmetic(tmp_path: Path, bins: int) -> None:
+    home = tmp_path / "home"
+    found_home(home)
+    rows = pa.table({"x": [7] * 50})
+    Custody(home).add("visits", rows, Declared(unit="row", epsilon=10**6, bounds={"x": (0, 5_000_000)}))
+    desk, wish = Desk(home), Wish("histogram", ("x",), epsilon=1000, bins={"x": bins}, method="identity")
+    found = desk.release(HOME, desk.published(HOME, Order.of("visits", wish)).entry)
+    assert found.total.value == pytest.approx(50)
+    many = ",".join(map(str, [*range(1500), 4_000_000]))
+    with pytest.raises(Refusal, match="must have one"):
+        desk.offered(HOME, Order.of("visits", Wish("histogram", ("x",), epsilon=1, bins={"x": many + ",4000003"})))

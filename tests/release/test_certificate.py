@@ -44,7 +44,9 @@ def test_it_says_all_that_a_reader_needs(certificate: Certificate) -> None:
     assert told["mechanism"]["name"] == "identity"
     assert told["mechanism"]["parameters"]["epsilon"] == "1"
     assert "2006" in told["source"]
-    assert told["axes"] == [{"column": "age", "step": "1", "edges": [str(edge) for edge in range(0, 101, 10)]}]
+    assert told["axes"] == [
+        {"column": "age", "step": "1", "closed": False, "edges": [*map(str, range(0, 91, 10)), "101"]}
+    ]
     assert told["provenance"] == {"sql": SQL, "tables": {"visits": 3}, "population": "patients", "time": NIGHT}
     assert told["ledger"]["entries"] == [3, 4]
     assert told["files"] == {"release.json": "ab" * 32}

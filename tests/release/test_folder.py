@@ -226,13 +226,27 @@ def test_a_page_with_a_certificate_changed_to_fit_is_found(folder: Path) -> None
         checked(folder)
 
 
-def test_a_page_of_another_version_is_held_to_its_digest_and_that_is_said(folder: Path) -> None:
+def test_a_page_that_says_another_version_is_not_believed_and_that_is_said(folder: Path) -> None:
     def older(body: dict[str, Any]) -> None:
         body["how_to_cite"] = body["how_to_cite"].replace(f"discreet {body['discreet']}", "discreet 0.0.9")
         body["discreet"] = "0.0.9"
 
     recertified(folder, older)
-    assert "index.html was written by discreet 0.0.9: only its digest was compared" in checked(folder)
+    (folder / "index.html").write_text("<script>alert('nobody can ever be found')</script>")
+    recertified(folder, lambda body: body["files"].update({"index.html": digest((folder / "index.html").read_bytes())}))
+    found = checked(folder)
+    assert any(said.startswith("index.html was NOT checked") for said in found)
+    assert not any("the page and the certificate" in said for said in found)
+
+
+def test_what_a_parquet_file_says_of_itself_is_compared(folder: Path) -> None:
+    table = pq.read_table(folder / "cells.parquet")
+    forged = table.replace_schema_metadata({**table.schema.metadata, b"discreet": b'{"promise": "nothing is lost"}'})
+    pq.write_table(forged, folder / "cells.parquet")
+    known = digest((folder / "cells.parquet").read_bytes())
+    recertified(folder, lambda body: body["files"].update({"cells.parquet": known}))
+    with pytest.raises(Refusal, match=r"'cells.parquet' does not follow"):
+        checked(folder)
 
 
 @pytest.mark.parametrize(

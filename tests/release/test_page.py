@@ -102,7 +102,7 @@ def test_a_page_says_what_is_promised_how_exact_and_how_to_go_on(pages: dict[str
     assert "at most 74 times" in page.under("What is promised")
     assert "two standard errors" in page.under("How exact it is")
     assert "Not counted are records" in page.under("How exact it is")
-    assert "from 0 to 100 in 20 bins" in page.under("What was public")
+    assert "from 0 to before 101 in 20 bins" in page.under("What was public")
     assert "no more than 1 record of each" in page.under("What was public")
     assert "Ages of patients (differentially private histogram; epsilon = 1" in page.under("How to cite")
     assert "discreet release verify DIR" in page.under("How to verify")
@@ -122,7 +122,7 @@ def test_private_bins_are_no_public_fact(tmp_path: Path) -> None:
     wish: dict[str, object] = {"kind": "histogram", "columns": ["cost"], "bins": {"cost": "private:6"}}
     published(tmp_path / "out", released(wish))
     public = seen(tmp_path / "out" / "index.html").under("What was public")
-    assert re.search(r"from 0 to 500; its \d bins were chosen privately, and are part of this release", public)
+    assert re.search(r"from 0 to before 500.01; its \d bins were chosen privately, and are part of this release", public)
 
 
 def test_the_rows_are_those_of_the_release(pages: dict[str, Path]) -> None:

@@ -10,7 +10,16 @@ import pytest
 from doubles import Seeded
 from scipy import integrate
 
-from discreet.release import AdaptiveGrid, Hierarchy, Identity, MultiplicativeWeights, Partition, tuned
+from discreet.release import (
+    AdaptiveGrid,
+    Automatic,
+    Hierarchy,
+    Histogram,
+    Identity,
+    MultiplicativeWeights,
+    Partition,
+    tuned,
+)
 from discreet.release.plausible import SHRUNK, expected, likely, plausible
 from discreet.release.splits import Splits
 
@@ -127,3 +136,16 @@ def test_it_takes_any_tree_of_a_plane() -> None:
     told = AdaptiveGrid(TENTH, (32, 32))(counts, rng=Seeded(2))
     assert plausible(told).counts.min() >= 0
     assert plausible(told).total.value == pytest.approx(told.total.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [1, 12, 40, 64, 400, 10**6])
+@pytest.mark.parametrize("shape", [(2,), (16,), (64,), (512,), (32, 32)])
+def test_no_data_make_it_fail_at_any_price(epsilon: int, shape: tuple[int, ...]) -> None:
+    for seed, high in enumerate([0, 1, 91, 94, 96, 100_000, 100_001, 10**12, 1 << 53]):
+        counts = np.zeros(shape, dtype=np.int64)
+        counts.flat[0] = high
+        counts.flat[-1] += high // 2
+        told = Automatic(Fraction(epsilon), shape)(counts, rng=Seeded(seed))
+        assert np.isfinite(told.counts).all()
+        assert told.counts.min() >= 0
+        assert Histogram.from_json(told.to_json()) == told

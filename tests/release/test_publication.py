@@ -74,8 +74,8 @@ def edges(found: Publication, place: int = 0) -> list[float]:
 
 
 def test_columns_become_axes_by_what_is_declared() -> None:
-    assert edges(wished("histogram", "age")) == list(range(0, 121, 2))
-    assert edges(wished("ranges", "age")) == list(range(121))
+    assert edges(wished("histogram", "age")) == [*range(0, 121, 2), 121]
+    assert edges(wished("ranges", "age")) == list(range(122))
     assert edges(wished("histogram", "cost")) == list(range(0, 5001, 100))
     assert edges(wished("ranges", "cost")) == list(range(0, 5001, 5))
     assert edges(wished("ranges", "age", "cost"), 1) == list(range(0, 5001, 20))
@@ -90,7 +90,7 @@ def test_columns_become_axes_by_what_is_declared() -> None:
 def test_a_column_with_keys_and_a_grid_is_cut_only_where_that_is_asked() -> None:
     both = Frame.of({"n": [1, 2]}, Column("n", (1, 2, 3), Grid(0, 10, 1)))
     assert wished("histogram", "n", outline=both).axes == ("n",)
-    assert wished("histogram", "n", outline=both, bins={"n": 5}).axes == (Bins("n", (0, 2, 4, 6, 8, 10)),)
+    assert wished("histogram", "n", outline=both, bins={"n": 5}).axes == (Bins("n", (0, 2, 4, 6, 8, 11)),)
 
 
 @pytest.mark.parametrize(
@@ -103,10 +103,10 @@ def test_a_column_with_keys_and_a_grid_is_cut_only_where_that_is_asked() -> None
         ("histogram", ["sex"], {"bins": {"sex": "private"}}, "neither declared keys nor bounds|bins are for numbers"),
         ("histogram", ["age"], {"bins": {"age": "0:130:10"}}, "bins of 'age' go from 0 to 130.*bounds from 0 to 120"),
         ("histogram", ["age"], {"bins": {"age": "-10,50"}}, "bins of 'age' go from -10 to 50"),
-        ("histogram", ["age"], {"bins": {"age": 121}}, "120 steps"),
+        ("histogram", ["age"], {"bins": {"age": 122}}, "121 values"),
         ("histogram", ["constant"], {}, "one value only between its bounds.*; declare wider bounds"),
         ("histogram", ["constant"], {"bins": {"constant": "private"}}, "one value only"),
-        ("histogram", ["city", "age"], {}, r"100000 × 60 cells, more than 4194304; use wider bins"),
+        ("histogram", ["city", "age"], {}, r"100000 × 61 cells, more than 4194304; use wider bins"),
         ("histogram", ["cost"], {"bins": {"cost": "0:5000:0.001"}}, "0.001 .* not on its grid|at most 2"),
         ("histogram", ["age"], {"method": "quadtree"}, "'quadtree' is not for a line"),
         ("ranges", ["age", "cost"], {"method": "hierarchy"}, "'hierarchy' is not for a plane"),
@@ -125,7 +125,7 @@ def test_what_cannot_be_published_is_refused_with_a_repair(
 
 
 def test_methods_by_name_and_by_default() -> None:
-    assert wished("histogram", "age").mechanism == Identity(Fraction(1), (60,), 1, AddRemove("person"))
+    assert wished("histogram", "age").mechanism == Identity(Fraction(1), (61,), 1, AddRemove("person"))
     assert isinstance(wished("ranges", "age").mechanism, Automatic)
     assert isinstance(wished("ranges", "age", method="hierarchy").mechanism, Hierarchy)
     assert isinstance(wished("histogram", "age", bins={"age": "private"}).mechanism, PrivateBins)
@@ -250,7 +250,7 @@ def test_axes_are_described_by_keys_or_exact_edges() -> None:
     facts: Any = wished("histogram", "region", "cost", bins={"cost": "0:1:0.5"}).described()
     assert facts["axes"] == [
         {"column": "region", "keys": ["north", "south", None]},
-        {"column": "cost", "step": "0.01", "edges": ["0", "0.5", "1"]},
+        {"column": "cost", "step": "0.01", "closed": True, "edges": ["0", "0.5", "1"]},
     ]
     chosen: Any = wished("histogram", "cost", bins={"cost": "private:8"}).described()
     assert chosen["axes"] == [{"column": "cost", "private": 8, "among": 2500, "bounds": ["0", "5000"]}]

@@ -115,11 +115,11 @@ UNEVEN = exact([10, 20, 40], NumberAxis("cost", (0, 2, 10, 50), Fraction(1, 4)))
         ((None, "2.5"), 30, False),
         ((0, 0), 0, False),
         ((1, 1), 0, False),
-        (("12.5", "12.5"), 0, False),
+        (("12.5", "12.5"), 40 / 41, True),  # the last bin has both edges: 41 steps, and this is one of them
         (("0.25", "0.5"), 5, True),
         ((1, 2), 10, True),
         (("0.25", "1.5"), 15, True),
-        (("0.25", "7.5"), 45, True),
+        (("0.25", "7.5"), 25 + 40 * 20 / 41, True),
         ((Fraction(1, 3), "0.5"), 10 / 3, True),
         ((0, 0.1), 2, True),
     ],

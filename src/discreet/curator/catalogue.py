@@ -228,12 +228,20 @@ def _key_of(key: Key, kind: Type, where: str) -> Key:
         raise Refusal(f"{FILE}: {where} is {kind.value}, and {shown(key)} is no key of that type")
     if kind is Type.DATE or kind is Type.TIMESTAMP:
         try:
-            (date if kind is Type.DATE else datetime).fromisoformat(str(key))
+            return str(date.fromisoformat(str(key)) if kind is Type.DATE else _moment(str(key)))  # in one spelling
         except ValueError:
             raise Refusal(
                 f"{FILE}: {where} is {kind.value}, and {shown(key)} is none", hint="as in 2025-12-31"
             ) from None
     return key
+
+
+def _moment(text: str) -> datetime:
+    """A moment by the clock on the wall, as a column of them has it."""
+    found = datetime.fromisoformat(text)
+    if found.tzinfo is not None:
+        raise ValueError(text)
+    return found
 
 
 def _link(text: str, where: str) -> tuple[str, str, str] | None:

@@ -230,9 +230,7 @@ class Curator:
 
     def _planned(self, wanted: Wanted[T]) -> Run[T]:
         refuse_half_characters(wanted.sql)
-        what = planned(self._catalogue, wanted)
-        self._allowed_tables(what.tables)
-        return what
+        return planned(self._catalogue, wanted, self._allowed_tables)
 
     @_asked_now
     def offered(self, /, wanted: Wanted[T]) -> Offer[T]:

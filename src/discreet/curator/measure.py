@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from itertools import product
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from discreet.sql.plan import Measurement, Rank, Statistic
 from discreet.sql.schema import Key
 
 Group = tuple[Key, ...]
+V = TypeVar("V")
 
 _LIMIT = 1 << 61
 
@@ -62,14 +64,26 @@ def _measure(priced: Priced, engine: Engine, rng: Entropy) -> Noisy:
     measurement = priced.part.measurement
     counts = not measurement.declared or any(isinstance(s, Statistic) for s in measurement.statistics)
     counted = engine.counted(measurement) if counts else Counted({}, {})
+    counted = Counted(_by_keys(measurement, counted.units), _by_keys(measurement, counted.values))
     groups = _groups(priced, counted, rng)
     columns = [
-        _quantiles(priced, statistic, groups, engine.ranked(measurement, statistic), rng)
+        _quantiles(priced, statistic, groups, _by_keys(measurement, engine.ranked(measurement, statistic)), rng)
         if isinstance(statistic, Rank)
         else _noised(priced, statistic, _numbers(statistic, groups, counted, measurement, engine), rng)
         for statistic in measurement.statistics
     ]
     return Noisy(groups, tuple(zip(*columns, strict=True)) if columns else tuple(() for _ in groups))
+
+
+def _by_keys(measurement: Measurement, found: Mapping[Group, V]) -> Mapping[Group, V]:
+    """What an engine found, by keys as they are declared: days and moments are declared as text."""
+    if not measurement.declared or not any(_is_day(cell) for group in found for cell in group):
+        return found
+    return {tuple(str(cell) if _is_day(cell) else cell for cell in group): value for group, value in found.items()}
+
+
+def _is_day(cell: object) -> bool:
+    return isinstance(cell, date)
 
 
 def _groups(priced: Priced, counted: Counted, rng: Entropy) -> tuple[Group, ...]:
@@ -101,7 +115,7 @@ def _numbers(
     statistic: Statistic, groups: Sequence[Group], counted: Counted, measurement: Measurement, engine: Engine
 ) -> list[int]:
     if statistic.kind == "distinct":
-        found = engine.distinct(measurement, statistic)
+        found = _by_keys(measurement, engine.distinct(measurement, statistic))
         return [found.get(group, 0) for group in groups]
     place = [s for s in measurement.statistics if isinstance(s, Statistic)].index(statistic)
     absent = (0,) * len(measurement.statistics)

@@ -12,7 +12,7 @@ from discreet.mechanisms import Caps, Column
 from discreet.mechanisms.grid import Grid
 from discreet.privacy import Neighbours
 from discreet.sql.aggregate import declared_grid
-from discreet.sql.schema import Type
+from discreet.sql.schema import Type, check_caps
 from discreet.sql.shape import Facts, Shape
 
 
@@ -33,6 +33,7 @@ class Drawn:
 def drawn(public: Shape, population: Population, max_rows: int | None = None) -> Drawn:
     """The outline of rows of this shape, of which a unit keeps at most `max_rows`, by default as declared."""
     cap = public.max_rows if max_rows is None else count(max_rows, "max_rows")
+    check_caps(cap, 1)
     if cap is None:
         raise Refusal(
             "a mechanism needs to know how many rows one unit may have", hint="declare --max-rows, or pass max_rows="

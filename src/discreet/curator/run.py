@@ -57,7 +57,8 @@ class Run(Generic[T]):
     @property
     def question(self) -> str:
         """The key under which its answer is stored: mechanism, plan, caps and data versions."""
-        said = f"run\n{self.mechanism!r}\n{self.outline.caps!r}\n{self.rows!r}"
+        form = "run" if isinstance(self.told, str) else "release"  # what is kept of an answer, a word or a file
+        said = f"{form}\n{self.mechanism!r}\n{self.outline.caps!r}\n{self.rows!r}"
         return hashlib.sha256(said.encode()).hexdigest()
 
     @property
@@ -89,10 +90,11 @@ class Offer(Generic[T]):
         return self.said[-1][2] if self.said else None
 
 
-def planned(known: Catalogue, wanted: Wanted[T]) -> Run[T]:
-    """What a run would be. Nothing of a row is read, so it may be refused in any words."""
+def planned(known: Catalogue, wanted: Wanted[T], allow: Callable[[set[str]], None]) -> Run[T]:
+    """What a run would be. Nothing of a row is read, so it may be refused in any words that the asker may hear."""
     rows = rows_of(wanted.sql, known.schema)
     public = shape(rows)
+    allow(set(public.tables))  # before anything is said of what is declared
     outline = drawn(public, known.population(public.population or ""), wanted.max_rows)
     mechanism = wanted.chosen(outline)
     measure = type(outline.population.total)

@@ -25,6 +25,7 @@ Cell = str | int | bool | None
 T_co = TypeVar("T_co", covariant=True)
 
 MOST_CELLS = 10**9  # of a table that is held in memory
+MOST_UNEVEN = 1024  # bins of many widths: each is a comparison that an engine has to plan
 _FARTHEST = 1 << 53  # steps from zero: no grid reaches further
 
 
@@ -67,6 +68,11 @@ class Bins:
 
     def __len__(self) -> int:
         return len(self.edges) - 1
+
+    @property
+    def even(self) -> bool:
+        """Whether all bins but the first and the last have one width, so that a place among them is computed."""
+        return len({high - low for low, high in pairwise(self.edges[1:-1])}) <= 1
 
 
 Axis = str | Bins  # a column by its declared keys, or cut into bins
@@ -255,7 +261,12 @@ def sides(known: Outline, axes: Sequence[Axis]) -> tuple[int, ...]:
     for bins in axes:
         if isinstance(bins, Bins):
             grid = grid_of(known, bins.column)
-            if not grid.low <= bins.edges[0] < bins.edges[-1] <= grid.high:
+            if len(bins) > MOST_UNEVEN and not bins.even:
+                raise Refusal(
+                    f"{len(bins)} bins of {bins.column!r} have many widths, and more than {MOST_UNEVEN} must have one",
+                    hint="give them as lower:upper:width",
+                )
+            if not grid.low <= bins.edges[0] < bins.edges[-1] <= grid.high + 1:
                 ends = f"{spoken(grid.value(bins.edges[0]))} to {spoken(grid.value(bins.edges[-1]))}"
                 declared = f"{spoken(grid.lower)} to {spoken(grid.upper)}"
                 raise Refusal(

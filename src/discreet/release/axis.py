@@ -77,6 +77,7 @@ class NumberAxis:
     column: str
     steps: tuple[int, ...]
     step: Fraction
+    closed: bool = True  # whether a value can lie at the last edge; if not, the bounds end before it
 
     def __len__(self) -> int:
         return len(self.steps) - 1
@@ -109,9 +110,10 @@ class NumberAxis:
         if low > high:
             raise Refusal(f"expected a range of {self.column!r} from less to more, got {shown(asked)}")
         taken = np.zeros(len(self))
-        if low == high:
+        if low == high and not (self.closed and high == self.steps[-1]):
             return taken, ""
-        first, last = bisect_right(self.steps, low) - 1, bisect_left(self.steps, high) - 1
+        first, last = bisect_right(self.steps, low) - 1, max(bisect_left(self.steps, high) - 1, 0)
+        first = min(first, last)
         taken[first : last + 1] = 1
         taken[first], taken[last] = self._part(first, low, high), self._part(last, low, high)
         said = f"the range of {self.column} cuts through a bin, whose records are taken to be spread evenly"
@@ -125,10 +127,11 @@ class NumberAxis:
     def plain(self) -> dict[str, Plain]:
         """As JSON can hold it: the edges as exact texts, or very many bins of one width by that."""
         first, second, last = self.steps[0], self.steps[1], self.steps[-1]
+        own: dict[str, Plain] = {"column": self.column, "step": written(self.step), "closed": self.closed}
         if len(self) > _MANY and self.steps == _even(first, second, last):
             low, high, width = (written(steps * self.step) for steps in (first, last, second - first))
-            return {"column": self.column, "step": written(self.step), "from": low, "to": high, "width": width}
-        return {"column": self.column, "step": written(self.step), "edges": list(self._texts())}
+            return {**own, "from": low, "to": high, "width": width}
+        return {**own, "edges": list(self._texts())}
 
     def arrays(self, places: NDArray[np.int64]) -> dict[str, pa.Array]:
         """The edges of the bins at these places, whole numbers where all are."""
@@ -140,8 +143,11 @@ class NumberAxis:
         return tuple(written(steps * self.step) for steps in self.steps)
 
     def _part(self, place: int, low: Fraction, high: Fraction) -> float:
+        """The share of a bin that lies from low to before high. A last bin with both edges holds one step more."""
         start, end = Fraction(self.steps[place]), Fraction(self.steps[place + 1])
-        return float((min(high, end) - max(low, start)) / (end - start))
+        more = 1 if self.closed and end == self.steps[-1] else 0
+        last = end + more if high == end else min(high, end)
+        return float((last - max(low, start)) / (end + more - start))
 
     def _inside(self, value: object) -> Fraction:
         """A number in steps, if it lies between the outer edges."""
@@ -158,7 +164,7 @@ Side = KeyAxis | NumberAxis
 def sided(column: Column, bins: Bins | None) -> Side:
     """A column by its declared keys, or by its bins."""
     if bins is not None and column.grid is not None:
-        return NumberAxis(column.name, bins.edges, column.grid.step)
+        return NumberAxis(column.name, bins.edges, column.grid.step, bins.edges[-1] <= column.grid.high)
     if column.keys is None:
         raise Refusal(f"column {column.name!r} has no declared keys", hint="declare them, or bounds and a step")
     return KeyAxis(column.name, column.keys)
@@ -174,13 +180,15 @@ def read_side(given: Any) -> Side:  # noqa: ANN401  # whatever a text held
         if not all(key is None or isinstance(key, (str, int, bool)) for key in keys):
             raise TypeError
         return KeyAxis(column, keys)
-    step = positive(given["step"], "step")
+    step, closed = positive(given["step"], "step"), given["closed"]
+    if not isinstance(closed, bool):
+        raise TypeError
     if "width" in given:
         low, high, width = (_whole(given[name], step) for name in ("from", "to", "width"))
         if not low < high or width <= 0 or (high - low) // width > MOST_CELLS:
             raise ValueError
-        return NumberAxis(column, _even(low, low + width, high), step)
-    return NumberAxis(column, Bins(column, tuple(_whole(edge, step) for edge in given["edges"])).edges, step)
+        return NumberAxis(column, _even(low, low + width, high), step, closed)
+    return NumberAxis(column, Bins(column, tuple(_whole(edge, step) for edge in given["edges"])).edges, step, closed)
 
 
 def _even(first: int, second: int, last: int) -> tuple[int, ...]:

@@ -14,9 +14,11 @@ from itertools import pairwise
 from discreet.errors import Refusal
 from discreet.exact import count, exact, positive, shown
 from discreet.mechanisms import Bins, Grid
+from discreet.mechanisms.relation import MOST_UNEVEN
 from discreet.release.counts import MOST_CELLS
 
 FINEST = 4096  # cells of the public grid among which private bins are chosen
+_FEW = 20  # steps in a bin
 USUAL = 16  # private bins, if nobody says how many
 
 
@@ -37,7 +39,7 @@ def written(number: Fraction) -> str:
 
 @dataclass(frozen=True)
 class Equal:
-    """So many bins, equal but for a step."""
+    """So many bins, equal but for a step; of very many, at most so many of one width."""
 
     bins: int
 
@@ -48,13 +50,17 @@ class Equal:
 
     def on(self, column: str, grid: Grid) -> Bins:
         """The edges, in steps."""
-        room = spacious(column, grid)
+        room = spacious(column, grid) + 1
         if self.bins > room:
             raise Refusal(
-                f"column {column!r} has {room} steps between its bounds, and {self.bins} bins were asked for",
+                f"column {column!r} has {room} values between its bounds, and {shown(self.bins)} bins were asked for",
                 hint=f"take at most {room} bins, or declare a smaller step",
             )
-        return Bins(column, tuple(grid.low + i * room // self.bins for i in range(self.bins + 1)))
+        end = _end(grid, self.bins)
+        if self.bins > MOST_UNEVEN:  # all of one width, and as many as there is room for
+            width = -(-(end - grid.low) // self.bins)
+            return Bins(column, (*range(grid.low, end, width), end))
+        return Bins(column, tuple(grid.low + i * (end - grid.low) // self.bins for i in range(self.bins + 1)))
 
 
 @dataclass(frozen=True)
@@ -186,12 +192,18 @@ def spacious(column: str, grid: Grid) -> int:
 def usual(column: str, grid: Grid, most: int) -> Bins:
     """At most so many bins whose edges are round numbers of steps: multiples of 1, 2 or 5 times a power of ten."""
     spacious(column, grid)
+    end = _end(grid, most)
     if most == 1:
-        return Bins(column, (grid.low, grid.high))
+        return Bins(column, (grid.low, end))
     for power in natural():
         for times in (1, 2, 5):
             width = times * 10**power
             first = (grid.low // width + 1) * width
-            if len(range(first, grid.high, width)) < most:
-                return Bins(column, (grid.low, *range(first, grid.high, width), grid.high))
+            if len(range(first, end, width)) < most:
+                return Bins(column, (grid.low, *range(first, end, width), end))
     raise AssertionError  # the powers do not end
+
+
+def _end(grid: Grid, bins: int) -> int:
+    """Where the last bin ends: beyond the last step where a bin has so few that one more would show."""
+    return grid.high + 1 if grid.span < _FEW * bins else grid.high

@@ -34,6 +34,7 @@ from discreet.release.release import Release
 CERTIFICATE, RELEASE, PAGE = "certificate.json", "release.json", "index.html"
 _NEAR = 1e-9  # how far apart two machines may compute one standard error
 _LONGEST = 60  # letters of a file's name
+_SAID = b"discreet"  # where a Parquet file says what it is
 
 
 def digest(content: bytes | str) -> str:
@@ -91,11 +92,13 @@ def _findings(certificate: Certificate, pinned: Pinned | None) -> Iterator[str]:
     proof = certificate.answer
     yield f"all {len(certificate.files)} files are those that the certificate names"
     yield f"release.json is the one whose digest entry {proof.entry.number} of the ledger holds"
-    yield "the tables, the page and the certificate say what follows from it"
+    page_too = ", the page" if certificate.discreet == __version__ else ""
+    yield f"the tables{page_too} and the certificate say what follows from it"
     yield f"entry {certificate.spend.entry.number} paid for it, on {certificate.spend.entry.time}"
     yield f"both entries lie under signed heads of a ledger of {proof.head.size} entries"
     if certificate.discreet != __version__:
-        yield f"index.html was written by discreet {certificate.discreet}: only its digest was compared"
+        written_by = f"by discreet {certificate.discreet}, and this is {__version__}"
+        yield f"index.html was NOT checked: it says that it was written {written_by}; believe the tables, not the page"
     if pinned is None:
         yield f"the ledger signs with the key {proof.head.key}: compare it with the one that the publisher is known by"
     else:
@@ -135,7 +138,8 @@ def _against_release(folder: Path, release: Release, certificate: Certificate) -
         yield "there are other files than the release has tables"
         return
     for name, table in tables.items():
-        if not _alike(_stored(folder, name), table):
+        stored = _stored(folder, name)
+        if not _alike(stored, table) or (stored.schema.metadata or {}).get(_SAID) != _said(certificate):
             yield f"{name!r} does not follow from {RELEASE!r}"
     if certificate.discreet == __version__ and _content(folder, PAGE) != drawn.encode():
         yield f"{PAGE!r} does not follow from {RELEASE!r}"
@@ -185,11 +189,15 @@ def _tables(release: Release) -> dict[str, pa.Table]:
 
 def _parquet(table: pa.Table, certificate: Certificate) -> bytes:
     """A table that still says what it is when it has left its folder."""
-    said = {"title": certificate.title, "promise": certificate.promise, "release": certificate.digest}
-    known = {b"discreet": json.dumps(said, ensure_ascii=False, sort_keys=True).encode()}
     written = pa.BufferOutputStream()
-    pq.write_table(table.replace_schema_metadata({**(table.schema.metadata or {}), **known}), written)
+    known = {**(table.schema.metadata or {}), _SAID: _said(certificate)}
+    pq.write_table(table.replace_schema_metadata(known), written)
     return bytes(written.getvalue().to_pybytes())
+
+
+def _said(certificate: Certificate) -> bytes:
+    said = {"title": certificate.title, "promise": certificate.promise, "release": certificate.digest}
+    return json.dumps(said, ensure_ascii=False, sort_keys=True).encode()
 
 
 def _content(folder: Path, name: str) -> bytes:

@@ -165,11 +165,10 @@ def _axis(side: Side, *, chosen: bool) -> str:
         rest = f", and {len(side) - _ROWS:,} more" if len(side) > _ROWS else ""
         return f"{name} by its {len(side):,} keys: {some}{rest}"
     low, high = (written_out(steps * side.step) for steps in (side.steps[0], side.steps[-1]))
+    ends = f"{name} from {low} to {'' if side.closed else 'before '}{high}"
     if chosen:
-        return (
-            f"{name} from {low} to {high}; its {len(side):,} bins were chosen privately, and are part of this release"
-        )
-    return f"{name} from {low} to {high} in {len(side):,} bin{'' if len(side) == 1 else 's'}"
+        return f"{ends}; its {len(side):,} bins were chosen privately, and are part of this release"
+    return f"{ends} in {len(side):,} bin{'' if len(side) == 1 else 's'}"
 
 
 def _files(certificate: Certificate) -> str:

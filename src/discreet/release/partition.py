@@ -16,7 +16,6 @@ from discreet.release.counts import Counts, released
 from discreet.release.curve import hilbert
 from discreet.release.descent import descend
 from discreet.release.histogram import Histogram
-from discreet.release.tree import consistent
 
 # Chosen as those of `descent`, on a plane on SF-CABS-E, BEIJING-CABS-E, LOAN-FUNDED-INCOME, MDSALARY-OVERT and TWITTER.
 _LINE_BITS, _PLANE_BITS = 3, 4  # an interval has about eight pieces, a square sixteen
@@ -66,7 +65,7 @@ class Partition(Counts):
         values = self.counted(counts).ravel()
         order = np.arange(values.size) if len(self.shape) == 1 else hilbert(*self.shape)
         told = descend(values[order], self.pieces, self.shares, self.distance / self.epsilon, rng)
-        leaves, splits = consistent(told.children, told.counts, told.variances)
+        leaves, splits = told.consistent()
         sizes = np.diff(told.ends, prepend=0)
         part = np.empty_like(order)
         part[order] = np.repeat(np.arange(sizes.size), sizes)

@@ -27,6 +27,7 @@ SHRUNK = (
 _ROUGH = 0.2  # the standard deviation of a rough division of the total, for equal halves
 _EVEN, _ROUGHLY, _ANYHOW, _ONE_SIDED = (math.log(weight) for weight in (1 / 6, 1 / 6, 1 / 6, 1 / 2))
 _LEAST = 1e-300  # of a probability
+_SHARPEST = 1e-18  # of a variance, beside the total's square: a double tells no numbers apart that are nearer
 
 
 def plausible(histogram: Histogram) -> Histogram:
@@ -49,7 +50,7 @@ def likely(leaves: Reals, splits: Splits, sizes: Reals) -> Reals:
         # the estimate of the left half, moved as least squares does if the two are to add up to what was guessed
         told = held[left] + spread[left] / together * (total - held[left] - held[left + 1])
         even = cells[left] / (cells[left] + cells[left + 1])
-        mine = expected(told, spread[left] * spread[left + 1] / together, total, even)
+        mine = expected(told, spread[left] * (spread[left + 1] / together), total, even)
         guess = np.repeat(guess, children)
         guess[left], guess[left + 1] = mine, total - mine
     return guess
@@ -86,6 +87,7 @@ def expected(told: Reals, variance: Reals, total: Reals, even: Reals) -> Reals:
     Each kind of division is weighed by how well it foretells what was told, and has a mean of its own between 0 and the
     total: for normal ones that of two normal numbers, for any division that of a normal number cut off at both ends.
     """
+    variance = np.maximum(variance, _SHARPEST * (1 + total * total))  # what is told exactly has no odds to weigh
     noise, middle = np.sqrt(variance), even * total
     drawn = total * even * (1 - even)  # as records fall to either side, each by itself
     kinds = []
@@ -102,7 +104,7 @@ def expected(told: Reals, variance: Reals, total: Reals, even: Reals) -> Reals:
     logs = np.array([weight for weight, _ in kinds])
     weights = np.exp(logs - logs.max(axis=0))
     means = np.array([mean for _, mean in kinds])
-    return np.asarray((weights * means).sum(axis=0) / weights.sum(axis=0))
+    return np.clip((weights * means).sum(axis=0) / weights.sum(axis=0), 0.0, total)  # a last digit may lie beyond
 
 
 def _normal(away: Reals, variance: Reals) -> Reals:

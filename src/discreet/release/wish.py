@@ -11,6 +11,7 @@ from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.registry import Plain
 from discreet.release.bins import Cut, read_cut, written
 from discreet.release.method import KINDS, MARGINALS, methods
+from discreet.sql.schema import check_caps
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class Wish:
             ways=None if self.ways is None else count(self.ways, "ways"),
             max_rows=None if self.max_rows is None else count(self.max_rows, "max_rows"),
         )
+        check_caps(self.max_rows, 1)
         self._refuse_prices()
         self._refuse_ways()
         if self.method is not None and self.method not in methods(self.kind):
@@ -121,7 +123,7 @@ class Wish:
         if self.ways is not None and self.tables:
             raise Refusal("the tables of marginals are named, or all of so many columns, not both")
         if self.ways is not None and self.ways > len(self.columns):
-            raise Refusal(f"there are {len(self.columns)} columns, and tables of {self.ways} were asked for")
+            raise Refusal(f"there are {len(self.columns)} columns, and tables of {shown(self.ways)} were asked for")
 
 
 def _listed(value: object, name: str) -> tuple[object, ...]:

@@ -100,13 +100,14 @@ def _falls(side: Side, name: str, kinds: dict[str, Type]) -> str:
 
 def _place(steps: str, cuts: Sequence[int]) -> str:
     """How many cuts lie at or below a number of steps; NULL of NULL."""
-    widths = {high - low for low, high in pairwise(cuts[:-1])}
+    widths = {high - low for low, high in pairwise(cuts[1:-1])}
     if len(widths) > 1:
         return f"(CASE WHEN {steps} IS NOT NULL THEN {_halved(steps, cuts, 0)} END)"
-    first, width = cuts[0], next(iter(widths), 1)
-    inside = f"least(({steps} - {first}) // {width} + 1, {max(1, len(cuts) - 1)})"
-    beyond = f"WHEN {steps} >= {cuts[-1]} THEN {len(cuts)} WHEN {steps} < {first} THEN 0"
-    return f"(CASE {beyond} WHEN {steps} IS NOT NULL THEN {inside} END)"
+    ends = [(cut, place) for place, cut in ((0, cuts[0]), (1, cuts[min(1, len(cuts) - 1)]))]
+    tests = [f"WHEN {steps} >= {cuts[-1]} THEN {len(cuts)}"]
+    tests += [f"WHEN {steps} < {cut} THEN {place}" for cut, place in ends]
+    inside = f"least(({steps} - {ends[1][0]}) // {next(iter(widths), 1)} + 2, {max(2, len(cuts) - 1)})"
+    return f"(CASE {' '.join(tests)} WHEN {steps} IS NOT NULL THEN {inside} END)"
 
 
 def _halved(steps: str, cuts: Sequence[int], before: int) -> str:
