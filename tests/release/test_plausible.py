@@ -119,7 +119,8 @@ def test_without_standard_errors_nothing_is_known_and_nothing_changes() -> None:
 def test_on_uneven_data_it_is_nearer_to_the_truth(release: Any, cells: float, prefixes: float) -> None:  # noqa: ANN401
     counts = np.zeros(512, dtype=np.int64)
     counts[3], counts[100:164], counts[300] = 4000, 30, 900
-    before, after = [], []
+    before: list[tuple[float, float]] = []
+    after: list[tuple[float, float]] = []
     for seed in range(40):
         told = release(counts, rng=Seeded(seed))
         for shown, errors in ((told, before), (plausible(told), after)):

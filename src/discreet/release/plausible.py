@@ -104,7 +104,8 @@ def expected(told: Reals, variance: Reals, total: Reals, even: Reals) -> Reals:
     logs = np.array([weight for weight, _ in kinds])
     weights = np.exp(logs - logs.max(axis=0))
     means = np.array([mean for _, mean in kinds])
-    return np.clip((weights * means).sum(axis=0) / weights.sum(axis=0), 0.0, total)  # a last digit may lie beyond
+    found: Reals = np.clip((weights * means).sum(axis=0) / weights.sum(axis=0), 0.0, total)  # a digit may lie beyond
+    return found
 
 
 def _normal(away: Reals, variance: Reals) -> Reals:
