@@ -139,6 +139,37 @@ def test_shown() -> None:
     assert shown(deep) == "a list too long to write"
 
 
+class Broken:
+    """Fails, in the way that its text says, when it is asked for its text."""
+
+    def __init__(self, text: object) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        if isinstance(self.text, Exception):
+            raise self.text
+        return self.text  # type: ignore[return-value]
+
+
+class Boastful(str):
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        raise OSError("no length")
+
+
+@pytest.mark.parametrize("text", [TypeError("x"), KeyError("x"), MemoryError(), 5, None])
+def test_a_refusal_never_fails_at_the_value_that_it_names(text: object) -> None:
+    assert shown(Broken(text)) == "a Broken that cannot be written"
+    with pytest.raises(Refusal, match="size=a Broken that cannot be written"):
+        count(Broken(text), "size")  # type: ignore[arg-type]
+
+
+def test_a_text_that_lies_about_its_length_is_shown_as_it_is() -> None:
+    assert shown(Broken(Boastful("mine"))) == "mine"
+    assert shown(Broken(Boastful("x" * 1000))) == "x" * 200 + "…"
+
+
 @pytest.mark.parametrize(
     ("reader", "good", "bad"),
     [

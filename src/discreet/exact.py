@@ -121,8 +121,10 @@ def shown(value: object, write: Callable[[object], str] = repr) -> str:
     A refusal never fails at the value that it names.
     """
     try:
-        text = write(value)
+        text = str.__str__(write(value))  # of a text with a length of its own, the plain one
     except (ValueError, RecursionError):  # whole numbers of more than 4300 digits, or lists of them
         long = f"a {type(value).__name__} too long to write"
         text = spoken(Fraction(value)) if isinstance(value, (int, Fraction)) else long
+    except Exception:  # noqa: BLE001  # what a stranger's object does when it is asked for its text
+        text = f"a {type(value).__name__} that cannot be written"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -107,6 +107,7 @@ def published(place: Path) -> dict[str, object]:
     return found
 
 
+@pytest.mark.slow
 def test_from_a_home_to_a_public_table_in_processes_of_their_own(tmp_path: Path) -> None:
     pq.write_table(rows(300), tmp_path / "visits.parquet")
 
@@ -325,7 +326,7 @@ def test_over_budget_nothing_is_written(place: Path) -> None:
         (["histogram", "visits", "--columns", "age", "--epsilon", "1", "--bins", "age=0:200:10"], "bounds"),
         (["histogram", "visits", "--columns", "age", "--epsilon", "1", "--bins", "age=-5,50"], "bounds"),
         (["histogram", "visits", "--columns", "age", "--epsilon", "1", "--bins", "age=0:100:0.5"], "grid"),
-        (["histogram", "visits", "--columns", "age", "--epsilon", "1", "--bins", "age=1000"], "100 steps"),
+        (["histogram", "visits", "--columns", "age", "--epsilon", "1", "--bins", "age=1000"], "101 values"),
         (["histogram", "visits", "--columns", "note", "--epsilon", "1"], "neither declared keys nor bounds"),
         (["ranges", "visits", "--columns", "cost,age", "--bins", "cost=50000", "--bins", "age=100", "--epsilon", "1"],
          "more than"),

@@ -20,7 +20,7 @@ from discreet.curator.custody import Custody
 _ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
 WIDE: ViewportSize = {"width": 1280, "height": 800}
 NARROW: ViewportSize = {"width": 390, "height": 844}
-PLACES = ("/ask", "/budget", "/history", "/releases", "/data", "/ledger", "/promise")
+PLACES = ("/ask", "/budget", "/history", "/releases", "/surveys", "/data", "/ledger", "/promise")
 
 _profiles: dict[tuple[str, str], BrowserContext] = {}
 

@@ -160,6 +160,7 @@ SLOW = pytest.param("multiplicative-weights", 20, marks=pytest.mark.slow)
     ("name", "times"),
     [("hierarchy", 8), ("wavelet", 8), ("partition", 4), ("adaptive-grid", 6), SLOW],
 )
+@pytest.mark.slow
 def test_the_same_audit_refutes_a_distance_several_times_as_large(name: str, times: int) -> None:
     release = EXAMPLES[name][0]
     pairs = [(pair.left, pair.left + times * (pair.right - pair.left)) for pair in release.pairs()]

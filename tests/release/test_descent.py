@@ -11,9 +11,11 @@ import pytest
 from doubles import Seeded
 
 from discreet.noise import Entropy
-from discreet.release import Partition, descent
+from discreet.release import Automatic, Partition, descent
 from discreet.release.counts import noise_variance
-from discreet.release.descent import descend, joined
+from discreet.release.curve import hilbert
+from discreet.release.descent import deciding, descend, joined
+from discreet.release.histogram import EXACT, NOISE_ONLY
 
 ONE = Fraction(1)
 SHAPES: list[tuple[int, ...]] = [(1,), (2,), (9,), (24,), (100,), (513,), (4096,), (8, 8), (20, 30), (64, 64)]
@@ -48,7 +50,7 @@ def test_every_record_pays_exactly_the_price(
     values = np.exp2(np.random.default_rng(seed).uniform(24, 44, release.cells)).astype(np.int64)
     before = np.concatenate([[0], np.cumsum(values)])
     paid, draws = [Fraction(0)] * release.cells, 0
-    real = descent.noisy
+    real = vars(descent)["noisy"]
 
     def watched(sums: Any, scale: Fraction, rng: Entropy) -> Any:  # noqa: ANN401
         nonlocal draws
@@ -99,18 +101,46 @@ def test_what_it_tells_are_the_sums_of_its_tree() -> None:
     release = Partition(ONE, (4096,))
     told = descend(counts, release.pieces, release.shares, Fraction(1, 10**6), Seeded(1))
     level = np.diff(np.concatenate([[0], np.cumsum(counts)])[told.ends], prepend=0)
-    for children, seen, variance in zip(
-        (*told.children[::-1], None), told.counts[::-1], told.variances[::-1], strict=True
-    ):
-        known = np.isfinite(variance)
+    for children, seen, weight in zip((*told.children[::-1], None), told.counts[::-1], told.weights[::-1], strict=True):
+        known = weight > 0
         assert seen[known].tolist() == level[known].tolist()
         if children is not None:
             assert int(children.sum()) == level.size
             level = np.add.reduceat(level, np.concatenate([[0], np.cumsum(children)[:-1]]))
-    assert np.all(np.isfinite(told.variances[-1]))
+    assert np.all(told.weights[-1] == 1)
+    assert told.consistent()[0] == pytest.approx(
+        np.diff(np.concatenate([[0], np.cumsum(counts)])[told.ends], prepend=0)
+    )
 
 
-def test_variances_are_those_of_the_noise() -> None:
+def law(scale: float, reach: int) -> tuple[Any, Any]:
+    """Discrete Laplace noise and its chances."""
+    noise, q = np.arange(-reach, reach + 1), math.exp(-1 / scale)
+    return noise, (1 - q) / (1 + q) * q ** np.abs(noise)
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 4), Fraction(9, 10), Fraction(9, 4), Fraction(12)])
+def test_a_count_that_decides_is_corrected_exactly(scale: Fraction) -> None:
+    """Summed over all noise, for counts on either side of the decision: no bias, and the stated variance."""
+    noise, chance = law(float(scale), 60 + int(50 * scale))
+    for held in range(-40, 60):
+        excess, variance = deciding((held + noise).astype(np.float64), 10, scale)
+        used = np.where(held + noise >= 10, noise, 0) - excess
+        assert float(chance @ used) == pytest.approx(0, abs=1e-9)
+        assert float(chance @ used**2) == pytest.approx(float(chance @ variance), rel=1e-9)
+        assert variance.min() > 0
+    sure, least_noise = deciding(np.array([1e6]), 10, scale), noise_variance(scale)
+    assert sure[0][0] == pytest.approx(0, abs=1e-9)
+    assert sure[1][0] == pytest.approx(least_noise, rel=1e-9)
+
+
+def test_without_the_correction_the_same_sums_are_off() -> None:
+    """The test above would see it: a count that is just enough is off by a quarter to half of its noise."""
+    noise, chance = law(2.25, 200)
+    assert float(chance @ np.where(10 + noise >= 10, noise, 0)) > 0.4 * 2.25
+
+
+def test_a_count_far_from_deciding_has_the_variance_of_its_noise() -> None:
     """Where there is no record every count is noise: the first ones of eighths, and those of eighths together."""
     release, unit = Partition(ONE, (64,)), Fraction(10)
     scales = [unit / share for share in release.shares]
@@ -118,12 +148,23 @@ def test_variances_are_those_of_the_noise() -> None:
     for seed in range(1000):
         told = descend(np.zeros(64, dtype=np.int64), release.pieces, release.shares, unit, Seeded(seed))
         first.append(told.counts[2][3])
-        if np.isfinite(told.variances[1][0]):
-            more.append(told.counts[1][0])
-            assert told.variances[1][0] == noise_variance(scales[1])
+        if told.weights[1][0]:
+            more.append(told.counts[1][0] ** 2 / told.variances[1][0])
+            assert told.variances[1][0] > noise_variance(scales[1])
         assert set(told.variances[3].tolist()) <= {noise_variance(scale) for scale in scales}
     assert np.square(first).mean() == pytest.approx(noise_variance(scales[0]), rel=0.25)
-    assert np.square(more).mean() == pytest.approx(noise_variance(scales[1]), rel=0.25)
+    assert np.mean(more) == pytest.approx(1, rel=0.25)
+
+
+def test_weights_depend_on_nothing_below() -> None:
+    """All counts of one level whose interval is divided have one weight; that of a group is all or nothing."""
+    release = Partition(ONE, (4096,))
+    told = descend(uneven(4096, 4), release.pieces, release.shares, ONE, Seeded(1))
+    pieces, groups = told.weights[2:-1:2], told.weights[1:-1:2]
+    assert all(set(level.tolist()) <= {0.0, 1.0} for level in groups)
+    assert all(len(set(level[level > 0].tolist())) == 1 for level in pieces)
+    last = [noise_variance(1 / share) for share in release.shares[-2:]]
+    assert pieces[-1].max() == pytest.approx(8 * last[1] / (8 * last[1] + last[0]))  # that of least squares
 
 
 def test_small_neighbours_of_one_parent_are_counted_together() -> None:
@@ -148,12 +189,63 @@ def test_parts_of_a_square_are_squares() -> None:
     assert np.sum(told.part == told.part[10 * 64 + 50]) == 1
 
 
-@pytest.mark.parametrize(("records", "bias"), [(1, 0.4), (205, 0.8), (1024, 0.4)])
-def test_counts_that_decide_and_are_used_again_move_the_total_little(records: int, bias: float) -> None:
-    """In standard errors. With 205 records an eighth of the line holds 26, and 27 make the search go on."""
-    counts = np.diff(np.arange(513) * records // 512)
-    release = Partition(ONE, (512,))
-    totals = [release(counts, rng=Seeded(seed)).total for seed in range(300)]
-    scores = np.array([(total.value - records) / (total.error or math.nan) for total in totals])
-    assert abs(scores.mean()) < bias
-    assert np.square(scores).mean() < 2
+def along_the_curve(side: int, per_block: int) -> Any:  # noqa: ANN401
+    """A square with so many records in each sixteen cells that follow each other on Hilbert's curve."""
+    counts = np.zeros(side * side, dtype=np.int64)
+    counts[hilbert(side, side)] = np.tile(np.diff(np.arange(17) * per_block // 16), side * side // 16)
+    return counts.reshape(side, side)
+
+
+# What the search decides is most uncertain for 16 records in sixteen cells of a square: 17 make it go on. On a line of
+# 512 with 205 records an eighth holds 26, and 27 make it go on.
+EVEN: list[tuple[str, Any, Any, int]] = [
+    ("none", Partition(ONE, (64, 64)), along_the_curve(64, 0), 500),
+    ("half", Partition(ONE, (64, 64)), along_the_curve(64, 8), 200),
+    ("three quarters", Partition(ONE, (64, 64)), along_the_curve(64, 12), 200),
+    ("one", Partition(ONE, (64, 64)), along_the_curve(64, 16), 300),
+    ("two", Partition(ONE, (64, 64)), along_the_curve(64, 32), 200),
+    ("poisson", Partition(ONE, (64, 64)), np.random.default_rng(3).poisson(1, (64, 64)), 200),
+    ("larger", Partition(ONE, (128, 128)), np.ones((128, 128), dtype=np.int64), 150),
+    ("ten at a tenth", Automatic(Fraction(1, 10), (64, 64)), np.full((64, 64), 10, dtype=np.int64), 200),
+    ("one, plausible", Automatic(ONE, (64, 64)), np.ones((64, 64), dtype=np.int64), 200),
+    ("line of 1", Partition(ONE, (512,)), np.diff(np.arange(513) * 1 // 512), 300),
+    ("line of 205", Partition(ONE, (512,)), np.diff(np.arange(513) * 205 // 512), 300),
+    ("line of 1024", Partition(ONE, (512,)), np.diff(np.arange(513) * 1024 // 512), 300),
+    ("long line", Partition(ONE, (4096,)), np.full(4096, 4, dtype=np.int64), 200),
+]
+
+
+@pytest.mark.parametrize(("release", "counts", "runs"), [pytest.param(*case[1:], id=case[0]) for case in EVEN])
+def test_standard_errors_cover_on_data_that_tempt_the_search(release: Any, counts: Any, runs: int) -> None:  # noqa: ANN401
+    """The total, a half and a tenth: two standard errors hold 94 % at least, squares are 1 at most, totals not off.
+
+    If that is so, the share that is seen lies lower by 4 of its standard errors less than once in 3,000 times
+    (binomial), and a mean further off than 4 of its own once in 16,000: 2 in 100 for all cases together, on other
+    seeds than these. Before counts were corrected, the total of "one" was covered in 1 % of the runs.
+    """
+    rows = counts.shape[0]
+    wide = () if counts.ndim == 1 else ((0, counts.shape[1]),)
+    asked = [(0, rows), (0, rows // 2), (rows // 3, rows // 3 + rows // 10)]
+    scores = []
+    for seed in range(runs):
+        told = release(counts, rng=Seeded(1000 + seed))
+        each = [told.range(*(((lo, hi), *wide) if wide else (lo, hi))) for lo, hi in asked]
+        truths = [counts[lo:hi].sum() for lo, hi in asked]
+        scores.append([(one.value - truth) / one.error for one, truth in zip(each, truths, strict=True)])
+    covered = (np.abs(scores) < 2).mean(axis=0)
+    assert np.all(covered > 0.94 - 4 * math.sqrt(0.94 * 0.06 / runs))
+    squares = np.square(scores)
+    assert np.all(squares.mean(axis=0) - 1 < 4 * squares.std(axis=0) / math.sqrt(runs))
+    assert abs(np.mean(scores, axis=0)[0]) < 4 / math.sqrt(runs)
+
+
+def test_a_partition_of_several_levels_does_not_say_that_all_errors_are_covered() -> None:
+    assert (
+        Partition(ONE, (4,))(np.full(4, 9), rng=Seeded(1)).bounding == EXACT
+    )  # one level: every cell, nothing decided
+    for shape in ((32,), (512,), (64, 64)):
+        release = Partition(ONE, shape)
+        told = release(np.full(shape, 10**6), rng=Seeded(1))
+        assert len(release.pieces) > 1
+        assert np.bincount(told.part).max() == 1
+        assert told.bounding == NOISE_ONLY

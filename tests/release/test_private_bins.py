@@ -188,6 +188,7 @@ def test_its_promise_withstands_a_longer_audit(release: PrivateBins) -> None:
     held(release, 6_000)
 
 
+@pytest.mark.slow
 def test_the_same_audit_refutes_a_distance_several_times_as_large() -> None:
     release = EXAMPLES[0]
     pairs = [(pair.left, pair.left + 6 * (pair.right - pair.left)) for pair in release.pairs()]

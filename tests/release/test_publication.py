@@ -360,6 +360,7 @@ def held(found: Publication, samples: int) -> None:
 
 
 @small
+@pytest.mark.slow
 def test_its_promise_withstands_an_audit(found: Publication) -> None:
     held(found, 500)
 
@@ -371,6 +372,7 @@ def test_its_promise_withstands_a_longer_audit(found: Publication) -> None:
 
 
 @pytest.mark.parametrize("found", [SMALL[0], SMALL[4], SMALL[6]], ids=["histogram", "private bins", "marginals"])
+@pytest.mark.slow
 def test_the_same_audit_refutes_a_unit_of_several_times_the_rows(found: Publication) -> None:
     wide = found.caps.max_rows * 6
     pairs = [
@@ -380,6 +382,7 @@ def test_the_same_audit_refutes_a_unit_of_several_times_the_rows(found: Publicat
     assert audit(seen(found), pairs, claim=found.privacy, samples=1_000, alpha=ALPHA, rng=Seeded(1)).refuted
 
 
+@pytest.mark.slow
 def test_a_cell_is_within_the_error_that_was_told_before() -> None:
     """At least 0.88 of 40 × 60 cells, each within at 0.95: a false alarm has probability below 1e-10 (Hoeffding)."""
     found = wished("histogram", "age")
@@ -392,7 +395,5 @@ def test_a_cell_is_within_the_error_that_was_told_before() -> None:
 
 def test_the_axes_of_a_release_are_those_that_were_declared() -> None:
     told = wished("histogram", "region", "cost", bins={"cost": "0:1:0.5"})(MANY)
-    assert told.axes == (
-        KeyAxis("region", ("north", "south", None)),
-        NumberAxis("cost", (0, 50, 100), Fraction(1, 100)),
-    )
+    keys, bins = KeyAxis("region", ("north", "south", None)), NumberAxis("cost", (0, 50, 100), Fraction(1, 100))
+    assert told.axes == (keys, bins)

@@ -11,12 +11,14 @@ from doubles import Seeded
 
 from discreet.errors import Refusal
 from discreet.release import (
+    AdaptiveGrid,
     Automatic,
     Hierarchy,
     Histogram,
     Identity,
     Partition,
     QuadTree,
+    UniformGrid,
     Wavelet,
     tuned,
 )
@@ -114,6 +116,26 @@ def test_shares_that_do_not_add_up_are_refused() -> None:
         Hierarchy(ONE, (4, 4))
     with pytest.raises(Refusal, match="rows and columns"):
         QuadTree(ONE, (4,))
+
+
+def test_a_share_that_buys_next_to_nothing_is_refused_before_anything_is_bought() -> None:
+    for thin in (Fraction(1, 10**13), Fraction(1, 10**170), Fraction(1, 10**320)):
+        shares = (thin, Fraction(0), 1 - thin)
+        for make in (
+            lambda shares=shares: Hierarchy(ONE, (4,), shares=shares),
+            lambda shares=shares: QuadTree(ONE, (4, 4), shares=shares),
+            lambda thin=thin: UniformGrid(ONE, (4, 4), ratio=thin),
+            lambda thin=thin: UniformGrid(ONE, (4, 4), ratio=1 - thin),
+            lambda thin=thin: AdaptiveGrid(ONE, (4, 4), ratio=1 - thin),
+        ):
+            with pytest.raises(Refusal, match="1e-12"):
+                make()
+    least = Fraction(1, 10**12)
+    counts = np.arange(4)
+    for release in (Hierarchy(ONE, (4,), shares=(least, Fraction(0), 1 - least)), tuned(Fraction(1, 10**9), 4)):
+        assert np.isfinite(release(counts, rng=Seeded(1)).total.error or np.inf)
+    for grid in (UniformGrid(Fraction(1, 10**9), (2, 2)), AdaptiveGrid(ONE, (2, 2), ratio=1 - 2 * least)):
+        assert np.isfinite(grid(counts.reshape(2, 2), rng=Seeded(1)).total.error or np.inf)
 
 
 def test_a_partition_beats_cells_and_trees_on_uneven_data_with_few_records() -> None:

@@ -77,6 +77,7 @@ def truth(**where: Any) -> int:  # noqa: ANN401
         ("marginals", ["age", "sex", "region"], {}, {}),
     ],
 )
+@pytest.mark.slow
 def test_ranges_are_in_peoples_units_and_their_errors_cover(
     kind: str, columns: list[str], more: dict[str, Any], where: dict[str, Any]
 ) -> None:

@@ -111,6 +111,7 @@ def test_the_total_variance_is_the_bound_of_all_linear_mechanisms(workload: tupl
     assert total(mechanism) <= identity * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_no_strategy_that_a_search_finds_has_less_variance() -> None:
     sizes, workload = (2, 3), (("a",), ("b",))
     mechanism = ResidualMarginals(("a", "b"), sizes, workload, Fraction(1, 2000))
@@ -204,6 +205,7 @@ def runs() -> tuple[ResidualMarginals, dict[Names, NDArray[np.float64]]]:
     }
 
 
+@pytest.mark.slow
 def test_standard_deviations_cover_at_their_level(runs: tuple[ResidualMarginals, dict[Names, Any]]) -> None:
     """1500 runs: the share within 1.96 deviations is 0.95 ± 0.035 at 6 standard errors; a wrong scale is outside."""
     mechanism, errors = runs

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from discreet.audit.specimen import Specimen
 from discreet.audit.zoo_data import DATA
+from discreet.audit.zoo_local import LOCAL
 from discreet.audit.zoo_noise import NOISE
 from discreet.audit.zoo_sparse import SPARSE
 
-ZOO: dict[str, Specimen] = {specimen.name: specimen for specimen in (*SPARSE, *NOISE, *DATA)}
+ZOO: dict[str, Specimen] = {specimen.name: specimen for specimen in (*SPARSE, *NOISE, *DATA, *LOCAL)}

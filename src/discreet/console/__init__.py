@@ -15,7 +15,8 @@ examples, snippets                              questions to begin with, and for
 blueprint, plansheet, quotation, workshop       a release that is being made
 exhibit, pictured, readings, registering        one that is published
 listing, vignette, parcel                       all of them, and their files
-ask, budget, history, releases, data, ledger, promise     the pages
+survey_builder, survey_exhibit                  a survey that is being made, and one that is there
+ask, budget, history, releases, surveys, data, ledger, promise     the pages
 """
 
 from discreet.console.gate import Gate as Gate

@@ -21,6 +21,7 @@ PLACES = (
     Place("/budget", "Budget", "Budget", "donut_large"),
     Place("/history", "History", "History", "history"),
     Place("/releases", "Releases", "Releases", "bar_chart"),
+    Place("/surveys", "Surveys", "Surveys", "how_to_vote"),
     Place("/data", "Data", "Data", "table_chart", custodian=True),
     Place("/ledger", "Ledger", "Ledger", "verified"),
     Place("/promise", "What is promised", "Promise", "shield"),

@@ -27,7 +27,7 @@ from discreet.console.visit import Visit
 from discreet.errors import Fault
 
 _FOLDERS = ("static", "libraries", "components", "resources", "esm", "dynamic_resources")
-_PAGES = ("ask", "budget", "history", "releases", "data", "ledger", "promise")
+_PAGES = ("ask", "budget", "history", "releases", "surveys", "data", "ledger", "promise")
 _TABS = LINES  # pages of one person that are kept: as many as they have sockets for
 _AWAY = 30.0  # seconds after which a page whose socket broke is forgotten
 

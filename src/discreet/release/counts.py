@@ -21,8 +21,9 @@ from discreet.release.splits import Reals, Whole
 MOST_CELLS = 1 << 22  # of a release: what one machine holds and a certificate can carry
 _LARGEST = 1 << 58  # of a sum of counts: noise still fits beside it
 
-_TINY = 1e-200  # of a variance: no noise to speak of, and still a number to divide by
+TINY = 1e-200  # of a variance: no noise to speak of, and still a number to divide by
 _LEAST, _MOST = Fraction(1, 10**9), Fraction(10**6)  # of ε for one record: floats hold all variances in between
+_THINNEST = _LEAST / 1000  # of a share of ε, for one record
 
 released = registered  # a release of counts is a mechanism like all others
 
@@ -66,6 +67,14 @@ class Counts:
     def distance(self) -> int:
         """How far the counts of neighbours are apart: replacing a unit takes its records and brings others."""
         return self.most if isinstance(self.neighbours, AddRemove) else 2 * self.most
+
+    def payable(self, shares: Sequence[Fraction], name: str) -> None:
+        """Refuse a share of ε that buys next to nothing: floats do not hold its variance."""
+        for part in shares:
+            if 0 < part * self.epsilon / self.distance < _THINNEST:
+                each = f"one of {self.distance} records"
+                text = f"expected every part of epsilon to be at least 1e-12 for {each}, got {name} with {spoken(part)}"
+                raise Refusal(text, hint="leave a level out, with the share 0, or give it more")
 
     def pairs(self) -> tuple[Pair[Whole], ...]:
         """All of a unit's records in one cell of none, at either end; spread over cells; and beside many others."""
@@ -121,7 +130,7 @@ def noisy(values: Whole, scale: Fraction, rng: Entropy) -> Whole:
 def noise_variance(scale: Fraction) -> float:
     """Of discrete Laplace noise: 2q/(1 − q)² with q = e^{−1/scale}, which is 1/(2 sinh²(1/(2 scale)))."""
     half = float(1 / (2 * scale))
-    return max(0.5 / math.sinh(half) ** 2, _TINY) if half < 300 else _TINY
+    return max(0.5 / math.sinh(half) ** 2, TINY) if half < 300 else TINY
 
 
 def level_variances(children: Sequence[Whole], scales: Sequence[Fraction | None]) -> list[Reals]:

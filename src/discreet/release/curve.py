@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from discreet.release.splits import Whole
+from discreet.release.splits import Whole, fixed
 
 
 @lru_cache(maxsize=16)
@@ -27,4 +27,6 @@ def hilbert(rows: int, columns: int) -> Whole:
         row, column = row + size * right, column + size * up
         step, size = step >> 2, size << 1
     inside = (row < rows) & (column < columns)
-    return np.asarray(row[inside] * columns + column[inside])
+    order = np.asarray(row[inside] * columns + column[inside])
+    fixed(order)
+    return order

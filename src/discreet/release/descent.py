@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.noise import Entropy
-from discreet.release.counts import noise_variance, noisy
+from discreet.release.counts import TINY, noise_variance, noisy
 from discreet.release.splits import Reals, Splits, Whole, starts, sums
 
 Marks = NDArray[np.bool_]
@@ -19,7 +19,8 @@ Marks = NDArray[np.bool_]
 # Chosen on HEPTH, NETTRACE, INCOME, BIDS and LC-REQ of DPBench's data; between 7 and 12, and 3 and 6, little changes.
 _WORTH = 9  # an interval is divided if its count is so many times the noise of its parts
 _FULL = 4  # neighbours that are not divided are counted together until they hold so many times the noise of that count
-_TAKEN = 0.8  # of a count whose interval is divided; the best would be 0.6 to 0.9, and must not be looked up below it
+_TAKEN = 7 / 8  # of a count whose interval is divided: the best is 0.6 to 0.9, but a weight must not depend on noise
+_UNSURE, _MANY = 2, 8  # times the variance of a piece in a group, if it was closed among more than so many pieces
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +90,7 @@ def descend(values: Whole, pieces: Sequence[int], shares: Sequence[Fraction], un
         children += [np.bincount(parent[first]), np.diff(first, append=parent.size)]
         nodes.append((again, groups.astype(np.float64), around))
         nodes.append((count - excess, np.where(live, taken, 0.0), np.where(live, taken**2 * spread, 0.0)))
+        variance = np.where(stopped, (_UNSURE if pieces[level] > _MANY else 1) * variance, variance)
     counts, weights, variances = zip(*nodes, strict=True)
     return Told(ends, tuple(children), counts, weights, variances)
 
@@ -104,16 +106,14 @@ def deciding(count: Reals, least: int, scale: Fraction) -> tuple[Reals, Reals]:
     away = np.where(count >= least, count - least + 1, least - count)
     rest = np.exp(-rate * away)
     above, below = 2 * q - (1 + q) * rest + rest**2, rest**2 + gap * (2 * away - 1) * rest
-    return rest / gap, np.where(count >= least, above, below) / gap**2
+    return rest / gap, np.maximum(np.where(count >= least, above, below) / gap**2, TINY)
 
 
-def _taken(
-    sizes: Whole, pieces: Sequence[int], shares: Sequence[Fraction], level: int, unit: Fraction
-) -> Reals:
+def _taken(sizes: Whole, pieces: Sequence[int], shares: Sequence[Fraction], level: int, unit: Fraction) -> Reals:
     """The weight of an interval's count if it is divided: public. Before the last level it is that of least squares."""
     if level + 2 < len(shares):
         return np.full(sizes.size, _TAKEN)
-    below = -(-sizes // (math.prod(pieces[level + 2 :]))) * noise_variance(unit / shares[level + 1])
+    below = -(-sizes // math.prod(pieces[level + 2 :])) * noise_variance(unit / shares[level + 1])
     return np.asarray(below / (below + noise_variance(unit / shares[level])))
 
 

@@ -32,6 +32,7 @@ class _Gridded(Counts):
         super().__post_init__()
         plane(self.shape, "a grid")
         settle(self, ratio=share(self.ratio, "ratio"))
+        self.payable((self.ratio, (1 - self.ratio) / 2), "a ratio")  # the second of two grids has half of the rest
 
     def error(self, confidence: Number = USUAL) -> int:
         """An α with Pr[|noise of the total as it is first bought| ≤ α] ≥ confidence; ranges: known after paying."""

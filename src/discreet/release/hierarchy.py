@@ -17,7 +17,7 @@ from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours
 from discreet.release.counts import Counts, chebyshev, flat, level_variances, noisy, released
 from discreet.release.histogram import Histogram
-from discreet.release.splits import Splits, Whole
+from discreet.release.splits import Splits, Whole, fixed
 from discreet.release.tree import branches, consistent, totals
 
 
@@ -43,6 +43,7 @@ class Hierarchy(Counts):
         flat(self.shape, "a hierarchy")
         settle(self, branching=count(self.branching, "branching", least=2))
         settle(self, shares=divided(self.shares, len(self.children) + 1))
+        self.payable(self.shares, "shares")
 
     @classmethod
     def of(cls, epsilon: Number, cells: int, most: int = 1, neighbours: Neighbours = AddRemove()) -> Hierarchy:
@@ -135,7 +136,9 @@ def worst_prefix(splits: Splits, confidence: Number) -> Fraction:
 
 @lru_cache(maxsize=64)
 def _branches(cells: int, branching: int) -> tuple[Whole, ...]:
-    return branches(cells, branching)
+    tree = branches(cells, branching)
+    fixed(*tree)
+    return tree
 
 
 @lru_cache(maxsize=64)

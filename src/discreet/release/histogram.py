@@ -21,6 +21,11 @@ from discreet.release.splits import Reals, Splits, Whole, starts
 NOISE_ONLY = "The standard errors cover the noise, and not that cells of one part are taken to be equal."
 NONE = "There are no standard errors: what this estimate misses is not known to it."
 EXACT = "The standard errors cover all of the error."
+FITTED = (
+    "The standard errors are those of the noise, before the counts were made non-negative or whole, "
+    "and not that cells of one part are taken to be equal."
+)
+ROUNDED = "Then the counts were rounded to whole numbers."
 
 
 @dataclass(frozen=True)
@@ -133,20 +138,21 @@ class Histogram:
         if self.splits is None:  # multiplicative weights are positive
             return self
         leaves = np.asarray(self._leaves(), dtype=np.float64)
-        return replace(self, counts=self._divided(fit.nonnegative(leaves, fit.alike(leaves.size))))
+        counts = self._divided(fit.nonnegative(leaves, fit.alike(leaves.size)))
+        return replace(self, counts=counts, bounding=self._fitted)
 
     def whole(self) -> Histogram:
         """Whole counts: each node of the tree rounded down or up, and exactly the sum of its children."""
         splits = self.splits or Splits(1.0, (np.array([self.part.size]),), (np.ones(self.part.size),))
         leaves = fit.rounded(self._leaves() if self.splits else np.ravel(self.counts).astype(np.float64), splits)
         if self.splits is None:
-            return replace(self, counts=leaves.reshape(self.shape))
+            return replace(self, counts=leaves.reshape(self.shape), bounding=self._rounded)
         order, first = self._by_part
         place = np.empty_like(order)
         place[order] = np.arange(order.size) - np.repeat(first[:-1], np.diff(first))
         size, all_ = np.diff(first)[self.part], leaves[self.part]
         cells = (place + 1) * all_ // size - place * all_ // size
-        return replace(self, counts=cells.reshape(self.shape))
+        return replace(self, counts=cells.reshape(self.shape), bounding=self._rounded)
 
     def nodes(self) -> list[NDArray[Any]]:
         """The sums below every node of the tree, root first."""
@@ -186,6 +192,16 @@ class Histogram:
             splits = Splits(float(tree["total"]), children, spread)
         counts = np.array(read["counts"], dtype=kind).reshape(read["shape"])
         return cls(counts, _unpacked(read["part"]).astype(np.int64), splits, read["bounding"])
+
+    @property
+    def _fitted(self) -> str:
+        """What the standard errors leave out once counts were moved, by this and perhaps by something before."""
+        return FITTED if self.bounding in (EXACT, NOISE_ONLY) else self.bounding
+
+    @property
+    def _rounded(self) -> str:
+        fitted = self._fitted
+        return fitted if fitted == FITTED or fitted.endswith(ROUNDED) else f"{fitted} {ROUNDED}"
 
     @cached_property
     def _by_part(self) -> tuple[Whole, Whole]:

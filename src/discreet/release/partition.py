@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -15,7 +15,7 @@ from discreet.privacy.calibrate import laplace_error
 from discreet.release.counts import Counts, released
 from discreet.release.curve import hilbert
 from discreet.release.descent import descend
-from discreet.release.histogram import Histogram
+from discreet.release.histogram import NOISE_ONLY, Histogram
 
 # Chosen as those of `descent`, on a plane on SF-CABS-E, BEIJING-CABS-E, LOAN-FUNDED-INCOME, MDSALARY-OVERT and TWITTER.
 _LINE_BITS, _PLANE_BITS = 3, 4  # an interval has about eight pieces, a square sixteen
@@ -29,8 +29,8 @@ class Partition(Counts):
     """Goes down a tree of intervals where there are many records, and counts what it finds with all of ε on each path.
 
     Every level has a share of ε. An interval whose noisy count is large beside the noise of its pieces is divided. One
-    that is not is counted again, together with small neighbours, by all that the levels below would have cost. Least
-    squares takes all counts together. The cells of a plane are taken in the order of Hilbert's curve.
+    that is not is counted again, together with small neighbours, by all that the levels below would have cost. All
+    counts are used, corrected for what they decided. The cells of a plane are taken in the order of Hilbert's curve.
 
     Guarantee: Pure(epsilon) for counts that differ by at most `distance` records in all.
     Proof: docs/proofs/partition.md, "Privacy". What was told before fixes what is counted next, and at which scale. The
@@ -69,4 +69,5 @@ class Partition(Counts):
         sizes = np.diff(told.ends, prepend=0)
         part = np.empty_like(order)
         part[order] = np.repeat(np.arange(sizes.size), sizes)
-        return Histogram.of(leaves, splits, self.shape, part)
+        histogram = Histogram.of(leaves, splits, self.shape, part)
+        return histogram if len(self.pieces) == 1 else replace(histogram, bounding=NOISE_ONLY)  # parts came by noise

@@ -17,7 +17,7 @@ from discreet.release.counts import Counts, chebyshev, level_variances, noisy, p
 from discreet.release.grids import added
 from discreet.release.hierarchy import divided, even
 from discreet.release.histogram import Histogram
-from discreet.release.splits import Splits, Whole
+from discreet.release.splits import Splits, Whole, fixed
 from discreet.release.tree import consistent, totals
 
 
@@ -42,6 +42,7 @@ class QuadTree(Counts):
         plane(self.shape, "a quadtree")
         settle(self, height=count(self.height, "height"))
         settle(self, shares=divided(self.shares, len(self._tree[1]) + 1))
+        self.payable(self.shares, "shares")
 
     @property
     def _tree(self) -> tuple[Whole, tuple[Whole, ...]]:
@@ -96,6 +97,7 @@ def _quarters(shape: tuple[int, ...], height: int) -> tuple[Whole, tuple[Whole, 
         parent = np.zeros(int(below.max()) + 1, dtype=np.int64)
         parent[below] = above
         children.append(np.bincount(parent))
+    fixed(known[-1], *children)
     return known[-1], tuple(children)
 
 

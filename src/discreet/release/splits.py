@@ -29,6 +29,12 @@ def starts(children: Whole) -> Whole:
     return np.concatenate([[0], np.cumsum(children)]).astype(np.int64)
 
 
+def fixed(*arrays: NDArray[np.generic]) -> None:
+    """Make arrays read-only, because they are shared: by those who hold a result, and with results to come."""
+    for array in arrays:
+        array.setflags(write=False)
+
+
 @dataclass(frozen=True, eq=False)
 class Splits:
     """A tree from its root down: children per node, and the spread of every node below the root. Leaves are last."""
@@ -36,6 +42,9 @@ class Splits:
     total: float
     children: tuple[Whole, ...]
     spread: tuple[Reals, ...]
+
+    def __post_init__(self) -> None:
+        fixed(*self.children, *self.spread)
 
     @property
     def leaves(self) -> int:
@@ -81,12 +90,14 @@ class Splits:
             one, joined = a == c, up == over
             za, zc = spread[a], np.where(one, 0.0, spread[c])
             full = np.where(joined, np.where(one, 0.0, ahead[c] - ahead[a + 1]), ahead[begin[up + 1]] - ahead[a + 1])
-            both = left * za + np.where(joined, right * zc, 0.0)
-            square = left**2 * za + np.where(joined, right**2 * zc, 0.0)
-            above = (both + full) / pool[up]
-            noise = noise + square + full - above**2 * pool[up]
-            before = np.where(joined, 0.0, ahead[c] - ahead[begin[over]])
+            near = np.where(joined, zc, 0.0)
+            other = ahead[a] - ahead[begin[up]] + np.where(joined, ahead[begin[up + 1]] - ahead[c + 1], 0.0)
+            above = (left * za + right * near + full) / pool[up]
+            noise = noise + za * (left - above) ** 2 + near * (right - above) ** 2
+            noise = noise + full * (1 - above) ** 2 + other * above**2
+            before, after = ahead[c] - ahead[begin[over]], ahead[begin[over + 1]] - ahead[c + 1]
             beside = (right * zc + before) / pool[over]
-            noise = noise + np.where(joined, 0.0, right**2 * zc + before - beside**2 * pool[over])
+            more = zc * (right - beside) ** 2 + before * (1 - beside) ** 2 + after * beside**2
+            noise = noise + np.where(joined, 0.0, more)
             a, c, left, right = up, over, above, np.where(joined, above, beside)
-        return np.asarray(left**2 * self.total + np.maximum(noise, 0.0))
+        return np.asarray(left**2 * self.total + noise)

@@ -11,7 +11,7 @@ import numpy as np
 from discreet.exact import Number, count, positive
 from discreet.privacy import AddRemove, Neighbours
 from discreet.release.hierarchy import Hierarchy
-from discreet.release.splits import Reals, Splits, Whole
+from discreet.release.splits import Reals, Splits, Whole, fixed
 from discreet.release.tree import branches, consistent
 
 _HEIGHTS = range(1, 7)
@@ -77,4 +77,6 @@ def _ranges(cells: int) -> tuple[Whole, Whole]:
     steps = np.arange(1, _LOOKED_AT + 1)
     lengths = 1 + np.floor(np.mod(steps * math.sqrt(2), 1) * cells).astype(np.int64)
     places = np.floor(np.mod(steps * math.sqrt(3), 1) * (cells - lengths + 1)).astype(np.int64)
-    return places, places + lengths - 1
+    ends = places + lengths - 1
+    fixed(places, ends)
+    return places, ends

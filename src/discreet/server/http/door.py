@@ -28,6 +28,8 @@ from discreet.server.http.pool import Pool
 from discreet.server.http.releases import releases
 from discreet.server.http.routes import QUERY, api, ask, open_to_all
 from discreet.server.http.shelf import Shelf
+from discreet.server.http.survey_pages import survey_pages
+from discreet.server.http.surveys import UPLOAD, Surveys, streamed, surveys
 from discreet.server.http.texts import Texts
 from discreet.server.http.trouble import Failure, Trouble, closing, failure_of, malformed, missing
 
@@ -60,6 +62,7 @@ class Door:
         self.metrics = Metrics()
         self.texts = Texts()
         self.shelf = Shelf(desk)
+        self.surveys = Surveys(desk.home, self.limits)
         self.closing = False
         self.streams: frozenset[str] = frozenset()  # paths of an annex that reads bodies itself, within its own limits
         self._log = log
@@ -86,15 +89,16 @@ class Door:
             self.note(told)
 
     def note(self, told: Told) -> None:
-        """Count a request, and write it down."""
+        """Count a request, and write it down; that somebody answered a survey, and when, is not."""
         self.metrics.count(told)
-        self._log(line_of(told))
+        if told.path != UPLOAD:
+            self._log(line_of(told))
 
     async def _served(self, scope: Scope, receive: Receive, sending: _Sending) -> None:
         if self.closing:
             raise closing()
-        streamed = scope["method"] == "POST" and scope["path"] in self.streams
-        receive = receive if streamed else await whole(scope, receive, self.limits)
+        aside = scope["method"] == "POST" and (scope["path"] in self.streams or streamed(scope["path"]))
+        receive = receive if aside else await whole(scope, receive, self.limits)
         if scope["method"] == "POST" and scope["path"] == QUERY:
             await self._asked(scope, receive, sending)
         else:
@@ -157,6 +161,8 @@ def _inside(door: Door) -> FastAPI:
     app.state.door = door
     app.include_router(api)
     app.include_router(releases)
+    app.include_router(surveys)
+    app.include_router(survey_pages)
     app.include_router(open_to_all)
     app.add_exception_handler(DiscreetError, _said)
     app.add_exception_handler(Trouble, _said)

@@ -1,0 +1,193 @@
+"""A survey that is being made: its question, and how deniable and how exact it would be, while one writes."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from fractions import Fraction
+
+from nicegui import ui
+from nicegui.events import GenericEventArguments
+
+from discreet.console import tally, theme
+from discreet.console.chooser import UNCHANGED
+from discreet.console.frame import trouble
+from discreet.console.survey_exhibit import PATH, address, whole
+from discreet.console.visit import Visit
+from discreet.desk import Visitor
+from discreet.desk.outlook import Outlook, enough, fitting
+from discreet.desk.surveys import DAYS, MINIMUM, Plan, Surveys
+from discreet.errors import Refusal
+from discreet.local.client import described
+
+PRICES = tuple(Fraction(text) for text in ["0.1", "0.2", "0.3", "0.5", "0.7", "1", "1.5", "2", "2.5", "3", "4", "5"])
+_USUAL, _PEOPLE = PRICES.index(Fraction(1)), 1000
+_PAUSE = 0.25  # seconds without a key until figures are computed
+_NOTHING = "–"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What is said about a plan, in words."""
+
+    guess: str
+    exact: str
+    own: str
+    note: str
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+BLANK = Figures(_NOTHING, _NOTHING, _NOTHING, "Write two answers or more, each on a line of its own.")
+
+
+def figures(answers: int, epsilon: Fraction, people: int, minimum: int) -> Figures:
+    """How deniable a report would be, and how exact the shares of so many people."""
+    if answers < 2 or people < 1:
+        return BLANK
+    client = fitting(epsilon, answers)
+    outlook = Outlook(client, people)
+    crowd = outlook.crowd(max(1, minimum))
+    note = f"For ± 5 points it takes about {enough(client, 5):,} people."
+    if people < minimum:
+        note = f"Nothing is told below {minimum:,} reports, and you expect {people:,}."
+    told = described(client)
+    facts = [
+        ("Mechanism", str(told["name"])),
+        ("Report alone", f"ε = {told['parameters']['epsilon']}, pure"),
+        ("Own answer, any other", f"{outlook.own:.4f}, {outlook.other:.4f}"),
+    ]
+    if crowd is not None and crowd.shuffled.epsilon < crowd.local.epsilon:
+        epsilon_of_all, delta = float(crowd.shuffled.epsilon), float(crowd.shuffled.delta)
+        facts.append(("All reports, shuffled", f"ε ≤ {epsilon_of_all:.3g} at δ = {delta:.0e}, if the server is honest"))
+    own = f"{100 * outlook.own:.0f} of 100"
+    return Figures(f"{outlook.guess} of 100", f"± {outlook.error:.1f}", own, note, tuple(facts))
+
+
+def answers(text: object) -> tuple[str, ...]:
+    """One answer a line; empty lines are none."""
+    return tuple(line.strip() for line in str(text or "").splitlines() if line.strip())
+
+
+class Builder:
+    """The form, and what it would come to."""
+
+    def __init__(self, visit: Visit, surveys: Surveys) -> None:
+        self._visit, self._surveys, self._turn = visit, surveys, 0
+        self._epsilon = PRICES[_USUAL]
+        theme.tag("a", "← All surveys").props(f'href="{PATH}"').classes("d-back")
+        with ui.element("div").classes("d-build"):
+            with ui.element("div").classes("d-build-left"):
+                self._question_card()
+            with ui.element("div").classes("d-build-right"):
+                self._figure_card()
+        self._show(BLANK)
+
+    def _question_card(self) -> None:
+        with theme.card("What is asked"), ui.element("div").classes("d-sheet-more d-survey-form"):
+            self._question = ui.input("Question").props('outlined maxlength="2000" autocomplete="off"')
+            with ui.element("div"):
+                self._answers = ui.textarea("Answers, each on a line of its own").props("outlined autogrow")
+                self._answers.classes("full-width")
+                theme.tag("p", "People choose one. All answers that there can be, and not more than 50.").classes(
+                    "d-muted d-small"
+                )
+            with ui.element("div").classes("d-two"):
+                self._days = _number("Open for days", DAYS)
+                self._minimum = _number("Fewest reports", MINIMUM)
+            theme.tag("p", "Nothing is told from fewer reports than that.").classes("d-muted d-small")
+            self._invited = ui.checkbox("Only people whom I invite")
+            theme.tag(
+                "p",
+                "Everybody gets a link that counts once. Without invitations anybody can send as often as they like.",
+            ).classes("d-muted d-small")
+        self._answers.on_value_change(self._changed)
+        self._minimum.on_value_change(self._changed)
+
+    def _figure_card(self) -> None:
+        with theme.card("How deniable, how exact"):
+            self._people = _number("People you expect", _PEOPLE)
+            self._people.on_value_change(self._changed)
+            with ui.element("div").classes("d-slide d-survey-slide"):
+                self._price = theme.tag("p").classes("d-price-line")
+                self._slider = ui.slider(min=0, max=len(PRICES) - 1, step=1, value=_USUAL)
+                self._slider.props('aria-label="Privacy price, from low to high"')
+                self._slider.on("update:model-value", self._slid, throttle=0.08)
+                with ui.element("div").classes("d-ends d-muted d-small").props('aria-hidden="true"'):
+                    theme.tag("span", "more deniable")
+                    theme.tag("span", "more exact")
+            with ui.element("div").classes("d-tiles").props('aria-live="polite"'):
+                self._guess = _tile("Right guesses, at most", "between two answers of one person")
+                self._exact = _tile("Error of each share", "in percentage points, about 19 times in 20")
+                self._own = _tile("Reports that tell the truth", "nobody knows which")
+            self._note = theme.tag("p").classes("d-muted d-small")
+            self._box = ui.element("div").props('aria-live="polite"')
+            with ui.element("div").classes("d-row d-doing"):
+                self._open = ui.button("Open the survey", on_click=self._made).props("unelevated no-caps")
+            with theme.experts():
+                self._facts = ui.element("div")
+
+    # figures ---------------------------------------------------------------------------------------------------------
+
+    async def _slid(self, event: GenericEventArguments) -> None:
+        self._epsilon = PRICES[min(max(0, int(event.args)), len(PRICES) - 1)]
+        await self._changed()
+
+    async def _changed(self) -> None:
+        self._turn += 1
+        mine = self._turn
+        await asyncio.sleep(_PAUSE)
+        if mine != self._turn:
+            return
+        given = len(answers(self._answers.value)), self._epsilon, whole(self._people.value), whole(self._minimum.value)
+        try:
+            found = await self._visit.call(_figures, *given)
+        except Refusal:  # too many answers for any survey: it is said when it is opened
+            found = BLANK
+        if mine == self._turn:
+            self._show(found)
+
+    def _show(self, found: Figures) -> None:
+        _say(self._price, f"Privacy price {tally.figure(self._epsilon)}")
+        self._slider.props(f'aria-valuetext="price {tally.figure(self._epsilon)}"')
+        for place, text in ((self._guess, found.guess), (self._exact, found.exact), (self._own, found.own)):
+            _say(place, text)
+        _say(self._note, found.note)
+        self._open.set_enabled(found.facts != ())
+        self._facts.clear()
+        with self._facts, theme.facts():
+            for name, value in found.facts:
+                theme.fact(name, value)
+
+    async def _made(self) -> None:
+        plan = Plan(
+            str(self._question.value or ""),
+            answers(self._answers.value),
+            self._epsilon,
+            whole(self._minimum.value),
+            whole(self._days.value),
+            bool(self._invited.value),
+        )
+        with theme.busy(self._open), trouble(self._box, foot=UNCHANGED):
+            task = await self._visit.call(self._surveys.made, plan)
+            ui.navigate.to(address(task))
+
+
+def _figures(_: Visitor, *given: int | Fraction) -> Figures:
+    return figures(*given)  # type: ignore[arg-type]  # as `_changed` gives them
+
+
+def _number(label: str, value: int) -> ui.input:
+    return ui.input(label, value=str(value)).props('outlined dense inputmode="numeric" autocomplete="off"')
+
+
+def _tile(before: str, after: str) -> ui.element:
+    with ui.element("div").classes("d-tile"):
+        theme.tag("span", before)
+        found = theme.tag("strong", _NOTHING)
+        theme.tag("span", after).classes("d-muted d-small")
+    return found
+
+
+def _say(place: ui.element, text: str) -> None:
+    place._text = text  # noqa: SLF001  # as `theme.tag` sets it
+    place.update()

@@ -1,0 +1,81 @@
+"""What a survey would promise and how exact it would be, before anybody is asked. Pure: no answer is looked at."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.errors import Refusal
+from discreet.exact import Number, count
+from discreet.interval import exp
+from discreet.local import OptimizedUnary, Oracle, Response
+from discreet.local.client import price
+from discreet.local.shuffle import DELTA, Promise, Shuffler
+
+ERRORS = 2  # standard errors to either side: about 19 times in 20 the truth is within them
+
+
+def fitting(epsilon: Number, choices: int) -> Response | OptimizedUnary:
+    """The client with the smaller error: one answer where there are few, a yes or no to each where there are many.
+
+    A report of `Response` has less variance where choices < 3e^ε + 2 (Wang, Blocki, Li & Jha 2017, Section 4).
+    """
+    known, many = price(epsilon), count(choices, "choices", least=2)
+    return Response(known, many) if many < 3 * exp(known).down + 2 else OptimizedUnary(known, many)
+
+
+def guessed(epsilon: Fraction) -> int:
+    """Of 100 cases, in how many at most somebody guesses right which of two equally likely answers a person gave.
+
+    e^ε / (1 + e^ε), rounded up.
+    """
+    odds = exp(epsilon)
+    return math.ceil(100 * (odds / (1 + odds)).up)
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What so many people's reports would tell, and what nobody could tell from one."""
+
+    client: Oracle
+    people: int
+
+    def __post_init__(self) -> None:
+        count(self.people, "people")
+
+    @property
+    def guess(self) -> int:
+        """Of 100 cases, in how many at most somebody guesses a person's answer out of two equally likely ones."""
+        return guessed(self.client.epsilon)
+
+    @property
+    def own(self) -> float:
+        """How often a report says a person's own answer."""
+        return float(self.client.odds.holder)
+
+    @property
+    def other(self) -> float:
+        """How often it says a given other one."""
+        return float(self.client.odds.other)
+
+    @property
+    def error(self) -> float:
+        """Percentage points by which a share is off at most, about 19 times in 20, whatever the share is."""
+        odds = self.client.odds
+        worst = max(odds.variance(Fraction(0)), odds.variance(Fraction(1)))  # it is linear in the share
+        return 100 * ERRORS * math.sqrt(worst / self.people)
+
+    def crowd(self, minimum: int, dishonest: int = 0) -> Promise | None:
+        """What hiding in the shuffled crowd promises beyond that; None if the crowd is too small to be told of."""
+        try:
+            return Shuffler(minimum, dishonest).promise(self.client, self.people, delta=DELTA)
+        except Refusal:
+            return None
+
+
+def enough(client: Oracle, error: Number) -> int:
+    """How many people make every share exact to so many percentage points, as `Outlook.error` says it."""
+    odds = client.odds
+    worst = max(odds.variance(Fraction(0)), odds.variance(Fraction(1)))
+    return math.ceil(worst * (100 * ERRORS / Fraction(str(error))) ** 2)

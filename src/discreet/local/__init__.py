@@ -1,0 +1,42 @@
+"""Local: nobody is trusted with the raw value.
+
+A client randomizes a person's answer before anything leaves; a server adds up reports and estimates.
+
+    >>> from discreet.local import OptimizedUnary
+    >>> survey = OptimizedUnary(1, 3)  # ε = 1, three possible answers
+    >>> reports = survey.batch([0, 1, 1, 2] * 500)
+    >>> tally = survey.tally(reports)
+    >>> guess = survey.estimate(tally)
+    >>> len(guess.counts), tally.people
+    (3, 2000)
+"""
+
+from discreet.local.client import CLIENTS as CLIENTS
+from discreet.local.client import described as described
+from discreet.local.client import rebuilt as rebuilt
+from discreet.local.decode import decode as decode
+from discreet.local.estimate import Estimate as Estimate
+from discreet.local.estimate import Frequencies as Frequencies
+from discreet.local.estimate import Odds as Odds
+from discreet.local.hadamard import Hadamard as Hadamard
+from discreet.local.hashing import Hashed as Hashed
+from discreet.local.hashing import LocalHashing as LocalHashing
+from discreet.local.hitters import HeavyHitters as HeavyHitters
+from discreet.local.hybrid import HybridMean as HybridMean
+from discreet.local.mean import DuchiMean as DuchiMean
+from discreet.local.mean import Mean as Mean
+from discreet.local.oracle import Oracle as Oracle
+from discreet.local.piecewise import PiecewiseMean as PiecewiseMean
+from discreet.local.rappor import Rappor as Rappor
+from discreet.local.rappor_device import Device as Device
+from discreet.local.reporter import Reporter as Reporter
+from discreet.local.response import Response as Response
+from discreet.local.response import classroom as classroom
+from discreet.local.sketch import CountMeanSketch as CountMeanSketch
+from discreet.local.sketch import HadamardSketch as HadamardSketch
+from discreet.local.subset import SubsetSelection as SubsetSelection
+from discreet.local.tally import Tally as Tally
+from discreet.local.unary import OptimizedUnary as OptimizedUnary
+from discreet.local.unary import SymmetricUnary as SymmetricUnary
+from discreet.local.unary import Unary as Unary
+from discreet.local.vector import VectorMean as VectorMean

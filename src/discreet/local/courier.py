@@ -1,0 +1,104 @@
+"""Tasks, uploads and results over HTTP, with nothing but Python's own library: it runs on people's devices."""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import json
+import ssl
+from urllib.parse import urlsplit
+
+from discreet.errors import Refusal
+from discreet.exact import shown
+from discreet.local.receipt import Receipt
+from discreet.local.result import Results, read_results
+from discreet.local.seal import Handover, read_handover
+
+_PATH = "/survey/v1"
+_LONGEST = 1 << 23  # bytes of an answer
+
+
+class Unreached(Refusal):
+    """Nobody answered, or not as a survey does. What was to be sent is pending: send it again."""
+
+
+class Courier:
+    """A server of surveys at an address like https://survey.example.org."""
+
+    def __init__(self, url: str, *, seconds: float = 30.0, tls: ssl.SSLContext | None = None) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise Refusal(f"expected an address as https://survey.example.org, got {shown(url)}")
+        self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, parts.port
+        self._seconds, self._tls = seconds, tls
+
+    def task(self, name: str) -> bytes:
+        """The newest document of a task, to the byte."""
+        return self._answered("GET", f"{_PATH}/{name}")
+
+    def handovers(self) -> list[Handover]:
+        """How the key that signs was changed."""
+        found = _json(self._answered("GET", f"{_PATH}/keys")).get("handovers")
+        return [read_handover(json.dumps(each)) for each in found] if isinstance(found, list) else []
+
+    def send(self, name: str, body: bytes, token: str | None = None) -> Receipt:
+        """Upload. After a failure, send the same bytes again: they count once."""
+        if token is not None and not self._secure and not _is_local(self._host):
+            raise Refusal("a token is sent in the clear to this machine only", hint="use https")
+        bearer = {} if token is None else {"Authorization": f"Bearer {token}"}
+        kind = {"Content-Type": "application/octet-stream"}
+        found = _json(self._answered("POST", f"{_PATH}/{name}/reports", body, {**kind, **bearer}))
+        if set(found) != set(Receipt().told) or any(type(number) is not int for number in found.values()):
+            raise Unreached("the answer is no receipt", hint="is this a server of surveys?")
+        return Receipt(**found)  # type: ignore[arg-type]  # they are numbers
+
+    def results(self, name: str) -> Results:
+        """What a task came to."""
+        return read_results(self._answered("GET", f"{_PATH}/{name}/results"))
+
+    def _answered(
+        self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
+    ) -> bytes:
+        connection = self._connection()
+        try:
+            connection.request(method, path, body, headers or {})
+            response = connection.getresponse()
+            content = response.read(_LONGEST)
+        except (OSError, http.client.HTTPException):
+            raise Unreached("nobody answers there", hint="try again: the same bytes are sent") from None
+        finally:
+            connection.close()
+        if response.status != http.client.OK:
+            raise Unreached(f"refused with status {response.status}: {_message(content)}", hint="try again later")
+        return content
+
+    def _connection(self) -> http.client.HTTPConnection:
+        if not self._secure:
+            return http.client.HTTPConnection(self._host, self._port, timeout=self._seconds)
+        tls = self._tls or ssl.create_default_context()
+        return http.client.HTTPSConnection(self._host, self._port, timeout=self._seconds, context=tls)
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _json(content: bytes) -> dict[str, object]:
+    try:
+        found = json.loads(content)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise Unreached("the answer is no JSON object", hint="is this a server of surveys?")
+    return found
+
+
+def _message(content: bytes) -> str:
+    try:
+        error = _json(content).get("error")
+    except Unreached:
+        return "no reason given"
+    return str(error["message"])[:200] if isinstance(error, dict) and "message" in error else "no reason given"

@@ -1,0 +1,115 @@
+"""The piecewise mechanism on a grid: a report lies near the person's number, or anywhere else."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.interval import exp
+from discreet.local.client import client, narrowest, written_down
+from discreet.local.coin import coins, rounded_down
+from discreet.local.mean import Mean
+from discreet.local.reporter import Reports
+from discreet.local.tally import Whole
+from discreet.noise import SECURE, Entropy, below, belows, flip
+from discreet.privacy.divergence import Channel
+
+LIMB = 21  # binary digits of each half of a square
+
+
+@client("piecewise-mean")
+@dataclass(frozen=True)
+class PiecewiseMean(Mean):
+    """Reports one of steps + `window` places: the `window` from the person's own on are likelier than the others.
+
+    Guarantee: Pure(epsilon) for any two numbers of the person who reports, whoever reads the report.
+    Proof: every place has the probability `near` or `far`, and near ≤ e^epsilon far (docs/proofs/means.md).
+    Source: Wang, Xiao, Yang, Zhao, Hui, Shin, Shin & Yu 2019, Algorithm 2, put on whole numbers.
+    """
+
+    @cached_property
+    def window(self) -> int:
+        """How many places are near: steps e^(−ε/2) to the nearest whole number, at least 1."""
+        return max(1, math.floor(self.steps * exp(-self.epsilon / 2).down + Fraction(1, 2)))
+
+    @cached_property
+    def near(self) -> Fraction:
+        """The probability of each place in the window, rounded down to a multiple of 2^−64."""
+        return rounded_down(1 / (self.window + self.steps * exp(-self.epsilon)))
+
+    @property
+    def far(self) -> Fraction:
+        """The probability of each other place: there are as many as steps, wherever the window is."""
+        return (1 - self.window * self.near) / self.steps
+
+    @property
+    def places(self) -> int:
+        """How many there are in all."""
+        return self.steps + self.window
+
+    @property
+    def form(self) -> np.dtype[Any]:
+        """The place in the fewest of 1, 2 or 4 bytes, little end first."""
+        return narrowest(self.places)
+
+    @cached_property
+    def line(self) -> tuple[Fraction, Fraction]:
+        """The expected place is a line in the number of steps: where it begins, and its slope."""
+        rise, width = self.near - self.far, self.window
+        start = self.far * math.comb(self.places, 2) + rise * math.comb(width, 2)
+        return start, rise * width
+
+    @property
+    def reach(self) -> tuple[Fraction, Fraction]:
+        """Those of the first place and the last."""
+        start, slope = self.line
+        return -start / slope, (self.places - 1 - start) / slope
+
+    def channel(self) -> Channel[int, int]:
+        """All probabilities of all reports, by how many steps above `lower` a number lies."""
+        written_down(self.places * (self.steps + 1))
+        return Channel({
+            place: {y: self.near if 0 <= y - place < self.window else self.far for y in range(self.places)}
+            for place in range(self.steps + 1)
+        })  # fmt: skip
+
+    def __call__(self, value: object, /, *, rng: Entropy = SECURE) -> int:
+        """One person's report."""
+        place = int(self.place([value])[0])
+        if flip(self.window * self.near, rng=rng):
+            return place + below(self.window, rng=rng)
+        other = below(self.steps, rng=rng)
+        return other if other < place else other + self.window
+
+    def randomize(self, truths: Whole, rng: Entropy) -> Reports:
+        """A report for each, in arrays."""
+        inside = coins(self.window * self.near, truths.size, rng)
+        other = belows(self.steps, truths.size, rng=rng)
+        outside = np.where(other < truths, other, other + self.window)
+        return np.where(inside, truths + belows(self.window, truths.size, rng=rng), outside)
+
+    def strange(self, reports: Reports) -> NDArray[np.bool_]:
+        """Which reports no run of this client can have sent."""
+        return np.asarray(reports >= self.places)
+
+    @property
+    def _nothing(self) -> Whole:
+        return np.zeros(3, dtype=np.int64)
+
+    def sums(self, reports: Reports) -> Whole:
+        """Of places, and of both halves of their squares."""
+        places = reports.astype(np.int64)
+        squares = places * places
+        return np.array([places.sum(), (squares & ((1 << LIMB) - 1)).sum(), (squares >> LIMB).sum()])
+
+    def moments(self, people: int, sums: Whole) -> tuple[Fraction, Fraction]:
+        """A place estimates (place − start)/slope."""
+        start, slope = self.line
+        total, squares = int(sums[0]), int(sums[1]) + (int(sums[2]) << LIMB)
+        return (total - people * start) / slope, (squares - 2 * start * total + people * start**2) / slope**2

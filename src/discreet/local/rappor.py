@@ -1,0 +1,242 @@
+"""RAPPOR: a text as a Bloom filter, randomized once for good, and again for every report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import Refusal
+from discreet.exact import Number, count, exact, probability, shown
+from discreet.interval import exp, log, simpler_up
+from discreet.local import bits as sets
+from discreet.local.bloom import Bloom, by_group, written
+from discreet.local.client import client, hoeffding, narrowest, price, written_down
+from discreet.local.coin import DIGITS, coins, rounded_up
+from discreet.local.estimate import Odds
+from discreet.local.rappor_counts import BitCounts
+from discreet.local.reporter import Reporter, Reports
+from discreet.local.tally import Tally, Whole
+from discreet.mechanisms import Pair
+from discreet.mechanisms.mechanism import USUAL, settle
+from discreet.noise import SECURE, Entropy, below, belows, flip
+from discreet.privacy import Pure
+from discreet.privacy.divergence import Channel
+
+_TIDY = 10**30  # ε∞ of a given f is rounded up to a multiple of 1 in so many
+_MOST_BITS, _MOST_HASHES, _MOST_COHORTS = 1 << 12, 16, 1 << 16
+_CELLS = 1 << 20  # bits that are drawn at once
+_TRIED = 64  # texts among which a pair for an audit is looked for
+
+
+@client("rappor")
+@dataclass(frozen=True)
+class Rappor(Reporter):
+    """A client's text as bits: each flipped once for good with probability `flipped`, then told through two coins.
+
+    A bit of the permanent response is told as 1 with probability `loud` if it is 1 and `quiet` if it is 0. A call is a
+    person's first report; `Device` keeps the permanent response over all further ones. What is neither text nor bytes
+    nor whole number is nothing, and sets no bit: with bits = 1 a report says whether there is something.
+
+    Guarantee: Pure(epsilon) for any two texts of the person who reports, for all reports ever made on one text
+        together, whoever reads them; one report alone loses no more than `once`. Each further text of the same person
+        loses epsilon anew (`longitudinal`), and that there was a change is not hidden.
+    Proof: the cohort does not depend on the text. Two filters differ in at most 2 · hashes bits, each of which the
+        permanent response changes by a factor of at most e^(epsilon/(2 · hashes)). All reports are drawn from it
+        (docs/proofs/rappor.md).
+    Source: Erlingsson, Pihur & Korolova 2014, Theorems 1 and 2.
+    """
+
+    epsilon: Fraction
+    bits: int = 128
+    hashes: int = 2
+    cohorts: int = 64
+    quiet: Fraction = Fraction(1, 2)
+    loud: Fraction = Fraction(3, 4)
+    key: int = 0
+
+    def __post_init__(self) -> None:
+        for name, most in (("bits", _MOST_BITS), ("hashes", _MOST_HASHES), ("cohorts", _MOST_COHORTS)):
+            settle(self, **{name: count(getattr(self, name), name)})
+            if getattr(self, name) > most:
+                raise Refusal(f"expected {name} <= {most}, got {name}={shown(getattr(self, name))}")
+        quiet, loud = probability(self.quiet, "quiet"), 1 - probability(1 - exact(self.loud, "loud"), "1 - loud")
+        up, down = _dyadic(quiet), 1 - _dyadic(1 - loud)
+        settle(self, epsilon=price(self.epsilon), quiet=up, loud=down, key=self.bloom.functions.key)
+        if not up < down:
+            raise Refusal(f"expected quiet < loud, got quiet={shown(quiet, str)} loud={shown(loud, str)}")
+
+    @classmethod
+    def flipping(cls, f: Number, *, hashes: int = 2, **more: Any) -> Rappor:  # noqa: ANN401  # the other fields
+        """By the share f of bits that the permanent response draws anew, as the paper has it; ε∞ follows.
+
+        >>> google = Rappor.flipping("0.5", bits=16, hashes=2, cohorts=64)  # p = 0.5, q = 0.75
+        >>> round(float(google.epsilon), 3), round(float(google.once.epsilon), 3)
+        (4.394, 1.074)
+        """
+        half = _dyadic(probability(f, "f") / 2)
+        if not half:
+            raise Refusal(f"expected 0 < f < 1, got f={shown(f, str)}", hint="else nothing is hidden")
+        epsilon = 2 * count(hashes, "hashes") * log((1 - half) / half).up
+        return cls(Fraction(math.ceil(epsilon * _TIDY), _TIDY), hashes=hashes, **more)
+
+    @cached_property
+    def bloom(self) -> Bloom:
+        """The filters."""
+        return Bloom(self.bits, self.hashes, self.cohorts, self.key)
+
+    @cached_property
+    def flipped(self) -> Fraction:
+        """f/2: how likely a bit is flipped for good. 1/(e^(ε/2h) + 1), rounded up to a multiple of 2^−64."""
+        return rounded_up(1 / (exp(self.epsilon / (2 * self.hashes)) + 1))
+
+    @cached_property
+    def odds(self) -> Odds:
+        """q* and p*: how likely a report tells a bit of the filter that is 1, and one that is 0, as 1."""
+        return Odds(self.told(one=True), self.told(one=False))
+
+    def told(self, *, one: bool) -> Fraction:
+        """How likely a report tells a bit of the filter as 1."""
+        stays, turns = (self.loud, self.quiet) if one else (self.quiet, self.loud)
+        return (1 - self.flipped) * stays + self.flipped * turns
+
+    @cached_property
+    def once(self) -> Pure:
+        """ε₁: what a single report loses. hashes · ln(q*(1 − p*) / (p*(1 − q*))), rounded up, and never above ε∞."""
+        p, q = self.odds.other, self.odds.holder
+        return Pure(min(self.epsilon, simpler_up(self.hashes * log(q * (1 - p) / (p * (1 - q))).up)))
+
+    def longitudinal(self, history: Iterable[object]) -> Pure:
+        """What all reports of one person lose who had these texts, one after another: ε∞ for each different one.
+
+        It compares histories that change at the same times. That a text changed, and when, is not hidden.
+        """
+        return len({written(value) for value in history}) * self.privacy
+
+    @property
+    def form(self) -> np.dtype[Any]:
+        """The cohort in 1 or 2 bytes, little end first, then ⌈bits/8⌉ bytes: bit i is bit i mod 8 of byte i div 8."""
+        return np.dtype((np.uint8, (self._head + -(-self.bits // 8),)))
+
+    @property
+    def _head(self) -> int:
+        return narrowest(self.cohorts).itemsize
+
+    def cohort(self, reports: Reports) -> Whole:
+        """Of each report."""
+        head = np.ascontiguousarray(reports[:, : self._head])
+        return head.view(narrowest(self.cohorts)).reshape(-1).astype(np.int64)
+
+    def report(self, cohorts: Whole, said: NDArray[np.bool_]) -> Reports:
+        """Cohorts and bits, as they are sent."""
+        head = cohorts.astype(narrowest(self.cohorts)).reshape(-1, 1).view(np.uint8)
+        return np.hstack([head, sets.packed(said)])
+
+    def channel(self, values: Iterable[Hashable], cohort: int = 0, reports: int = 1) -> Channel[Hashable, Hashable]:
+        """All probabilities of so many reports on one text, given the cohort, which is drawn without a look at it.
+
+        One report is its bits as a number; several are a tuple of such.
+        """
+        rows, times = list(values), count(reports, "reports")
+        written_down(len(rows) * (self.bits << min(64, self.bits * times)))
+        filters = self.bloom.filters(self._truths(_objects(rows)), np.full(len(rows), cohort))
+        return Channel({value: self._law(bits.tolist(), times) for value, bits in zip(rows, filters, strict=True)})
+
+    def _law(self, true: list[bool], times: int) -> dict[Hashable, Fraction]:
+        """Bits are told independently; those of several reports depend on one permanent bit."""
+        each = [self._column(one, times) for one in true]
+        law: dict[Hashable, Fraction] = {}
+        for columns in product(product((0, 1), repeat=times), repeat=self.bits):
+            said = tuple(sum(column[t] << i for i, column in enumerate(columns)) for t in range(times))
+            law[said if times > 1 else said[0]] = math.prod(
+                (chances[column] for chances, column in zip(each, columns, strict=True)), start=Fraction(1)
+            )
+        return law
+
+    def _column(self, one: bool, times: int) -> dict[tuple[int, ...], Fraction]:  # noqa: FBT001  # a bit
+        """Of one bit: the law of what all reports tell about it."""
+        first = 1 - self.flipped if one else self.flipped  # that the permanent bit is 1
+        return {
+            said: first * _tells(self.loud, said) + (1 - first) * _tells(self.quiet, said)
+            for said in product((0, 1), repeat=times)
+        }
+
+    def __call__(self, value: object, /, *, rng: Entropy = SECURE) -> bytes:
+        """One person's first report, with a cohort and a permanent response that are then forgotten."""
+        cohort = np.array([below(self.cohorts, rng=rng)])
+        true = self.bloom.filters(self._truths(_objects([value])), cohort)[0]
+        kept = [bool(bit) != flip(self.flipped, rng=rng) for bit in true]
+        said = [flip(self.loud if bit else self.quiet, rng=rng) for bit in kept]
+        return self.report(cohort, np.array([said])).tobytes()
+
+    def randomize(self, truths: Whole, rng: Entropy) -> Reports:
+        """A first report for each, in arrays."""
+        cohorts = belows(self.cohorts, len(truths), rng=rng)
+        true = self.bloom.filters(truths, cohorts)
+        kept = true ^ coins(self.flipped, true.size, rng).reshape(true.shape)
+        return self.report(cohorts, self.instant(kept, rng))
+
+    def instant(self, kept: NDArray[np.bool_], rng: Entropy) -> NDArray[np.bool_]:
+        """What a report tells of permanent responses."""
+        loud = ~coins(1 - self.loud, kept.size, rng).reshape(kept.shape)  # `loud` may be 1, and no coin is
+        return np.where(kept, loud, coins(self.quiet, kept.size, rng).reshape(kept.shape))
+
+    def _truths(self, given: NDArray[np.generic]) -> Whole:
+        return self.bloom.digests(given)
+
+    def strange(self, reports: Reports) -> NDArray[np.bool_]:
+        """Which reports no run of this client can have sent."""
+        return np.asarray((self.cohort(reports) >= self.cohorts) | sets.padded(reports, self.bits))
+
+    @property
+    def _together(self) -> int:
+        return max(1, _CELLS // self.bits)
+
+    @property
+    def _nothing(self) -> Whole:
+        return np.zeros(self.cohorts * (1 + self.bits), dtype=np.int64)
+
+    def sums(self, reports: Reports) -> Whole:
+        """For each cohort, how many reports there are, and how many tell each bit as 1."""
+        return by_group(self.cohort(reports), reports[:, self._head :], self.cohorts, self.bits).reshape(-1)
+
+    def estimate(self, tally: Tally) -> BitCounts:
+        """In how many people's filters each bit of each cohort is set: unbiased, with standard errors."""
+        known = self.understood(tally).counts.reshape(self.cohorts, 1 + self.bits)
+        return BitCounts(known[:, 0], known[:, 1:], self.odds)
+
+    def pairs(self) -> tuple[Pair[str], ...]:
+        """Two texts whose filters differ in as many bits as any, over all cohorts, among some."""
+        texts = [str(number) for number in range(_TRIED)]
+        cohorts = min(self.cohorts, _TRIED)
+        digests = self._truths(_objects(texts))
+        filters = np.stack([self.bloom.filters(digests, np.full(_TRIED, cohort)) for cohort in range(cohorts)])
+        apart = (filters != filters[:, :1]).sum(axis=(0, 2))
+        return (Pair(texts[0], texts[int(np.argmax(apart))], "a person with one text, and with another"),)
+
+    def error(self, confidence: Number = USUAL, people: int = 1) -> Fraction:
+        """An α such that the share of filters in which a given bit is set, of so many in a cohort, is within α."""
+        return hoeffding(count(people, "people"), confidence) / self.odds.gap
+
+
+def _dyadic(chance: Fraction) -> Fraction:
+    """The smallest multiple of 2^−64 that is not below."""
+    return Fraction(math.ceil(chance * (1 << DIGITS)), 1 << DIGITS)
+
+
+def _objects(values: list[Any]) -> NDArray[np.generic]:
+    out = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        out[i] = value
+    return out
+
+
+def _tells(one: Fraction, said: tuple[int, ...]) -> Fraction:
+    return math.prod((one if bit else 1 - one for bit in said), start=Fraction(1))

@@ -1,0 +1,122 @@
+"""What one device remembers for RAPPOR: a secret. Cohort and permanent responses follow from it."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import count
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import Refusal
+from discreet.exact import count as whole
+from discreet.local.bloom import written
+from discreet.local.coin import DIGITS
+from discreet.local.rappor import Rappor
+from discreet.local.reporter import Reports
+from discreet.mechanisms.grid import cells
+from discreet.noise import SECURE, Entropy
+
+_SIZE = 32  # bytes of a secret
+_MARK = b"discreet-rappor-secret-1\n"
+
+
+@dataclass(frozen=True)
+class Device:
+    """A client with a memory: every report on a text is drawn from the one permanent response to that text.
+
+    The permanent response is HMAC-SHA256 of the text under the secret, so there is nothing else to store, and a text
+    that comes back after years finds its old response. It depends on the parameters that shape it, and on no others:
+    other odds of a report draw from the same one, another filter or another `flipped` starts anew.
+
+    Guarantee: that of `Rappor` for all reports of this device together, against whoever cannot tell HMAC-SHA256 under
+        a secret of 256 bits from a random function.
+    """
+
+    client: Rappor
+    secret: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if len(self.secret) != _SIZE:
+            raise Refusal(f"expected a secret of {_SIZE} bytes", hint="use Device.fresh")
+
+    @classmethod
+    def fresh(cls, client: Rappor, *, rng: Entropy = SECURE) -> Device:
+        """A device that has never reported."""
+        return cls(client, rng.raw(_SIZE))
+
+    @classmethod
+    def at(cls, path: Path, client: Rappor, *, rng: Entropy = SECURE) -> Device:
+        """The device whose secret lies in this file; the first call writes it, to the disk, before it returns."""
+        if not path.exists():
+            _kept(path, _MARK + rng.raw(_SIZE))
+        data = path.read_bytes()
+        if len(data) != len(_MARK) + _SIZE or not data.startswith(_MARK):
+            raise Refusal(
+                f"{path.name} holds no secret of a device",
+                hint="restore it: with another secret, every text loses epsilon once more",
+            )
+        return cls(client, data.removeprefix(_MARK))
+
+    @cached_property
+    def _shape(self) -> bytes:
+        """What the permanent response depends on."""
+        c = self.client
+        names = {"bits": c.bits, "hashes": c.hashes, "cohorts": c.cohorts, "key": c.key, "flipped": str(c.flipped)}
+        return hmac.digest(self.secret, json.dumps(names, sort_keys=True).encode(), "sha256")
+
+    def _stream(self, text: bytes) -> Iterator[bytes]:
+        """Blocks of 32 bytes that nobody without the secret can tell from random ones."""
+        return (hmac.digest(self._shape, block.to_bytes(4, "little") + text, "sha256") for block in count())
+
+    @cached_property
+    def cohort(self) -> int:
+        """Drawn once, evenly: the first of the stream's numbers that is one."""
+        size = (self.client.cohorts - 1).bit_length()
+        numbers = (int.from_bytes(block, "little") >> 8 * _SIZE - size for block in self._stream(b"cohort"))
+        return next(number for number in numbers if number < self.client.cohorts)
+
+    def permanent(self, value: object) -> NDArray[np.bool_]:
+        """The filter of a text with the bits flipped that this device flips for it, today and ever."""
+        text = written(value)
+        true = self.client.bloom.filters(self.client.bloom.digests(cells([value])), np.array([self.cohort]))[0]
+        stream = self._stream(b"nothing" if text is None else b"text:" + text)
+        blocks = b"".join(next(stream) for _ in range(-(-8 * true.size // _SIZE)))
+        drawn = np.frombuffer(blocks, dtype="<u8")[: true.size]
+        return np.asarray(true ^ (drawn < np.uint64(int(self.client.flipped * (1 << DIGITS)))))
+
+    def __call__(self, value: object, /, *, rng: Entropy = SECURE) -> bytes:
+        """One more report on a text."""
+        return self.reports(value, 1, rng=rng).tobytes()
+
+    def reports(self, value: object, size: int, *, rng: Entropy = SECURE) -> Reports:
+        """Many reports on one text, as a device would make over the years."""
+        kept = np.tile(self.permanent(value), (whole(size, "size", least=0), 1))
+        return self.client.report(np.full(len(kept), self.cohort), self.client.instant(kept, rng))
+
+
+def _kept(path: Path, data: bytes) -> None:
+    """The data in a file of that name, whole and on the disk, unless there is one already.
+
+    A file that is linked once it is complete: after a crash there is all of it or none, and of two writers one wins.
+    """
+    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.") as draft:  # readable by its owner alone
+        draft.write(data)
+        draft.flush()
+        os.fsync(draft.fileno())
+        try:
+            os.link(draft.name, path)
+        except FileExistsError:
+            return
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,202 @@
+"""A task: what a survey asks, how answers are randomized, until when; signed, so that nobody can ask for more.
+
+A document never changes. Whatever changes is a new version, with a digest of its own, and reports name the digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any, cast
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from discreet.errors import Refusal
+from discreet.exact import count, shown
+from discreet.ledger.entry import Plain, canonical
+from discreet.ledger.head import is_hex, public_part, strict_json
+from discreet.local.client import described, rebuilt
+from discreet.local.reporter import Reporter
+from discreet.local.seal import genuine
+
+FORMAT = "discreet-task-1"
+LONGEST = 1 << 18  # bytes of a document
+_MARK = b"discreet-task\0"
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
+_MOST = 1 << 40  # of any number: more reports than a tally takes
+_MOST_LABELS, _LONGEST_LABEL, _LONGEST_QUESTION = 4096, 200, 2000
+_LARGEST_TALLY = 1 << 20  # bytes: it is written with every upload
+_WIDEST = 1 << 16  # bytes of a report
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is asked, of whom, until when. `question` and `domain` are for people; `mechanism` is for their devices.
+
+    At least `minimum` honest reports stand behind anything that is said, whatever at most `dishonest` reports are. A
+    person sends at most `reports` of them: a server holds those to it who were `invited`, each with a token.
+    """
+
+    id: str
+    version: int
+    question: str
+    mechanism: dict[str, Any] = field(hash=False)
+    domain: tuple[str, ...]
+    opens: str
+    closes: str
+    minimum: int
+    reports: int
+    dishonest: int
+    invited: bool
+    key: str = ""
+    signature: str = ""
+
+    def __post_init__(self) -> None:
+        if not is_hex(self.id, 16):
+            raise Refusal(f"expected an id of 32 small hexadecimal digits, got {shown(self.id)}")
+        for name in ("version", "minimum", "reports"):
+            _number(getattr(self, name), name, 1)
+        _number(self.dishonest, "dishonest", 0)
+        if not self.question.strip() or len(self.question) > _LONGEST_QUESTION:
+            raise Refusal(f"expected a question of at most {_LONGEST_QUESTION} characters")
+        if moment(self.opens) >= moment(self.closes):
+            raise Refusal(f"expected opens < closes, got opens={self.opens} closes={self.closes}")
+        self._check_labels()
+        if self.client.form.itemsize > _WIDEST or len(self.client.tally(_none(self.client)).encode()) > _LARGEST_TALLY:
+            raise Refusal("reports of this mechanism are too large to collect", hint="take fewer values")
+
+    def _check_labels(self) -> None:
+        choices = getattr(self.client, "choices", None)
+        if any(not label or len(label) > _LONGEST_LABEL for label in self.domain):
+            raise Refusal(f"expected labels of 1 to {_LONGEST_LABEL} characters")
+        if len(set(self.domain)) != len(self.domain) or len(self.domain) > _MOST_LABELS:
+            raise Refusal(f"expected at most {_MOST_LABELS} labels, and each once")
+        if choices is not None and len(self.domain) != choices:
+            raise Refusal(f"expected a label for each of the {choices} choices, got {len(self.domain)}")
+
+    @cached_property
+    def client(self) -> Reporter:
+        """The mechanism that a device runs."""
+        found = rebuilt(self.mechanism.get("name"), self.mechanism.get("parameters"))
+        if not isinstance(found, Reporter) or self.mechanism != described(found):  # one spelling, and so one digest
+            raise Refusal("the mechanism is not written as `described` writes it")
+        return found
+
+    @property
+    def body(self) -> dict[str, Plain]:
+        """The document as JSON."""
+        return cast("dict[str, Plain]", {"format": FORMAT, **asdict(self), "domain": list(self.domain)})
+
+    @property
+    def signed(self) -> bytes:
+        """The bytes under the signature."""
+        return _MARK + canonical({name: value for name, value in self.body.items() if name != "signature"})
+
+    @cached_property
+    def document(self) -> bytes:
+        """What is handed out, to the byte."""
+        return canonical(self.body)
+
+    @cached_property
+    def digest(self) -> bytes:
+        """SHA-256 of the document: 32 bytes that every upload begins with."""
+        return hashlib.sha256(self.document).digest()
+
+    @cached_property
+    def asked(self) -> bytes:
+        """What a person is asked, whatever the version: the question, its answers, and how they are randomized."""
+        said = {"question": self.question, "domain": list(self.domain), "mechanism": self.mechanism}
+        return hashlib.sha256(b"discreet-question\0" + canonical(cast("Plain", said))).digest()
+
+    def genuine(self) -> bool:
+        """Whether the signature is the key's."""
+        return genuine(self.key, self.signature, self.signed)
+
+    def sign(self, key: Ed25519PrivateKey) -> Task:
+        """The same, said by the holder of this key."""
+        unsigned = replace(self, key=public_part(key), signature="")
+        return replace(unsigned, signature=key.sign(unsigned.signed).hex())
+
+    def early(self, now: datetime) -> bool:
+        """Whether it is not open yet."""
+        return now < moment(self.opens)
+
+    def late(self, now: datetime) -> bool:
+        """Whether it is over."""
+        return now >= moment(self.closes)
+
+
+def drafted(  # noqa: PLR0913  # what a survey is
+    question: str,
+    client: Reporter,
+    domain: Sequence[str],
+    *,
+    opens: str,
+    closes: str,
+    minimum: int,
+    reports: int = 1,
+    dishonest: int = 0,
+    invited: bool = False,
+) -> Task:
+    """The first version of a new task, not signed yet."""
+    name, means = secrets.token_hex(16), described(client)
+    return Task(name, 1, question, means, tuple(domain), opens, closes, minimum, reports, dishonest, invited)
+
+
+def read_task(document: bytes) -> Task:
+    """The task in a document, if it is spelled as we do and signed by the key that it names."""
+    found = None
+    if len(document) <= LONGEST:
+        try:
+            found = _read(strict_json(document.decode()))
+        except (ValueError, TypeError, AttributeError):
+            found = None
+    if found is None or found.document != document:
+        raise Refusal("this is not a task document")
+    if not found.genuine():
+        raise Refusal(
+            "the signature of this task is not its key's", hint="somebody changed the document: do not answer"
+        )
+    return found
+
+
+def _read(body: object) -> Task | None:
+    """Kinds of parts are checked here, values by `Task`."""
+    kinds: dict[str, type] = {"str": str, "int": int, "bool": bool, "dict[str, Any]": dict, "tuple[str, ...]": list}
+    wanted = {part.name: kinds[str(part.type)] for part in fields(Task)}
+    if not isinstance(body, dict) or body.pop("format", None) != FORMAT or set(body) != set(wanted):
+        return None
+    if any(type(body[name]) is not kind for name, kind in wanted.items()):
+        return None
+    if any(type(label) is not str for label in body["domain"]):
+        return None
+    return Task(**{**body, "domain": tuple(body["domain"])})
+
+
+def moment(text: str) -> datetime:
+    """The time that a text like 2027-01-31T12:00:00Z says."""
+    if _TIME.fullmatch(text):
+        try:
+            return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+        except ValueError:
+            pass
+    raise Refusal(f"expected a time as 2027-01-31T12:00:00Z, got {shown(text)}")
+
+
+def written(time: datetime) -> str:
+    """The text of a time, in whole seconds."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _number(value: int, name: str, least: int) -> None:
+    if count(value, name, least=least) > _MOST:
+        raise Refusal(f"expected {name} of at most 2^40, got {shown(value)}")
+
+
+def _none(client: Reporter) -> Any:  # noqa: ANN401  # an array of no report
+    return client.decode(b"")

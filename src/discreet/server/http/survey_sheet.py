@@ -1,0 +1,155 @@
+"""How a survey looks in a browser: the page on which people answer, and the page of its results. Pure text.
+
+Whatever a custodian wrote is shown as text. The pages have no inline script or style, so their policy allows none.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from string import Template
+
+from discreet.desk.outlook import guessed
+from discreet.desk.surveys import Line
+from discreet.exact import spoken
+from discreet.local.receipt import Standing
+from discreet.local.task import Task, moment
+from discreet.release.paper import safe
+from discreet.release.picture import ERRORS, NARROW, WIDE, Drawn, Ruler, bars
+from discreet.server.http.dice import Dice
+
+FILES = "/survey/static"
+_FOLDER = Path(__file__).with_name("static")
+_KINDS = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+_WHISKERS = "The thin lines reach two standard errors to either side: about 19 times in 20 the truth is within them."
+_LEAD = (
+    "{people:,} reports were counted. Nobody knows which of them are true, but the odds of the dice are known, and "
+    "from all reports together follow the shares, up to the errors shown."
+)
+
+
+@cache
+def files() -> dict[str, tuple[bytes, str]]:
+    """What browsers get: scripts and the style sheet, with their media types."""
+    found = (path for path in sorted(_FOLDER.iterdir()) if path.suffix in _KINDS)
+    return {path.name: (path.read_bytes(), _KINDS[path.suffix]) for path in found}
+
+
+@cache
+def _template(name: str) -> Template:
+    return Template((_FOLDER / name).read_text(encoding="utf-8"))
+
+
+def policy(*, scripted: bool) -> str:
+    """What a browser may do with a page: load our files, talk to us, nothing else."""
+    rules = {
+        "default-src": "'none'",
+        "style-src": "'self'",
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'none'",
+    }
+    if scripted:
+        rules |= {"script-src": "'self'", "connect-src": "'self'", "require-trusted-types-for": "'script'"}
+    return "; ".join(f"{name} {value}" for name, value in rules.items())
+
+
+def asking(standing: Standing, now: datetime) -> str:
+    """The page on which people answer."""
+    task = standing.task
+    phase = "late" if standing.closed else "early" if task.early(now) else "open"
+    return _template("survey.html").substitute(
+        title=safe(task.question),
+        window=_window(standing, now),
+        style=_address("survey.css"),
+        script=_address("survey.js"),
+        integrity=_integrity("survey.js"),
+        task=_embedded(task.body),
+        dice=_embedded({**Dice.of(task.client).told(), "phase": phase}),
+    )
+
+
+def results(standing: Standing, people: int, lines: Sequence[Line], now: datetime) -> str:
+    """The page of results; of none yet, that there are none."""
+    task = standing.task
+    return _template("results.html").substitute(
+        title=safe(task.question),
+        window=_window(standing, now),
+        promise=safe(promise(task)),
+        style=_address("survey.css"),
+        content=_found(task, people, lines) if lines else _nothing(task),
+    )
+
+
+def promise(task: Task) -> str:
+    """What everybody who answers is promised."""
+    loss = task.reports * task.client.epsilon
+    return (
+        f"Privacy price {spoken(loss)} for each person, whoever reads their report: somebody who wavers between two "
+        f"answers guesses right in at most {guessed(loss)} of 100 cases."
+    )
+
+
+def _window(standing: Standing, now: datetime) -> str:
+    """Until when it is open."""
+    task = standing.task
+    if standing.closed:
+        return "closed"
+    return f"opens on {_day(task.opens)}" if task.early(now) else f"open until {_day(task.closes)}"
+
+
+def _day(text: str) -> str:
+    when = moment(text)
+    return f'<time datetime="{text}" title="{when:%H:%M} UTC">{when.day} {when:%B %Y}</time>'
+
+
+def _embedded(value: object) -> str:
+    """JSON that no HTML parser takes for the end of its element."""
+    return json.dumps(value, ensure_ascii=True).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _address(name: str) -> str:
+    return f"{FILES}/{name}"
+
+
+def _integrity(name: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(files()[name][0]).digest()).decode()
+
+
+def _nothing(task: Task) -> str:
+    return (
+        '<section class="card"><h2>There are no results yet</h2><p>They are told once, after the survey has closed, '
+        f"and only if at least {task.minimum + task.dishonest:,} reports are there.</p></section>"
+    )
+
+
+def _found(task: Task, people: int, lines: Sequence[Line]) -> str:
+    drawn = Drawn(
+        task.question,
+        _WHISKERS,
+        Ruler("share of the reports, in percent", labels=tuple(line.label for line in lines)),
+        tuple(line.share for line in lines),
+        tuple(line.error for line in lines),
+    )
+    rows = "".join(
+        f"<tr><td>{safe(line.label)}</td><td>{_number(line.share)} %</td><td>± {_number(ERRORS * line.error)}</td></tr>"
+        for line in lines
+    )
+    return (
+        f'<p class="lead">{_LEAD.format(people=people)}</p>'
+        f'<section class="card"><figure class="picture"><div class="wide">{bars(drawn, WIDE)}</div>'
+        f'<div class="narrow">{bars(drawn, NARROW)}</div><figcaption class="muted">{_WHISKERS} A share below zero or '
+        "above a hundred is chance, and is shown as it came.</figcaption></figure></section>"
+        '<section class="card"><h2>In numbers</h2><table><thead><tr><th scope="col">Answer</th>'
+        f'<th scope="col">Share</th><th scope="col">Error</th></tr></thead><tbody>{rows}</tbody></table></section>'
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}".replace("-", "−")

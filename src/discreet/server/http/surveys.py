@@ -1,0 +1,174 @@
+"""The paths under /survey/v1: tasks, uploads of randomized reports, results. Open to all; nobody is known by name.
+
+Nothing is written down of an upload: not its address, not its token, not when it came.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, ParamSpec, Protocol, TypeVar
+
+from fastapi import APIRouter, Depends, Request, Response
+from starlette.requests import ClientDisconnect
+
+from discreet.errors import Refusal
+from discreet.ledger.head import is_hex
+from discreet.local.batch import LARGEST
+from discreet.local.collector import Collector
+from discreet.local.receipt import Uninvited, Unknown
+from discreet.server.http.admission import _place
+from discreet.server.http.body import Gone, header
+from discreet.server.http.bucket import Buckets
+from discreet.server.http.limits import Limits
+from discreet.server.http.pool import Pool
+from discreet.server.http.routes import behind
+from discreet.server.http.trouble import (
+    Failure,
+    Trouble,
+    crowded,
+    malformed,
+    missing,
+    out_of_order,
+    too_large,
+    too_often,
+    too_slow,
+)
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+PATH = "/survey/v1"
+UPLOAD = f"{PATH}/{{name}}/reports"  # in the journal there is no line of it
+_BINARY = "application/octet-stream"
+_LARGE = 32  # uploads above the size of other requests that are read at once
+_LONGEST_TOKEN = 256
+_TOO_LONG = 413
+_UNINVITED = "send the header Authorization: Bearer TOKEN, with the token of the invitation"
+_BEARER = {"WWW-Authenticate": 'Bearer realm="survey"'}
+_UPLOADED = re.compile(rf"{PATH}/[^/]+/reports")
+
+
+def streamed(path: str) -> bool:
+    """Whether a body posted to this path is read here: it is no JSON, and may be longer than other requests."""
+    return _UPLOADED.fullmatch(path) is not None
+
+
+class Surveys:
+    """What these paths need: the collector of a home, and how often and how much at once people may send."""
+
+    def __init__(self, home: Path, limits: Limits) -> None:
+        self.collector = Collector(home)
+        self._limits = limits
+        self._people = Buckets(limits.rate, limits.burst)
+        self._large = _LARGE
+
+    def admit(self, who: str) -> None:
+        """Let somebody in who does not come too often."""
+        if seconds := self._people.take(who):
+            raise too_often(seconds)
+
+    async def body(self, request: Request) -> bytes:
+        """An upload, read whole, if it is not too long and not too slow."""
+        sent = header(request.scope, b"content-length")
+        if sent.isdigit() and int(sent[:20]) > LARGEST:
+            raise too_large(LARGEST)
+        held = False
+        parts = bytearray()
+        try:
+            async with asyncio.timeout(self._limits.body_seconds):
+                async for part in request.stream():
+                    parts += part
+                    if len(parts) > LARGEST:
+                        raise too_large(LARGEST)
+                    if len(parts) > self._limits.body and not held:
+                        held = self._hold()
+        except TimeoutError:
+            raise too_slow() from None
+        except ClientDisconnect:
+            raise Gone from None
+        finally:
+            self._large += held
+        return bytes(parts)
+
+    def _hold(self) -> bool:
+        """A long upload takes one of a few places: many at once must not fill the memory. A short one takes none."""
+        if not self._large:
+            raise crowded()
+        self._large -= 1
+        return True
+
+
+class Behind(Protocol):
+    """What these paths find behind the door."""
+
+    pool: Pool
+    surveys: Surveys
+
+
+Door = Annotated[Behind, Depends(behind)]
+surveys = APIRouter(prefix=PATH, include_in_schema=False)  # uploads are binary: docs/collector.md says how
+
+
+@surveys.get("/keys")
+async def keys(door: Door) -> Response:
+    """How the key that signs tasks was changed. A device that trusts one of them finds its way to the present one."""
+    found = await door.pool.call(door.surveys.collector.handovers)
+    return _json({"handovers": [each.body for each in found]})
+
+
+@surveys.get("/{name}")
+async def task(name: str, door: Door) -> Response:
+    """A task: what is asked, how answers are randomized, until when. Signed."""
+    found = await _called(door, name, door.surveys.collector.task, name)
+    return Response(found.document, media_type="application/json")
+
+
+@surveys.get("/{name}/results")
+async def results(name: str, door: Door) -> Response:
+    """What a task came to, once it was collected. Signed, and the same bytes for ever."""
+    found = await _called(door, name, door.surveys.collector.results, name)
+    return Response(found.document, media_type="application/json")
+
+
+@surveys.post("/{name}/reports")
+async def reports(name: str, request: Request, door: Door) -> Response:
+    """Upload randomized reports. Sent again to the byte they count once: after a failure send the same again."""
+    door.surveys.admit(_place(request.client.host if request.client else ""))
+    await _called(door, name, door.surveys.collector.task, name)
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _BINARY:
+        raise malformed(f"body: {_BINARY}")
+    try:
+        body = await door.surveys.body(request)
+    except Trouble as refused:
+        if refused.failure.status == _TOO_LONG:
+            await _called(door, name, door.surveys.collector.oversize, name)
+        raise
+    found = await _called(door, name, door.surveys.collector.receive, name, body, _token(request))
+    return _json(found.told)
+
+
+def _json(body: object) -> Response:
+    return Response(json.dumps(body), media_type="application/json")
+
+
+async def _called(door: Behind, name: str, blocking: Callable[P, T], /, *given: P.args, **named: P.kwargs) -> T:
+    """The result of a call about a task of this name. What is said if there is none does not repeat the name."""
+    if not is_hex(name, 16):
+        raise missing(404)
+    try:
+        return await door.pool.call(blocking, *given, **named)
+    except Unknown:
+        raise missing(404) from None
+    except Uninvited as refused:
+        raise Trouble(Failure(401, "refusal", refused.message, _UNINVITED, "28P01", headers=_BEARER)) from None
+    except Refusal:  # it speaks of files
+        raise out_of_order() from None
+
+
+def _token(request: Request) -> str | None:
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    return token if kind.lower() == "bearer" and 0 < len(token) <= _LONGEST_TOKEN else None

@@ -1,0 +1,98 @@
+"""Estimates of many people: unbiased, as far off as theory says, and covered by their standard errors. 40 seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from doubles import Seeded
+from numpy.typing import NDArray
+
+from discreet.local import (
+    Frequencies,
+    Hadamard,
+    LocalHashing,
+    OptimizedUnary,
+    Response,
+    SubsetSelection,
+    SymmetricUnary,
+)
+
+SEEDS, PEOPLE, VALUES, EPSILON = 40, 12_000, 100, 1.0
+E = math.exp(EPSILON)
+ROOT = math.exp(EPSILON / 2)
+SET = round(VALUES / (E + 1))
+CELLS = round(E) + 1
+
+# Published odds, in floats: an oracle for ours. (p, q) of a report to support its holder's value, and another.
+ODDS: dict[Any, tuple[float, float]] = {
+    Response: (E / (E + VALUES - 1), 1 / (E + VALUES - 1)),
+    SymmetricUnary: (ROOT / (ROOT + 1), 1 / (ROOT + 1)),
+    OptimizedUnary: (1 / 2, 1 / (E + 1)),
+    LocalHashing: (E / (E + CELLS - 1), 1 / CELLS),
+    Hadamard: (E / (E + 1), 1 / 2),
+    SubsetSelection: (
+        E * SET / (E * SET + VALUES - SET),
+        (E * SET * (SET - 1) + (VALUES - SET) * SET) / (VALUES - 1) / (E * SET + VALUES - SET),
+    ),
+}
+
+
+def crowd() -> NDArray[np.int64]:
+    """A few values with many people, many with few."""
+    weights = 1 / np.arange(1, VALUES + 1)
+    counts = np.floor(PEOPLE * weights / weights.sum()).astype(np.int64)
+    counts[0] += PEOPLE - counts.sum()
+    return np.repeat(np.arange(VALUES), counts)
+
+
+@cache
+def trials(kind: Callable[..., Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Over all seeds: how far off each count is, and its standard error."""
+    client, people = kind(Fraction(1), VALUES), crowd()
+    truth = np.bincount(people, minlength=VALUES)
+    guesses: list[Frequencies] = [
+        client.estimate(client.tally(client.batch(people, rng=Seeded(seed)))) for seed in range(SEEDS)
+    ]
+    return np.array([guess.counts - truth for guess in guesses]), np.array([guess.errors for guess in guesses])
+
+
+@pytest.mark.parametrize("kind", ODDS)
+def test_the_mean_squared_error_is_that_of_theory(kind: Any) -> None:  # noqa: ANN401
+    """A ratio of 4000 squares: its standard error is about 0.025, so 0.9 and 1.1 are four of them away."""
+    p, q = ODDS[kind]
+    share = np.bincount(crowd(), minlength=VALUES) / PEOPLE
+    theory = PEOPLE * (q * (1 - q) / (p - q) ** 2 + share * (1 - p - q) / (p - q))
+    misses, _ = trials(kind)
+    assert 0.9 <= np.mean(misses**2) / np.mean(theory) <= 1.1
+
+
+@pytest.mark.parametrize("kind", ODDS)
+def test_estimates_are_unbiased(kind: Any) -> None:  # noqa: ANN401
+    """Of every value, over 40 seeds: the mean is within 5.5 standard errors of the truth (false alarm 4e-6 for 100)."""
+    misses, errors = trials(kind)
+    mean, reach = misses.mean(axis=0), np.sqrt((errors**2).mean(axis=0) / SEEDS)
+    assert np.all(np.abs(mean) <= 5.5 * reach)
+    assert abs(mean[0]) < 0.2 * np.bincount(crowd())[0]  # and it would be seen if the largest were shrunk
+
+
+@pytest.mark.parametrize("kind", ODDS)
+def test_standard_errors_cover(kind: Any) -> None:  # noqa: ANN401
+    """95.4 % within two, 68.3 % within one; 4000 trials, a little dependent: 0.02 is five standard errors and more."""
+    misses, errors = trials(kind)
+    within = np.abs(misses) / errors
+    assert np.mean(within <= 2) == pytest.approx(0.954, abs=0.02)
+    assert np.mean(within <= 1) == pytest.approx(0.683, abs=0.04)
+
+
+def test_the_best_has_the_smallest_error() -> None:
+    """At ε = 1 and 100 values: subsets, then optimized unary, and plain response far behind."""
+    squares = {kind: float(np.mean(trials(kind)[0] ** 2)) for kind in ODDS}
+    assert squares[SubsetSelection] < squares[SymmetricUnary] * 1.1
+    assert squares[OptimizedUnary] < squares[Hadamard]
+    assert squares[Response] > 5 * squares[Hadamard]

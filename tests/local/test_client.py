@@ -1,0 +1,237 @@
+"""A person's device: one draw for a question, on the disk before it leaves, and the same bytes ever after."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from doubles import Seeded
+from local.surveyed import ONE, Survey, draft, sent
+
+from discreet.errors import Refusal
+from discreet.local import Hadamard, LocalHashing, Response
+from discreet.local.courier import Courier, Unreached
+from discreet.local.receipt import Receipt
+from discreet.local.respondent import Respondent, Upload
+from discreet.local.seal import Handover
+from discreet.local.task import Task
+from discreet.privacy import Pure
+
+
+class Hand:
+    """Carries to a collector that is here. It may lose what it was given, or the receipt."""
+
+    def __init__(self, survey: Survey) -> None:
+        self.survey = survey
+        self.sent: list[bytes] = []
+        self.loses = ""
+
+    def task(self, name: str, /) -> bytes:
+        return self.survey.collector.task(name).document
+
+    def handovers(self) -> Sequence[Handover]:
+        return self.survey.collector.handovers()
+
+    def send(self, name: str, body: bytes, token: str | None, /) -> Receipt:
+        self.sent.append(body)
+        if self.loses == "upload":
+            raise Unreached("nobody answers there")
+        receipt = self.survey.collector.receive(name, body, token)
+        if self.loses == "receipt":
+            raise Unreached("nobody answers there")
+        return receipt
+
+
+def report(upload: Upload, task: Task) -> bytes:
+    return bytes(sent(upload.body, task)[1].tobytes())
+
+
+def test_an_answer_is_drawn_once_and_then_the_same_bytes_whatever_is_answered(tmp_path: Path) -> None:
+    survey = Survey(tmp_path, LocalHashing(ONE, 5))
+    first = Respondent(tmp_path / "me").answer(survey.task, 3)
+    again = [Respondent(tmp_path / "me").answer(survey.task, value) for value in (3, 0, 1, 2, 4)]
+    assert again == [first] * 5
+    assert Respondent(tmp_path / "other").answer(survey.task, 3) != first
+    assert Respondent(tmp_path / "me").loss(survey.task) == Pure(1)
+
+
+def test_asked_a_thousand_times_it_does_not_average_out(tmp_path: Path) -> None:
+    survey = Survey(tmp_path, Response(ONE, 5), reports=1000)
+    me = Respondent(tmp_path / "me", rng=Seeded(1))
+    later = survey.task
+    seen = set()
+    for version in range(2, 40):  # a new version each day, of the same question
+        later = replace(later, version=version, minimum=version)
+        seen.add(report(me.answer(later, 3), later))
+    assert len(seen) == 1
+    assert me.loss(later) == Pure(1)
+
+
+def test_another_question_is_another_draw_and_so_is_another_mechanism(tmp_path: Path) -> None:
+    me = Respondent(tmp_path / "me")
+    task = draft(LocalHashing(ONE, 5))
+    other = replace(task, question="Which band?")
+    assert report(me.answer(task, 1), task) != report(me.answer(other, 1), other)
+    assert me.loss(task) == me.loss(other) == Pure(1)
+    assert me.loss(replace(task, question="Which year?")) == Pure(0)
+
+
+def test_an_answer_of_another_version_has_an_id_of_its_own(tmp_path: Path) -> None:
+    me, task = Respondent(tmp_path / "me"), draft(LocalHashing(ONE, 5))
+    later = replace(task, version=2, minimum=9)
+    (one, first), (two, second) = (sent(me.answer(each, 1).body, each) for each in (task, later))
+    assert one != two
+    assert first == second
+
+
+def test_drawing_afresh_loses_more_and_is_limited(tmp_path: Path) -> None:
+    me, task = Respondent(tmp_path / "me"), draft(LocalHashing(ONE, 5), reports=3)
+    first = me.answer(task, 1)
+    fresh = [me.answer(task, 2, afresh=True) for _ in range(2)]
+    assert len({first.body, *(each.body for each in fresh)}) == 3
+    assert me.loss(task) == Pure(3)
+    with pytest.raises(Refusal, match="answered 3 times, and takes 3"):
+        me.answer(task, 4, afresh=True)
+    assert me.answer(task, 1) == fresh[-1]
+    assert me.loss(task) == Pure(3)
+
+
+def test_the_law_of_what_is_sent_is_the_clients(tmp_path: Path) -> None:
+    task = draft(Response(Fraction("1.0986122886681098"), 2))  # ln 3
+    said = [sent(Respondent(tmp_path / str(i), rng=Seeded(i)).answer(task, 1).body, task)[1][0] for i in range(400)]
+    share = np.mean(said)
+    assert abs(share - 0.75) < 0.13  # Hoeffding: fails once in 1e6, and notices 1/2 or 1
+
+
+def test_the_state_does_not_hold_the_answer_and_is_for_its_owner(tmp_path: Path) -> None:
+    states = []
+    for value in (0, 4):  # the same coins, and a report that says the same for either value
+        for i in range(60):
+            path = tmp_path / f"{value}.{i}"
+            task = replace(draft(Hadamard(ONE, 5)), id="0" * 32)
+            said = report(Respondent(path, rng=Seeded(i)).answer(task, value), task)
+            states.append((i, said, path.read_bytes()))
+    found = [(a[2], b[2]) for a, b in zip(states[:60], states[60:], strict=True) if a[1] == b[1]]
+    assert len(found) > 5
+    assert all(one == other for one, other in found)
+    assert (tmp_path / "0.0").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("loses", ["upload", "receipt"])
+def test_what_got_lost_is_sent_again_to_the_byte_and_counts_once(loses: str, tmp_path: Path) -> None:
+    survey = Survey(tmp_path, minimum=1)
+    hand, me = Hand(survey), Respondent(tmp_path / "me")
+    hand.loses = loses
+    for value in (0, 1):
+        with pytest.raises(Unreached):
+            me.take_part(hand, survey.task.id, value)
+    assert [each.body for each in me.pending()] == hand.sent[:1]
+    hand.loses = ""
+    receipt = Receipt(accepted=1) if loses == "upload" else Receipt(replayed=1)
+    assert Respondent(tmp_path / "me").deliver(hand) == [receipt]
+    assert me.take_part(hand, survey.task.id, 2) == Receipt(replayed=1)
+    assert len(set(hand.sent)) == 1
+    assert len(hand.sent) == 4
+    assert (me.pending(), me.deliver(hand)) == ([], [])
+    assert survey.counts["accepted"] == 1
+
+
+def test_what_came_too_early_stays_pending(tmp_path: Path) -> None:
+    survey = Survey(tmp_path)
+    hand, me = Hand(survey), Respondent(tmp_path / "me")
+    survey.clock.pass_(days=-20)
+    assert me.take_part(hand, survey.task.id, 1) == Receipt(early=1)
+    survey.clock.pass_(days=20)
+    assert me.deliver(hand) == [Receipt(accepted=1)]
+    assert me.pending() == []
+
+
+def test_a_token_goes_with_it(tmp_path: Path) -> None:
+    survey = Survey(tmp_path, invited=True)
+    (token,) = survey.collector.invite(survey.task.id, 1)
+    assert Respondent(tmp_path / "me").take_part(Hand(survey), survey.task.id, 1, token=token) == Receipt(accepted=1)
+    assert token.encode() not in (tmp_path / "me").read_bytes()
+
+
+def test_a_task_of_a_stranger_is_not_answered(tmp_path: Path) -> None:
+    survey, me = Survey(tmp_path), Respondent(tmp_path / "me")
+    hand, name = Hand(survey), survey.task.id
+    me.take_part(hand, name, 1)
+    (tmp_path / "elsewhere").mkdir()
+    thief = Survey(tmp_path / "elsewhere")
+    forged = thief.collector.publish(replace(survey.task, version=1))
+    with pytest.raises(Refusal, match="signed by a stranger"):
+        me.trust(forged.document, name)
+    with pytest.raises(Refusal, match="another task"):
+        me.trust(thief.task.document, name)
+    with pytest.raises(Refusal, match="signed by a stranger"):
+        Respondent(tmp_path / "new").trust(forged.document, name, key=survey.task.key)
+    survey.collector.rotate()
+    survey.collector.revise(name, minimum=1)
+    assert me.take_part(hand, name, 1) == Receipt(accepted=1)  # a key that was handed over to
+    with pytest.raises(Refusal, match="signed by a stranger"):
+        me.trust(survey.task.document, name, handovers=hand.handovers())  # and never back
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from discreet.local.respondent import Respondent
+from discreet.local.task import read_task
+
+class Dies:
+    def __init__(self, document): self.document = document
+    def task(self, name): return self.document
+    def handovers(self): return []
+    def send(self, name, body, token):
+        os.write(1, body)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+document = Path(sys.argv[1]).read_bytes()
+Respondent(Path(sys.argv[2])).take_part(Dies(document), read_task(document).id, 2)
+"""
+
+
+def test_a_device_that_dies_while_it_sends_says_the_same_when_it_is_back(tmp_path: Path) -> None:
+    survey = Survey(tmp_path, LocalHashing(ONE, 5), minimum=1)
+    (tmp_path / "document").write_bytes(survey.task.document)
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "document"), str(tmp_path / "me")]
+    out = [subprocess.run(command, check=False, capture_output=True) for _ in range(3)]
+    assert [each.returncode for each in out] == [-signal.SIGKILL] * 3
+    assert len({each.stdout for each in out}) == 1
+    assert out[0].stdout.startswith(b"DSR1")
+    assert [each.body for each in Respondent(tmp_path / "me").pending()] == [out[0].stdout]
+    assert Respondent(tmp_path / "me").loss(survey.task) == Pure(1)
+
+
+def test_a_disk_that_is_gone_sends_nothing(tmp_path: Path) -> None:
+    survey, me = Survey(tmp_path), Respondent(tmp_path / "me")
+    os.truncate(tmp_path / "me", 100)
+    hand = Hand(survey)
+    with pytest.raises(Refusal, match="cannot be read or written"):
+        me.take_part(hand, survey.task.id, 1)
+    assert hand.sent == []
+
+
+@pytest.mark.parametrize("url", ["ftp://x", "survey.example.org", "https://", ""])
+def test_a_courier_goes_to_web_addresses(url: str) -> None:
+    with pytest.raises(Refusal, match="expected an address"):
+        Courier(url)
+
+
+def test_a_courier_does_not_shout_a_token() -> None:
+    with pytest.raises(Refusal, match="in the clear"):
+        Courier("http://survey.example.org").send("0" * 32, b"", "token")
+
+
+def test_a_courier_that_meets_nobody_says_so() -> None:
+    with pytest.raises(Unreached, match="nobody answers"):
+        Courier("http://127.0.0.1:9", seconds=2).task("0" * 32)

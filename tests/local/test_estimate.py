@@ -1,0 +1,92 @@
+"""Counts, standard errors, intervals and the nearest consistent counts, each against a plain computation."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from doubles import Seeded
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.errors import Refusal
+from discreet.local import Estimate, Frequencies, Odds, OptimizedUnary
+from discreet.local.estimate import simplex
+
+GUESS = Frequencies(1000, np.array([500, 300, 250, 90]), Odds(Fraction(1, 2), Fraction(1, 4)))
+
+
+def test_counts_are_the_formula() -> None:
+    assert GUESS.counts.tolist() == [1000.0, 200.0, 0.0, -640.0]
+    assert GUESS.shares.tolist() == [1.0, 0.2, 0.0, -0.64]
+    assert len(GUESS) == 4
+    assert [GUESS[v].value for v in range(4)] == [1, Fraction(1, 5), 0, Fraction(-16, 25)]
+
+
+def test_standard_errors_are_those_of_coins_at_the_estimated_share() -> None:
+    """All hold the first: a fair coin each. A fifth hold the second: a mixture. Nobody the others: a quarter."""
+    variances = [1000 / 4, 200 / 4 + 800 * 3 / 16, 1000 * 3 / 16, 1000 * 3 / 16]
+    assert (GUESS.errors**2 / 16).tolist() == pytest.approx(variances)
+    for v in range(4):
+        assert float(GUESS[v].deviation) * 1000 == pytest.approx(GUESS.errors[v], rel=1e-12)
+
+
+def test_intervals_are_wider_for_more_confidence_and_for_all_together() -> None:
+    low, high = GUESS.interval("0.95")
+    assert ((high - low) / GUESS.errors).tolist() == pytest.approx([2 * 1.959964] * 4)
+    assert ((low + high) / 2).tolist() == pytest.approx(GUESS.counts.tolist())
+    wider = GUESS.interval("0.95", together=True)
+    assert ((wider[1] - wider[0]) / GUESS.errors).tolist() == pytest.approx([2 * 2.497705] * 4)
+    for nonsense in (0, 1, "x"):
+        with pytest.raises(Refusal, match="confidence"):
+            GUESS.interval(nonsense)
+
+
+def test_intervals_together_cover_all_values_together() -> None:
+    """At 80 %, in 300 crowds: less than three standard errors below. Singly they would cover all ten far less often."""
+    client, people = OptimizedUnary(Fraction(1), 10), np.arange(3000) % 10
+    covered = {False: 0, True: 0}
+    for seed in range(300):
+        guess = client.estimate(client.tally(client.batch(people, rng=Seeded(seed))))
+        for together in covered:
+            low, high = guess.interval("0.8", together=together)
+            covered[together] += bool(np.all((low <= 300) & (high >= 300)))
+    assert covered[True] >= 300 * 0.8 - 3 * (300 * 0.8 * 0.2) ** 0.5
+    assert covered[False] < 100
+
+
+def test_consistent_counts_are_opt_in() -> None:
+    before = GUESS.counts.copy()
+    after = GUESS.consistent()
+    assert after.sum() == pytest.approx(1000)
+    assert after.tolist() == pytest.approx([900.0, 100.0, 0.0, 0.0])
+    assert GUESS.counts.tolist() == before.tolist()
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30), st.floats(1, 1e6))
+def test_the_nearest_consistent_counts_are_a_shift_that_is_cut_at_zero(counts: list[float], total: float) -> None:
+    """The conditions of Karush, Kuhn and Tucker: one shift for all that are positive, and no less for the others."""
+    given_ = np.array(counts)
+    near = simplex(given_, total)
+    assert near.min() >= 0
+    assert near.sum() == pytest.approx(total, rel=1e-6)
+    shift = (given_ - near)[near > 0]
+    assert np.ptp(shift) <= 1e-6 * max(1.0, np.abs(given_).max())
+    assert np.all(given_[near == 0] <= shift.mean() + 1e-6 * max(1.0, np.abs(given_).max()))
+
+
+def test_the_error_of_a_mean_is_the_sample_deviation_over_the_root_of_the_people() -> None:
+    """Of 1, 2 and 6 steps of 1/2 above 10: a mean of 3 steps, a variance of 7 with two degrees of freedom."""
+    mean = Estimate.of(3, Fraction(9), Fraction(41), Fraction(10), Fraction(1, 2))
+    assert mean.value == Fraction(23, 2)
+    assert mean.error == pytest.approx(0.5 * (7 / 3) ** 0.5)
+    assert mean.interval("0.95") == pytest.approx((11.5 - 1.959964 * mean.error, 11.5 + 1.959964 * mean.error))
+    with pytest.raises(Refusal, match="confidence"):
+        mean.interval(2)
+
+
+def test_a_value_that_is_none_is_refused() -> None:
+    for value in (4, -1, 1.0):
+        with pytest.raises(Refusal, match="value"):
+            GUESS[value]  # type: ignore[index]

@@ -1,0 +1,155 @@
+"""Decoding: which candidates are found, how far off their shares are, and what cannot be told apart."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+from doubles import Seeded
+from numpy.typing import NDArray
+from scipy import sparse
+
+from discreet.errors import Refusal
+from discreet.local.decode import Decoded, decode
+from discreet.local.decode_lasso import LEAST, path
+from discreet.local.rappor import Rappor
+
+SEEDS, PEOPLE, CANDIDATES, COMMON = 24, 20_000, 120, 8
+CLIENT = Rappor.flipping("0.25", bits=32, hashes=2, cohorts=16, quiet=Fraction(1, 4))
+LOUD = Rappor.flipping("0.05", bits=32, hashes=2, cohorts=16, quiet=Fraction(0), loud=Fraction(1))
+
+
+def shares() -> NDArray[np.float64]:
+    """Eight texts of 3 to 10 % each; 48 % hold one of a thousand that are no candidates."""
+    known = np.zeros(CANDIDATES)
+    known[:COMMON] = np.arange(COMMON + 2, 2, -1) / 100
+    return known
+
+
+@cache
+def runs(client: Rappor, people: int) -> list[Decoded]:
+    """A crowd is drawn anew for every seed, and so are all coins."""
+    found = []
+    for seed in range(SEEDS):
+        draw = np.random.default_rng(seed)
+        known = shares()
+        whom = draw.choice(CANDIDATES + 1, people, p=[*known, 1 - known.sum()])
+        texts = np.where(whom == CANDIDATES, 10_000 + draw.integers(0, 1000, people), whom)
+        tally = client.tally(client.batch(texts, rng=Seeded(seed)))
+        found.append(decode(client, tally, range(CANDIDATES)))
+    return found
+
+
+@pytest.mark.parametrize(("client", "people"), [(CLIENT, PEOPLE), (LOUD, 4000)])
+def test_common_texts_are_found_and_no_others(client: Rappor, people: int) -> None:
+    """A false one with probability 0.05 a run: 8 of 24 such runs happen with probability 1e-5."""
+    found = [set(run.found()) for run in runs(client, people)]
+    assert sum(any(value >= COMMON for value in some) for some in found) < 8  # type: ignore[operator]
+    assert np.mean([len({0, 1, 2, 3} & some) for some in found]) >= 3.8
+    assert all(run.tested == CANDIDATES and run.people == people for run in runs(client, people))
+
+
+@pytest.mark.parametrize(("client", "people"), [(CLIENT, PEOPLE), (LOUD, 4000)])
+def test_shares_are_unbiased_and_standard_errors_cover(client: Rappor, people: int) -> None:
+    """Of the four most common, always chosen: 96 trials, so a mean of 0.45 is more than four of its errors."""
+    off = []
+    for run in runs(client, people):
+        at = {value: i for i, value in enumerate(run.values)}
+        off += [(run.shares[at[v]] - shares()[v]) / run.errors[at[v]] for v in range(4)]
+    assert abs(np.mean(off)) < 0.45
+    assert 0.7 < np.std(off) < 1.3
+
+
+def test_the_largest_comes_first_and_counts_are_of_all_people() -> None:
+    run = runs(CLIENT, PEOPLE)[0]
+    assert np.all(np.diff(run.shares) <= 0)
+    assert run.counts.tolist() == (run.shares * PEOPLE).tolist()
+    assert list(run.found("0.5"))[: len(run.found())] == list(run.found())
+    assert np.all((run.chances >= 0) & (run.chances <= 1))
+
+
+def test_p_values_are_those_of_the_normal_law_for_all_candidates_together() -> None:
+    guess = Decoded(100, 50, ("a", "b", "c"), np.array([0.4, 0.2, 0.0]), np.array([0.1, 0.1, 0.1]))
+    one = [math.erfc(z / math.sqrt(2)) / 2 for z in (4, 2, 0)]
+    assert guess.chances.tolist() == pytest.approx([50 * one[0], 1, 1])
+    assert guess.found() == ("a",)
+    assert guess.found("0.001") == ()
+
+
+def test_candidates_that_nothing_tells_apart_are_not_found() -> None:
+    """Two bits, one cohort: many texts have the same filter, and their shares are anybody's guess."""
+    client = Rappor.flipping("0.05", bits=2, hashes=1, cohorts=1, quiet=Fraction(0), loud=Fraction(1))
+    held = ["a"] * 5000
+    place = {
+        text: int(client.bloom.places(client.bloom.functions.digests([text.encode()]))[0, 0]) for text in "abcdefgh"
+    }
+    twin = next(text for text in "bcdefgh" if place[text] == place["a"])
+    tally = client.tally(client.batch(held, rng=Seeded(1)))
+    both = decode(client, tally, ["a", twin])
+    assert both.found() == ()
+    assert all(math.isinf(error) for error in both.errors)
+
+
+def test_one_bit_tells_who_has_anything() -> None:
+    client = Rappor.flipping("0.5", bits=1, hashes=1, cohorts=4)
+    tally = client.tally(client.batch(np.array([*["yes"] * 3000, *[None] * 7000], object), rng=Seeded(2)))
+    guess = decode(client, tally, ["yes"])
+    assert guess.shares[0] == pytest.approx(0.3, abs=5 * guess.errors[0])
+    assert guess.errors[0] == pytest.approx(math.sqrt(0.246) / 0.125 / 100, rel=0.02)
+    assert guess.found() == ("yes",)
+    nobody = decode(client, client.tally(client.batch(np.full(10_000, None), rng=Seeded(3))), ["yes"])
+    assert nobody.found() == ()
+    with pytest.raises(Refusal, match="one bit cannot tell 2 texts apart"):
+        decode(client, tally, ["yes", "no"])
+
+
+def test_a_cohort_without_reports_is_left_out() -> None:
+    many = CLIENT.batch(["a"] * 6000, rng=Seeded(4))
+    some = many[CLIENT.cohort(many) % 2 == 0]
+    guess = decode(CLIENT, CLIENT.tally(some), ["a", "b", "c"])
+    assert guess.found() == ("a",)
+    assert guess.shares[0] == pytest.approx(1, abs=5 * guess.errors[0])
+
+
+def test_nonsense_is_refused() -> None:
+    tally = CLIENT.tally(CLIENT.batch(["a"] * 100, rng=Seeded(5)))
+    with pytest.raises(Refusal, match="expected candidates that are texts, got none"):
+        decode(CLIENT, tally, [])
+    with pytest.raises(Refusal, match=r"expected candidates that are texts, got 1\.5"):
+        decode(CLIENT, tally, ["a", 1.5])
+    with pytest.raises(Refusal, match="no reports"):
+        decode(CLIENT, CLIENT.tally(CLIENT.batch([])), ["a"])
+    with pytest.raises(Refusal, match="expected a tally of"):
+        decode(LOUD, tally, ["a"])
+    assert decode(CLIENT, tally, ["a", "a", "b"]).tested == 2
+
+
+def minimum(matrix: NDArray[np.float64], data: NDArray[np.float64], penalty: float) -> NDArray[np.float64]:
+    """The lasso's minimum by another algorithm: projected gradient, many small steps. All weights are 1."""
+    x = np.zeros(matrix.shape[1])
+    gram, pull = matrix.T @ matrix, matrix.T @ data
+    price = penalty * np.sqrt(np.diag(gram))
+    price[-1] = 0
+    lower = np.zeros(x.size)
+    lower[-1] = 0
+    step = 1 / np.linalg.eigvalsh(gram)[-1]
+    for _ in range(60_000):
+        x = np.maximum(lower, x - step * (gram @ x - pull + price))
+    return x
+
+
+def test_the_path_ends_at_the_minimum_that_another_algorithm_finds() -> None:
+    draw = np.random.default_rng(3)
+    dense = (draw.random((120, 30)) < 0.15).astype(float)
+    dense = np.hstack([dense, np.full((120, 1), 0.15)])
+    true = np.where(np.arange(31) < 6, draw.random(31) * 6, 0)
+    data = dense @ true + draw.normal(size=120)
+    chosen = path(sparse.csc_array(dense), data, np.ones(120), 30)
+    best = minimum(dense, data, LEAST)
+    assert set(chosen.tolist()) == set(np.flatnonzero(best[:-1] > 1e-6).tolist())
+    few = path(sparse.csc_array(dense), data, np.ones(120), 4)
+    assert 1 <= few.size <= 4
+    assert set(few.tolist()) <= set(range(6))

@@ -1,0 +1,166 @@
+"""A device's memory: one permanent response for each text, for ever, and nothing stored but a secret."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from doubles import Seeded
+from local.laws import follows, singles
+
+from discreet.audit import audit
+from discreet.errors import Refusal
+from discreet.local.rappor import Rappor
+from discreet.local.rappor_device import Device
+from discreet.mechanisms import Pair
+from discreet.privacy import Pure
+
+CLIENT = Rappor.flipping("0.5")
+SMALL = Rappor(Fraction(2), 3, 1, 1, Fraction(1, 8), Fraction(7, 8))
+
+
+def bits(client: Rappor, reports: np.ndarray) -> np.ndarray:
+    """Of reports, without their cohorts."""
+    return np.unpackbits(reports[:, client._head :], axis=1, bitorder="little", count=client.bits)
+
+
+def apart(client: Rappor) -> tuple[str, str]:
+    """Two texts whose filters have no bit in common."""
+    texts = [str(i) for i in range(20)]
+    filters = client.bloom.filters(client._truths(np.array(texts, object)), np.zeros(20, np.int64))
+    return next(
+        (texts[a], texts[b])
+        for a, b in combinations(range(20), 2)
+        if (filters[a] ^ filters[b]).sum() == 2 * client.hashes
+    )
+
+
+def test_a_text_that_comes_back_finds_its_old_response() -> None:
+    device = Device.fresh(CLIENT, rng=Seeded(1))
+    first, other = device.permanent("home"), device.permanent("work")
+    again = Device(CLIENT, device.secret)
+    assert np.array_equal(again.permanent("home"), first)
+    assert not np.array_equal(first, other)
+    assert again.cohort == device.cohort
+    assert np.array_equal(device.permanent(b"home"), first)
+    assert not np.array_equal(device.permanent(None), device.permanent(""))
+    assert not np.array_equal(Device.fresh(CLIENT, rng=Seeded(2)).permanent("home"), first)
+
+
+def test_only_what_shapes_the_response_starts_a_new_one() -> None:
+    device = Device.fresh(CLIENT, rng=Seeded(1))
+    first = device.permanent("home")
+    quieter = Device(replace(CLIENT, quiet=Fraction(1, 4)), device.secret)
+    assert np.array_equal(quieter.permanent("home"), first)
+    assert quieter.cohort == device.cohort
+    true = CLIENT.bloom.filters(CLIENT._truths(np.array(["home"], object)), np.array([device.cohort]))[0]
+    other = Device(Rappor.flipping("0.25"), device.secret)
+    theirs = other.client.bloom.filters(CLIENT._truths(np.array(["home"], object)), np.array([other.cohort]))[0]
+    assert not np.array_equal(other.permanent("home") ^ theirs, first ^ true)
+
+
+def test_averaging_a_life_of_reports_recovers_the_permanent_response_and_not_the_text() -> None:
+    """5,000 reports: a bit's mean is 14 standard errors from the middle of p and q. The flipped bits stay flipped."""
+    wrong = []
+    for seed in range(8):
+        device = Device.fresh(CLIENT, rng=Seeded(seed))
+        mean = bits(CLIENT, device.reports("home", 5000, rng=Seeded(seed))).mean(axis=0)
+        assert np.array_equal(mean > 0.625, device.permanent("home"))
+        true = CLIENT.bloom.filters(CLIENT._truths(np.array(["home"], object)), np.array([device.cohort]))[0]
+        wrong.append(int(((mean > 0.625) ^ true).sum()))
+    assert sum(wrong) / (8 * 128) == pytest.approx(0.25, abs=0.07)  # five standard errors
+    assert min(wrong) > 0
+
+
+def test_two_reports_of_a_device_follow_the_exact_longitudinal_channel() -> None:
+    """Over many secrets: HMAC draws what coins would. False alarm 1e-7."""
+    law = SMALL.channel(["c"], 0, 2)["c"]
+    rng = Seeded(5)
+    seen = []
+    for _ in range(10_000):
+        pair = Device.fresh(SMALL, rng=rng).reports("c", 2, rng=rng)
+        seen.append((int(pair[0, 1]), int(pair[1, 1])))
+    assert follows(seen, law)
+    once = SMALL.channel(["c"])["c"]
+    assert not follows(seen, {(a, b): p * q for a, p in once.items() for b, q in once.items()})
+
+
+@pytest.mark.slow
+def test_an_audit_of_many_reports_finds_more_than_one_loses_and_no_more_than_for_ever() -> None:
+    """Longitudinal pairs: a device whose person has one text, or another, and reports forty times."""
+    one, other = apart(SMALL)
+    pair, rng = [Pair(one, other, "one text, or another, told forty times")], Seeded(6)
+
+    def life(value: object) -> tuple[int, ...]:
+        many = bits(SMALL, Device.fresh(SMALL, rng=rng).reports(value, 40, rng=rng))
+        return tuple(many.sum(axis=0).tolist())
+
+    assert not audit(life, pair, SMALL.privacy, samples=8000, alpha="1e-6").refuted
+    assert audit(life, pair, SMALL.once, samples=8000, alpha="1e-6").refuted
+    assert SMALL.once.epsilon < Fraction(3, 2) < SMALL.epsilon
+
+
+@pytest.mark.slow
+def test_a_device_that_forgets_is_refuted() -> None:
+    """Fresh coins for every report average out: what a client without a memory would lose."""
+    one, other = apart(SMALL)
+    rng = Seeded(7)
+
+    def forgetful(value: object) -> tuple[int, ...]:
+        return tuple(bits(SMALL, SMALL.sample(value, 40, rng=rng)).sum(axis=0).tolist())
+
+    pair = [Pair(one, other, "one text, or another")]
+    assert audit(forgetful, pair, SMALL.privacy, samples=8000, alpha="1e-6").refuted
+
+
+def test_cohorts_and_responses_of_many_devices_are_spread_evenly() -> None:
+    client = Rappor.flipping("0.5", bits=8, cohorts=5)
+    devices = [Device.fresh(client, rng=Seeded(i)) for i in range(4000)]
+    assert follows([device.cohort for device in devices], {j: Fraction(1, 5) for j in range(5)})
+    flipped = [tuple((device.permanent(None)[:2]).tolist()) for device in devices]
+    coin = {True: Fraction(1, 4), False: Fraction(3, 4)}
+    assert follows(flipped, {(a, b): p * q for a, p in coin.items() for b, q in coin.items()})
+
+
+def test_a_device_reports_as_a_client_does() -> None:
+    device = Device.fresh(CLIENT, rng=Seeded(1))
+    report = device("home", rng=Seeded(2))
+    assert singles(CLIENT.decode(report)) == [report]
+    assert int(CLIENT.cohort(CLIENT.decode(report))[0]) == device.cohort
+    assert device("home") != device("home")
+    for strange in (None, 1.5, [1], float("nan"), 1 << 80):
+        assert len(device(strange)) == CLIENT.form.itemsize
+
+
+def test_the_secret_is_written_once_to_a_file_of_its_owner_and_never_shown(tmp_path: Path) -> None:
+    path = tmp_path / "rappor.secret"
+    device = Device.at(path, CLIENT)
+    assert Device.at(path, CLIENT) == device
+    assert Device.at(path, CLIENT).secret == device.secret
+    assert path.stat().st_mode & 0o077 == 0
+    assert [entry.name for entry in tmp_path.iterdir()] == ["rappor.secret"]
+    assert str(device.secret) not in repr(device)
+    assert "secret" not in repr(device)
+    assert Device.at(tmp_path / "another", CLIENT).secret != device.secret
+
+
+def test_a_damaged_secret_is_not_replaced_by_a_fresh_one(tmp_path: Path) -> None:
+    path = tmp_path / "rappor.secret"
+    Device.at(path, CLIENT)
+    whole = path.read_bytes()
+    for damaged in (b"", whole[:-1], whole + b"x", b"x" * len(whole)):
+        path.write_bytes(damaged)
+        with pytest.raises(Refusal, match=r"rappor\.secret holds no secret of a device; restore it"):
+            Device.at(path, CLIENT)
+        assert path.read_bytes() == damaged
+    with pytest.raises(Refusal, match="expected a secret of 32 bytes"):
+        Device(CLIENT, b"short")
+
+
+def test_a_life_with_three_texts_is_accounted_three_times() -> None:
+    assert CLIENT.longitudinal(["home", "work", "home", "away"]) == 3 * CLIENT.privacy
+    assert CLIENT.longitudinal(["home"] * 1000) == Pure(CLIENT.epsilon)

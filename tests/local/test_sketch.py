@@ -1,0 +1,194 @@
+"""Sketches: their channel given a row, exactly; estimates over many keys; standard errors that know of collisions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from doubles import Seeded
+from local.laws import alike, follows, singles
+from numpy.typing import NDArray
+
+from discreet.errors import Refusal
+from discreet.interval import exp, log
+from discreet.local.sketch import CountMeanSketch, HadamardSketch, Sketched
+
+LOST = Fraction(1, 10**9)
+KINDS = [CountMeanSketch, HadamardSketch]
+TEXTS = ["a", "b", "c", "d", "e"]
+SEEDS, PEOPLE, WORDS = 40, 6000, 60
+each = pytest.mark.parametrize("kind", KINDS)
+
+
+@each
+@pytest.mark.parametrize("epsilon", ["0.000001", "0.5", "3", "20"])
+def test_the_exact_loss_for_every_pair_of_texts_in_every_row(kind: Any, epsilon: str) -> None:  # noqa: ANN401
+    """Texts in different cells are as far apart as the price says, and texts in one cell not at all."""
+    client = kind(Fraction(epsilon), 3, 4)
+    seen = set()
+    for row in range(3):
+        channel = client.channel(TEXTS, row)
+        held = {text: client.functions.cell(client.digests([text])[0].tobytes(), row) for text in TEXTS}
+        for one, other in combinations(TEXTS, 2):
+            ratio = channel.ratio([(one, other)])
+            assert ratio is not None
+            assert ratio <= exp(client.epsilon, 200).down
+            same = held[one] == held[other]
+            assert ratio == 1 if same else log(ratio).down > client.epsilon - LOST
+            seen.add(same)
+    assert seen == {True, False}
+
+
+@each
+def test_reports_follow_the_channel_alone_and_together(kind: Any) -> None:  # noqa: ANN401
+    client, rng = kind(Fraction(1), 3, 4), Seeded(3)
+
+    def law(text: str) -> dict[Any, Fraction]:
+        whole = {}
+        for row in range(3):
+            for said, p in client.channel([text], row)[text].items():
+                whole[bytes([row]) + said if isinstance(said, bytes) else said] = p / 3
+        return whole
+
+    alone = [client("c", rng=rng) for _ in range(6000)]
+    together = singles(client.decode(client.encode(client.sample("c", 60_000, rng=rng))))
+    assert follows(alone, law("c"))
+    assert follows(together, law("c"))
+    assert alike(alone, together)
+    assert not follows(together, law("a"))
+    assert not follows(singles(kind(Fraction(13, 10), 3, 4).sample("c", 60_000, rng=rng)), law("c"))
+
+
+@each
+def test_a_report_supports_cells_with_the_stated_odds_exactly(kind: Any) -> None:  # noqa: ANN401
+    """By enumeration through wire, tally and estimator: no randomness at all."""
+    client = kind(Fraction(1), 3, 4)
+    for row in range(3):
+        held = client.functions.cell(client.digests(["c"])[0].tobytes(), row)
+        mean = [Fraction(0)] * 4
+        for said, p in client.channel(["c"], row)["c"].items():
+            report = bytes([row]) + said if isinstance(said, bytes) else said
+            kept = client.kept(client.tally(client.decode(client.encode(report))))
+            assert kept.reports.tolist() == [int(j == row) for j in range(3)]
+            mean = [m + p * int(s) for m, s in zip(mean, kept.supports[row], strict=True)]
+        assert mean == [client.inside.holder if cell == held else client.inside.other for cell in range(4)]
+
+
+@each
+def test_estimates_are_those_of_the_published_server(kind: Any) -> None:  # noqa: ANN401
+    """Apple's: each report adds r(c x/2 + 1/2), or r c times a row of H, to a matrix; then m/(m−1) (mean − n/m)."""
+    client = kind(Fraction(2), 5, 8)
+    reports = client.batch([str(i % 7) for i in range(400)], rng=Seeded(1))
+    matrix = np.zeros((5, 8))
+    e = np.exp(1.0 if kind is CountMeanSketch else 2.0)
+    c = (e + 1) / (e - 1)
+    for report in reports:
+        if kind is CountMeanSketch:
+            signs = 2.0 * np.unpackbits(report[1:], bitorder="little") - 1
+            matrix[report[0]] += 5 * (c / 2 * signs + 1 / 2)
+        else:
+            row, rest = divmod(int(report), 16)
+            at, bit = divmod(rest, 2)
+            signs = np.array([(-1.0) ** ((at & cell).bit_count()) for cell in range(8)])
+            matrix[row] += 5 * c * (1 - 2 * bit) * signs
+    texts = [str(i) for i in range(9)]
+    table = client.functions.table(client.digests(texts), 5)
+    theirs = 8 / 7 * (matrix[np.arange(5), table].mean(axis=1) - 400 / 8)
+    assert client.estimate(client.tally(reports), texts).counts == pytest.approx(theirs, abs=1e-6)
+
+
+def crowd() -> NDArray[np.int64]:
+    """A few words with many people, many with few."""
+    weights = 1 / np.arange(1, WORDS + 1)
+    counts: NDArray[np.int64] = np.floor(PEOPLE * weights / weights.sum()).astype(np.int64)
+    return counts
+
+
+@cache
+def runs(kind: Callable[..., Any]) -> list[Sketched]:
+    """Fresh hash functions and coins every time; so few and narrow rows that collisions are half of the error."""
+    found = []
+    for seed in range(SEEDS):
+        client = kind(Fraction(4), 4, 16, seed)
+        reports = client.batch(np.repeat(np.arange(WORDS), crowd()), rng=Seeded(seed))
+        found.append(client.estimate(client.tally(reports), range(WORDS)))
+    return found
+
+
+@each
+def test_counts_are_unbiased_over_coins_and_hash_functions(kind: Any) -> None:  # noqa: ANN401
+    misses = np.array([run.counts - crowd() for run in runs(kind)])
+    errors = np.array([run.errors for run in runs(kind)])
+    reach = np.sqrt((errors**2).mean(axis=0) / SEEDS)
+    assert np.all(np.abs(misses.mean(axis=0)) <= 5 * reach)
+    assert 5 * reach[0] < crowd()[0] / 2  # and it would be seen if the largest were halved
+
+
+@each
+def test_standard_errors_know_of_texts_that_share_a_cell(kind: Any) -> None:  # noqa: ANN401
+    """Without that part the squares would be twice as large as stated, or more."""
+    squares = np.array([(run.counts - crowd()) ** 2 for run in runs(kind)])
+    stated = np.array([run.errors**2 for run in runs(kind)])
+    alone = np.array([run.errors**2 - run.people**2 * float(run.collisions) for run in runs(kind)])
+    assert squares.mean() / stated.mean() == pytest.approx(1, abs=0.2)
+    assert squares.mean() / alone.mean() > 1.5
+
+
+@each
+def test_how_often_two_people_hold_the_same_text_is_estimated(kind: Any) -> None:  # noqa: ANN401
+    """Σ share², from how uneven the rows are."""
+    true = float(((crowd() / crowd().sum()) ** 2).sum())
+    guesses = [float(run.collisions) * 4 * 15 for run in runs(kind)]
+    assert np.mean(guesses) == pytest.approx(true, rel=0.15)
+
+
+@each
+def test_one_share_in_exact_numbers(kind: Any) -> None:  # noqa: ANN401
+    run = runs(kind)[0]
+    share = run[3]
+    assert float(share.value) == pytest.approx(run.shares[3])
+    assert float(share.deviation) == pytest.approx(run.errors[3] / run.people)
+    assert run.values == tuple(range(WORDS))
+    with pytest.raises(Refusal, match=f"expected a value below {WORDS}"):
+        run[WORDS]
+
+
+@each
+def test_no_texts_are_asked_about_and_one_report_is_enough(kind: Any) -> None:  # noqa: ANN401
+    client = kind(Fraction(1), 3, 4)
+    tally = client.tally(client(b"x", rng=Seeded(1)))
+    assert client.estimate(tally).counts.size == 0
+    assert np.isfinite(client.estimate(tally, ["x"]).errors).all()
+
+
+@each
+def test_nonsense_is_refused_by_name(kind: Any) -> None:  # noqa: ANN401
+    for wrong, words in (
+        ({"rows": 0}, "rows"),
+        ({"rows": 1 << 17}, "expected rows <= 65536"),
+        ({"width": 1}, "width"),
+        ({"width": 1 << 17}, "expected width <= 65536"),
+        ({"rows": 1 << 16, "width": 1 << 12}, "at most 2\\^24 cells"),
+        ({"key": -1}, "key"),
+    ):
+        with pytest.raises(Refusal, match=words):
+            kind(Fraction(1), **wrong)
+    with pytest.raises(Refusal, match="probabilities is not written down"):
+        kind(Fraction(1), 2, 1 << 16).channel(TEXTS)
+
+
+def test_the_hadamard_form_needs_a_power_of_two() -> None:
+    with pytest.raises(Refusal, match="expected width as a power of two, got width=12"):
+        HadamardSketch(Fraction(1), 3, 12)
+    assert CountMeanSketch(Fraction(1), 3, 12).width == 12
+
+
+def test_the_hadamard_form_sends_a_few_bytes() -> None:
+    assert HadamardSketch(Fraction(1), 64, 1024).form.itemsize == 4
+    assert HadamardSketch(Fraction(1), 8, 256).form.itemsize == 2
+    assert CountMeanSketch(Fraction(1), 64, 1024).form.itemsize == 129

@@ -1,0 +1,147 @@
+"""Vectors: channels by enumeration, laws and coverage of many people, and people who have no vector of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import combinations, repeat
+from typing import Any
+
+import numpy as np
+import pytest
+from doubles import Seeded
+from local.laws import alike, follows
+
+from discreet.errors import Refusal
+from discreet.interval import exp, log
+from discreet.local import VectorMean
+
+LOST = Fraction(1, 10**9)
+
+
+@pytest.mark.parametrize(("epsilon", "dimensions", "told"), [(1, 3, 1), (5, 3, 2), (5, 1, 1), (20, 4, 4), (20, 100, 8)])
+def test_a_report_tells_a_coordinate_for_each_two_and_a_half(epsilon: int, dimensions: int, told: int) -> None:
+    client = VectorMean(Fraction(epsilon), dimensions, digits=8)
+    assert client.told == told
+    assert client.each.epsilon * told == epsilon
+    reports = client.batch(np.zeros((500, dimensions)), rng=Seeded(4))
+    assert reports.shape == (500, told)
+    assert set(np.unique(reports["coordinate"])) == set(range(dimensions))
+    assert client.form.itemsize == told * (1 + client.each.form.itemsize)
+
+
+@pytest.mark.parametrize(("epsilon", "dimensions"), [("1", 2), ("1", 3), ("5", 2)])
+def test_the_exact_loss_of_a_vector_is_its_price(epsilon: str, dimensions: int) -> None:
+    client = VectorMean(Fraction(epsilon), dimensions, digits=1)
+    channel = client.channel()
+    ratio = channel.ratio(combinations(list(channel.rows), 2))
+    assert ratio is not None
+    assert ratio <= exp(client.epsilon, 200).down
+    assert log(ratio).down > client.epsilon - LOST
+    guesses = {
+        y: [guess.value for guess in client.estimate(client.tally(client.decode(y * 2)))]
+        for y in channel[(0,) * dimensions]
+    }
+    for places, law in channel.rows.items():
+        mean = [sum(p * guesses[y][i] for y, p in law.items()) for i in range(dimensions)]
+        assert mean == [place - 1 for place in places]  # exactly: steps of 1 from −1
+
+
+@pytest.mark.parametrize(("epsilon", "dimensions"), [("1", 2), ("5", 2)])
+def test_reports_of_vectors_follow_the_channel_alone_and_together(epsilon: str, dimensions: int) -> None:
+    client, rng = VectorMean(Fraction(epsilon), dimensions, digits=1), Seeded(12)
+    value, places = (-1, 1), (0, 2)
+    law = client.channel()[places]
+    alone = [client(value, rng=rng) for _ in range(6000)]
+    together = [row.tobytes() for row in client.batch(np.tile(value, (60_000, 1)), rng=rng)]
+    assert follows(alone, law)
+    assert follows(together, law)
+    assert alike(alone, together)
+    assert not follows(together, client.channel()[places[::-1]])
+
+
+def test_coordinates_are_drawn_evenly() -> None:
+    client = VectorMean(Fraction(10), 5, digits=1)
+    assert client.told == 4
+    told = client.batch(np.zeros((30_000, 5)), rng=Seeded(2))["coordinate"]
+    left_out = (10 - told.sum(axis=1, dtype=np.int64)).tolist()
+    assert follows(left_out, {i: Fraction(1, 5) for i in range(5)})
+
+
+def test_means_of_vectors_are_unbiased_and_covered() -> None:
+    """Ten coordinates, 40 seeds: each mean within 5 standard errors of the truth, and 95 % of trials within two."""
+    truth = np.linspace(-1, 1, 10)
+    people = np.tile(np.round(truth * 2**15) / 2**15, (3000, 1))
+    client = VectorMean(Fraction(5), 10)
+    guesses = [client.estimate(client.tally(client.batch(people, rng=Seeded(seed)))) for seed in range(40)]
+    misses = np.array([[float(guess.value) for guess in row] for row in guesses]) - people[0]
+    errors = np.array([[guess.error for guess in row] for row in guesses])
+    assert np.all(np.abs(misses.mean(axis=0)) <= 5 * np.sqrt((errors**2).mean(axis=0) / 40))
+    assert np.mean(np.abs(misses) <= 2 * errors) == pytest.approx(0.954, abs=0.05)
+    assert guesses[0][3].interval("0.95")[1] - float(guesses[0][3].value) == pytest.approx(
+        1.96 * errors[0, 3], rel=1e-4
+    )
+
+
+def test_what_is_missing_in_a_vector_counts_as_the_lower_bound() -> None:
+    client = VectorMean(Fraction(20), 3, digits=4)
+    assert client.told == 3
+    for person, places in (((1, 1, 1), [16, 16, 16]), ((1,), [16, 0, 0]), ((1,) * 9, [16] * 3), (None, [0] * 3)):
+        people: Any = [person]
+        assert client._truths(client._people(people)).tolist() == [places]
+    assert client._truths(client._people(np.array([[1.0, -1.0, 0.0]]))).tolist() == [[16, 0, 8]]
+
+
+def stops_at_two() -> Iterator[object]:
+    yield from (1, 0)
+    raise RuntimeError("no more")
+
+
+@pytest.mark.parametrize(
+    ("person", "places"),
+    [
+        (np.array(1.0), [16, 0, 0]),
+        (np.ma.masked, [0, 0, 0]),
+        (np.ma.array([1.0, 1.0, 1.0], mask=[False, True, False]), [16, 0, 16]),
+        ([np.array(1), 0, np.array(1, dtype="m8[ns]")], [16, 8, 0]),
+        ([[1, 2, 3], [1, 2, 3], 1], [0, 0, 16]),
+        (np.ones((3, 3)), [0, 0, 0]),
+        ("111", [0, 0, 0]),
+        (1, [16, 0, 0]),
+    ],
+)
+def test_a_persons_numbers_are_read_cell_by_cell(person: object, places: list[int]) -> None:
+    client = VectorMean(Fraction(20), 3, digits=4)
+    crowds: list[Any] = [[person], [person, (0, 0, 0)], [None, person, "a"]]
+    read = [client._truths(client._people(crowd)).tolist() for crowd in crowds]
+    assert read == [[places], [places, [8, 8, 8]], [[0, 0, 0], places, [0, 0, 0]]]
+    assert client.each.place(client._row(person)).tolist() == places  # as alone
+
+
+def test_an_iterator_counts_up_to_where_it_breaks_or_is_enough() -> None:
+    client = VectorMean(Fraction(20), 3, digits=4)
+    assert client._truths(client._people([stops_at_two(), repeat(1)])).tolist() == [[16, 8, 0], [16, 16, 16]]
+    endless = repeat(1)
+    assert len(client(endless, rng=Seeded(1))) == client.form.itemsize
+
+
+def test_masked_rows_are_read_as_people_with_gaps() -> None:
+    client = VectorMean(Fraction(20), 2, digits=4)
+    array = np.ma.array([[1.0, 1.0], [0.0, 0.0]], mask=[[False, True], [True, False]])
+    assert client._truths(client._people(array)).tolist() == [[16, 0], [0, 8]]
+
+
+@pytest.mark.parametrize("pairs", [[(0, 1), (0, 1)], [(1, 1), (0, 1)], [(0, 1), (3, 1)], [(0, 99), (1, 1)]])
+def test_what_no_vector_sends_is_refused(pairs: list[tuple[int, int]]) -> None:
+    client = VectorMean(Fraction(5), 3, digits=2)
+    assert client.told == 2
+    unit = client.form.subdtype[0]  # type: ignore[index]
+    assert len(client.decode(np.array([(0, 1), (2, 1)], dtype=unit).tobytes())) == 1
+    with pytest.raises(Refusal, match="report 0 of 1 is none that VectorMean sends"):
+        client.decode(np.array(pairs, dtype=unit).tobytes())
+
+
+def test_a_vector_of_nonsense_is_refused() -> None:
+    for dimensions in (0, -1, 1.5, (1 << 16) + 1):
+        with pytest.raises(Refusal, match="dimensions"):
+            VectorMean(Fraction(1), dimensions)  # type: ignore[arg-type]
