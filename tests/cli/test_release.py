@@ -365,6 +365,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("rows_of", ODD)
+@pytest.mark.slow
 def test_a_table_of_odd_rows_is_published_like_any_other(place: Path, tmp_path: Path, rows_of: str) -> None:
     odd = settled(tmp_path, ODD[rows_of])
     proposed, usual = (json.loads(said(each, *TABLES, "--dry-run", "--format", "json")) for each in (odd, place))

@@ -63,6 +63,7 @@ def test_a_survey_from_its_question_to_its_results(folder: Path) -> None:
     assert "none" in told(folder, "survey", "results", name)
 
 
+@pytest.mark.slow
 def test_every_invitation_is_a_link_of_its_own(folder: Path) -> None:
     address = told(folder, *NEW, *ANSWERS, "--invited").strip()
     name = address.rpartition("/")[2]
@@ -89,6 +90,7 @@ def test_every_invitation_is_a_link_of_its_own(folder: Path) -> None:
         (("survey", "list", "--home", "nowhere"), "discreet init"),
     ],
 )
+@pytest.mark.slow
 def test_refusals_are_one_sentence(folder: Path, arguments: tuple[str, ...], sentence: str) -> None:
     done = discreet(folder, *arguments)
     assert (done.returncode, done.stdout) == (2, "")

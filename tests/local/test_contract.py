@@ -352,6 +352,7 @@ def test_a_buffer_or_an_array_that_is_none_is_refused(client: Any) -> None:  # n
 
 
 @each
+@pytest.mark.slow
 def test_it_passes_its_audit_alone_together_and_through_the_wire(client: Any) -> None:  # noqa: ANN401
     for pair in client.pairs():
         assert isinstance(pair, Pair)

@@ -44,6 +44,7 @@ def runs(client: Rappor, people: int) -> list[Decoded]:
 
 
 @pytest.mark.parametrize(("client", "people"), [(CLIENT, PEOPLE), (LOUD, 4000)])
+@pytest.mark.slow
 def test_common_texts_are_found_and_no_others(client: Rappor, people: int) -> None:
     """A false one with probability 0.05 a run: 8 of 24 such runs happen with probability 1e-5."""
     found = [set(run.found()) for run in runs(client, people)]

@@ -48,6 +48,7 @@ def test_the_exact_loss_of_a_vector_is_its_price(epsilon: str, dimensions: int) 
 
 
 @pytest.mark.parametrize(("epsilon", "dimensions"), [("1", 2), ("5", 2)])
+@pytest.mark.slow
 def test_reports_of_vectors_follow_the_channel_alone_and_together(epsilon: str, dimensions: int) -> None:
     client, rng = VectorMean(Fraction(epsilon), dimensions, digits=1), Seeded(12)
     value, places = (-1, 1), (0, 2)

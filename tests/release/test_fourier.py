@@ -159,6 +159,7 @@ def test_the_estimate_is_the_best_linear_one_from_what_was_measured(
 
 
 @pytest.mark.parametrize("basis", ["fourier", "cells"])
+@pytest.mark.slow
 def test_cells_are_right_on_average_and_vary_as_said(basis: str) -> None:
     """1000 runs: a sample variance is within 30 % of the truth at 6 standard errors, for kurtosis up to 6."""
     full = np.random.default_rng(2).poisson(9, SIZES)

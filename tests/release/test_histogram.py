@@ -85,6 +85,7 @@ def test_standard_errors_of_ranges_are_the_size_of_the_errors(release: Any, coun
 
 
 @pytest.mark.parametrize(("release", "counts"), named(PLANES))
+@pytest.mark.slow
 def test_standard_errors_of_rectangles_are_the_size_of_the_errors(release: Any, counts: Any) -> None:  # noqa: ANN401
     for rows, columns in (((0, 8), (0, 8)), ((1, 6), (2, 5)), ((3, 4), (7, 8))):
         scores = []

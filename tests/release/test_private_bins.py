@@ -178,6 +178,7 @@ def held(release: PrivateBins, samples: int) -> None:
 
 
 @each
+@pytest.mark.slow
 def test_its_promise_withstands_an_audit(release: PrivateBins) -> None:
     held(release, 600)
 

@@ -148,6 +148,7 @@ def test_quantiles_and_shares_are_in_the_units_of_the_column() -> None:
 
 
 @pytest.mark.parametrize("bins", ["0:500:10", "0,3,10,40,60,90,200,210,500"])
+@pytest.mark.slow
 def test_the_error_of_a_quantile_covers_it(bins: str) -> None:
     """Half the way between two crossings is at least about a standard error: not smaller, and not three times it."""
     found = publication(PEOPLE, Wish("ranges", ("cost",), epsilon="0.05", bins={"cost": bins}, method="hierarchy"))

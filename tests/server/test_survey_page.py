@@ -28,6 +28,7 @@ def coins_for(task: Task, truth: int, report: int) -> bytes:
     return drawn.to_bytes((dice.bits + 7) // 8, "big")
 
 
+@pytest.mark.slow
 def test_two_truths_with_one_report_leave_the_same_bytes(place: Place, people: People) -> None:
     """All requests of two devices are equal to the byte, whatever the answers: so no request has a trace of them."""
     task, name, before = place.albums, bytes(range(16)), place.accepted(place.albums)

@@ -22,6 +22,8 @@ load_all_checks()
 CHECKED: list[Any] = [
     check for check in CHECKS.get_all() if check.__name__ not in ("positive_data_acceptance", "ignored_auth")
 ]
+TOO_LARGE = 413  # a request that is too long is turned away unread, which the check of wrong data does not know
+UNREAD: list[Any] = [check for check in CHECKED if check.__name__ != "negative_data_rejection"]
 QUESTIONS = (
     "SELECT count(*) AS n FROM visits",
     "SELECT region, count(*), avg(cost) FROM visits GROUP BY region",
@@ -74,7 +76,9 @@ def test_every_operation_behaves_as_its_schema_says(place: Place, server: Server
         def holds(case: schemathesis.Case[Any], sql: str, order: dict[str, Any]) -> None:
             if mode is GenerationMode.POSITIVE:
                 as_asked(case, sql, order, entry)
-            reply = case.call_and_validate(headers={"Authorization": f"Bearer {place.cleo}"}, checks=CHECKED)
+            headers = {"Authorization": f"Bearer {place.cleo}"}
+            reply = case.call(headers=headers)
+            case.validate_response(reply, checks=UNREAD if reply.status_code == TOO_LARGE else CHECKED, headers=headers)
             seen.setdefault(case.operation.label, set()).add(reply.status_code)
 
         if mode is GenerationMode.POSITIVE or operation.path != "/health":  # nothing about it can be wrong
