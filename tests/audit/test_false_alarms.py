@@ -20,6 +20,7 @@ def alarms(mechanism: Specimen, runs: int, alpha: str, start: int) -> int:
 
 
 @pytest.mark.parametrize("mechanism", EXACT, ids=lambda mechanism: mechanism.name)
+@pytest.mark.slow
 def test_no_alarm_at_the_boundary(mechanism: Specimen) -> None:
     """1,400 audits in all: if the bound is kept, fresh coins give an alarm once in 700 suites; these are fixed."""
     assert alarms(mechanism, 350, "1e-6", 0) == 0

@@ -73,6 +73,7 @@ def test_the_mean_squared_error_is_that_of_theory(kind: Any) -> None:  # noqa: A
 
 
 @pytest.mark.parametrize("kind", ODDS)
+@pytest.mark.slow
 def test_estimates_are_unbiased(kind: Any) -> None:  # noqa: ANN401
     """Of every value, over 40 seeds: the mean is within 5.5 standard errors of the truth (false alarm 4e-6 for 100)."""
     misses, errors = trials(kind)

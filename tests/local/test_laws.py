@@ -27,6 +27,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("kind", "epsilon", "choices"), CASES)
+@pytest.mark.slow
 def test_reports_follow_the_channel_alone_and_together(kind: Any, epsilon: str, choices: int) -> None:  # noqa: ANN401
     client = kind(Fraction(epsilon), choices)
     for true in (0, choices - 1):
