@@ -307,7 +307,7 @@ def test_what_was_paid_but_could_not_be_written_is_written_later_free(tmp_path: 
 
 def test_over_budget_nothing_is_written(place: Path) -> None:
     before, there = spent(place), set(place.iterdir())
-    sentence = refused(place, *AGES[:-1], "2.75", "--out", "dear")
+    sentence = refused(place, *AGES[:-1], "5000", "--out", "dear")
     assert "refused: " in sentence
     assert "left" in sentence
     assert set(place.iterdir()) == there

@@ -19,6 +19,8 @@ _MEASURED = {
     "identity": "one cell",
     "hierarchy": "the cells up to any one",
     "wavelet": "the cells up to any one",
+    "partition": "the first count of an interval",
+    "automatic": "the first count of an interval",
     "fourier-marginals": "one cell of any table",
     "residual-marginals": "one cell of any table",
 }
