@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from discreet.curator import Curator
+from discreet.privacy import Approximate
+
 ADD = ["--unit", "patient", "--max-rows", "8", "--epsilon", "3", "--delta", "1e-8", "--bounds", "cost=0:500"]
 
 
@@ -31,10 +34,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def spent(folder: Path) -> str:
+def spent(folder: Path) -> Approximate:
+    found = Curator(folder / "discreet-home").budget("patient").spent
+    assert isinstance(found, Approximate)
+    return found
+
+
+def test_a_budget_as_json_has_its_promised_names(folder: Path) -> None:
     (row,) = json.loads(discreet(folder, "budget", "--format", "json").stdout)
     assert {"population", "total", "spent", "left"} <= set(row)
-    return str(row["spent"])
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from discreet.engines import Counted, DuckStore
 from discreet.errors import Fault, Refusal
 from discreet.sql.plan import Measurement
 
-CHUNKS, CASES = 8, 26
+CHUNKS, QUICK, CASES = 8, 4, 26
 
 SAID = (
     " JOIN ", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", ", visits", "NOT IN (SELECT", " IN (SELECT", "EXISTS (",
@@ -99,7 +99,9 @@ def pair(pairs: dict[str, Pair]) -> Pair:
     return pairs["usual"]
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize(
+    "chunk", [pytest.param(chunk, marks=[pytest.mark.slow] if chunk >= QUICK else []) for chunk in range(CHUNKS)]
+)
 def test_neighbours_hear_the_same_but_for_the_noise(pairs: dict[str, Pair], chunk: int) -> None:
     seeds = range(1000 * chunk, 1000 * chunk + CASES)
     tried = {seed: case(pairs[variety_of(seed)], seed) for seed in seeds}

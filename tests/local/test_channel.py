@@ -114,6 +114,8 @@ def test_a_channel_of_many_values_is_not_written_down() -> None:
     for kind, choices in ((OptimizedUnary, 15), (SubsetSelection, 15), (Hadamard, 1 << 10), (Response, 1 << 10)):
         with pytest.raises(Refusal, match="probabilities is not written down; take fewer values"):
             kind(Fraction(1), choices).channel()
+    with pytest.raises(Refusal, match=r"a channel of ≈7.9\d*E\+6024 probabilities"):  # too long a number to write
+        OptimizedUnary(Fraction(1), 20_000).channel()
     with pytest.raises(Refusal, match="is not written down"):
         LocalHashing(Fraction(10), 2).channel(1, 0)
 

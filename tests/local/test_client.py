@@ -13,11 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from doubles import Seeded
 from local.surveyed import ONE, Survey, draft, sent
 
 from discreet.errors import Refusal
-from discreet.local import Hadamard, LocalHashing, Response
+from discreet.local import Hadamard, LocalHashing, Rappor, Response, described
 from discreet.local.courier import Courier, Unreached
 from discreet.local.receipt import Receipt
 from discreet.local.respondent import Respondent, Upload
@@ -28,6 +29,8 @@ from discreet.privacy import Pure
 
 class Hand:
     """Carries to a collector that is here. It may lose what it was given, or the receipt."""
+
+    address = "here"
 
     def __init__(self, survey: Survey) -> None:
         self.survey = survey
@@ -78,10 +81,11 @@ def test_asked_a_thousand_times_it_does_not_average_out(tmp_path: Path) -> None:
 def test_another_question_is_another_draw_and_so_is_another_mechanism(tmp_path: Path) -> None:
     me = Respondent(tmp_path / "me")
     task = draft(LocalHashing(ONE, 5))
-    other = replace(task, question="Which band?")
+    other = replace(task, question="Which band?", id="1" * 32)
     assert report(me.answer(task, 1), task) != report(me.answer(other, 1), other)
     assert me.loss(task) == me.loss(other) == Pure(1)
-    assert me.loss(replace(task, question="Which year?")) == Pure(0)
+    assert me.loss(replace(task, id="2" * 32)) == Pure(0)
+    assert me.lost() == Pure(2)
 
 
 def test_an_answer_of_another_version_has_an_id_of_its_own(tmp_path: Path) -> None:
@@ -104,6 +108,7 @@ def test_drawing_afresh_loses_more_and_is_limited(tmp_path: Path) -> None:
     assert me.loss(task) == Pure(3)
 
 
+@pytest.mark.slow
 def test_the_law_of_what_is_sent_is_the_clients(tmp_path: Path) -> None:
     task = draft(Response(Fraction("1.0986122886681098"), 2))  # ln 3
     said = [sent(Respondent(tmp_path / str(i), rng=Seeded(i)).answer(task, 1).body, task)[1][0] for i in range(400)]
@@ -114,15 +119,81 @@ def test_the_law_of_what_is_sent_is_the_clients(tmp_path: Path) -> None:
 def test_the_state_does_not_hold_the_answer_and_is_for_its_owner(tmp_path: Path) -> None:
     states = []
     for value in (0, 4):  # the same coins, and a report that says the same for either value
-        for i in range(60):
+        for i in range(24):
             path = tmp_path / f"{value}.{i}"
             task = replace(draft(Hadamard(ONE, 5)), id="0" * 32)
             said = report(Respondent(path, rng=Seeded(i)).answer(task, value), task)
             states.append((i, said, path.read_bytes()))
-    found = [(a[2], b[2]) for a, b in zip(states[:60], states[60:], strict=True) if a[1] == b[1]]
+    found = [(a[2], b[2]) for a, b in zip(states[:24], states[24:], strict=True) if a[1] == b[1]]
     assert len(found) > 5
     assert all(one == other for one, other in found)
     assert (tmp_path / "0.0").stat().st_mode & 0o077 == 0
+
+
+def test_with_rappor_every_draw_tells_the_same_permanent_response(tmp_path: Path) -> None:
+    loud = Rappor(Fraction(4), 64, 2, 8, Fraction(0), Fraction(1))  # a report tells the permanent response itself
+    task, rng = draft(loud, reports=9), Seeded(1)
+    first = report(Respondent(tmp_path / "me", rng=rng).answer(task, "cat"), task)
+    again = [report(Respondent(tmp_path / "me", rng=rng).answer(task, "cat", afresh=True), task) for _ in range(3)]
+    assert again == [first] * 3
+    me = Respondent(tmp_path / "me", rng=rng)
+    assert report(me.answer(task, "dog", afresh=True), task) != first
+    assert report(me.answer(task, "cat", afresh=True), task) == first
+    assert me.loss(task) == 6 * loud.privacy  # an upper bound: nothing here knows which texts they were
+    assert len(me.pending()) == 6
+    assert report(Respondent(tmp_path / "other", rng=rng).answer(task, "cat"), task) != first
+
+
+def test_other_odds_of_a_report_get_the_same_permanent_response_and_another_question_another(tmp_path: Path) -> None:
+    """Whoever asks the same again, in whatever way reports are drawn, learns one permanent response."""
+    loud = Rappor(Fraction(4), 64, 2, 1, Fraction(0), Fraction(1))
+    task, me = draft(loud), Respondent(tmp_path / "me", rng=Seeded(2))
+    first = report(me.answer(task, "cat"), task)
+    nearly = Fraction(1, 1 << 64)
+    again = replace(task, mechanism=described(replace(loud, loud=1 - nearly)), id="1" * 32)
+    assert again.asked != task.asked
+    assert report(me.answer(again, "cat"), again) == first
+    other = replace(task, question="Which pet?", id="2" * 32)
+    assert report(me.answer(other, "cat"), other) != first
+
+
+def test_a_device_that_lost_power_before_it_sent_keeps_its_secret(tmp_path: Path) -> None:
+    loud = Rappor(Fraction(4), 64, 2, 8, Fraction(0), Fraction(1))
+    survey = Survey(tmp_path, loud, reports=5, minimum=1)
+    hand, me = Hand(survey), Respondent(tmp_path / "me")
+    hand.loses = "upload"
+    with pytest.raises(Unreached):
+        me.take_part(hand, survey.task.id, "cat")
+    back = Respondent(tmp_path / "me")
+    hand.loses = ""
+    assert back.deliver(hand) == [Receipt(accepted=1)]
+    assert back.take_part(hand, survey.task.id, "cat", afresh=True) == Receipt(accepted=1)
+    (lost, first, second) = (sent(body, survey.task) for body in hand.sent)
+    assert lost[1].tobytes() == first[1].tobytes() == second[1].tobytes()
+    assert first[0] != second[0]
+
+
+def test_two_processes_of_a_device_share_one_secret(tmp_path: Path) -> None:
+    loud = Rappor(Fraction(4), 64, 2, 8, Fraction(0), Fraction(1))
+    task = draft(loud, reports=9).sign(Ed25519PrivateKey.generate())
+    (tmp_path / "document").write_bytes(task.document)
+    command = [sys.executable, "-c", TWICE, str(tmp_path / "document"), str(tmp_path / "me")]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
+    said = [process.communicate()[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    reports = {sent(bytes.fromhex(body), task)[1].tobytes() for each in said for body in each.decode().split("|")}
+    assert len(reports) == 1
+
+
+TWICE = """
+import sys
+from pathlib import Path
+from discreet.local.respondent import Respondent
+from discreet.local.task import read_task
+task = read_task(Path(sys.argv[1]).read_bytes())
+me = Respondent(Path(sys.argv[2]))
+sys.stdout.buffer.write(b"|".join(me.answer(task, "cat", afresh=again).body.hex().encode() for again in (False, True)))
+"""
 
 
 @pytest.mark.parametrize("loses", ["upload", "receipt"])
@@ -188,6 +259,7 @@ from discreet.local.respondent import Respondent
 from discreet.local.task import read_task
 
 class Dies:
+    address = "nowhere"
     def __init__(self, document): self.document = document
     def task(self, name): return self.document
     def handovers(self): return []

@@ -164,7 +164,7 @@ def test_a_token_limits_the_reports_of_a_person(tmp_path: Path) -> None:
     for nobody in (None, "", "x" * 43, ann[:-1]):
         with pytest.raises(Uninvited):
             survey.send([1], nobody)
-    assert survey.counts == {"accepted": 6, "replayed": 2, "over_limit": 3}
+    assert survey.counts == {"accepted": 6, "replayed": 2, "over_limit": 3, "uninvited": 4}
     revised = survey.collector.revise(survey.task.id, minimum=5)  # who was invited stays invited
     assert survey.receive(survey.upload([1], revised), ann) == Receipt(accepted=1)
 
@@ -181,6 +181,20 @@ def test_a_task_that_is_full_takes_no_more(tmp_path: Path) -> None:
     assert survey.send([0] * 5) == Receipt(accepted=2, full=3)
     assert survey.send([0]) == Receipt(full=1)
     assert tally(survey).people == 12
+
+
+def test_an_open_task_takes_as_many_reports_as_its_document_says(tmp_path: Path) -> None:
+    survey = Survey(tmp_path, most=1 << 20)
+    few = survey.collector.publish(draft(most=12))
+    for times, receipt in ((10, Receipt(accepted=10)), (5, Receipt(accepted=2, full=3)), (1, Receipt(full=1))):
+        assert survey.collector.receive(few.id, survey.upload([0] * times, few)) == receipt
+    size = (tmp_path / "surveys.db").stat().st_size
+    for _ in range(20):  # whoever goes on fills nothing
+        assert survey.collector.receive(few.id, survey.upload([1] * 500, few)) == Receipt(full=500)
+    assert (tmp_path / "surveys.db").stat().st_size == size
+    assert survey.collector.standing(few.id).counts["full"] == 10_004
+    survey.collector.close(few.id)
+    assert survey.collector.collect(few.id).tally.people == 12
 
 
 def test_nothing_is_said_before_there_are_enough_honest_reports(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import sqlite3
@@ -11,9 +12,15 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+import pytest
+from doubles import Seeded
 from local.surveyed import ONE, Survey, sent
 
+from discreet.errors import Refusal
 from discreet.local import LocalHashing
+from discreet.local.collector import Collector
+from discreet.local.intake import Sent
+from discreet.local.receipt import Receipt, Uninvited
 from discreet.local.tally import Tally
 
 
@@ -57,6 +64,107 @@ def test_a_killed_collector_loses_and_doubles_nothing(tmp_path: Path) -> None:
     reports = np.concatenate([sent(body, survey.task)[1] for body in bodies.values()])
     assert tally(survey.reopened()) == survey.task.client.tally(reports)
     assert survey.counts["accepted"] == 2400
+
+
+def test_what_is_forgotten_is_gone_and_results_stay(tmp_path: Path) -> None:
+    survey = Survey(tmp_path, LocalHashing(ONE, 5), minimum=10, reports=2, invited=True)
+    old = survey.task
+    tokens = survey.collector.invite(old.id, 8)
+    bodies = [survey.upload([i % 5, 1], old) for i in range(8)]
+    waiting = [Sent(old.id, body, token) for body, token in zip(bodies[:3], tokens, strict=False)]
+    assert survey.collector.take(waiting) == [Receipt(accepted=2)] * 3  # in a version that is never collected
+    with pytest.raises(Refusal, match="has no results yet"):
+        survey.collector.forget(old.id)
+    new = survey.collector.revise(old.id, closes="2027-03-01T00:00:00Z")
+    later = [survey.upload([1, 2], new) for _ in range(8)]
+    sending = [Sent(old.id, body, token) for body, token in zip(later, tokens, strict=True)]
+    assert survey.collector.take(sending) == [Receipt(accepted=2)] * 8
+    survey.collector.forget(old.id)  # what older versions know
+    assert not any(sent(body, old)[0][:16] in (tmp_path / "surveys.db").read_bytes() for body in bodies[:3])
+    survey.collector.close(old.id)
+    found, other = survey.collector.collect(old.id), Collector(tmp_path, clock=survey.clock)
+    assert other.receive(old.id, later[0], tokens[0]) == Receipt(replayed=2)  # and it has the ids in memory
+    ids = [sent(body, new)[0] for body in later]
+    before = (tmp_path / "surveys.db").read_bytes()
+    assert all(part[:16] in before for part in ids)
+    survey.collector.forget(old.id)
+    content = (tmp_path / "surveys.db").read_bytes()
+    assert len(content) <= len(before)
+    assert not any(part[i : i + 16] in content for part in ids for i in (0, 16))
+    assert not any(hashlib.sha256(token.encode()).digest() in content for token in tokens)
+    reports = [report.tobytes() for body in bodies[:3] for report in sent(body, old)[1]]
+    assert not any(report in content for report in reports)
+    assert survey.reopened().collector.results(old.id).document == found.document
+    assert survey.collector.task(old.id, 1) == old
+    assert survey.counts["accepted"] == 16
+    for collector in (survey.collector, other):
+        with pytest.raises(Uninvited):
+            collector.receive(old.id, later[0], tokens[0])
+    survey.collector.forget(old.id)  # again: nothing is left to forget
+    assert survey.collector.collect(old.id).document == found.document
+
+
+def test_a_survey_that_ended_with_too_few_reports_is_forgotten(tmp_path: Path) -> None:
+    survey = Survey(tmp_path, LocalHashing(ONE, 5), minimum=10)
+    body = survey.upload([1] * 4)
+    survey.receive(body)
+    survey.clock.pass_(days=60)
+    with pytest.raises(Refusal, match="fewer reports"):
+        survey.collector.collect(survey.task.id)
+    survey.collector.forget(survey.task.id)
+    ids, reports = sent(body, survey.task)
+    content = (tmp_path / "surveys.db").read_bytes()
+    assert not any(part in content for part in (ids[:16], ids[-16:], *(report.tobytes() for report in reports)))
+    survey.clock.pass_(days=-55)
+    assert survey.receive(body) == Receipt(late=4)  # it is closed for good
+    with pytest.raises(Refusal, match="fewer reports"):
+        survey.collector.collect(survey.task.id)
+
+
+@pytest.mark.parametrize(("name", "width"), [("seen", 16), ("waiting", 9)])
+def test_a_run_that_begins_does_not_tell_what_came_last(name: str, width: int, tmp_path: Path) -> None:
+    """The one item of a new run is as likely any other: an id and a report that are alone do not belong together."""
+    survey, full = Survey(tmp_path, LocalHashing(ONE, 5), minimum=1 << 16), (1 << 14) // width
+    survey.collector = Collector(tmp_path, clock=survey.clock, rng=Seeded(1))
+    survey.send([1] * full)
+    body = survey.upload([2])
+    survey.receive(body)
+    ids, reports = sent(body, survey.task)
+    with closing(sqlite3.connect(tmp_path / "surveys.db")) as file:
+        runs = [bytes(held) for (held,) in file.execute(f"SELECT held FROM {name} ORDER BY run")]
+    assert [len(run) for run in runs] == [width * full, width]
+    newest = ids if name == "seen" else reports.tobytes()
+    assert newest != runs[1]
+    assert newest in runs[0]
+
+
+def test_what_came_first_and_what_came_later_are_in_all_runs(tmp_path: Path) -> None:
+    survey = Survey(tmp_path, LocalHashing(ONE, 5), minimum=1 << 16)
+    first, later = survey.upload([1] * 3000), [survey.upload([2] * 100) for _ in range(30)]
+    survey.receive(first)
+    early = {sent(first, survey.task)[0][i : i + 16] for i in range(0, 48_000, 16)}
+    for body in later:
+        survey.receive(body)
+    with closing(sqlite3.connect(tmp_path / "surveys.db")) as file:
+        runs = [bytes(held) for (held,) in file.execute("SELECT held FROM seen ORDER BY run")]
+    mixture = [np.mean([run[i : i + 16] in early for i in range(0, len(run), 16)]) for run in runs]
+    assert len(runs) == 6
+    assert min(mixture[:3]) > 0
+    assert max(mixture[:3]) < 1  # no run is of the first upload alone
+    assert max(mixture[3:]) > 0
+
+
+def test_a_forgotten_open_survey_counts_nothing_again(tmp_path: Path) -> None:
+    survey = Survey(tmp_path, minimum=5)
+    bodies = [survey.upload([1] * 5) for _ in range(3)]
+    for body in bodies:
+        survey.receive(body)
+    survey.collector.close(survey.task.id)
+    found = survey.collector.collect(survey.task.id)
+    survey.collector.forget(survey.task.id)
+    assert [survey.receive(body) for body in bodies] == [Receipt(late=5)] * 3
+    assert survey.reopened().receive(bodies[0]) == Receipt(late=5)
+    assert survey.collector.collect(survey.task.id).document == found.document
 
 
 def test_the_file_links_no_token_to_an_id_and_no_id_to_a_report(tmp_path: Path) -> None:

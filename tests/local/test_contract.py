@@ -42,7 +42,7 @@ from discreet.local import (
     described,
     rebuilt,
 )
-from discreet.mechanisms import Mechanism, Pair
+from discreet.mechanisms import REGISTRY, Mechanism, Pair
 from discreet.noise import SECURE
 from discreet.privacy import Loss, Pure, Replace
 
@@ -70,13 +70,14 @@ def test_every_kind_is_a_mechanism_to_a_type_checker() -> None:
         HadamardSketch(ONE, 3, 4),
         HeavyHitters(ONE, 2, 4, 4, 3, 8),
     ]
-    assert {type(kind) for kind in kinds} == {CLIENTS[name] for name in EXAMPLES}
+    assert {type(kind) for kind in kinds} == {REGISTRY[name] for name in EXAMPLES}
 
 
 def test_every_client_has_an_example_of_its_own_kind() -> None:
-    exported = {name for name, kind in CLIENTS.items() if hasattr(discreet.local, kind.__name__)}
-    assert sorted(exported - set(EXAMPLES)) == [], "add them to tests/local/examples.py"
-    assert set(EXAMPLES) <= set(CLIENTS)
+    here = {name for name, kind in REGISTRY.items() if kind.__module__.startswith("discreet.local.")}
+    assert here == set(CLIENTS)
+    assert sorted(here - set(EXAMPLES)) == [], "add them to tests/local/examples.py"
+    assert set(EXAMPLES) <= here
     assert [name for name, some in EXAMPLES.items() for one in some if type(one) is not CLIENTS[name]] == []
 
 
@@ -133,9 +134,9 @@ def test_it_goes_through_a_door_and_back(client: Any) -> None:  # noqa: ANN401
 
 def test_a_door_knows_clients_by_name_only() -> None:
     for name in ("nonsense", None, 7, ["response"]):
-        with pytest.raises(Refusal, match="there is no client called"):
+        with pytest.raises(Refusal, match="there is no mechanism called"):
             rebuilt(name, {})
-    with pytest.raises(Refusal, match="Fraction is not a client"):
+    with pytest.raises(Refusal, match="Fraction is not a registered mechanism"):
         described(Fraction(1))
 
 
@@ -144,6 +145,17 @@ def test_nonsense_is_refused_by_name(client: Any) -> None:  # noqa: ANN401
     for nonsense in (0, -1, "x", float("nan"), None, "0.0000001", 21):
         with pytest.raises(Refusal, match="epsilon"):
             dataclasses.replace(client, epsilon=nonsense)
+
+
+@each
+def test_a_price_that_no_description_can_hold_is_refused(client: Any) -> None:  # noqa: ANN401
+    """A description goes through a door and into a tally: both read numbers of at most 2000 characters."""
+    for digits in (601, 2500, 5000):
+        with pytest.raises(Refusal, match="expected epsilon as a fraction of numbers below 1e600"):
+            dataclasses.replace(client, epsilon=Fraction(10**digits + 1, 10**digits))
+    long = dataclasses.replace(client, epsilon=Fraction(10**599 + 1, 10**599))
+    assert rebuilt(*json.loads(json.dumps(described(long))).values()) == long
+    assert Tally.decode(long.tally(b"").encode()).client == long.tally(b"").client
 
 
 @each
@@ -321,7 +333,8 @@ def test_reports_are_read_from_every_buffer(client: Any) -> None:  # noqa: ANN40
     spread[::2] = data
     whole = memoryview(data)
     for buffer in (bytearray(data), whole, memoryview(spread)[::2], whole.cast("B", (6, len(data) // 6)), Short(data)):
-        assert client.encode(client.decode(buffer)) == data
+        assert client.encode(client.decode(buffer)) == client.encode(buffer) == data
+        assert client.tally(buffer) == client.tally(data)
     assert client.encode(Short(data)) == data
     assert client.tally(Short(data)) == client.tally(data)
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from doubles import Seeded
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from discreet.errors import Refusal
-from discreet.local import Estimate, Frequencies, Odds, OptimizedUnary
+from discreet.local import Estimate, Frequencies, Hadamard, LocalHashing, Odds, OptimizedUnary
 from discreet.local.estimate import simplex
 
 GUESS = Frequencies(1000, np.array([500, 300, 250, 90]), Odds(Fraction(1, 2), Fraction(1, 4)))
@@ -33,14 +35,31 @@ def test_standard_errors_are_those_of_coins_at_the_estimated_share() -> None:
 
 
 def test_intervals_are_wider_for_more_confidence_and_for_all_together() -> None:
+    for together, far in ((False, 1.959964), (True, 2.497705)):
+        for end in GUESS.interval("0.95", together=together):
+            variance = 16 * (1000 * 3 / 16 + end * (1 / 4 - 3 / 16))  # if so many hold it
+            assert ((end - GUESS.counts) ** 2).tolist() == pytest.approx((far**2 * variance).tolist())
     low, high = GUESS.interval("0.95")
-    assert ((high - low) / GUESS.errors).tolist() == pytest.approx([2 * 1.959964] * 4)
-    assert ((low + high) / 2).tolist() == pytest.approx(GUESS.counts.tolist())
-    wider = GUESS.interval("0.95", together=True)
-    assert ((wider[1] - wider[0]) / GUESS.errors).tolist() == pytest.approx([2 * 2.497705] * 4)
-    for nonsense in (0, 1, "x"):
+    assert np.all((low < GUESS.counts) & (GUESS.counts < high))
+    for nonsense in (0, 1, "x", 1 - Fraction(1, 10**400)):
         with pytest.raises(Refusal, match="confidence"):
             GUESS.interval(nonsense)
+
+
+@pytest.mark.parametrize("kind", [OptimizedUnary, LocalHashing, Hadamard])
+@pytest.mark.parametrize("epsilon", [1, 4, 8])
+@pytest.mark.parametrize("people", [50, 1000])
+def test_intervals_cover_a_value_that_few_hold_or_all(kind: Any, epsilon: int, people: int) -> None:  # noqa: ANN401
+    """Exactly, by the law of the supports. At ε = 8 the error at the estimate covered 2 of 50 in 72 % of crowds."""
+    odds = kind(epsilon, 9).odds
+    supports = np.arange(people + 1)
+    low, high = Frequencies(people, supports, odds).interval("0.95")
+    for true in (0, 1, 2, 5, 10, people - 1, people):
+        held = stats.binom.pmf(supports, true, float(odds.holder))
+        law = np.convolve(held, stats.binom.pmf(supports, people - true, float(odds.other)))[: people + 1]
+        assert law.sum() == pytest.approx(1)
+        covered = law[(low <= true) & (true <= high)].sum()
+        assert covered > 0.89, true
 
 
 def test_intervals_together_cover_all_values_together() -> None:
@@ -78,12 +97,15 @@ def test_the_nearest_consistent_counts_are_a_shift_that_is_cut_at_zero(counts: l
 
 def test_the_error_of_a_mean_is_the_sample_deviation_over_the_root_of_the_people() -> None:
     """Of 1, 2 and 6 steps of 1/2 above 10: a mean of 3 steps, a variance of 7 with two degrees of freedom."""
-    mean = Estimate.of(3, Fraction(9), Fraction(41), Fraction(10), Fraction(1, 2))
+    mean = Estimate.of(3, Fraction(9), Fraction(41), Fraction(1)).scaled(Fraction(10), Fraction(1, 2))
     assert mean.value == Fraction(23, 2)
     assert mean.error == pytest.approx(0.5 * (7 / 3) ** 0.5)
     assert mean.interval("0.95") == pytest.approx((11.5 - 1.959964 * mean.error, 11.5 + 1.959964 * mean.error))
-    with pytest.raises(Refusal, match="confidence"):
-        mean.interval(2)
+    for nonsense in (2, 1 - Fraction(1, 10**400)):
+        with pytest.raises(Refusal, match="confidence"):
+            mean.interval(nonsense)
+    surely = Estimate.of(3, Fraction(9), Fraction(41), Fraction(12)).scaled(Fraction(10), Fraction(1, 2))
+    assert (surely.value, surely.error) == (mean.value, 1.0)
 
 
 def test_a_value_that_is_none_is_refused() -> None:

@@ -125,6 +125,45 @@ def test_nobody_agrees_and_nothing_is_found() -> None:
     assert sum(bool(some) for some in found) < 4  # at alpha = 0.05: 3e-5
 
 
+@pytest.mark.parametrize(("epsilon", "people", "rows"), [(20, 30, 4), (8, 100, 16), (3, 300, 16)])
+def test_few_people_who_all_differ_do_not_make_a_hitter(epsilon: int, people: int, rows: int) -> None:
+    """At ε = 20, 19 of 20 crowds of 30 had one: every coin fell its way, and so it seemed to have no error at all."""
+    client = HeavyHitters(Fraction(epsilon), length=2, rows=rows, width=64)
+    found = []
+    for seed in range(8):
+        texts = np.random.default_rng(seed).permutation(1 << 14)[:people]
+        crowd = [bytes(divmod(int(text), 128)) for text in texts]
+        found.append(client.estimate(client.tally(client.batch(crowd, rng=Seeded(seed)))))
+    assert sum(bool(some.values) for some in found) < 4  # at alpha = 0.05: 4e-4
+    assert all(np.all(some.errors > 0) for some in found)
+
+
+def test_a_common_text_that_was_lost_does_not_bring_up_those_that_share_its_cells() -> None:
+    """One prefix is kept, so that of "Bb" is lost and nobody takes its share off: 40 of 40 runs told a false one."""
+    crowd = ["Aa"] * 6000 + ["Bb"] * 5000 + [bytes((i, j)) for i in range(1, 90) for j in range(100)]
+    found = []
+    for seed in range(5):
+        client = HeavyHitters(Fraction(5), length=2, rows=4, width=64, key=seed)
+        found.append(client.estimate(client.tally(client.batch(crowd, rng=Seeded(seed))), kept=1).values)
+    assert sum(some != ("Aa",) for some in found) < 4  # at alpha = 0.05: 3e-5
+
+
+def test_one_row_cannot_tell_texts_in_one_cell_apart_and_says_so() -> None:
+    """Of 512 texts tried, eight have the cell of the common one; 37 of 40 runs told one of them, and not that one."""
+    for seed in range(6):
+        client = HeavyHitters(Fraction(8), length=2, rows=1, width=64, key=seed)
+        crowd = ["me"] * 1200 + [f"{i:02x}" for i in range(256)] * 7
+        assert client.estimate(client.tally(client.batch(crowd, rng=Seeded(seed)))).values == ()
+
+
+def test_what_all_of_a_few_hold_is_found_with_an_error() -> None:
+    """At ε = 20 every one of 60 coins falls its way; that all hold it is not sure for that."""
+    client = HeavyHitters(Fraction(20), length=1, rows=16, width=64)
+    run = client.estimate(client.tally(client.batch(["x"] * 60, rng=Seeded(1))))
+    assert run.values == ("x",)
+    assert 0.02 < run.errors[0] < 0.2
+
+
 def test_bytes_that_are_no_text_are_shown_by_number() -> None:
     client = HeavyHitters(Fraction(6), length=2, rows=8, width=64)
     run = client.estimate(client.tally(client.batch([b"\xff\x01"] * 4000, rng=Seeded(1))))

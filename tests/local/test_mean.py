@@ -14,10 +14,11 @@ import pytest
 from doubles import Seeded
 from local.laws import alike, follows, singles
 from numpy.typing import NDArray
+from scipy import stats
 
 from discreet.errors import Refusal
 from discreet.interval import exp, log
-from discreet.local import DuchiMean, HybridMean, Mean, PiecewiseMean, VectorMean
+from discreet.local import DuchiMean, HybridMean, Mean, PiecewiseMean, Tally, VectorMean
 from discreet.noise import belows
 
 LOST = Fraction(1, 10**9)
@@ -307,3 +308,51 @@ def test_sums_of_the_largest_places_do_not_overflow() -> None:
 def test_a_channel_on_a_fine_grid_is_not_written_down(client: Any) -> None:  # noqa: ANN401
     with pytest.raises(Refusal, match="is not written down; take fewer values or a coarser grid"):
         client.channel()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("epsilon", ["0.000001", "0.5", "1", "4", "20"])
+@pytest.mark.parametrize("digits", [1, 4])
+def test_the_variance_of_a_report_is_that_of_its_channel(kind: Any, epsilon: str, digits: int) -> None:  # noqa: ANN401
+    """By enumeration, in rationals."""
+    client = kind(Fraction(epsilon), digits=digits)
+    channel = client.channel()
+    sent = [y for y in channel[0] if not client.strange(np.array([y]))[0]]
+    guess = {y: client.moments(1, client.sums(client.decode(client.encode(y))))[0] for y in sent}
+    for place, law in channel.rows.items():
+        squares = sum(p * guess[y] ** 2 for y, p in law.items() if p)
+        assert client.square(Fraction(place)) == squares
+        assert client.variance(Fraction(place)) == squares - place**2 > 0
+
+
+@pytest.mark.parametrize("epsilon", [1, 4, 10])
+@pytest.mark.parametrize("people", [2, 5, 20, 200])
+def test_a_bit_covers_the_mean_of_few_people_and_of_people_at_a_bound(epsilon: int, people: int) -> None:
+    """Exactly, by the law of the ones. Where all bits were equal the error was zero: 0 % were covered at a bound."""
+    client = DuchiMean(Fraction(epsilon), digits=16)
+    ends = [client.estimate(Tally(client._label, people, np.array([ones]))).interval() for ones in range(people + 1)]
+    for place in (0, 1 << 14, 1 << 15, 65_000, 1 << 16):
+        chance = client.mechanism.lie + (client.mechanism.truth - client.mechanism.lie) * Fraction(place, 1 << 16)
+        law = stats.binom.pmf(np.arange(people + 1), people, float(chance))
+        true = float(-1 + place * client.step)
+        assert sum(p for p, (low, high) in zip(law, ends, strict=True) if low <= true <= high) > 0.89
+
+
+@pytest.mark.parametrize("kind", [PiecewiseMean, HybridMean])
+@pytest.mark.parametrize(("epsilon", "people"), [(4, 20), (10, 20), (10, 200)])
+def test_reports_so_rare_that_none_came_are_in_the_error(kind: Any, epsilon: int, people: int) -> None:  # noqa: ANN401
+    """At ε = 10 one report in 150 is far, and is most of the variance: 13 % of crowds of twenty were covered."""
+    client = kind(Fraction(epsilon))
+    for true in (0.5, 1.0):
+        crowd = np.full(people, true)
+        ends = [client.estimate(client.tally(client.batch(crowd, rng=Seeded(seed)))).interval() for seed in range(60)]
+        assert np.mean([low <= true <= high for low, high in ends]) > 0.85  # at 0.95: four standard errors below
+
+
+def test_the_floor_of_the_error_vanishes_among_many() -> None:
+    """It is the variance at the mean: people who differ have more, and then the sample decides."""
+    client = DuchiMean(Fraction(1), digits=4)
+    few, many = (client.estimate(Tally(client._label, n, np.array([n // 2]))) for n in (10, 10**6))
+    low, high = (float(end * client.step) for end in client.reach)
+    assert many.error == pytest.approx((high - low) / 2 / 1000, rel=1e-5)
+    assert few.error == pytest.approx((high - low) / 2 / 3, rel=1e-9)  # of the sample: nine degrees of freedom

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -113,6 +114,27 @@ def test_reports_without_coins_of_their_own_lose_the_whole_price_at_once() -> No
     assert ratio <= exp(client.epsilon, 200).down
 
 
+@pytest.mark.parametrize("hashes", [1, 2])
+def test_one_bit_is_audited_on_a_text_and_nothing(hashes: int) -> None:
+    """All texts set it, so a pair of texts would show nothing, whatever the client did."""
+    client = Rappor(Fraction(2), 1, hashes, 3, quiet=Fraction(0), loud=Fraction(1))
+    pair = client.pairs()[0]
+    law = client.channel([pair.left, pair.right])
+    ratio = law.ratio([(pair.left, pair.right)])
+    assert ratio is not None
+    assert ratio == (1 - client.flipped) / client.flipped
+    assert ratio <= exp(client.epsilon, 200).down
+
+
+def test_pairs_differ_in_what_is_reported() -> None:
+    for client in (SMALL, TWO, Rappor(Fraction(1), 1), Rappor(Fraction(1), 2, 4, 1), Rappor(Fraction(1))):
+        digests = client._truths(np.array([client.pairs()[0].left, client.pairs()[0].right], object))
+        assert any(
+            np.diff(client.bloom.filters(digests, np.full(2, j)).astype(int), axis=0).any()
+            for j in range(client.cohorts)
+        )
+
+
 def test_every_different_text_of_a_life_costs_the_price_anew() -> None:
     assert SMALL.longitudinal([]) == Pure(0)
     assert SMALL.longitudinal(["home"] * 365) == Pure(2)
@@ -130,6 +152,9 @@ def test_two_texts_one_after_another_lose_twice_and_the_change_itself_shows() ->
     assert ratio is not None
     assert 2 * client.epsilon - LOST < log(ratio).down
     assert ratio <= exp(2 * client.epsilon, 200).down
+    back = {(y, z, y): p for (y, z), p in twice[one].items()}  # home, away, home: the third report is the first
+    third = {(y, z, x): p * q for (y, z), p in twice[one].items() for x, q in law[other].items()}
+    assert any(p > 0 and y not in back for y, p in third.items())  # lives that change as often, but never go back
     kept, changed = client.channel([one], 0, 2)[one], twice[one]  # two reports of one response, and of two
     assert any(p > 0 and kept.get(y, 0) == 0 for y, p in changed.items())  # two different reports: a change, surely
 
@@ -167,6 +192,17 @@ def test_bit_counts_are_unbiased_exactly() -> None:
             assert guess.reports.tolist() == [0, 0, 1]
             mean += float(p) * guess.counts[2]
         assert mean == pytest.approx(true.astype(float), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("row", "people"),
+    [([5, 9, 0, 0, 0], 15), ([5, -1, 0, 0, 0], 15), ([-5, -5, -5, -5, -5], 15), ([0, 0, 0, 0, 0], 9), ([5] * 5, 14)],
+)
+def test_a_tally_that_no_reports_add_up_to_is_refused(row: list[int], people: int) -> None:
+    whole = SMALL.tally(SMALL.batch(["a"] * 15, rng=Seeded(9)))
+    assert SMALL.estimate(whole).people == 15
+    with pytest.raises(Refusal, match=f"no {people} reports add up to this tally"):
+        SMALL.estimate(replace(whole, people=people, counts=np.array([row] * 3).ravel()))
 
 
 def test_bit_counts_have_the_standard_errors_that_they_state() -> None:
@@ -264,6 +300,12 @@ def test_nonsense_is_refused_by_name(wrong: dict[str, object], words: str) -> No
     for f in (0, 1, "1.5"):
         with pytest.raises(Refusal, match="f"):
             Rappor.flipping(f)
+
+
+def test_a_channel_is_of_a_cohort_that_there_is() -> None:
+    for wrong in (-1, 3):
+        with pytest.raises(Refusal, match="cohort"):
+            SMALL.channel(["a"], wrong)
 
 
 def test_a_channel_of_many_bits_is_not_written_down() -> None:

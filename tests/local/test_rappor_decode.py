@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from doubles import Seeded
 from numpy.typing import NDArray
-from scipy import sparse
+from scipy import sparse, stats
 
 from discreet.errors import Refusal
 from discreet.local.decode import Decoded, decode
@@ -72,12 +72,40 @@ def test_the_largest_comes_first_and_counts_are_of_all_people() -> None:
     assert np.all((run.chances >= 0) & (run.chances <= 1))
 
 
-def test_p_values_are_those_of_the_normal_law_for_all_candidates_together() -> None:
-    guess = Decoded(100, 50, ("a", "b", "c"), np.array([0.4, 0.2, 0.0]), np.array([0.1, 0.1, 0.1]))
-    one = [math.erfc(z / math.sqrt(2)) / 2 for z in (4, 2, 0)]
-    assert guess.chances.tolist() == pytest.approx([50 * one[0], 1, 1])
-    assert guess.found() == ("a",)
+def test_found_are_those_whose_p_value_is_small_enough() -> None:
+    ones = np.ones(3)
+    guess = Decoded(100, 50, ("a", "b", "c"), ones, ones, np.array([0.002, 0.05, 0.5]))
+    assert guess.found() == ("a", "b")
+    assert guess.found("0.01") == ("a",)
     assert guess.found("0.001") == ()
+
+
+def test_a_table_has_a_row_for_each_of_the_largest_and_a_star_where_it_is_found() -> None:
+    guess = Decoded(2000, 5, ("red", 7), np.array([0.5, 0.01]), np.array([0.02, np.inf]), np.array([1e-9, 1.0]))
+    assert str(guess).splitlines() == [
+        "text    share  ± standard error  people  p-value",
+        "'red'  50.00%             2.00%   1,000    1e-09  *",
+        "7       1.00%              inf%      20        1",
+    ]
+    many = np.linspace(0.5, 0.1, 23)
+    lines = str(Decoded(10, 30, tuple(range(23)), many, many, np.ones(23))).splitlines()
+    assert len(lines) == 22
+    assert lines[-1] == "and 3 more"
+
+
+def test_a_candidate_that_is_given_in_two_ways_is_one() -> None:
+    """They are hashed alike, so as two they could not be told apart, and neither would be found."""
+    tally = CLIENT.tally(CLIENT.batch(["7"] * 3000, rng=Seeded(6)))
+    guess = decode(CLIENT, tally, [7, "7", b"7", "8", 8.0])
+    assert guess.found() == (7,)
+    assert guess.tested == 2
+
+
+def test_a_single_report_finds_nothing_and_says_so() -> None:
+    guess = decode(CLIENT, CLIENT.tally(CLIENT.batch(["a"], rng=Seeded(7))), ["a", "b", "c"])
+    assert guess.found() == ()
+    assert not np.isnan(guess.shares).any()
+    assert not np.isnan(guess.errors).any()
 
 
 def test_candidates_that_nothing_tells_apart_are_not_found() -> None:
@@ -99,7 +127,9 @@ def test_one_bit_tells_who_has_anything() -> None:
     tally = client.tally(client.batch(np.array([*["yes"] * 3000, *[None] * 7000], object), rng=Seeded(2)))
     guess = decode(client, tally, ["yes"])
     assert guess.shares[0] == pytest.approx(0.3, abs=5 * guess.errors[0])
-    assert guess.errors[0] == pytest.approx(math.sqrt(0.246) / 0.125 / 100, rel=0.02)
+    said = 9 / 16 + guess.shares[0] / 8  # coins, and whom the crowd sent: a coin of this probability each
+    assert guess.errors[0] == pytest.approx(math.sqrt(said * (1 - said)) / 0.125 / 100)
+    assert guess.chances[0] == pytest.approx(stats.binom.sf(round(said * 10_000) - 1, 10_000, 9 / 16))
     assert guess.found() == ("yes",)
     nobody = decode(client, client.tally(client.batch(np.full(10_000, None), rng=Seeded(3))), ["yes"])
     assert nobody.found() == ()
@@ -148,9 +178,10 @@ def test_the_path_ends_at_the_minimum_that_another_algorithm_finds() -> None:
     dense = np.hstack([dense, np.full((120, 1), 0.15)])
     true = np.where(np.arange(31) < 6, draw.random(31) * 6, 0)
     data = dense @ true + draw.normal(size=120)
-    chosen = path(sparse.csc_array(dense), data, np.ones(120), 30)
-    best = minimum(dense, data, LEAST)
+    ended = path(sparse.csc_array(dense), data, np.ones(120), 30)
+    chosen, best = ended.chosen, minimum(dense, data, ended.penalty)
+    assert LEAST <= ended.penalty <= LEAST * 1.2  # one standard error of what is left, or a step above
     assert set(chosen.tolist()) == set(np.flatnonzero(best[:-1] > 1e-6).tolist())
-    few = path(sparse.csc_array(dense), data, np.ones(120), 4)
+    few = path(sparse.csc_array(dense), data, np.ones(120), 4).chosen
     assert 1 <= few.size <= 4
     assert set(few.tolist()) <= set(range(6))

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
+import multiprocessing
+import os
+import signal
+import stat
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
@@ -159,6 +166,144 @@ def test_a_damaged_secret_is_not_replaced_by_a_fresh_one(tmp_path: Path) -> None
         assert path.read_bytes() == damaged
     with pytest.raises(Refusal, match="expected a secret of 32 bytes"):
         Device(CLIENT, b"short")
+
+
+FORK = multiprocessing.get_context("fork")
+
+
+def test_processes_that_begin_at_once_have_one_secret(tmp_path: Path) -> None:
+    """Eight of them, five times: whoever comes second takes what the first wrote."""
+    for turn in range(5):
+        path, told = tmp_path / f"secret {turn}", FORK.SimpleQueue()
+        start = FORK.Barrier(8)
+
+        def begin(path: Path = path, told: object = told, start: object = start) -> None:
+            start.wait()  # type: ignore[attr-defined]
+            told.put(Device.at(path, CLIENT).secret)  # type: ignore[attr-defined]
+
+        many = [FORK.Process(target=begin) for _ in range(8)]
+        for one in many:
+            one.start()
+        secrets = {told.get() for _ in many}
+        for one in many:
+            one.join()
+        assert secrets == {Device.at(path, CLIENT).secret}
+    assert len(list(tmp_path.iterdir())) == 5
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_process_that_is_killed_while_it_writes_leaves_a_whole_secret_or_none(
+    tmp_path: Path, *, linked: bool
+) -> None:
+    path = tmp_path / "rappor.secret"
+
+    def die(draft: str, to: Path) -> None:
+        if linked:
+            real(draft, to)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    real = os.link
+    child = os.fork()
+    if not child:
+        os.link = die  # type: ignore[assignment]
+        Device.at(path, CLIENT)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert path.exists() == linked
+    before = path.read_bytes() if linked else None
+    device = Device.at(path, CLIENT)
+    assert before is None or path.read_bytes() == before
+    assert Device.at(path, CLIENT) == device
+
+
+def test_a_secret_that_another_wrote_is_on_the_disk_before_it_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its writer may have been killed before its name was: after a loss of power, the next secret would be another."""
+    path, synced, real = tmp_path / "rappor.secret", [], os.fsync
+
+    def watched(file: int) -> None:
+        synced.append((stat.S_ISDIR(os.fstat(file).st_mode), path.exists()))
+        real(file)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    Device.at(path, CLIENT)
+    assert synced == [(False, False), (True, True)]  # the secret, then its name
+    Device.at(path, CLIENT)
+    assert synced[2:] == [(True, True)]
+
+
+def test_a_process_and_its_fork_have_one_response_and_coins_of_their_own() -> None:
+    device, told = Device.fresh(CLIENT), FORK.SimpleQueue()
+    device("home")
+    child = FORK.Process(target=lambda: told.put((device.permanent("home"), device.reports("home", 4))))
+    child.start()
+    theirs, reports = told.get()
+    child.join()
+    assert np.array_equal(theirs, device.permanent("home"))
+    mine = device.reports("home", 4)
+    assert not any(np.array_equal(a, b) for a in mine for b in reports)
+
+
+def test_one_secret_under_one_name_shows_that_two_answers_are_the_same_and_under_two_does_not() -> None:
+    """A person answers two questions. Without names: two answers that differ show it surely, a loss beyond any ε.
+
+    With names the two responses are independent, so each question loses its own ε and no more. False alarm 1e-7.
+    """
+    client = Rappor(Fraction(1), 2, 1, 1, Fraction(0), Fraction(1))
+    rng = Seeded(8)
+    secrets = [rng.raw(32) for _ in range(1500)]
+
+    def told(secret: bytes, question: str) -> int:
+        return int(Device(client, secret, question).permanent("c") @ [1, 2])  # no other coins are in a report
+
+    def answers(first: str, second: str) -> list[tuple[int, int]]:
+        return [(told(secret, first), told(secret, second)) for secret in secrets]
+
+    assert all(one == other for one, other in answers("", ""))
+    law = client.channel(["c"])["c"]
+    apart = {(a, b): p * q for a, p in law.items() for b, q in law.items()}
+    assert follows(answers("home page", "search engine"), apart)
+    assert follows(answers("", "home page"), apart)
+
+
+def test_a_permanent_response_never_changes() -> None:
+    """A new version that drew another would cost every person ε again."""
+    secret, chrome = bytes(range(32)), Rappor.flipping("0.5", bits=16, hashes=2, cohorts=64)
+    other = Rappor(Fraction(3), bits=40, hashes=3, cohorts=100, key=7)
+    assert (Device(chrome, secret).cohort, Device(other, secret).cohort) == (33, 63)
+    for client, known in ((chrome, ["9042", "6813", "cc3a"]), (other, ["a67b06753a", "4464806f31", "45623413b1"])):
+        device = Device(client, secret)
+        for value, bits_ in zip(("home", None, 7), known, strict=True):
+            assert np.packbits(device.permanent(value), bitorder="little").tobytes().hex() == bits_
+
+
+def test_a_response_is_what_the_document_says() -> None:
+    """Written again from docs/rappor.md, with nothing of the package."""
+    client, secret = Rappor.flipping("0.5", bits=100, hashes=3, cohorts=10, key=5), bytes(range(32))
+    device = Device(client, secret, "colour")
+    names = {"bits": 100, "cohorts": 10, "flipped": "1/4", "hashes": 3, "key": 5, "question": "colour"}
+    shape = hmac.digest(secret, json.dumps(names, sort_keys=True).encode(), "sha256")
+    drawn = b"".join(hmac.digest(shape, i.to_bytes(4, "little") + "text:grün".encode(), "sha256") for i in range(25))
+    flips = [int.from_bytes(drawn[8 * i : 8 * i + 8], "little") < 1 << 62 for i in range(100)]
+    digest = hashlib.sha256(b"discreet-text-1" + (5).to_bytes(16, "little") + "grün".encode()).digest()
+    true = set()
+    for function in range(3 * device.cohort, 3 * device.cohort + 3):
+        bit, attempt = 100, 0
+        while bit >= 100:
+            block = (function // 8).to_bytes(4, "little") + attempt.to_bytes(4, "little")
+            lane = hashlib.sha256(digest + block).digest()[4 * (function % 8) :][:4]
+            bit, attempt = int.from_bytes(lane, "little") >> 25, attempt + 1
+        true.add(bit)
+    assert device.permanent("grün").tolist() == [(i in true) != flip for i, flip in enumerate(flips)]
+
+
+@pytest.mark.parametrize("secret", ["x" * 32, bytearray(32), [0] * 32, np.zeros(32, np.uint8), None, b"short"])
+def test_a_secret_is_32_bytes_that_nobody_can_change(secret: object) -> None:
+    with pytest.raises(Refusal, match="expected a secret of 32 bytes"):
+        Device(CLIENT, secret)  # type: ignore[arg-type]
+    with pytest.raises(Refusal, match="expected the name of a question as text, got 7"):
+        Device(CLIENT, bytes(32), 7)  # type: ignore[arg-type]
 
 
 def test_a_life_with_three_texts_is_accounted_three_times() -> None:

@@ -13,9 +13,9 @@ from doubles import Seeded
 from local.surveyed import ONE
 
 from discreet.errors import Refusal
-from discreet.local import Hadamard, LocalHashing, OptimizedUnary, Reporter, Response
+from discreet.local import Hadamard, LocalHashing, OptimizedUnary, Rappor, Reporter, Response
 from discreet.local.shuffle import Shuffler, mixed
-from discreet.privacy import Guarantee, Pure, Replace, shuffled
+from discreet.privacy import Approximate, Guarantee, Pure, Replace, shuffled
 
 CLIENTS: list[Reporter] = [
     Response(ONE, 2),
@@ -83,6 +83,15 @@ def test_a_person_who_reports_more_often_loses_more() -> None:
     assert thrice.shuffled == once.shuffled.group(3)
     assert thrice.shuffled.epsilon == 3 * once.shuffled.epsilon
     assert thrice.shuffled.delta > 3 * once.shuffled.delta
+
+
+def test_reports_that_share_a_permanent_response_do_not_hide_one_by_one() -> None:
+    client = Rappor.flipping("0.5", bits=16)
+    once, twice = (Shuffler(10).promise(client, 10_000, each=each) for each in (1, 2))
+    alone = Guarantee(client.once, Replace("person"))
+    assert once.shuffled == shuffled(alone, 10_000, delta=Fraction(1, 10**8)).loss
+    assert (once.local, twice.local) == (client.privacy, 2 * client.privacy)
+    assert twice.shuffled == Approximate(2 * client.epsilon, Fraction(0))
 
 
 def test_a_crowd_that_hides_nobody_promises_what_a_report_does() -> None:

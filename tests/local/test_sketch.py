@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.interval import exp, log
+from discreet.local.estimate import Odds
 from discreet.local.sketch import CountMeanSketch, HadamardSketch, Sketched
 
 LOST = Fraction(1, 10**9)
@@ -164,6 +165,22 @@ def test_no_texts_are_asked_about_and_one_report_is_enough(kind: Any) -> None:  
     tally = client.tally(client(b"x", rng=Seeded(1)))
     assert client.estimate(tally).counts.size == 0
     assert np.isfinite(client.estimate(tally, ["x"]).errors).all()
+
+
+@each
+def test_who_holds_a_text_that_was_not_asked_about_is_not_counted_to_another(kind: Any) -> None:  # noqa: ANN401
+    """A list need not hold every text: consistent counts of one text were those of all people."""
+    client = kind(Fraction(3), 8, 16)
+    tally = client.tally(client.batch(["a"] * 300 + ["b"] * 700, rng=Seeded(1)))
+    one = client.estimate(tally, ["a"])
+    assert one.consistent().tolist() == one.counts.tolist()
+    crowded = Sketched(1000, np.array([700, 600, 400, 300]), Odds(Fraction(3, 4), Fraction(1, 4)))
+    assert crowded.counts.tolist() == [900, 700, 300, 100]
+    assert crowded.consistent().tolist() == pytest.approx([600, 400, 0, 0])
+    assert Sketched(1000, np.array([500, 200]), crowded.odds).consistent().tolist() == [500, 0]
+    nothing = client.estimate(tally)
+    assert nothing.consistent().size == 0
+    assert [end.size for end in nothing.interval(together=True)] == [0, 0]
 
 
 @each

@@ -75,3 +75,24 @@ def test_tallies_of_two_kinds_do_not_add() -> None:
         TALLY + Tally("other", 3, TALLY.counts)
     with pytest.raises(Refusal, match="does not add"):
         TALLY + Tally(TALLY.client, 3, np.zeros(2, dtype=np.int64))
+
+
+def test_what_are_no_sums_is_refused() -> None:
+    for counts in (np.array([1.5]), np.array([np.nan]), np.array([[1, 2]]), np.array(3), np.array(["1"])):
+        with pytest.raises(Refusal, match="expected the sums of a tally as whole numbers in a row"):
+            Tally("x", 3, counts)
+    for people in (-1, 2.5, True, None):
+        with pytest.raises(Refusal, match="expected a whole number people >= 0"):
+            Tally("x", people, np.array([1]))  # type: ignore[arg-type]
+    assert Tally("x", np.int32(3), np.array([1, 2], dtype=np.uint8)) == Tally("x", 3, np.array([1, 2]))  # type: ignore[arg-type]
+
+
+def test_sums_that_would_wrap_around_are_refused() -> None:
+    for far in (1 << 62, (1 << 63) - 1, -(1 << 62), -(1 << 63)):
+        with pytest.raises(Refusal, match=r"below 2\^62"):
+            Tally("x", 1, np.array([0, far]))
+    with pytest.raises(Refusal, match=r"below 2\^62"):
+        Tally("x", 1, np.array([(1 << 64) - 1], dtype=np.uint64))
+    most = Tally("x", 1, np.array([(1 << 62) - 1]))
+    with pytest.raises(Refusal, match=r"below 2\^62"):
+        most + most

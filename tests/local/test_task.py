@@ -13,7 +13,17 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from local.surveyed import ALBUMS, ONE, draft
 
 from discreet.errors import Refusal
-from discreet.local import Hadamard, HybridMean, OptimizedUnary, Reporter, Response, VectorMean
+from discreet.local import (
+    CountMeanSketch,
+    Hadamard,
+    HeavyHitters,
+    HybridMean,
+    OptimizedUnary,
+    Rappor,
+    Reporter,
+    Response,
+    VectorMean,
+)
 from discreet.local.seal import Handover, follows, handed_over, read_handover
 from discreet.local.task import LONGEST, Task, read_task
 
@@ -97,6 +107,20 @@ def test_another_spelling_is_no_task(spoilt: Callable[[bytes], bytes]) -> None:
         read_task(spoilt(text))
 
 
+def test_the_most_reports_are_in_the_document_where_they_are_not_the_usual() -> None:
+    usual, few = signed(), signed(most=77)
+    assert (usual.most, read_task(usual.document).most, "most" in json.loads(usual.document)) == (
+        1 << 20,
+        1 << 20,
+        False,
+    )
+    assert (read_task(few.document).most, json.loads(few.document)["most"]) == (77, 77)
+    with pytest.raises(Refusal, match="signature"):
+        read_task(few.document.replace(b'"most":77', b'"most":78'))
+    with pytest.raises(Refusal, match="not a task document"):
+        read_task(few.document.replace(b'"most":77', b'"most":%d' % (1 << 20)))
+
+
 def test_an_unsigned_task_is_refused() -> None:
     with pytest.raises(Refusal, match="signature"):
         read_task(draft().document)
@@ -112,7 +136,15 @@ def test_an_unsigned_task_is_refused() -> None:
         ({"closes": "2027-02-30T00:00:00Z"}, "expected a time"),
         ({"closes": "tomorrow"}, "expected a time"),
         ({"minimum": 1 << 50}, "2\\^40"),
-        ({"client": VectorMean(ONE, 1 << 16)}, "too large to collect"),
+        ({"client": CountMeanSketch(ONE, 1 << 8, 1 << 13)}, "too large to collect"),
+        ({"client": HybridMean(ONE), "minimum": 1}, "an error bar from 2 reports on"),
+        ({"client": VectorMean(ONE, 3), "minimum": 1}, "an error bar from 2 reports on"),
+        ({"most": 0}, "most"),
+        ({"most": 9}, "minimum \\+ dishonest <= most"),
+        ({"most": 15, "dishonest": 6}, "minimum \\+ dishonest <= most"),
+        ({"minimum": (1 << 20) + 1}, "minimum \\+ dishonest <= most"),
+        ({"most": (1 << 24) + 1}, "most <= 2\\^24"),
+        ({"client": CountMeanSketch(ONE, 2, 1 << 16), "minimum": 1 << 16}, "do not wait for each other"),
     ],
 )
 def test_a_task_that_makes_no_sense_is_refused(changes: dict[str, Any], words: str) -> None:
@@ -126,6 +158,13 @@ def test_a_task_that_makes_no_sense_is_refused(changes: dict[str, Any], words: s
 def test_there_is_a_label_for_each_choice(domain: tuple[str, ...]) -> None:
     with pytest.raises(Refusal, match="label"):
         replace(draft(), domain=domain)
+
+
+@pytest.mark.parametrize("client", [Rappor(2 * ONE), HeavyHitters(ONE), VectorMean(ONE, 2), CountMeanSketch(ONE)])
+def test_what_has_no_choices_has_no_labels(client: Reporter) -> None:
+    assert draft(client).domain == ()
+    with pytest.raises(Refusal, match="has no choices, so it takes no labels"):
+        replace(draft(client), domain=("a", "b"))
 
 
 def test_a_changed_part_is_another_digest_but_a_new_window_is_the_same_question() -> None:

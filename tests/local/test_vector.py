@@ -84,6 +84,26 @@ def test_means_of_vectors_are_unbiased_and_covered() -> None:
     )
 
 
+def test_a_mean_of_which_nobody_told_anything_has_an_error() -> None:
+    """It was stated as the middle, give or take nothing. Of d/m people one tells it, so d/m times as uncertain."""
+    client = VectorMean(Fraction(1), 1000)
+    reports = client.batch(np.zeros((40, 1000)), rng=Seeded(1))
+    silent = sorted(set(range(1000)) - set(reports["coordinate"].ravel().tolist()))
+    guess = client.estimate(client.tally(reports))[silent[0]]
+    assert guess.value == 0
+    one = float(client.each.variance(Fraction(client.each.steps, 2))) ** 0.5 * float(client.each.step)
+    assert guess.error == pytest.approx((1000 / 40) ** 0.5 * one)
+
+
+@pytest.mark.parametrize("epsilon", [1, 10])
+def test_means_of_few_people_are_covered(epsilon: int) -> None:
+    """Fifty people and twenty coordinates at 3/4: some are told by one or nobody. 88 % were covered at ε = 1."""
+    client, people = VectorMean(Fraction(epsilon), 20), np.full((50, 20), 0.75)
+    guesses = [client.estimate(client.tally(client.batch(people, rng=Seeded(seed)))) for seed in range(40)]
+    ends = [guess.interval("0.95") for row in guesses for guess in row]
+    assert np.mean([low <= 0.75 <= high for low, high in ends]) > 0.93
+
+
 def test_what_is_missing_in_a_vector_counts_as_the_lower_bound() -> None:
     client = VectorMean(Fraction(20), 3, digits=4)
     assert client.told == 3

@@ -173,7 +173,12 @@ def miss(data: np.ndarray[tuple[int], np.dtype[np.int64]], answer: Fraction, lev
     return max(Fraction(0), first - target, target - last)
 
 
-@pytest.mark.parametrize("kind", ["spread", "one point", "two points", "few rows"])
+_SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "kind", ["spread", "few rows", pytest.param("one point", marks=_SLOW), pytest.param("two points", marks=_SLOW)]
+)
 def test_the_error_holds_for_all_levels_together(kind: str) -> None:
     levels = tuple(Fraction(i, 6) for i in range(1, 6))
     mechanism, confidence = Quantiles.of(levels, Grid(0, 1000, 1), 2), Fraction(4, 5)

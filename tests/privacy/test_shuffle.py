@@ -10,9 +10,10 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 from discreet.errors import Refusal
 from discreet.privacy.clones import Clones, _binomial, _fair
@@ -112,6 +113,73 @@ def test_shuffled_response_over_more_values_keeps_the_general_promise(price: str
             assert exact <= float(shuffled_delta(local(price), crowd, epsilon)) * (1 + 1e-9)
 
 
+Rows = list[list[float]]
+
+
+def histograms(rows: Rows, values: tuple[int, ...]) -> dict[tuple[int, ...], float]:
+    """The law of how often each report comes, if people with these values send what these rows say."""
+    law = {(0,) * len(rows[0]): 1.0}
+    for value in values:
+        grown: dict[tuple[int, ...], float] = defaultdict(float)
+        for seen, chance in law.items():
+            for report, likely in enumerate(rows[value]):
+                grown[(*seen[:report], seen[report] + 1, *seen[report + 1 :])] += chance * likely
+        law = grown
+    return law
+
+
+def told(mine: dict[tuple[int, ...], float], changed: dict[tuple[int, ...], float], epsilon: float) -> float:
+    """The hockey-stick divergence, in the worse order."""
+    return max(
+        sum(max(0.0, p - math.exp(epsilon) * b.get(seen, 0.0)) for seen, p in a.items())
+        for a, b in ((mine, changed), (changed, mine))
+    )
+
+
+def rare(price: float) -> Rows:
+    """Two values give themselves away rarely, a third one hardly ever, and mostly all send the same."""
+    e, least = math.exp(price), 0.02
+    return [[e * least, least, 1 - (e + 1) * least], [least, e * least, 1 - (e + 1) * least], [least, least, 0.96]]
+
+
+def lopsided(price: float) -> Rows:
+    """Responses of which one value is kept and the other thrown away: the two orders lose differently."""
+    return [[math.exp(-price), 1 - math.exp(-price)], [math.exp(-2 * price), 1 - math.exp(-2 * price)], [0.5, 0.5]]
+
+
+def hashed(price: float) -> Rows:
+    """Local hashing: one of two functions, in the clear, and the randomized hash."""
+    keep, functions = 1 / (1 + math.exp(-price)), ((0, 1, 1), (0, 0, 1))
+    return [[(keep if h[v] == bit else 1 - keep) / 2 for h in functions for bit in (0, 1)] for v in range(3)]
+
+
+@pytest.mark.parametrize("channel", [rare, lopsided, hashed])
+@pytest.mark.parametrize("crowd", [1, 2, 5])
+@pytest.mark.parametrize("price", ["0.1", "0.69", "1.5"])
+def test_every_channel_keeps_the_promise_in_both_orders(
+    channel: Callable[[float], Rows], crowd: int, price: str
+) -> None:
+    rows = channel(float(price))
+    loss = max(math.log(a / b) for one in rows for other in rows for a, b in zip(one, other, strict=True))
+    known = local(Fraction(loss) * (1 + Fraction(1, 10**12)))
+    for other in range(3):
+        others = (other,) * (crowd - 1)
+        mine, changed = histograms(rows, (0, *others)), histograms(rows, (1, *others))
+        for share in ("0", "0.1", "0.5", "0.95"):
+            epsilon = known.loss.epsilon * Fraction(share)
+            bound = float(shuffled_delta(known, crowd, epsilon))
+            assert told(mine, changed, float(epsilon)) <= bound * (1 + 1e-9) + 1e-14
+
+
+@pytest.mark.parametrize("channel", [rare, hashed])
+def test_a_person_with_two_reports_has_the_promise_of_a_group(channel: Callable[[float], Rows]) -> None:
+    rows, delta = channel(1.5), Fraction(1, 100)
+    crowd = shuffled(local("1.5"), 6, delta=delta).loss.group(2)
+    for others in ((2,) * 4, (0,) * 4, (1, 1, 2, 0)):
+        mine, changed = histograms(rows, (0, 0, *others)), histograms(rows, (1, 1, *others))
+        assert told(mine, changed, float(crowd.epsilon)) <= float(crowd.delta)
+
+
 @pytest.mark.parametrize(("randomizer", "figure"), [("any", 0.0153), ("binary", 0.0124)])
 def test_a_hundred_thousand_reports(randomizer: Randomizer, figure: float) -> None:
     found = shuffled(local(1), 100_000, delta="1e-6", randomizer=randomizer)
@@ -148,6 +216,62 @@ def test_a_hopeless_price_stays_what_it_is() -> None:
 def test_the_fair_coin_is_right_to_eleven_digits(tosses: int, heads: int) -> None:
     found = Fraction(float(_fair(np.array([float(heads)]), np.array([float(tosses)]))[0]))
     assert abs(found * 2**tosses / math.comb(tosses, heads) - 1) < Fraction(1, 10**11)
+
+
+def likely(heads: int, tosses: int) -> mpmath.mpf:
+    """Pr[Binomial(tosses, ½) = heads] to about 40 digits."""
+    ways = mpmath.loggamma(tosses + 1) - mpmath.loggamma(heads + 1) - mpmath.loggamma(tosses - heads + 1)
+    return mpmath.exp(ways - tosses * mpmath.log(2))
+
+
+def tail(heads: int, tosses: int) -> mpmath.mpf:
+    """Pr[Binomial(tosses, ½) ≥ heads], from Gauss's continued fraction: far above the mean 600 steps are plenty."""
+    first, second, whole = mpmath.mpf(heads - tosses), mpmath.mpf(heads + 1), mpmath.mpf(1)
+    for m in range(600, 0, -1):
+        whole = 1 + m * (second - first + m - 1) / ((second + 2 * m - 2) * (second + 2 * m - 1)) / whole
+        whole = 1 + (first + m - 1) * (second + m - 2) / ((second + 2 * m - 3) * (second + 2 * m - 2)) / whole
+    return likely(heads, tosses) / whole
+
+
+@pytest.mark.parametrize(
+    ("tosses", "heads"), [(984, 940), (973_440, 503_839), (99_916_581, 50_131_762), (999_937_367, 500_462_816)]
+)
+def test_the_fair_coin_is_right_far_out_in_the_largest_crowds(tosses: int, heads: int) -> None:
+    found = float(_fair(np.array([float(heads)]), np.array([float(tosses)]))[0])
+    with mpmath.workdps(50):
+        assert abs(found / likely(heads, tosses) - 1) < 1e-11
+
+
+@pytest.mark.parametrize(("tosses", "heads"), [(984, 940), (973_440, 503_839), (970_066_401, 485_550_989)])
+def test_its_tail_is_right_to_what_is_granted(tosses: int, heads: int) -> None:
+    found = float(special.betainc(heads, tosses - heads + 1, 0.5))
+    with mpmath.workdps(50):
+        assert abs(found / tail(heads, tosses) - 1) < 5e-10
+
+
+@pytest.mark.parametrize("deviations", [12, 24, 35])
+def test_the_bound_holds_at_the_smallest_deltas_of_the_largest_crowd(deviations: int) -> None:
+    """With nearly all of 10^9 reports clones, nothing but what is granted to rounding is left above the truth."""
+    crowd, price = 10**9, 1e-10
+    chance = math.nextafter(math.exp(-price), 0.0)
+    epsilon = price * deviations / math.sqrt(crowd)
+    found = Clones(price, crowd, chance).delta_at(epsilon)
+    with mpmath.workdps(50):
+        q, e = 1 / (1 + mpmath.exp(-mpmath.mpf(price))), mpmath.exp(mpmath.mpf(epsilon))
+        t = (1 + mpmath.tanh(mpmath.mpf(epsilon) / 2) / mpmath.tanh(mpmath.mpf(price) / 2)) / 2
+        true, p = mpmath.mpf(0), mpmath.mpf(chance)
+        for fewer in range(12):  # clones than there may be: a tenth of one on average
+            c = crowd - 1 - fewer
+            a = int(mpmath.floor(t * (c + 1))) + 1
+            there = mpmath.binomial(crowd - 1, fewer) * (1 - p) ** fewer * p**c
+            true += there * ((q - e * (1 - q)) * likely(a - 1, c) - (e - 1) * tail(a, c))
+        assert true <= found <= true * (1 + 4e-9 * deviations**2)
+
+
+def test_beyond_the_largest_crowd_more_reports_are_not_counted_on() -> None:
+    largest = shuffled(local(1), 10**9, delta="1e-9")
+    assert shuffled(local(1), 10**12, delta="1e-9") == largest
+    assert shuffled(local(1), 10**9 // 2, delta="1e-9").loss.epsilon > largest.loss.epsilon
 
 
 def test_binomial_probabilities_agree_with_scipy() -> None:

@@ -96,7 +96,8 @@ def _found(target: str, parameters: str | None) -> Callable[..., Any]:
 def _registered(name: str, parameters: str | None) -> Callable[..., Any]:
     from discreet.mechanisms.registry import rebuilt
 
-    import_module("discreet.mechanisms")  # they register themselves
+    for room in ("mechanisms", "local", "release"):
+        import_module(f"discreet.{room}")  # they register themselves
     values = _json(parameters, "--parameters") if parameters else {}
     if not isinstance(values, dict):
         raise Refusal(f"--parameters takes a JSON object, got {parameters}")

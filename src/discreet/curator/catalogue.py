@@ -273,7 +273,7 @@ def type_of(text: str, where: str) -> Type:
     for kind in Type:
         if kind.value == word:
             return kind
-    raise Refusal(f"{where}: there is no type {text!r}", hint=f"use one of {[kind.value for kind in Type]}")
+    raise Refusal(f"{where}: there is no type {text!r}", hint=f"use one of {', '.join(kind.value for kind in Type)}")
 
 
 def text_of(catalogue: Catalogue) -> str:

@@ -2,79 +2,41 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import Refusal
-from discreet.exact import Number, exact, positive, share, shown, spoken
+from discreet.exact import Number, positive, share, spoken
 from discreet.interval import log, simpler_up
 from discreet.mechanisms.grid import cells, real
 from discreet.mechanisms.mechanism import USUAL
+from discreet.mechanisms.registry import registered
 from discreet.privacy import Replace
 
-C = TypeVar("C", bound=type[Any])
-CLIENTS: dict[str, type[Any]] = {}
+client = registered  # a client is a mechanism like all others, and goes through a door as they do
 
 PERSON = Replace("person")  # any two values of one person, who reports either way
 LEAST, MOST = Fraction(1, 10**6), Fraction(20)  # of ε: there, 64 binary digits lose less than 1e-9 of it
 TIMES = "mM"  # kinds of array: moments and durations are no numbers, but their lists may be whole ones
 _MOST_WRITTEN = 1 << 18
+_LONGEST = 10**600  # of a fraction's two parts
 
 
-def client(name: str) -> Callable[[C], C]:
-    """Give a client its public name. The meaning of a name never changes; a new meaning gets a new name."""
-
-    def record(kind: C) -> C:
-        if CLIENTS.setdefault(name, kind) is not kind:
-            raise ValueError(f"two clients are called {name!r}")
-        return kind
-
-    return record
-
-
-def described(one: object) -> dict[str, Any]:
-    """The name and parameters of a client, as JSON can hold them: rationals as text, exactly."""
-    name = next((name for name, kind in CLIENTS.items() if type(one) is kind), None)
-    if name is None:
-        raise Refusal(f"{type(one).__name__} is not a client of this room", hint=f"use one of {sorted(CLIENTS)}")
-    fields = {field.name: getattr(one, field.name) for field in dataclasses.fields(CLIENTS[name])}
-    plain = {key: str(value) if isinstance(value, Fraction) else value for key, value in fields.items()}
-    return {"name": name, "parameters": plain}
-
-
-def rebuilt(name: object, parameters: object) -> Any:  # noqa: ANN401  # which client, the name says
-    """The client of this name and parameters, whatever came through a door, checked as if a person wrote it."""
-    kind = CLIENTS.get(name) if isinstance(name, str) else None
-    if kind is None:
-        raise Refusal(f"there is no client called {shown(name)}", hint=f"use one of {sorted(CLIENTS)}")
-    fields = {field.name: field for field in dataclasses.fields(kind)}
-    if not isinstance(parameters, Mapping) or not set(parameters) <= set(fields):
-        raise Refusal(f"expected the parameters of {name} by their names {list(fields)}, got {shown(parameters)}")
-    missing = [key for key, field in fields.items() if key not in parameters and field.default is dataclasses.MISSING]
-    if missing:
-        raise Refusal(f"{name} needs its parameter {missing}")
-    kinds = typing.get_type_hints(kind)
-    return kind(**{key: _typed(value, kinds[key], key) for key, value in parameters.items()})
-
-
-def _typed(value: object, kind: type, name: str) -> object:
-    if kind is Fraction and type(value) in (int, str):
-        return exact(typing.cast("int | str", value), name)
-    if kind is int and type(value) is int:
-        return value
-    raise Refusal(f"expected {name} as {kind.__name__}, got {shown(value)}")
+def brief(value: Fraction, name: str) -> Fraction:
+    """A number that goes into the description of a client and comes out again: of at most so many digits."""
+    if max(abs(value.numerator), value.denominator) >= _LONGEST:
+        raise Refusal(f"expected {name} as a fraction of numbers below 1e600, got {name}={spoken(value)}")
+    return value
 
 
 def price(epsilon: Number) -> Fraction:
     """ε read exactly, if it lies where the proofs of this room hold."""
-    known = positive(epsilon, "epsilon")
+    known = brief(positive(epsilon, "epsilon"), "epsilon")
     if not LEAST <= known <= MOST:
         raise Refusal(
             f"expected epsilon between 1e-6 and 20, got epsilon={spoken(known)}",
@@ -127,7 +89,7 @@ def written_down(probabilities: int) -> None:
     """Refuse a channel of more than 2^18 probabilities."""
     if probabilities > _MOST_WRITTEN:
         raise Refusal(
-            f"a channel of {probabilities} probabilities is not written down",
+            f"a channel of {spoken(Fraction(probabilities))} probabilities is not written down",
             hint="take fewer values or a coarser grid",
         )
 

@@ -2,54 +2,32 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 import sqlite3
-import threading
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
 from discreet.errors import Refusal
 from discreet.exact import count
-from discreet.local.batch import HEAD, ID, IDS, Batch, Ids, addressed, unpacked
+from discreet.local.batch import HEAD, ID, Batch, addressed, unpacked
+from discreet.local.intake import Intake, Row, Sent, add, hashed, tallied, together
 from discreet.local.keyring import Keyring
 from discreet.local.receipt import KINDS, OVERSIZE, Receipt, Standing, Uninvited, Unknown
-from discreet.local.reporter import Reports
 from discreet.local.result import Results, read_results, results
 from discreet.local.seal import Handover
 from discreet.local.seen import Seen
 from discreet.local.shuffle import Shuffler, mixed, too_few
-from discreet.local.store import Store, counted, held, put, tail
-from discreet.local.tally import Tally
-from discreet.local.task import Task, read_task, written
+from discreet.local.store import ALONE, Store, counted, held, pruned
+from discreet.local.task import LARGEST_MOST, Task, read_task, written
 from discreet.noise import SECURE, Entropy
 
 T = TypeVar("T")
-_Taken = tuple[
-    Receipt, tuple[Seen, Ids, bytes] | None
-]  # and if anything was accepted: ids known, new; the file's state
 FILE, KEY = "surveys.db", "surveys.key"
-_MOST = 1 << 24  # reports of a task: their ids take 256 MiB of memory
-_KEPT = 8  # tasks whose ids stay in memory
-
-
-@dataclass(frozen=True)
-class _Row:
-    """What the file says about a version."""
-
-    task: Task
-    state: bytes
-    accepted: int
-    waiting: int
-    tally: Tally
-    closed: str | None
-    collected: str | None
-    results: bytes | None
+_REMEMBERED = 1 << 24  # ids in memory: 384 MiB
 
 
 def _now() -> datetime:
@@ -66,13 +44,12 @@ class Collector:
     """
 
     def __init__(
-        self, home: Path, *, clock: Callable[[], datetime] = _now, most: int = _MOST, rng: Entropy = SECURE
+        self, home: Path, *, clock: Callable[[], datetime] = _now, most: int = LARGEST_MOST, rng: Entropy = SECURE
     ) -> None:
         self._store, self._keys = Store(home / FILE), Keyring(home / KEY)
         self._clock, self._most, self._rng = clock, most, rng
         self._tasks: dict[bytes, Task] = {}
         self._seen: dict[bytes, tuple[bytes, Seen]] = {}
-        self._lock = threading.Lock()
 
     # tasks -----------------------------------------------------------------------------------------------------------
 
@@ -138,7 +115,7 @@ class Collector:
             digest = self._found(file, name).digest
             file.executemany(
                 "INSERT INTO invited (digest, token, sent) VALUES (?, ?, 0)",
-                [(digest, _hashed(token)) for token in tokens],
+                [(digest, hashed(token)) for token in tokens],
             )
         return tokens
 
@@ -146,7 +123,7 @@ class Collector:
         """How a task stands."""
 
         def read(file: sqlite3.Connection) -> Standing:
-            row = self._row(file, self._found(file, name))
+            row = Row.of(file, self._found(file, name))
             closed = row.closed is not None or row.task.late(self._clock())
             return Standing(row.task, _counts(file, row.task.digest), closed, row.results is not None)
 
@@ -157,84 +134,47 @@ class Collector:
 
     def receive(self, name: str, body: bytes, token: str | None = None) -> Receipt:
         """Take in an upload. Sent again it changes nothing, and its reports are `replayed`."""
-        task = self.task(name)
-        said = addressed(body)
-        if said is not None and said[0] != task.digest:
-            return self._refused(task, Receipt(wrong_task=max(1, min(said[1], (len(body) - HEAD) // (ID + 1)))))
-        batch = unpacked(task, body)
-        if batch is None:
-            return self._refused(task, Receipt(malformed=1))
-        with self._lock:
+        (found,) = self.take([Sent(name, body, token)])
+        if isinstance(found, Refusal):
+            raise found
+        return found
+
+    def take(self, uploads: Sequence[Sent]) -> list[Receipt | Refusal]:
+        """Take in uploads that came together, in one transaction: for each its receipt, or why it has none.
+
+        They share what it costs to reach the disk, and nobody has a receipt before all of them are there.
+        """
+        names = dict.fromkeys(each.name for each in uploads)
+        tasks = self._read(lambda file: self._known(file, names)) if self._store.exists else {}
+        if not tasks:
+            return [_unknown() for _ in uploads]
+        read = [_opened(tasks.get(each.name), each.body) for each in uploads]
+        with ALONE:
             with self._store.transaction() as file:
-                if self._found(file, name).digest != task.digest:  # revised a moment ago
-                    receipt, added = Receipt(wrong_task=batch.ids.size), None
-                else:
-                    receipt, added = self._taken(file, task, batch, token)
-                counted(file, task.digest, receipt.told)
-            if added is not None:  # it is on the disk: only now may memory know it
-                seen, ids, state = added
-                seen.add(ids)
-                self._seen[task.digest] = state, seen
-        return receipt
+                newest = self._known(file, names)
+                intakes = {name: self._intake(file, task) for name, task in newest.items()}
+                told = []
+                for each, found in zip(uploads, read, strict=True):
+                    task = newest.get(each.name)
+                    same = task is tasks.get(each.name)  # else it was revised a moment ago
+                    told.append(_judged(intakes.get(each.name), found if same else _opened(task, each.body), each))
+                kept = [(intake, intake.write(self._rng)) for intake in intakes.values()]
+            for intake, added in kept:
+                if added is not None:  # it is on the disk: only now may memory know it
+                    ids, state = added
+                    intake.seen.add(ids)
+                    self._remember(intake.row.task.digest, state, intake.seen)
+        return told
+
+    def _intake(self, file: sqlite3.Connection, task: Task) -> Intake:
+        row = Row.of(file, task)
+        return Intake(file, row, self._ids(file, row), self._clock(), min(task.most, self._most))
 
     def oversize(self, name: str) -> None:
         """Count an upload that was too long to be read."""
         task = self.task(name)
         with self._store.transaction() as file:
             counted(file, task.digest, {OVERSIZE: 1})
-
-    def _refused(self, task: Task, receipt: Receipt) -> Receipt:
-        with self._store.transaction() as file:
-            counted(file, task.digest, receipt.told)
-        return receipt
-
-    def _taken(self, file: sqlite3.Connection, task: Task, batch: Batch, token: str | None) -> _Taken:
-        row, person = self._row(file, task), _hashed(token or "")
-        left = _left(file, task, person) if task.invited else batch.ids.size
-        seen = self._known(file, row)
-        fresh = seen.fresh(batch.ids)
-        new, now = int(np.count_nonzero(fresh)), self._clock()
-        refused = Receipt(replayed=batch.ids.size - new, malformed=batch.malformed)
-        if task.early(now):
-            return replace(refused, early=new), None
-        if row.closed is not None or task.late(now):
-            return replace(refused, late=new), None
-        allowed = min(new, left)
-        taken = min(allowed, max(0, self._most - row.accepted))
-        receipt = replace(refused, accepted=taken, over_limit=new - allowed, full=allowed - taken)
-        if not taken:
-            return receipt, None
-        chosen = np.flatnonzero(fresh)[:taken]
-        ids, state = batch.ids[chosen], secrets.token_bytes(16)
-        self._keep(file, row, batch.reports[chosen], state)
-        run, before = tail(file, "seen", task.digest)
-        put(file, "seen", task.digest, run, np.sort(np.append(np.frombuffer(before, dtype=IDS), ids)).tobytes())
-        if task.invited:
-            file.execute(
-                "UPDATE invited SET sent = sent + ? WHERE digest = ? AND token = ?", (taken, task.digest, person)
-            )
-        return receipt, (seen, ids, state)
-
-    def _keep(self, file: sqlite3.Connection, row: _Row, reports: Reports, state: bytes) -> None:
-        """Hand the reports to the shuffler: with those that wait they are a batch, or they wait with them."""
-        task, waiting, tally = row.task, row.waiting + len(reports), row.tally
-        shuffler = Shuffler(task.minimum, task.dishonest)
-        if shuffler.ready(waiting):
-            tally += task.client.tally(shuffler.batch(self._together(file, task, reports), rng=self._rng))
-            file.execute("DELETE FROM waiting WHERE digest = ?", (task.digest,))
-            waiting = 0
-        else:
-            run, before = tail(file, "waiting", task.digest)
-            grown = mixed(np.concatenate([task.client.decode(before), reports]), rng=self._rng)
-            put(file, "waiting", task.digest, run, grown.tobytes())
-        file.execute(
-            "UPDATE collection SET state = ?, accepted = accepted + ?, waiting = ?, tally = ? WHERE digest = ?",
-            (state, len(reports), waiting, tally.encode(), task.digest),
-        )
-
-    def _together(self, file: sqlite3.Connection, task: Task, reports: Reports) -> Reports:
-        waiting = task.client.decode(b"".join(held(file, "waiting", task.digest)))
-        return np.concatenate([waiting, reports]) if len(waiting) else reports
 
     # results ---------------------------------------------------------------------------------------------------------
 
@@ -256,42 +196,60 @@ class Collector:
         """
         self.task(name)
         with self._store.transaction() as file:
-            row = self._row(file, self._found(file, name))
+            row = Row.of(file, self._found(file, name))
             if row.results is None and row.collected is None:
                 row = self._frozen(file, row)
             rejected = {kind: n for kind, n in _counts(file, row.task.digest).items() if kind != "accepted"}
-            key = self._keys.current(file)
+            key, tally = self._keys.current(file), tallied(file, row.task)
         if row.results is None and row.collected is not None:
-            made = results(row.task, row.tally, row.collected, rejected, key).document
+            made = results(row.task, tally, row.collected, rejected, key).document
             with self._store.transaction() as file:
                 file.execute(
                     "UPDATE collection SET results = coalesce(results, ?) WHERE digest = ?", (made, row.task.digest)
                 )
         return self.results(name)
 
-    def _frozen(self, file: sqlite3.Connection, row: _Row) -> _Row:
+    def _frozen(self, file: sqlite3.Connection, row: Row) -> Row:
         task, now = row.task, self._clock()
         if row.closed is None and not task.late(now):
             raise Refusal(f"this task takes reports until {task.closes}", hint="close it first, or wait")
         if not Shuffler(task.minimum, task.dishonest).ready(row.accepted):
             raise too_few()
-        waiting = mixed(self._together(file, task, task.client.decode(b"")), rng=self._rng)
-        whole = replace(row, tally=row.tally + task.client.tally(waiting), collected=written(now))
-        file.execute("DELETE FROM waiting WHERE digest = ?", (task.digest,))
+        add(file, task, mixed(together(file, task, task.client.decode(b"")), rng=self._rng))
+        when = written(now)
         file.execute(
-            "UPDATE collection SET waiting = 0, tally = ?, closed = coalesce(closed, ?), collected = ?"
-            " WHERE digest = ?",
-            (whole.tally.encode(), whole.collected, whole.collected, task.digest),
+            "UPDATE collection SET waiting = 0, closed = coalesce(closed, ?), collected = ? WHERE digest = ?",
+            (when, when, task.digest),
         )
-        return whole
+        return replace(row, collected=when)
 
     def results(self, name: str, version: int | None = None) -> Results:
         """What was collected, as it was said the first time."""
         self.task(name, version)
-        found = self._read(lambda file: self._row(file, self._found(file, name, version)).results)
+        found = self._read(lambda file: Row.of(file, self._found(file, name, version)).results)
         if found is None:
             raise Unknown("this task has no results yet", hint="they are there once it was collected")
         return read_results(found)
+
+    def forget(self, name: str) -> None:
+        """Delete ids, tokens and waiting reports that are not needed any more. Documents and results stay.
+
+        Those of older versions, of which no report is taken; and those of the newest, if it has results, or if it is
+        over with too few reports to say anything. It is then closed for good, so nothing can count twice.
+        """
+        self.task(name)
+        with ALONE, self._store.transaction() as file:
+            row = Row.of(file, self._found(file, name))
+            over = row.closed is not None or row.task.late(self._clock())
+            few = not Shuffler(row.task.minimum, row.task.dishonest).ready(row.accepted)
+            needed = row.results is None and not (over and few)
+            older = file.execute("SELECT digest FROM task WHERE id = ? AND digest != ?", (name, row.task.digest))
+            if needed and row.task.version == 1:
+                raise Refusal(
+                    "this task has no results yet, and needs what it knows", hint="close it first: its results stay"
+                )
+            for (digest,) in [*older.fetchall(), *([] if needed else [(row.task.digest,)])]:
+                pruned(file, digest, written(self._clock()))
 
     # the file --------------------------------------------------------------------------------------------------------
 
@@ -309,39 +267,52 @@ class Collector:
             self._tasks[digest] = read_task(found[2])
         return self._tasks[digest]
 
-    def _row(self, file: sqlite3.Connection, task: Task) -> _Row:
-        (row,) = file.execute(
-            "SELECT state, accepted, waiting, tally, closed, collected, results FROM collection WHERE digest = ?",
-            (task.digest,),
-        )
-        return _Row(task, row[0], row[1], row[2], Tally.decode(row[3]), *row[4:])
+    def _known(self, file: sqlite3.Connection, names: Iterable[str]) -> dict[str, Task]:
+        """The newest versions of those of these tasks that there are."""
+        found = {}
+        for name in names:
+            with suppress(Unknown):
+                found[name] = self._found(file, name)
+        return found
 
-    def _known(self, file: sqlite3.Connection, row: _Row) -> Seen:
+    def _ids(self, file: sqlite3.Connection, row: Row) -> Seen:
         """The ids that the file has: those in memory, if nobody else wrote meanwhile."""
         state, seen = self._seen.get(row.task.digest, (b"", Seen()))
         if state != row.state:
             seen = Seen(held(file, "seen", row.task.digest))
-            self._seen[row.task.digest] = row.state, seen
-            while len(self._seen) > _KEPT:
-                del self._seen[next(iter(self._seen))]
+            self._remember(row.task.digest, row.state, seen)
         return seen
+
+    def _remember(self, digest: bytes, state: bytes, seen: Seen) -> None:
+        """As long as there is room: the ids of the task that was used last stay, whatever they take."""
+        self._seen.pop(digest, None)
+        self._seen[digest] = state, seen
+        while len(self._seen) > 1 and sum(len(ids) for _, ids in self._seen.values()) > _REMEMBERED:
+            del self._seen[next(iter(self._seen))]
 
 
 _NEWEST = "SELECT digest, version, document FROM task WHERE id = ? ORDER BY version DESC LIMIT 1"
 _VERSION = "SELECT digest, version, document FROM task WHERE id = ? AND version = ?"
 
 
-def _hashed(token: str) -> bytes:
-    """All that is kept of a token. It has 256 random bits, so nobody finds it from this."""
-    return hashlib.sha256(token.encode("utf-8", "replace")).digest()
+def _opened(task: Task | None, body: bytes) -> Batch | Receipt:
+    """The reports of an upload to a task, or that it is none."""
+    said = addressed(body)
+    if task is not None and said is not None and said[0] != task.digest:
+        return Receipt(wrong_task=max(1, min(said[1], (len(body) - HEAD) // (ID + 1))))
+    batch = None if task is None else unpacked(task, body)
+    return Receipt(malformed=1) if batch is None else batch
 
 
-def _left(file: sqlite3.Connection, task: Task, person: bytes) -> int:
-    """How many reports the holder of a token may still send."""
-    found = file.execute("SELECT sent FROM invited WHERE digest = ? AND token = ?", (task.digest, person)).fetchone()
-    if found is None:
-        raise Uninvited("this task is for people who were invited, and no token of theirs came")
-    return max(0, task.reports - int(found[0]))
+def _judged(intake: Intake | None, found: Batch | Receipt, upload: Sent) -> Receipt | Refusal:
+    if intake is None:
+        return _unknown()
+    if isinstance(found, Receipt):
+        return intake.refuse(found)
+    try:
+        return intake.judge(found, upload.token)
+    except Uninvited as refused:
+        return refused
 
 
 def _counts(file: sqlite3.Connection, digest: bytes) -> dict[str, int]:

@@ -10,12 +10,14 @@ from urllib.parse import urlsplit
 
 from discreet.errors import Refusal
 from discreet.exact import shown
+from discreet.ledger.head import strict_json
 from discreet.local.receipt import Receipt
 from discreet.local.result import Results, read_results
 from discreet.local.seal import Handover, read_handover
+from discreet.local.task import Task
 
 _PATH = "/survey/v1"
-_LONGEST = 1 << 23  # bytes of an answer
+_LONGEST = 1 << 25  # bytes of an answer: results hold a tally in hexadecimal digits
 
 
 class Unreached(Refusal):
@@ -32,6 +34,11 @@ class Courier:
         self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, parts.port
         self._seconds, self._tls = seconds, tls
 
+    @property
+    def address(self) -> str:
+        """Whom it reaches."""
+        return f"{'https' if self._secure else 'http'}://{self._host}:{self._port or (443 if self._secure else 80)}"
+
     def task(self, name: str) -> bytes:
         """The newest document of a task, to the byte."""
         return self._answered("GET", f"{_PATH}/{name}")
@@ -45,6 +52,8 @@ class Courier:
         """Upload. After a failure, send the same bytes again: they count once."""
         if token is not None and not self._secure and not _is_local(self._host):
             raise Refusal("a token is sent in the clear to this machine only", hint="use https")
+        if token is not None and not (token.isascii() and token.isprintable()):
+            raise Refusal("expected a token as it was handed out", hint="letters, digits, _ and -")
         bearer = {} if token is None else {"Authorization": f"Bearer {token}"}
         kind = {"Content-Type": "application/octet-stream"}
         found = _json(self._answered("POST", f"{_PATH}/{name}/reports", body, {**kind, **bearer}))
@@ -52,9 +61,10 @@ class Courier:
             raise Unreached("the answer is no receipt", hint="is this a server of surveys?")
         return Receipt(**found)  # type: ignore[arg-type]  # they are numbers
 
-    def results(self, name: str) -> Results:
-        """What a task came to."""
-        return read_results(self._answered("GET", f"{_PATH}/{name}/results"))
+    def results(self, task: Task) -> Results:
+        """What a task came to: signed by whoever signed the task, or whoever they handed over to, and of this task."""
+        document = self._answered("GET", f"{_PATH}/{task.id}/results?version={task.version}")
+        return read_results(document, task=task, handovers=self.handovers())
 
     def _answered(
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
@@ -88,7 +98,7 @@ def _is_local(host: str) -> bool:
 
 def _json(content: bytes) -> dict[str, object]:
     try:
-        found = json.loads(content)
+        found = strict_json(content.decode())
     except ValueError:
         found = None
     if not isinstance(found, dict):

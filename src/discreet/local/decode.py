@@ -13,7 +13,8 @@ from scipy import linalg, sparse, special
 from discreet.errors import Refusal
 from discreet.exact import Number, share, shown
 from discreet.local.bloom import written
-from discreet.local.decode_lasso import path
+from discreet.local.decode_chance import tail
+from discreet.local.decode_lasso import Path, path
 from discreet.local.estimate import Odds, Reals
 from discreet.local.rappor import Rappor
 from discreet.local.rappor_counts import BitCounts
@@ -22,15 +23,19 @@ from discreet.local.tally import Tally, Whole
 MOST_CHOSEN, MOST_FILLED = 500, 0.8  # texts, and of the number of bits: beyond them a fit follows the noise
 ALPHA = 0.05
 _ROUNDS = 2  # of weighing by what was fitted: a third changes nothing that a standard error would show
+_SHOWN = 20  # rows of a table
 _KNOWN = 1e-6  # how far from 1 the part of a coefficient may be that the data determine
 
 
 @dataclass(frozen=True, eq=False)
 class Decoded:
-    """Texts that may be held, the largest share first, each with a standard error.
+    """Texts that may be held, the largest share first, each with a standard error and a p-value.
 
-    Standard errors cover the clients' coins, and the drawing of these people from a larger crowd. `tested` is how many
-    candidates there were.
+    Standard errors cover the clients' coins, the drawing of these people from a larger crowd, and texts that are no
+    candidates. They hold for a text that was bound to be chosen; one that was chosen barely looks larger than it is.
+
+    `chances`: how likely any of `tested` texts that nobody holds would seem as common as this one, at most: p-values
+    after Bonferroni's correction for all candidates, chosen or not.
     """
 
     people: int
@@ -38,22 +43,30 @@ class Decoded:
     values: tuple[Hashable, ...]
     shares: Reals
     errors: Reals
+    chances: Reals
 
     @property
     def counts(self) -> Reals:
         """How many of the people who reported."""
         return self.shares * self.people
 
-    @cached_property
-    def chances(self) -> Reals:
-        """How likely any of `tested` texts that nobody holds would seem as common as this one: p-values, Bonferroni."""
-        chances: Reals = np.minimum(1, self.tested * special.ndtr(-self.shares / self.errors))
-        return chances
-
     def found(self, alpha: Number = ALPHA) -> tuple[Hashable, ...]:
-        """The texts that somebody holds: one that nobody does is among them with a probability of about `alpha`."""
+        """The texts that somebody holds: any that nobody does is among them with a probability of at most `alpha`."""
         level = float(share(alpha, "alpha"))
         return tuple(value for value, p in zip(self.values, self.chances, strict=True) if p <= level)
+
+    def __str__(self) -> str:
+        """A table of the largest: those that are found at 0.05 have a star."""
+        known = zip(self.values[:_SHOWN], self.shares, self.errors, self.counts, self.chances, strict=False)
+        lines = [
+            (shown(value), f"{part:.2%}", f"{error:.2%}", f"{people:,.0f}", f"{p:.2g}", "*" if p <= ALPHA else "")
+            for value, part, error, people, p in known
+        ]
+        rows = [("text", "share", "± standard error", "people", "p-value", ""), *lines]
+        wide = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+        out = [f"{row[0]:<{wide[0]}}  " + "  ".join(f"{row[i]:>{wide[i]}}" for i in range(1, 6)) for row in rows]
+        more = [f"and {len(self.values) - _SHOWN} more"] if len(self.values) > _SHOWN else []
+        return "\n".join(line.rstrip() for line in [*out, *more])
 
 
 def decode(client: Rappor, tally: Tally, candidates: Iterable[Hashable]) -> Decoded:
@@ -63,15 +76,17 @@ def decode(client: Rappor, tally: Tally, candidates: Iterable[Hashable]) -> Deco
     """
     given, counts = list(dict.fromkeys(candidates)), client.estimate(tally)
     _checked(client, given)
+    given = list({written(value): value for value in reversed(given)}.values())[::-1]  # 7 and "7" are one text
     if client.bits == 1:
         return _whether(counts, given)
     design = Design.of(client, counts, given)
     weights = 1 / design.variances(design.shares)
-    chosen = path(design.matrix, design.shares, weights, min(MOST_CHOSEN, int(MOST_FILLED * design.shares.size)))
-    fit = Fit.of(design, chosen, weights)
+    ended = path(design.matrix, design.shares, weights, min(MOST_CHOSEN, int(MOST_FILLED * design.shares.size)))
+    fit = Fit.of(design, ended.chosen, weights)
     for _ in range(_ROUNDS):
-        fit = Fit.of(design, chosen, 1 / design.variances(fit.fitted))
-    return fit.decoded(counts.people, given)
+        own = design.variances(fit.fitted)
+        fit = Fit.of(design, ended.chosen, 1 / (own + ended.strangers(own)))
+    return fit.decoded(counts.people, given, ended)
 
 
 def _checked(client: Rappor, given: list[Hashable]) -> None:
@@ -83,10 +98,13 @@ def _checked(client: Rappor, given: list[Hashable]) -> None:
 
 
 def _whether(counts: BitCounts, given: list[Hashable]) -> Decoded:
-    """With one bit: the share of those who have anything at all, over all cohorts together."""
-    whole = BitCounts(counts.reports.sum(keepdims=True), counts.ones.sum(axis=0, keepdims=True), counts.odds)
-    shares, errors = whole.counts[0] / whole.people, whole.errors[0] / whole.people
-    return Decoded(whole.people, 1, tuple(given), shares, errors)
+    """With one bit: the share of those who have anything, over all cohorts together. If nobody has, ones are coins."""
+    people, ones = counts.people, int(counts.ones.sum())
+    low, gap = float(counts.odds.other), float(counts.odds.gap)
+    told = min(float(counts.odds.holder), max(low, ones / people))
+    errors = np.array([np.sqrt(told * (1 - told) / people) / gap])
+    chance = special.bdtrc(ones - 1, people, low) if ones else 1.0
+    return Decoded(people, 1, tuple(given), np.array([(ones / people - low) / gap]), errors, np.array([chance]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,9 +112,11 @@ class Design:
     """For every bit of every cohort that reported: the estimated share of filters that have it set, and who sets it.
 
     A row of the matrix is a bit, a column a candidate. The last column is the mean filter: texts that are no candidate.
+    `places` has, for each candidate, the row that each hash function of each cohort gives it.
     """
 
     matrix: sparse.csc_array
+    places: Whole
     shares: Reals
     reports: Whole
     odds: Odds
@@ -105,17 +125,19 @@ class Design:
     @classmethod
     def of(cls, client: Rappor, counts: BitCounts, given: list[Hashable]) -> Design:
         """The candidates' filters, in the cohorts that are not empty."""
-        size, seen = client.cohorts * client.bits, np.flatnonzero(counts.reports)
-        places = client.bloom.places(client.bloom.functions.digests([written(value) or b"" for value in given]))
+        seen = np.flatnonzero(counts.reports)
+        known = client.bloom.places(client.bloom.functions.digests([written(value) or b"" for value in given]))
+        bits = known.reshape(len(given), client.cohorts, client.hashes)[:, seen] % client.bits
+        places = (bits + client.bits * np.arange(seen.size)[:, None]).reshape(len(given), -1)
         columns = np.repeat(np.arange(len(given)), places.shape[1])
+        size = seen.size * client.bits
         matrix = sparse.csc_array((np.ones(places.size), (places.ravel(), columns)), shape=(size, len(given)))
         matrix.sum_duplicates()
         matrix.data[:] = 1  # where two functions set one bit
         mean = sparse.csc_array(np.full((size, 1), 1 - (1 - 1 / client.bits) ** client.hashes))
-        rows = (seen[:, None] * client.bits + np.arange(client.bits)).ravel()
-        whole = sparse.csc_array(sparse.hstack([matrix, mean], format="csr")[rows])
+        whole = sparse.csc_array(sparse.hstack([matrix, mean], format="csc"))
         shares = (counts.counts[seen] / counts.reports[seen, None]).ravel()
-        return cls(whole, shares, np.repeat(counts.reports[seen], client.bits), counts.odds, client.bits)
+        return cls(whole, places, shares, np.repeat(counts.reports[seen], client.bits), counts.odds, client.bits)
 
     def variances(self, shares: Reals) -> Reals:
         """Of the estimated shares, if these are the true ones."""
@@ -157,7 +179,7 @@ class Fit:
         fitted: Reals = self.matrix @ self.shares
         return fitted
 
-    @property
+    @cached_property
     def errors(self) -> Reals:
         """Standard errors; infinite where the data do not determine a share.
 
@@ -183,8 +205,23 @@ class Fit:
             total += weighed.T @ both @ weighed / self.design.reports[start]
         return total
 
-    def decoded(self, people: int, given: list[Hashable]) -> Decoded:
+    def chances(self, tested: int, ended: Path) -> Reals:
+        """P-values after Bonferroni's correction, of those texts that look common at all: the others have 1.
+
+        Each is of what is left without the text, so that neither the choice nor the fit has looked at it.
+        """
+        chances = np.ones(self.chosen.size)
+        hashes = self.design.places.shape[1] * self.design.bits // self.design.shares.size
+        for i in np.flatnonzero(tested * special.ndtr(-self.shares[:-1] / self.errors[:-1]) < 1):
+            column = int(self.chosen[i])
+            left = ended.without(column)
+            gain = float(left[self.design.places[column]].sum())
+            chances[i] = min(1.0, tested * tail(left.reshape(-1, self.design.bits), hashes, gain))
+        return chances
+
+    def decoded(self, people: int, given: list[Hashable], ended: Path) -> Decoded:
         """By falling share."""
-        errors, order = self.errors, np.argsort(-self.shares[:-1], kind="stable")
+        order = np.argsort(-self.shares[:-1], kind="stable")
         values = tuple(given[self.chosen[i]] for i in order)
-        return Decoded(people, len(given), values, self.shares[:-1][order], errors[:-1][order])
+        errors, chances = self.errors[:-1], self.chances(len(given), ended)
+        return Decoded(people, len(given), values, self.shares[:-1][order], errors[order], chances[order])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,29 +18,60 @@ _STILL = 1e-3  # standard errors: a sweep that moves no coefficient by more has 
 _SWEEPS = 1000
 
 
-def path(matrix: sparse.csc_array, data: Reals, weights: Reals, most: int) -> NDArray[np.intp]:
-    """The columns of a positive coefficient where the penalty is least, at most so many; the last column is free.
+@dataclass(frozen=True, eq=False)
+class Path:
+    """Where a path ended: the columns of a positive coefficient there, the penalty, and what is left, weighed."""
+
+    chosen: NDArray[np.intp]
+    penalty: float
+    left: Reals
+    _end: Descent
+
+    def strangers(self, variances: Reals) -> float:
+        """The variance that what is no column adds to every datum, whose own variances are these.
+
+        From what the lasso leaves, which follows the noise by one degree of freedom for each column that it chose (Zou,
+        Hastie & Tibshirani 2007). What least squares on the chosen leaves would be too little: they were chosen for it.
+        """
+        free = max(1, self.left.size - self.chosen.size)
+        return max(0.0, float(np.sum((self.left / self._end.weights) ** 2)) / free - float(variances.mean()))
+
+    def without(self, column: int) -> Reals:
+        """What is left unexplained at that penalty, weighed, where this column is not in the design at all.
+
+        A minimum is reached, which is the same wherever one sets out: nothing of the column is in it.
+        """
+        descent = self._end.less(column)
+        descent.settle(self.penalty)
+        return descent.left
+
+
+def path(matrix: sparse.csc_array, data: Reals, weights: Reals, most: int) -> Path:
+    """Down to the penalty that is one standard error of what is left, with at most so many columns; the last is free.
 
     Minimises ½ Σ weights (data − matrix · x)² + λ Σ norm_j x_j over x ≥ 0 by coordinate descent (Friedman, Hastie &
-    Tibshirani 2010), norm_j² = Σ weights matrix_j², from the λ at which all are 0 down to `LEAST`, each from the last.
-    With weights that are one over the variance of the data, λ is in standard errors of a coefficient alone.
+    Tibshirani 2010), norm_j² = Σ weights matrix_j², from a λ at which all are 0, each from the last. With weights that
+    are one over the variance of the data, λ is in standard errors of a coefficient alone. Where the data scatter more
+    than their variances say, because something sets bits that is no column, they are larger in proportion.
     """
-    descent = _Descent(matrix, data, weights)
+    descent = Descent(matrix, data, weights)
     descent.settle(np.inf)
-    penalty = max(LEAST, float(descent.pull().max(initial=0)))
-    chosen = np.empty(0, dtype=np.intp)
-    while True:
+    pull = max(LEAST, float(descent.pull().max(initial=0)))
+    steps = math.ceil(math.log(pull / LEAST) / -math.log(_SHRINK))  # on one grid, whatever the columns are
+    ended = Path(np.empty(0, dtype=np.intp), LEAST * _SHRINK**-steps, descent.left.copy(), descent)
+    for step in range(steps, -1, -1):
+        penalty = LEAST * _SHRINK**-step
         descent.settle(penalty)
         held = np.flatnonzero(descent.x[:-1] > 0)
         if held.size > most:
-            return chosen
-        chosen = held
-        if penalty <= LEAST:
-            return chosen
-        penalty = max(LEAST, penalty * _SHRINK)
+            return ended
+        ended = Path(held, penalty, descent.left.copy(), descent)
+        if penalty <= LEAST * descent.scatter:
+            return ended
+    return ended
 
 
-class _Descent:
+class Descent:
     """Coefficients and what they leave unexplained. Changes as it descends."""
 
     def __init__(self, matrix: sparse.csc_array, data: Reals, weights: Reals) -> None:
@@ -48,6 +81,24 @@ class _Descent:
         self.left = weights * data  # what is unexplained, weighed
         self.x = np.zeros(matrix.shape[1])
         self.norms = np.sqrt(matrix.power(2).T @ weights)
+
+    def less(self, column: int) -> Descent:
+        """Another one from here, on all columns but one."""
+        other = object.__new__(Descent)
+        other.columns, other.heights, other.matrix, other.weights = (
+            self.columns, self.heights, self.matrix, self.weights,
+        )  # fmt: skip
+        other.left, other.x, other.norms = self.left.copy(), self.x.copy(), self.norms.copy()
+        rows = self.columns[column]
+        other.left[rows] += self.weights[rows] * (self.heights[column] * self.x[column])
+        other.x[column] = 0
+        other.norms[column] = np.inf  # it pulls at nothing, and is never moved
+        return other
+
+    @property
+    def scatter(self) -> float:
+        """How many standard errors a datum is off: the root of the mean square."""
+        return math.sqrt(float(np.mean(self.left**2 / self.weights)))
 
     def pull(self) -> Reals:
         """How many standard errors each column would explain of what is left; the last is free and not counted."""

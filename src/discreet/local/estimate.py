@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -58,11 +59,21 @@ class Frequencies:
 
     @cached_property
     def errors(self) -> Reals:
-        """The standard error of each count, at the estimated share."""
-        inside = np.clip(self.counts / self.people, 0, 1)
-        none, all_ = float(self.odds.variance(Fraction(0))), float(self.odds.variance(Fraction(1)))
-        errors: Reals = np.sqrt(self.people * (none + inside * (all_ - none)))
+        """The standard error of each count, at the estimated share; where that is near 0 or 1, `interval` says more."""
+        none, slope = self._variance
+        errors: Reals = np.sqrt(none + slope * np.clip(self.counts, 0, self.people))
         return errors
+
+    @property
+    def _variance(self) -> tuple[float, float]:
+        """The variance of a count is a line in the true one: where it begins, and its slope."""
+        none, all_ = float(self.odds.variance(Fraction(0))), float(self.odds.variance(Fraction(1)))
+        return self.people * none + self._beyond, all_ - none
+
+    @property
+    def _beyond(self) -> float:
+        """What is added to the variance of a count beside the clients' coins."""
+        return 0.0
 
     @property
     def shares(self) -> Reals:
@@ -83,11 +94,15 @@ class Frequencies:
     def interval(self, confidence: Number = USUAL, *, together: bool = False) -> tuple[Reals, Reals]:
         """Lower and upper ends that each cover their count with about this probability; or all of them `together`.
 
-        By the normal law, which sums of many coins are near to; together by the union bound (Bonferroni).
+        They hold every count of which the estimate is likely enough, given the error at *that* count (Wilson 1927):
+        where few or nearly all hold a value, the error at the estimate knows too little. By the normal law, which sums
+        of many coins are near to; together by the union bound (Bonferroni).
         """
-        rare = (1 - share(confidence, "confidence")) / (2 * len(self) if together else 2)
-        reach = -NormalDist().inv_cdf(float(rare)) * self.errors
-        return self.counts - reach, self.counts + reach
+        none, slope = self._variance
+        far = _reach(confidence, max(1, len(self)) if together else 1)
+        middle = self.counts + far**2 * slope / 2
+        half = far * np.sqrt(np.maximum(0, none + slope * self.counts) + (far * slope / 2) ** 2)
+        return middle - half, middle + half
 
     def consistent(self) -> Reals:
         """Counts that are not negative and sum to `people`: the nearest such ones (Norm-Sub; Wang et al. 2020).
@@ -107,23 +122,39 @@ def simplex(counts: Reals, total: float) -> Reals:
     return nearest
 
 
+def _reach(confidence: Number, many: int = 1) -> float:
+    """How many standard errors to either side hold this much of the normal law, for each of so many."""
+    rare = float((1 - share(confidence, "confidence")) / (2 * many))
+    if rare < sys.float_info.min:
+        raise Refusal("expected confidence <= 1 - 1e-300: nothing is surer than that")
+    return -NormalDist().inv_cdf(rare)
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A mean, exact in what the reports say, and its standard error.
 
-    The standard error covers the clients' coins, and the drawing of these people from a larger crowd.
+    The standard error covers the clients' coins, and the drawing of these people from a larger crowd. It is never below
+    what the coins alone make of people who are all at the mean. docs/proofs/means.md.
     """
 
     value: Fraction
     error: float
 
     @classmethod
-    def of(cls, people: int, total: Fraction, squares: Fraction, lower: Fraction, step: Fraction) -> Estimate:
-        """From the sum of independent estimates of steps above `lower`, and of their squares; of two people or more."""
-        spread = max(Fraction(0), squares - total**2 / people) / (people - 1)
-        return cls(lower + step * total / people, float(step) * math.sqrt(spread / people))
+    def of(cls, people: int, total: Fraction, squares: Fraction, least: Fraction) -> Estimate:
+        """From the sum of independent estimates, and of their squares; of two people or more.
+
+        `least` is the variance that one of them surely has: most of it may lie in reports so rare that none came.
+        """
+        spread = max(least, (squares - total**2 / people) / (people - 1))
+        return cls(total / people, math.sqrt(spread / people))
+
+    def scaled(self, lower: Fraction, step: Fraction) -> Estimate:
+        """The same, if it was in steps above `lower`."""
+        return Estimate(lower + step * self.value, float(step) * self.error)
 
     def interval(self, confidence: Number = USUAL) -> tuple[float, float]:
         """Two ends that cover the mean with about this probability, by the normal law."""
-        reach = -NormalDist().inv_cdf(float(1 - share(confidence, "confidence")) / 2) * self.error
+        reach = _reach(confidence) * self.error
         return float(self.value) - reach, float(self.value) + reach

@@ -83,6 +83,10 @@ class Hadamard(Oracle):
         return np.asarray(reports >= 2 << self.digits)
 
     @property
+    def _together(self) -> int:
+        return max(1 << 15, 1 << self.digits)  # each time, there are so many sums to clear and to add
+
+    @property
     def _nothing(self) -> Whole:
         return np.zeros(1 << self.digits, dtype=np.int64)
 

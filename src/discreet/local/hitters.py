@@ -18,7 +18,7 @@ from discreet.local.bloom import texts, written
 from discreet.local.client import client, hoeffding, price
 from discreet.local.estimate import Reals
 from discreet.local.reporter import Reporter, Reports
-from discreet.local.sketch import HadamardSketch, Rows
+from discreet.local.sketch import HadamardSketch, Rows, Sketched
 from discreet.local.tally import Tally, Whole
 from discreet.mechanisms import Pair
 from discreet.mechanisms.mechanism import USUAL, settle
@@ -28,6 +28,7 @@ from discreet.privacy.divergence import Channel
 _MOST_LENGTH, _MOST_STEP, _MOST_TRIED = 64, 12, 1 << 22
 KEPT, ALPHA = 32, 0.05
 _TAKEN_OFF = 64  # of the largest shares
+_NEVER = 1e-15  # a chance
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,17 +165,16 @@ class HeavyHitters(Reporter):
         tried, before = [0], 0
         for at, bits in enumerate(self.prefixes[:-1]):
             tried = _longer(tried, bits - before)
-            shares, _ = self._level(at, sums[at], tried)
+            shares, _, _ = self._level(at, sums[at], tried)
             tried, before = [tried[i] for i in np.argsort(-shares, kind="stable")[:kept]], bits
         tried = _longer(tried, self.prefixes[-1] - before)
-        shares, errors = self._level(len(sums) - 1, sums[-1], tried)
-        chances = len(tried) * special.ndtr(-shares / errors)
-        order = [i for i in np.argsort(-shares, kind="stable") if chances[i] <= level]
+        shares, errors, chances = self._level(len(sums) - 1, sums[-1], tried)
+        order = [i for i in np.argsort(-shares, kind="stable") if len(tried) * chances[i] <= level]
         values = tuple(self._text(tried[i]) for i in order)
         return Hitters(known.people, len(tried), values, shares[order], errors[order])
 
-    def _level(self, at: int, sums: Whole, tried: list[int]) -> tuple[Reals, Reals]:
-        """The shares of these prefixes among the people of one level, with standard errors.
+    def _level(self, at: int, sums: Whole, tried: list[int]) -> tuple[Reals, Reals, Reals]:
+        """The shares of these prefixes among the people of one level, standard errors, and p-values.
 
         A text that many hold shows in all texts that have one of its cells. Which those are is known, so the largest
         share is taken off the others, then the largest of what is left, as long as it is surely there (orthogonal
@@ -184,25 +184,47 @@ class HeavyHitters(Reporter):
         digests = self.sketch.functions.digests([_prefix(prefix, self.prefixes[at]) for prefix in tried])
         table = self.sketch.functions.table(digests, self.rows, at * self.rows)
         guess = rows.estimate(tuple(tried), table)
-        surely = -float(special.ndtri(ALPHA / len(tried)))
-        coins = (guess.errors / guess.people) ** 2 - float(guess.collisions)
+        cells = self.rows * (self.width - 1)
         taken: list[int] = []
         overlaps = np.empty((0, len(tried)))
         shares = guess.shares
         large: Reals = np.empty(0)
         while True:
-            left = float(guess.collisions) - float((large**2).sum()) / (self.rows * (self.width - 1))
-            inside = np.clip(shares, 0, 1)
-            errors = np.sqrt(coins + max(0.0, left) + inside * (1 - inside) / guess.people)
-            rest = np.where(np.isin(np.arange(len(tried)), taken), 0, shares / errors)
+            left = max(0.0, cells * float(guess.collisions) - float((large**2).sum()))  # of Σ share²
+            rest = shares.copy()
+            rest[taken] = -np.inf
             best = int(np.argmax(rest))
-            if rest[best] <= surely or len(taken) == _TAKEN_OFF:
-                return shares, errors
+            alone = self._chances(rest[[best]], np.sqrt([left]), guess)[0]
+            if len(tried) * alone > ALPHA or len(taken) == _TAKEN_OFF:
+                break
             taken.append(best)
             overlaps = np.vstack([overlaps, rows.overlaps(table, best)])
             large = np.asarray(np.linalg.lstsq(overlaps[:, taken].T, guess.shares[taken], rcond=None)[0], np.float64)
             shares = guess.shares - large @ overlaps
             shares[taken] += large
+        others = np.full(len(tried), left)
+        others[taken] += large**2  # nobody holds it, so what was taken for its share is another's
+        inside = (guess.people * np.clip(shares, 0, 1) + 2) / (guess.people + 4)  # as `Mean.likely`
+        variance = float(guess.odds.variance(Fraction(0))) - inside**2
+        errors = np.sqrt(variance / guess.people + left / cells)
+        return shares, errors, self._chances(shares, np.sqrt(others), guess)
+
+    def _chances(self, shares: Reals, largest: Reals, guess: Sketched) -> Reals:
+        """How likely so large a share is of a text that *nobody* holds: p-values.
+
+        By chance it shares some rows with others. How uneven these are is known, and as if one text of share `largest`
+        were all of it, the number of rows is binomial. The coins have the error of a share of 0: at a large one they
+        vary less, or not at all. Supports are whole, so half of one is taken off.
+        """
+        chance, total, met, rest = 1 / self.width, np.zeros(len(shares)), -1, 1.0
+        half = 1 / (2 * guess.people * float(guess.odds.gap))
+        coin = float(guess.odds.variance(Fraction(0)) / guess.people) ** 0.5
+        while rest > _NEVER:
+            met += 1
+            before, rest = rest, float(special.bdtrc(met, self.rows, chance))
+            shown_by_it = largest * (met / self.rows - chance) / (1 - chance)
+            total += (before - rest) * special.ndtr((shown_by_it + half - shares) / coin)
+        return total + rest
 
     def _text(self, whole: int) -> str:
         """Without the zeros that filled it up; a byte that is no text is shown by its number."""

@@ -89,6 +89,13 @@ class HybridMean(Mean):
         first = 0 if self.share else self.piecewise.places
         return np.asarray((reports < first) | (reports >= self.piecewise.places + 2))
 
+    @cached_property
+    def curve(self) -> tuple[Fraction, Fraction, Fraction]:
+        """Of both together."""
+        one, other = self.piecewise.curve, self.duchi.curve
+        c, b, a = (self.share * near + (1 - self.share) * far for near, far in zip(one, other, strict=True))
+        return c, b, a
+
     @property
     def _nothing(self) -> Whole:
         return np.zeros(5, dtype=np.int64)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, shown
-from discreet.local.client import TIMES, client, hoeffding, number, price, written_down
+from discreet.local.client import TIMES, brief, client, hoeffding, number, price, written_down
 from discreet.local.estimate import Estimate
 from discreet.local.reporter import Reporter, Reports
 from discreet.local.tally import Tally, Whole
@@ -44,7 +44,7 @@ class Mean(Reporter):
     digits: int = 16
 
     def __post_init__(self) -> None:
-        lower, upper = exact(self.lower, "lower"), exact(self.upper, "upper")
+        lower, upper = brief(exact(self.lower, "lower"), "lower"), brief(exact(self.upper, "upper"), "upper")
         settle(self, epsilon=price(self.epsilon), lower=lower, upper=upper, digits=count(self.digits, "digits"))
         got = f"lower={shown(lower, str)} upper={shown(upper, str)}"
         if not lower < upper or max(abs(lower), abs(upper)) > _WIDEST:
@@ -127,18 +127,41 @@ class Mean(Reporter):
     def reach(self) -> tuple[Fraction, Fraction]:
         """The least and the largest estimate that a report can be, in steps."""
 
+    @property
+    @abstractmethod
+    def curve(self) -> tuple[Fraction, Fraction, Fraction]:
+        """The mean square of the estimate of a person at x steps is c + b x + a x²: the numbers c, b and a."""
+
+    def square(self, place: Fraction) -> Fraction:
+        """The mean square of the estimate of a person at this place, both in steps."""
+        constant, linear, bend = self.curve
+        return constant + place * (linear + place * bend)
+
+    def variance(self, place: Fraction) -> Fraction:
+        """Of the estimate of a person at this place, both in steps."""
+        return self.square(place) - place**2
+
+    def likely(self, people: int, mean: Fraction) -> tuple[Fraction, Fraction]:
+        """Places where a mean may be that was estimated here: itself, and as if four more people, two at each bound.
+
+        The second (Agresti & Coull 1998) is inside where the first is at a bound, and a bit would seem to vary no more.
+        """
+        inside = min(Fraction(self.steps), max(Fraction(0), mean))
+        return inside, (people * inside + 2 * self.steps) / (people + 4)
+
     def estimate(self, tally: Tally) -> Estimate:
         """The mean of all people's grid points: unbiased, with a standard error."""
         known = self.understood(tally, least=2)
         total, squares = self.moments(known.people, known.counts)
-        return Estimate.of(known.people, total, squares, self.lower, self.step)
+        least = max(self.variance(place) for place in self.likely(known.people, total / known.people))
+        return Estimate.of(known.people, total, squares, least).scaled(self.lower, self.step)
 
     def pairs(self) -> tuple[Pair[Any], ...]:
         """The two bounds are as far apart as any."""
         return (Pair(self.lower, self.upper, "a person at the lower bound, and at the upper"),)
 
     def error(self, confidence: Number = USUAL, people: int = 1) -> Fraction:
-        """An α such that the mean, from so many people, is within α of the true one."""
+        """An α such that the mean, from so many people, is within α of that of their grid points."""
         low, high = self.reach
         return hoeffding(count(people, "people"), confidence) * (high - low) * self.step
 
@@ -188,6 +211,13 @@ class DuchiMean(Mean):
     def strange(self, reports: Reports) -> NDArray[np.bool_]:
         """Which reports no run of this client can have sent."""
         return np.asarray(reports > 1)
+
+    @cached_property
+    def curve(self) -> tuple[Fraction, Fraction, Fraction]:
+        """A 1 is said with a probability that is a line in x."""
+        (low, high), lie = self.reach, self.mechanism.lie
+        more = high**2 - low**2
+        return low**2 + lie * more, (self.mechanism.truth - lie) * more / self.steps, Fraction(0)
 
     @property
     def _nothing(self) -> Whole:

@@ -98,6 +98,14 @@ class PiecewiseMean(Mean):
         """Which reports no run of this client can have sent."""
         return np.asarray(reports >= self.places)
 
+    @cached_property
+    def curve(self) -> tuple[Fraction, Fraction, Fraction]:
+        """All places as the far ones, and those of the window once more: sums of squares of whole numbers."""
+        rise, width, (start, slope) = self.near - self.far, self.window, self.line
+        constant = self.far * _squares(self.places) + rise * _squares(width) - start**2
+        linear = 2 * rise * math.comb(width, 2) - 2 * start * slope
+        return constant / slope**2, linear / slope**2, rise * width / slope**2
+
     @property
     def _nothing(self) -> Whole:
         return np.zeros(3, dtype=np.int64)
@@ -113,3 +121,8 @@ class PiecewiseMean(Mean):
         start, slope = self.line
         total, squares = int(sums[0]), int(sums[1]) + (int(sums[2]) << LIMB)
         return (total - people * start) / slope, (squares - 2 * start * total + people * start**2) / slope**2
+
+
+def _squares(many: int) -> int:
+    """0² + 1² + … of so many."""
+    return (many - 1) * many * (2 * many - 1) // 6

@@ -116,7 +116,8 @@ class Rappor(Reporter):
     def longitudinal(self, history: Iterable[object]) -> Pure:
         """What all reports of one person lose who had these texts, one after another: ε∞ for each different one.
 
-        It compares histories that change at the same times. That a text changed, and when, is not hidden.
+        It compares histories that change, and go back to an earlier text, at the same times: that a text changed, when,
+        and to which earlier one, is not hidden.
         """
         return len({written(value) for value in history}) * self.privacy
 
@@ -145,6 +146,8 @@ class Rappor(Reporter):
         One report is its bits as a number; several are a tuple of such.
         """
         rows, times = list(values), count(reports, "reports")
+        if not 0 <= count(cohort, "cohort", least=0) < self.cohorts:
+            raise Refusal(f"expected cohort < {self.cohorts}, got cohort={shown(cohort)}")
         written_down(len(rows) * (self.bits << min(64, self.bits * times)))
         filters = self.bloom.filters(self._truths(_objects(rows)), np.full(len(rows), cohort))
         return Channel({value: self._law(bits.tolist(), times) for value, bits in zip(rows, filters, strict=True)})
@@ -210,15 +213,22 @@ class Rappor(Reporter):
     def estimate(self, tally: Tally) -> BitCounts:
         """In how many people's filters each bit of each cohort is set: unbiased, with standard errors."""
         known = self.understood(tally).counts.reshape(self.cohorts, 1 + self.bits)
+        if known.min() < 0 or np.any(known > known[:, :1]) or known[:, 0].sum() != tally.people:
+            raise Refusal(f"no {tally.people} reports add up to this tally", hint="it was damaged, or made up")
         return BitCounts(known[:, 0], known[:, 1:], self.odds)
 
-    def pairs(self) -> tuple[Pair[str], ...]:
-        """Two texts whose filters differ in as many bits as any, over all cohorts, among some."""
+    def pairs(self) -> tuple[Pair[str | None], ...]:
+        """Two texts whose filters differ in as many bits as any, over all cohorts, among some; and nothing for one bit.
+
+        One bit is set by every text alike.
+        """
         texts = [str(number) for number in range(_TRIED)]
         cohorts = min(self.cohorts, _TRIED)
         digests = self._truths(_objects(texts))
         filters = np.stack([self.bloom.filters(digests, np.full(_TRIED, cohort)) for cohort in range(cohorts)])
         apart = (filters != filters[:, :1]).sum(axis=(0, 2))
+        if not apart.any():
+            return (Pair(texts[0], None, "a person with a text, and with nothing"),)
         return (Pair(texts[0], texts[int(np.argmax(apart))], "a person with one text, and with another"),)
 
     def error(self, confidence: Number = USUAL, people: int = 1) -> Fraction:

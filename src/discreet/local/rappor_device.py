@@ -6,6 +6,7 @@ import hmac
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import count as whole
+from discreet.exact import shown
 from discreet.local.bloom import written
 from discreet.local.coin import DIGITS
 from discreet.local.rappor import Rappor
@@ -34,42 +36,52 @@ class Device:
 
     The permanent response is HMAC-SHA256 of the text under the secret, so there is nothing else to store, and a text
     that comes back after years finds its old response. It depends on the parameters that shape it, and on no others:
-    other odds of a report draw from the same one, another filter or another `flipped` starts anew.
+    other odds of a report draw from the same one, another filter or another `flipped` starts anew, and loses anew.
 
-    Guarantee: that of `Rappor` for all reports of this device together, against whoever cannot tell HMAC-SHA256 under
-        a secret of 256 bits from a random function.
+    Guarantee: that of `Rappor` for all reports of this device on one question together, against whoever cannot tell
+        HMAC-SHA256 under a secret of 256 bits from a random function. Questions that share a secret need a `question`
+        each: under one name, whoever gives the same text to two of them gives one response, and that shows.
     """
 
     client: Rappor
     secret: bytes = field(repr=False)
+    question: str = ""
 
     def __post_init__(self) -> None:
-        if len(self.secret) != _SIZE:
+        if type(self.secret) is not bytes or len(self.secret) != _SIZE:
             raise Refusal(f"expected a secret of {_SIZE} bytes", hint="use Device.fresh")
+        if not isinstance(self.question, str):
+            raise Refusal(f"expected the name of a question as text, got {shown(self.question)}")
 
     @classmethod
-    def fresh(cls, client: Rappor, *, rng: Entropy = SECURE) -> Device:
+    def fresh(cls, client: Rappor, question: str = "", *, rng: Entropy = SECURE) -> Device:
         """A device that has never reported."""
-        return cls(client, rng.raw(_SIZE))
+        return cls(client, rng.raw(_SIZE), question)
 
     @classmethod
-    def at(cls, path: Path, client: Rappor, *, rng: Entropy = SECURE) -> Device:
-        """The device whose secret lies in this file; the first call writes it, to the disk, before it returns."""
+    def at(cls, path: Path, client: Rappor, question: str = "", *, rng: Entropy = SECURE) -> Device:
+        """The device whose secret lies in this file; the first call writes it.
+
+        Before any call returns, the secret is on the disk: also where another process wrote it a moment ago, or was
+        killed while it did.
+        """
         if not path.exists():
             _kept(path, _MARK + rng.raw(_SIZE))
+        _synced(path.parent)
         data = path.read_bytes()
         if len(data) != len(_MARK) + _SIZE or not data.startswith(_MARK):
             raise Refusal(
                 f"{path.name} holds no secret of a device",
                 hint="restore it: with another secret, every text loses epsilon once more",
             )
-        return cls(client, data.removeprefix(_MARK))
+        return cls(client, data.removeprefix(_MARK), question)
 
     @cached_property
     def _shape(self) -> bytes:
         """What the permanent response depends on."""
         c = self.client
         names = {"bits": c.bits, "hashes": c.hashes, "cohorts": c.cohorts, "key": c.key, "flipped": str(c.flipped)}
+        names |= {"question": self.question} if self.question else {}
         return hmac.digest(self.secret, json.dumps(names, sort_keys=True).encode(), "sha256")
 
     def _stream(self, text: bytes) -> Iterator[bytes]:
@@ -111,12 +123,14 @@ def _kept(path: Path, data: bytes) -> None:
         draft.write(data)
         draft.flush()
         os.fsync(draft.fileno())
-        try:
+        with suppress(FileExistsError):
             os.link(draft.name, path)
-        except FileExistsError:
-            return
-    folder = os.open(path.parent, os.O_RDONLY)
+
+
+def _synced(folder: Path) -> None:
+    """The names in a folder, on the disk."""
+    opened = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(opened)
     finally:
-        os.close(folder)
+        os.close(opened)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 from discreet.errors import Refusal
 from discreet.local.task import Task
 
-OVERSIZE = "oversize"  # uploads that were too long to be read, which are counted and not answered in numbers
+# What is counted and not answered in numbers: uploads that were too long to be read, and reports of strangers.
+OVERSIZE, UNINVITED = "oversize", "uninvited"
 
 
 class Uninvited(Refusal):
@@ -37,7 +38,7 @@ class Receipt:
         return {part.name: getattr(self, part.name) for part in fields(self)}
 
 
-KINDS = (*Receipt().told, OVERSIZE)
+KINDS = (*Receipt().told, OVERSIZE, UNINVITED)
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import count, shown
-from discreet.local.client import PERSON, chunks, described, held
+from discreet.local.client import PERSON, chunks, held
 from discreet.local.tally import Tally, Whole, label, plain
+from discreet.mechanisms.registry import described
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import Neighbours, Pure
 
@@ -63,7 +64,7 @@ class Reporter(ABC):
 
     def arranged(self, reports: Reports | object) -> Reports:
         """One report or an array of many as an array of this form, if a run of this client can have sent each."""
-        if isinstance(reports, bytes):
+        if isinstance(reports, (bytes, bytearray, memoryview)):
             return self.decode(reports)
         unit, shape = self.form.subdtype or (self.form, ())
         if isinstance(reports, np.ndarray):

@@ -1,44 +1,37 @@
 """A person's device: randomizes an answer once, remembers what it said, and says the same ever after.
 
 An answer that is drawn afresh each time a question comes again averages out. So a draw is kept, and sent again; the
-true answer is not kept at all.
+true answer is not kept at all. For RAPPOR a secret is kept, from which a text's permanent response follows.
 """
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import quote
 
 from discreet.errors import Refusal
+from discreet.local import memory
 from discreet.local.batch import fresh_ids, packed
+from discreet.local.rappor import Rappor
+from discreet.local.rappor_device import Device
 from discreet.local.receipt import Receipt
 from discreet.local.seal import Handover, follows
 from discreet.local.task import Task, read_task
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import Pure
 
-_PATIENCE = 60.0  # seconds to wait for another process's transaction
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS draw (
-    asked BLOB, number INTEGER, report BLOB NOT NULL, PRIMARY KEY (asked, number)
-) STRICT;
-CREATE TABLE IF NOT EXISTS sent (
-    digest BLOB, number INTEGER, id TEXT NOT NULL, body BLOB NOT NULL, over INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (digest, number)
-) STRICT;
-CREATE TABLE IF NOT EXISTS trusted (id TEXT PRIMARY KEY, key TEXT NOT NULL) STRICT;
-"""
-
 
 class Carrier(Protocol):
     """What brings documents and takes uploads: `Courier` over HTTP."""
+
+    @property
+    def address(self) -> str:
+        """Whom it reaches: what was meant for one is never sent to another."""
+        ...
 
     def task(self, name: str, /) -> bytes:
         """The newest document of a task."""
@@ -62,45 +55,75 @@ class Upload:
 
 
 class Respondent:
-    """The state of one person's device, in a file.
+    """The state of one person's device, in a file. `limit` is the most that may be lost through it, to whomever.
 
-    Guarantee: for each question, whatever is sent in whatever versions of it and however often, loses ε of one report
-        for each draw, and there is one draw, unless the person says that the answer is to be drawn `afresh`.
-    Proof: a draw is on the disk before its bytes leave, and everything that is sent of it, it alone determines, with
-        random ids that do not depend on the answer. Draws have coins of their own, so their losses add up.
+    Guarantee: whatever is sent of a question, in whatever versions and however often, loses ε of one report for each
+        draw, and there is one draw, unless the person says that the answer is to be drawn `afresh`. To a task no more
+        is lost than its first document asked for, ε times its reports, unless the person says how much.
+    Proof: a draw and its price are on the disk before its bytes leave, and everything that is sent of it, it alone
+        determines, with random ids that do not depend on the answer. Draws have coins of their own, so their losses
+        add up. Those of RAPPOR have not, but all of one text together lose no more than ε (`Device`), and their
+        permanent responses have coins of their own: adding up is an upper bound.
     """
 
-    def __init__(self, path: Path, *, rng: Entropy = SECURE) -> None:
-        self._path, self._rng = path, rng
-        self._alone = threading.RLock()
-        if not path.exists():
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
-        with self._transaction() as file:
-            for statement in _SCHEMA.split(";")[:-1]:
-                file.execute(statement)
+    def __init__(self, path: Path, *, limit: Pure | None = None, rng: Entropy = SECURE) -> None:
+        self._memory, self._limit, self._rng = memory.Memory(path), limit, rng
 
-    def answer(self, task: Task, value: object, *, afresh: bool = False) -> Upload:
+    def answer(self, task: Task, value: object, *, afresh: bool = False, most: Pure | None = None) -> Upload:
         """What is to be sent: drawn at the first time, the same bytes at every other, whatever the value is then.
 
         `afresh` draws again, which loses ε again and is refused after as many draws as the task allows reports. That
-        somebody draws afresh can be seen: it may tell that their answer changed.
+        somebody draws afresh can be seen: it may tell that their answer changed. `most` is what may be lost to this
+        task in all: without it, as much as its first document asked for, and a later one that asks something else is
+        refused.
         """
-        with self._transaction() as file:
-            drawn = file.execute("SELECT report FROM draw WHERE asked = ? ORDER BY number", (task.asked,)).fetchall()
+        return self._answered(task, value, afresh=afresh, most=most)
+
+    def _answered(
+        self, task: Task, value: object, *, afresh: bool, most: Pure | None, to: tuple[str, str | None] | None = None
+    ) -> Upload:
+        """The same, and to which address it goes with which token."""
+        with self._memory.transaction() as file:
+            allowed, drawn = memory.allowed(file, task, most), memory.drawn(file, task)
             if drawn and afresh and len(drawn) >= task.reports:
                 raise Refusal(
                     f"this question was answered {len(drawn)} times, and takes {task.reports}", hint="leave out afresh"
                 )
             if not drawn or afresh:
-                drawn.append((self._drawn(task, value),))
-                file.execute(
-                    "INSERT INTO draw (asked, number, report) VALUES (?, ?, ?)",
-                    (task.asked, len(drawn), drawn[-1][0]),
-                )
-            return Upload(task.id, self._packed(file, task, len(drawn), drawn[-1][0]))
+                self._afford(file, task, allowed)
+                drawn.append(self._drawn(file, task, value))
+                memory.keep(file, task, len(drawn), drawn[-1])
+            memory.link(file, task, len(drawn))
+            upload = Upload(task.id, self._packed(file, task, len(drawn), drawn[-1]))
+            if to is not None:
+                memory.route(file, upload.body, *to)
+        return upload
 
-    def _drawn(self, task: Task, value: object) -> bytes:
-        return task.client.encode(task.client(value, rng=self._rng))  # type: ignore[operator]  # every client is one
+    def _afford(self, file: sqlite3.Connection, task: Task, allowed: Pure) -> None:
+        """One more draw, if it is within both limits."""
+        price = task.client.privacy
+        if not memory.lost(file, task.id) + price <= allowed:
+            raise Refusal(
+                "another draw would lose more to this task than its first document asked for",
+                hint="say with most= how much may be lost to it in all",
+            )
+        if self._limit is not None and not memory.lost(file) + price <= self._limit:
+            raise Refusal("another draw would lose more than the limit of this device", hint="nothing was sent")
+
+    def _drawn(self, file: sqlite3.Connection, task: Task, value: object) -> bytes:
+        client = task.client
+        if isinstance(client, Rappor):
+            return self._device(file, task, client)(value, rng=self._rng)
+        return client.encode(client(value, rng=self._rng))  # type: ignore[operator]  # every client is one
+
+    def _device(self, file: sqlite3.Connection, task: Task, client: Rappor) -> Device:
+        """With the secret of this question: nobody sees whether another one, with another, got the same answer."""
+        found = file.execute("SELECT secret FROM secret WHERE posed = ?", (task.posed,)).fetchone()
+        if found is not None:
+            return Device(client, bytes(found[0]))
+        device = Device.fresh(client, rng=self._rng)
+        file.execute("INSERT INTO secret (posed, secret) VALUES (?, ?)", (task.posed, device.secret))
+        return device
 
     def _packed(self, file: sqlite3.Connection, task: Task, number: int, report: bytes) -> bytes:
         """The upload of a draw for a version of the task: with one id, drawn once."""
@@ -114,24 +137,30 @@ class Respondent:
         return body
 
     def loss(self, task: Task) -> Pure:
-        """What was said about this question so far, in all its versions."""
-        with self._transaction() as file:
-            ((draws,),) = file.execute("SELECT count(*) FROM draw WHERE asked = ?", (task.asked,)).fetchall()
-        return int(draws) * task.client.privacy
+        """What was lost to a task so far, in all its versions and whatever they asked."""
+        with self._memory.transaction() as file:
+            return memory.lost(file, task.id)
+
+    def lost(self) -> Pure:
+        """What was lost to all tasks together. A draw that several of them got counts once."""
+        with self._memory.transaction() as file:
+            return memory.lost(file)
 
     def trust(self, document: bytes, name: str, *, key: str | None = None, handovers: Sequence[Handover] = ()) -> Task:
-        """The task in a document, if whoever signed the first one of this name that was seen signed this one as well.
+        """The task in a document, if whoever signed the last one of this name that was seen signed this one as well.
 
-        Or whoever they handed over to. `key` is one that is known from elsewhere.
+        Or whoever they handed over to. `key` is one that is known from elsewhere: they must come from it too. There is
+        no way back, neither to an older key nor to an older version.
         """
         task = read_task(document)
         if task.id != name:
             raise Refusal("this is another task than the one that was asked for")
-        with self._transaction() as file:
+        with self._memory.transaction() as file:
             found = file.execute("SELECT key FROM trusted WHERE id = ?", (name,)).fetchone()
-            known = key or (found[0] if found else task.key)
-            if not follows(known, task.key, handovers):
+            known = [each for each in (key, found[0] if found else None) if each is not None]
+            if not all(follows(each, task.key, handovers) for each in known):
                 raise Refusal("this task is signed by a stranger", hint="do not answer, and ask who runs the survey")
+            memory.newest(file, task)
             file.execute("INSERT OR REPLACE INTO trusted (id, key) VALUES (?, ?)", (name, task.key))
         return task
 
@@ -144,40 +173,37 @@ class Respondent:
         token: str | None = None,
         key: str | None = None,
         afresh: bool = False,
+        most: Pure | None = None,
     ) -> Receipt:
         """Fetch a task, check who signed it, answer, and send. Call it again after a failure: the same bytes go."""
         task = self.trust(carrier.task(name), name, key=key, handovers=carrier.handovers())
-        return self._sent(carrier, self.answer(task, value, afresh=afresh), token)
+        to = (carrier.address, token)
+        return self._sent(carrier, self._answered(task, value, afresh=afresh, most=most, to=to), token)
 
     def pending(self) -> list[Upload]:
         """What nobody has given a receipt for yet."""
-        with self._transaction() as file:
+        with self._memory.transaction() as file:
             rows = file.execute("SELECT id, body FROM sent WHERE over = 0 ORDER BY rowid")
             return [Upload(name, bytes(body)) for name, body in rows]
 
-    def deliver(self, carrier: Carrier, token: str | None = None) -> list[Receipt]:
-        """Send again what is pending."""
-        return [self._sent(carrier, each, token) for each in self.pending()]
+    def deliver(self, carrier: Carrier) -> list[Receipt]:
+        """Send again what is pending for this address, each with its token. What fails stays pending."""
+        with self._memory.transaction() as file:
+            rows = file.execute(
+                "SELECT id, body, token FROM sent JOIN route USING (body) WHERE over = 0 AND address = ?"
+                " ORDER BY sent.rowid",
+                (carrier.address,),
+            ).fetchall()
+        receipts = []
+        for name, body, token in rows:
+            with suppress(Refusal):
+                receipts.append(self._sent(carrier, Upload(name, bytes(body)), token))
+        return receipts
 
     def _sent(self, carrier: Carrier, upload: Upload, token: str | None) -> Receipt:
         receipt = carrier.send(upload.id, upload.body, token)
         if not receipt.early:  # anything else is how it ends
-            with self._transaction() as file:
+            with self._memory.transaction() as file:
                 file.execute("UPDATE sent SET over = 1 WHERE id = ? AND body = ?", (upload.id, upload.body))
+                file.execute("DELETE FROM route WHERE body = ?", (upload.body,))
         return receipt
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """All that is done inside is on the disk when it is over, or nothing is."""
-        where = f"file:{quote(str(self._path))}?mode=rw"
-        try:
-            with (
-                self._alone,
-                closing(sqlite3.connect(where, uri=True, timeout=_PATIENCE, isolation_level=None)) as file,
-            ):
-                file.execute("PRAGMA synchronous = EXTRA")
-                file.execute("BEGIN IMMEDIATE")
-                yield file
-                file.execute("COMMIT")
-        except sqlite3.Error:
-            raise Refusal("what this device remembers cannot be read or written", hint="nothing was sent") from None

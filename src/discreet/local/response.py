@@ -64,6 +64,10 @@ class Response(Oracle):
         """Which reports no run of this client can have sent."""
         return np.asarray(reports >= self.choices)
 
+    @property
+    def _together(self) -> int:
+        return max(1 << 15, min(self.choices, 1 << 24))  # each time, there are so many sums to clear and to add
+
     def sums(self, reports: Reports) -> Whole:
         """What a tally keeps."""
         return np.bincount(reports, minlength=self.choices)

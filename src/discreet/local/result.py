@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -12,10 +12,13 @@ from discreet.errors import Refusal
 from discreet.ledger.entry import Plain, canonical
 from discreet.ledger.head import public_part, strict_json
 from discreet.local.estimate import Estimate, Frequencies
-from discreet.local.seal import genuine
+from discreet.local.reporter import Reporter
+from discreet.local.seal import Handover, follows, genuine
 from discreet.local.shuffle import Shuffler
-from discreet.local.tally import Tally
+from discreet.local.tally import Tally, label
 from discreet.local.task import Task
+from discreet.local.texts import Held, held, speaks_of_texts
+from discreet.mechanisms import rebuilt
 
 FORMAT = "discreet-results-1"
 _MARK = b"discreet-results\0"
@@ -42,6 +45,22 @@ class Results:
         """From which anybody can estimate again."""
         return Tally.decode(bytes.fromhex(self.body["tally"]))
 
+    @property
+    def client(self) -> Reporter:
+        """The mechanism whose reports they are, as the tally names it."""
+        try:
+            told: Any = strict_json(self.tally.client)
+            found = rebuilt(told["name"], told["parameters"])
+        except (ValueError, TypeError, KeyError):
+            found = None
+        if not isinstance(found, Reporter):
+            raise Refusal("the tally is of no client's reports")
+        return found
+
+    def texts(self, candidates: Iterable[str] = ()) -> tuple[Held, ...]:
+        """Of a task that asked for texts: which of these people hold, or which were found, the largest share first."""
+        return held(self.client, self.tally, candidates)
+
     def genuine(self) -> bool:
         """Whether the signature is the key's."""
         key, said = self.body.get("key"), self.body.get("signature")
@@ -60,7 +79,8 @@ def results(task: Task, tally: Tally, collected: str, rejected: Mapping[str, int
         "reports": tally.people,
         "rejected": dict(rejected),
         "promise": {
-            "relation": "replace one person's value; that a person took part is not hidden",
+            "relation": "replace one person's value; that a person took part is not hidden; several versions of"
+            " one question together have the local promise only",
             "local": {"epsilon": str(promise.local.epsilon)},
             "shuffled": {
                 "epsilon": str(promise.shuffled.epsilon),
@@ -75,21 +95,56 @@ def results(task: Task, tally: Tally, collected: str, rejected: Mapping[str, int
     return Results({**body, "signature": key.sign(Results(body).signed).hex()})
 
 
-def read_results(document: bytes) -> Results:
-    """The results in a document, if it is spelled as we do and signed by the key that it names."""
+def read_results(
+    document: bytes, *, task: Task | None = None, key: str | None = None, handovers: Sequence[Handover] = ()
+) -> Results:
+    """The results in a document, if it is spelled as we do and signed by the key that it names.
+
+    With `task` they must be of this very document, and their key must be the task's, or one that it handed over to; so
+    must it be with a `key` that is known from elsewhere.
+    """
     try:
         body = strict_json(document.decode())
     except ValueError:
         body = None
     found = Results(body) if isinstance(body, dict) and body.get("format") == FORMAT else None
-    if found is None or found.document != document or not found.genuine():
+    if found is None or found.document != document or not found.genuine() or not _shaped(found.body):
         raise Refusal("these are no signed results")
+    known = [each for each in (key, task.key if task else None) if each is not None]
+    if not all(follows(each, found.body["key"], handovers) for each in known):
+        raise Refusal("these results are signed by a stranger", hint="ask who runs the survey")
+    if task is not None and not _of(task, found):
+        raise Refusal("these are the results of another task", hint="ask for those of the document that you have")
     return found
+
+
+def _shaped(body: Mapping[str, Any]) -> bool:
+    kinds: dict[str, type] = dict.fromkeys(("format", "id", "task", "collected", "tally", "key", "signature"), str)
+    kinds |= {"version": int, "reports": int, "rejected": dict, "promise": dict, "estimates": list}
+    whole = set(body) == set(kinds) and all(type(body[name]) is kind for name, kind in kinds.items())
+    return whole and all(type(row) is dict for row in body["estimates"])
+
+
+def _of(task: Task, found: Results) -> bool:
+    """Whether they speak of this document, and are made of reports of its mechanism."""
+    try:
+        tally = found.tally
+    except (ValueError, Refusal):
+        return False
+    named = (found.body["id"], found.body["version"], found.body["task"])
+    same = named == (task.id, task.version, task.digest.hex()) and tally.client == label(task.mechanism)
+    labels = [row["label"] for row in found.body["estimates"] if "label" in row]
+    return same and found.body["reports"] == tally.people and labels == list(task.domain)
 
 
 def estimates(task: Task, tally: Tally) -> list[dict[str, str]]:
     """For each label its count, or for each number its mean, with standard error and a 0.95 interval, as texts."""
-    found = cast("Any", task.client).estimate(tally)
+    if speaks_of_texts(task.client):
+        return []  # they are named afterwards, by whoever reads the tally
+    try:
+        found = cast("Any", task.client).estimate(tally)
+    except Refusal:
+        return []  # too few for an error bar: the tally is told all the same
     if isinstance(found, Frequencies):
         low, high = found.interval()
         rows = zip(task.domain, found.counts, found.errors, low, high, strict=True)
@@ -98,9 +153,7 @@ def estimates(task: Task, tally: Tally) -> list[dict[str, str]]:
             for label, n, e, a, b in rows
         ]
     means = found if isinstance(found, tuple) else (found,)
-    return [
-        _mean(mean) for mean in means if isinstance(mean, Estimate)
-    ]  # else the tally is decoded by whoever knows how
+    return [_mean(mean) for mean in means if isinstance(mean, Estimate)]
 
 
 def _mean(mean: Estimate) -> dict[str, str]:

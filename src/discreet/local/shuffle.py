@@ -9,6 +9,7 @@ import numpy as np
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, share
+from discreet.local.rappor import Rappor
 from discreet.local.reporter import Reporter, Reports
 from discreet.local.response import Response
 from discreet.noise import SECURE, Entropy, permutation
@@ -54,13 +55,17 @@ class Shuffler:
             person took part is not hidden.
         Proof: at least reports − dishonest of them are honest; of their coins the clone bound speaks, for any
             randomizer, or for the binary response (docs/proofs/shuffle.md). A person's further reports have coins of
-            their own, so that replacing all of them is `each` replacements one after another.
+            their own, so that replacing all of them is `each` replacements one after another. Those of RAPPOR have
+            not: they tell of one permanent response, so several of them are promised what is promised locally.
         """
         honest = count(reports, "reports", least=0) - self.dishonest
         if honest < self.minimum:
             raise too_few()
         many = count(each, "each")
-        one = Guarantee(client.privacy, client.neighbours)
+        if many > 1 and isinstance(client, Rappor):
+            return Promise(many * client.privacy, Approximate(many * client.epsilon, Fraction(0)), honest)
+        alone = client.once if isinstance(client, Rappor) else client.privacy
+        one = Guarantee(alone, client.neighbours)
         crowd = shuffled(one, honest, delta=share(delta, "delta"), randomizer=_kind(client)).loss
         return Promise(many * client.privacy, crowd.group(many), honest)
 

@@ -18,7 +18,7 @@ from discreet.interval import simpler_up, sqrt
 from discreet.local import bits as sets
 from discreet.local.bloom import Digests, Functions, by_group, texts, written
 from discreet.local.client import client, hoeffding, narrowest, price, written_down
-from discreet.local.estimate import Frequencies, Odds, Reals
+from discreet.local.estimate import Frequencies, Odds, Reals, simplex
 from discreet.local.hadamard import walsh
 from discreet.local.reporter import Reporter, Reports
 from discreet.local.tally import Tally, Whole
@@ -42,12 +42,18 @@ class Sketched(Frequencies):
     values: tuple[Hashable, ...] = ()
     collisions: Fraction = Fraction(0)
 
-    @cached_property
-    def errors(self) -> Reals:
-        """The standard error of each count, at the estimated share."""
-        alone = Frequencies(self.people, self.supports, self.odds).errors
-        errors: Reals = np.sqrt(alone**2 + self.people**2 * float(self.collisions))
-        return errors
+    @property
+    def _beyond(self) -> float:
+        """Texts that share a cell."""
+        return self.people**2 * float(self.collisions)
+
+    def consistent(self) -> Reals:
+        """The nearest counts that are not negative and sum to at most `people`, of whom some may hold another text.
+
+        They are biased, and have no standard errors.
+        """
+        cut: Reals = np.maximum(self.counts, 0)
+        return cut if cut.sum() <= self.people else simplex(self.counts, self.people)
 
     def __getitem__(self, value: int) -> Share:
         """The share of the text of that number, and its standard error, in exact numbers."""

@@ -8,14 +8,16 @@ waiting     reports that are not a batch yet, in no order, in runs
 counted     how often what was accepted or refused
 handover    from one key to the next
 
-Runs are sorted or mixed anew whenever one grows, so that the order in which reports came is in none of them. There is
-a rollback journal, not a write-ahead log: a log would keep the tally before and after a report beside its id. What is
-deleted is overwritten.
+What comes changes places with what is there, so that neither a run nor its number tells when something came, and the
+run that grows last holds no pair of an id and its report. There is a rollback journal, not a write-ahead log: a log
+would keep the tally before and after a report beside its id. What is deleted is overwritten in the file; the journal
+of each transaction is unlinked, and a disk may keep its blocks for a while.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
@@ -23,10 +25,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
+import numpy as np
+
 from discreet.errors import Refusal
+from discreet.noise import Entropy, below, permutation
 
 _PATIENCE = 60.0  # seconds to wait for another process's transaction; each lasts milliseconds
-_RUN = 1 << 14  # bytes from which on a run grows no more: it is written whole each time
+_RUN = 1 << 14  # bytes of a run: it is written whole each time
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS task (
@@ -50,10 +55,8 @@ CREATE TABLE IF NOT EXISTS counted (
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS handover (number INTEGER PRIMARY KEY, document TEXT NOT NULL) STRICT;
 """
-_TAIL = {
-    name: f"SELECT run, held FROM {name} WHERE digest = ? ORDER BY run DESC LIMIT 1"  # noqa: S608  # our own names
-    for name in ("seen", "waiting")
-}
+_LAST = {name: f"SELECT max(run) FROM {name} WHERE digest = ?" for name in ("seen", "waiting")}  # noqa: S608
+_ONE = {name: f"SELECT held FROM {name} WHERE digest = ? AND run = ?" for name in ("seen", "waiting")}  # noqa: S608
 _HELD = {
     name: f"SELECT held FROM {name} WHERE digest = ? ORDER BY run"  # noqa: S608
     for name in ("seen", "waiting")
@@ -64,8 +67,8 @@ _PUT = {
 }
 
 # One at a time in this process, and nobody while it forks: a child then inherits no file that is open.
-_ALONE = threading.RLock()
-os.register_at_fork(before=_ALONE.acquire, after_in_parent=_ALONE.release, after_in_child=_ALONE.release)
+ALONE = threading.RLock()
+os.register_at_fork(before=ALONE.acquire, after_in_parent=ALONE.release, after_in_child=ALONE.release)
 
 
 class Store:
@@ -102,7 +105,7 @@ class Store:
     def _file(self) -> Iterator[sqlite3.Connection]:
         """What SQLite has to say is about a file, never about what is in it."""
         try:
-            with _ALONE, closing(_connect(self.path)) as file:
+            with ALONE, closing(_connect(self.path)) as file:
                 yield file
         except (sqlite3.Error, OSError) as broken:
             raise Refusal(
@@ -125,18 +128,36 @@ def held(file: sqlite3.Connection, name: str, digest: bytes) -> list[bytes]:
     return [part for (part,) in file.execute(_HELD[name], (digest,))]
 
 
-def tail(file: sqlite3.Connection, name: str, digest: bytes) -> tuple[int, bytes]:
-    """The run that still grows, by its number and what it holds; or a new one."""
-    found = file.execute(_TAIL[name], (digest,)).fetchone()
-    if found is None:
-        return 0, b""
-    number, content = found
-    return (number, content) if len(content) < _RUN else (number + 1, b"")
+def mingle(  # noqa: PLR0913  # what, whose, and by whose coins
+    file: sqlite3.Connection, name: str, digest: bytes, new: bytes, *, width: int, rng: Entropy
+) -> None:
+    """Add items of one width. They change places at random with those of the last run and of one earlier run.
+
+    So nobody who has a copy of the file finds the last that came: it is as likely any of two runs, which are full
+    unless there are not so many yet. Ids are sorted in each run beside that.
+    """
+    last = file.execute(_LAST[name], (digest,)).fetchone()[0]
+    chosen = [] if last is None else [last] if last == 0 else [below(last, rng=rng), last]
+    before = [bytes(file.execute(_ONE[name], (digest, run)).fetchone()[0]) for run in chosen]
+    items = np.frombuffer(b"".join([*before, new]), dtype=f"V{width}")
+    items = items[permutation(items.size, rng=rng)]
+    full, first = max(1, _RUN // width), len(before[0]) // width if len(chosen) > 1 else 0
+    cuts = [first, *range(first + full, items.size, full)] if first else list(range(full, items.size, full))
+    numbers = [*chosen, *range((-1 if last is None else last) + 1, items.size)]
+    for run, part in zip(numbers, np.split(items, cuts), strict=False):
+        ordered = np.sort(part.view(f"S{width}")) if name == "seen" else part
+        file.execute(_PUT[name], (digest, run, ordered.tobytes()))
 
 
-def put(file: sqlite3.Connection, name: str, digest: bytes, run: int, content: bytes) -> None:
-    """Write a run."""
-    file.execute(_PUT[name], (digest, run, content))
+def pruned(file: sqlite3.Connection, digest: bytes, now: str) -> None:
+    """Delete ids, tokens and waiting reports of a version, which is closed; what was there is overwritten."""
+    for name in ("seen", "waiting", "invited"):
+        file.execute(f"DELETE FROM {name} WHERE digest = ?", (digest,))  # noqa: S608  # our own names
+    new = secrets.token_bytes(16)  # whoever has the ids in memory must look again
+    file.execute(
+        "UPDATE collection SET waiting = 0, state = ?, closed = coalesce(closed, ?) WHERE digest = ?",
+        (new, now, digest),
+    )
 
 
 def counted(file: sqlite3.Connection, digest: bytes, numbers: Mapping[str, int]) -> None:

@@ -10,10 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Refusal
+from discreet.exact import count, shown
+from discreet.mechanisms.mechanism import settle
 
 Whole = NDArray[np.int64]
 
-MOST_PEOPLE = 1 << 40  # every sum of this room over so many reports fits into 64 bits
+MOST_PEOPLE = 1 << 40  # every sum of this room over so many reports is below the next
+_FURTHEST = 1 << 62  # from zero: two such sums add up in 64 bits
 _MARK = b"dTL1"
 _LONGEST = 1 << 16  # of the client's description
 _HEAD = len(_MARK) + 4 + 8  # the mark, how long the description is, how many people
@@ -31,11 +34,16 @@ class Tally:
     counts: Whole
 
     def __post_init__(self) -> None:
-        if not 0 <= self.people <= MOST_PEOPLE:
-            raise Refusal(f"expected at most 2^40 reports in a tally, got {self.people}")
-        counts = np.array(self.counts, dtype=np.int64)
+        people, counts = count(self.people, "people", least=0), np.asarray(self.counts)
+        if people > MOST_PEOPLE:
+            raise Refusal(f"expected at most 2^40 reports in a tally, got {shown(people)}")
+        if counts.dtype.kind not in "iu" or counts.ndim != 1:
+            raise Refusal(f"expected the sums of a tally as whole numbers in a row, got {counts.dtype} {counts.shape}")
+        if counts.size and max(abs(int(counts.min())), abs(int(counts.max()))) >= _FURTHEST:
+            raise Refusal("the sums of a tally are below 2^62: these are of no reports")
+        counts = counts.astype(np.int64)
         counts.setflags(write=False)
-        object.__setattr__(self, "counts", counts)
+        settle(self, people=people, counts=counts)
 
     def __add__(self, other: Tally) -> Tally:
         """Both crowds together."""

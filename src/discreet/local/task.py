@@ -20,9 +20,11 @@ from discreet.errors import Refusal
 from discreet.exact import count, shown
 from discreet.ledger.entry import Plain, canonical
 from discreet.ledger.head import is_hex, public_part, strict_json
-from discreet.local.client import described, rebuilt
+from discreet.local.mean import Mean
 from discreet.local.reporter import Reporter
 from discreet.local.seal import genuine
+from discreet.local.vector import VectorMean
+from discreet.mechanisms import described, rebuilt
 
 FORMAT = "discreet-task-1"
 LONGEST = 1 << 18  # bytes of a document
@@ -30,8 +32,11 @@ _MARK = b"discreet-task\0"
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 _MOST = 1 << 40  # of any number: more reports than a tally takes
 _MOST_LABELS, _LONGEST_LABEL, _LONGEST_QUESTION = 4096, 200, 2000
-_LARGEST_TALLY = 1 << 20  # bytes: it is written with every upload
+_LARGEST_TALLY = 1 << 23  # bytes: it is written with every batch
 _WIDEST = 1 << 16  # bytes of a report
+_MEANT = 2  # reports of a mean that has a standard error
+_LARGEST_BATCH = 1 << 28  # bytes of reports that wait for others
+USUAL_MOST, LARGEST_MOST = 1 << 20, 1 << 24  # reports of a task: their ids take 16 bytes each on the disk
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,8 @@ class Task:
     """What is asked, of whom, until when. `question` and `domain` are for people; `mechanism` is for their devices.
 
     At least `minimum` honest reports stand behind anything that is said, whatever at most `dishonest` reports are. A
-    person sends at most `reports` of them: a server holds those to it who were `invited`, each with a token.
+    person sends at most `reports` of them: a server holds those to it who were `invited`, each with a token. It takes
+    at most `most` reports in all, so that strangers cannot fill its disk.
     """
 
     id: str
@@ -55,11 +61,12 @@ class Task:
     invited: bool
     key: str = ""
     signature: str = ""
+    most: int = USUAL_MOST
 
     def __post_init__(self) -> None:
         if not is_hex(self.id, 16):
             raise Refusal(f"expected an id of 32 small hexadecimal digits, got {shown(self.id)}")
-        for name in ("version", "minimum", "reports"):
+        for name in ("version", "minimum", "reports", "most"):
             _number(getattr(self, name), name, 1)
         _number(self.dishonest, "dishonest", 0)
         if not self.question.strip() or len(self.question) > _LONGEST_QUESTION:
@@ -69,6 +76,19 @@ class Task:
         self._check_labels()
         if self.client.form.itemsize > _WIDEST or len(self.client.tally(_none(self.client)).encode()) > _LARGEST_TALLY:
             raise Refusal("reports of this mechanism are too large to collect", hint="take fewer values")
+        self._check_size()
+
+    def _check_size(self) -> None:
+        least = self.minimum + self.dishonest
+        if least < _MEANT and isinstance(self.client, (Mean, VectorMean)):
+            raise Refusal(f"a mean has an error bar from {_MEANT} reports on, got minimum={self.minimum}")
+        if not least <= self.most <= LARGEST_MOST:
+            raise Refusal(
+                f"expected minimum + dishonest <= most <= 2^24, got {shown(least)} and most={shown(self.most)}",
+                hint="with fewer reports nothing is ever said, and with more a server's memory is full",
+            )
+        if least * self.client.form.itemsize > _LARGEST_BATCH:
+            raise Refusal("so many reports of this mechanism do not wait for each other", hint="take a smaller minimum")
 
     def _check_labels(self) -> None:
         choices = getattr(self.client, "choices", None)
@@ -76,6 +96,8 @@ class Task:
             raise Refusal(f"expected labels of 1 to {_LONGEST_LABEL} characters")
         if len(set(self.domain)) != len(self.domain) or len(self.domain) > _MOST_LABELS:
             raise Refusal(f"expected at most {_MOST_LABELS} labels, and each once")
+        if choices is None and self.domain:
+            raise Refusal(f"{type(self.client).__name__} has no choices, so it takes no labels")
         if choices is not None and len(self.domain) != choices:
             raise Refusal(f"expected a label for each of the {choices} choices, got {len(self.domain)}")
 
@@ -89,8 +111,11 @@ class Task:
 
     @property
     def body(self) -> dict[str, Plain]:
-        """The document as JSON."""
-        return cast("dict[str, Plain]", {"format": FORMAT, **asdict(self), "domain": list(self.domain)})
+        """The document as JSON. Of `most` it speaks only where it is not the usual one."""
+        said = {"format": FORMAT, **asdict(self), "domain": list(self.domain)}
+        if self.most == USUAL_MOST:
+            del said["most"]
+        return cast("dict[str, Plain]", said)
 
     @property
     def signed(self) -> bytes:
@@ -112,6 +137,12 @@ class Task:
         """What a person is asked, whatever the version: the question, its answers, and how they are randomized."""
         said = {"question": self.question, "domain": list(self.domain), "mechanism": self.mechanism}
         return hashlib.sha256(b"discreet-question\0" + canonical(cast("Plain", said))).digest()
+
+    @cached_property
+    def posed(self) -> bytes:
+        """The question and its answers alone, however they are randomized."""
+        said = {"question": self.question, "domain": list(self.domain)}
+        return hashlib.sha256(b"discreet-posed\0" + canonical(cast("Plain", said))).digest()
 
     def genuine(self) -> bool:
         """Whether the signature is the key's."""
@@ -142,10 +173,12 @@ def drafted(  # noqa: PLR0913  # what a survey is
     reports: int = 1,
     dishonest: int = 0,
     invited: bool = False,
+    most: int = USUAL_MOST,
 ) -> Task:
     """The first version of a new task, not signed yet."""
     name, means = secrets.token_hex(16), described(client)
-    return Task(name, 1, question, means, tuple(domain), opens, closes, minimum, reports, dishonest, invited)
+    given = (opens, closes, minimum, reports, dishonest, invited)
+    return Task(name, 1, question, means, tuple(domain), *given, most=most)
 
 
 def read_task(document: bytes) -> Task:
@@ -169,7 +202,10 @@ def _read(body: object) -> Task | None:
     """Kinds of parts are checked here, values by `Task`."""
     kinds: dict[str, type] = {"str": str, "int": int, "bool": bool, "dict[str, Any]": dict, "tuple[str, ...]": list}
     wanted = {part.name: kinds[str(part.type)] for part in fields(Task)}
-    if not isinstance(body, dict) or body.pop("format", None) != FORMAT or set(body) != set(wanted):
+    if not isinstance(body, dict) or body.pop("format", None) != FORMAT:
+        return None
+    body.setdefault("most", USUAL_MOST)  # one that spells it out is not written as we do
+    if set(body) != set(wanted):
         return None
     if any(type(body[name]) is not kind for name, kind in wanted.items()):
         return None

@@ -166,9 +166,10 @@ class VectorMean(Reporter):
         middle, weight, tellers = Fraction(self.each.steps, 2), Fraction(self.dimensions, self.told), int(row[0])
         total, squares = self.each.moments(tellers, row[1:])
         off, off_squares = total - tellers * middle, squares - 2 * middle * total + tellers * middle**2
-        return Estimate.of(
-            people, weight * off, weight**2 * off_squares, self.lower + middle * self.each.step, self.each.step
-        )
+        likely = self.each.likely(people, middle + weight * off / people)
+        least = max(weight * self.each.variance(at) + (weight - 1) * (at - middle) ** 2 for at in likely)
+        guess = Estimate.of(people, weight * off, weight**2 * off_squares, least)
+        return guess.scaled(self.lower + middle * self.each.step, self.each.step)
 
     def pairs(self) -> tuple[Pair[Any], ...]:
         """All numbers at the lower bound, and all at the upper."""
@@ -176,7 +177,7 @@ class VectorMean(Reporter):
         return (Pair(low, high, "a person at the lower bounds, and at the upper"),)
 
     def error(self, confidence: Number = USUAL, people: int = 1) -> Fraction:
-        """An α such that the mean of a given coordinate, from so many people, is within α of the true one."""
+        """An α such that a given coordinate's mean, from so many people, is within α of that of their grid points."""
         middle = Fraction(self.each.steps, 2)
         furthest = max(abs(end - middle) for end in self.each.reach)
         scale = 2 * Fraction(self.dimensions, self.told) * furthest * self.each.step

@@ -61,7 +61,7 @@ class PostedPrice:
         if (self.highest - self.lowest) // self.step >= _MOST_PRICES:
             raise Refusal(f"expected at most 2^20 prices, got step={shown(self.step)}", hint="take a larger step")
         if self.rule not in _RULES:
-            raise Refusal(f"there is no rule {shown(self.rule)}", hint=f"use one of {sorted(_RULES)}")
+            raise Refusal(f"there is no rule {shown(self.rule)}", hint=f"use one of {', '.join(sorted(_RULES))}")
 
     @cached_property
     def prices(self) -> NDArray[np.int64]:

@@ -39,7 +39,7 @@ def described(mechanism: object) -> dict[str, Plain]:
     name = next((name for name, known in REGISTRY.items() if type(mechanism) is known), None)
     if name is None:
         kind = type(mechanism).__name__
-        raise Refusal(f"{kind} is not a registered mechanism", hint=f"use one of {sorted(REGISTRY)}")
+        raise Refusal(f"{kind} is not a registered mechanism", hint=f"use one of {', '.join(sorted(REGISTRY))}")
     fields = [field.name for field in dataclasses.fields(REGISTRY[name])]
     return {"name": name, "parameters": {field: _plain(getattr(mechanism, field)) for field in fields}}
 
@@ -48,16 +48,16 @@ def rebuilt(name: object, parameters: object) -> Any:  # noqa: ANN401  # which m
     """The mechanism of this name and parameters, whatever came through the door, checked as if a person wrote it."""
     known = REGISTRY.get(name) if isinstance(name, str) else None
     if known is None:
-        raise Refusal(f"there is no mechanism called {shown(name)}", hint=f"use one of {sorted(REGISTRY)}")
+        raise Refusal(f"there is no mechanism called {shown(name)}", hint=f"use one of {', '.join(sorted(REGISTRY))}")
     if not isinstance(parameters, Mapping):
         raise Refusal(f"expected the parameters of {name} by their names, got {shown(parameters)}")
     fields = {field.name: field for field in dataclasses.fields(known)}
     unknown = [key for key in parameters if key not in fields]
     if unknown:
-        raise Refusal(f"{name} has no parameter {shown(unknown)}", hint=f"it has {list(fields)}")
+        raise Refusal(f"{name} has no parameter {shown(unknown)}", hint=f"it has {', '.join(fields)}")
     missing = [key for key, field in fields.items() if key not in parameters and _required(field)]
     if missing:
-        raise Refusal(f"{name} needs its parameter {missing}")
+        raise Refusal(f"{name} needs {' and '.join(missing)}")
     kinds = typing.get_type_hints(known)
     return known(**{key: _typed(value, kinds[key], key) for key, value in parameters.items()})
 

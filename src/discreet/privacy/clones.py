@@ -97,7 +97,9 @@ def _fair(heads: Floats, tosses: Floats) -> Floats:
     inner = (heads > 0) & (tails > 0)
     h, r, n = np.where(inner, heads, 1.0), np.where(inner, tails, 1.0), np.where(inner, tosses, 2.0)
     off = (h - r) / n  # heads are (1 + off) n/2, tails (1 − off) n/2
-    bent = n / 2 * ((1 + off) * np.log1p(off) + (1 - off) * np.log1p(-off))
+    steep = (1 + off) * np.log1p(off) + (1 - off) * np.log1p(-off)
+    flat = np.log1p(-off * off) + 2 * off * np.arctanh(off)  # the same; near the middle no large terms cancel in it
+    bent = n / 2 * np.where(np.abs(off) < 0.1, flat, steep)
     logs = _stirling(n) - _stirling(h) - _stirling(r) - bent + 0.5 * np.log(n / (2 * math.pi * h * r))
     return np.where(inner, np.exp(logs), np.exp2(-tosses))
 

@@ -24,7 +24,7 @@ Randomizer: TypeAlias = Literal["any", "binary"]
 
 _HOPELESS = 50  # e^−50 clones per report hide nobody
 _FAINT = Fraction(1, 10**12)  # an ε₀ so small needs no crowd
-_CROWD = 10**11  # more reports hide no less, but floats do not follow
+_CROWD = 10**9  # more reports hide no less, but floats do not follow
 
 
 def shuffled(

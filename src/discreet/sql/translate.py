@@ -301,7 +301,9 @@ def _cast(node: exp.Expr, columns: Columns) -> Expression:
     kind = _TYPES.get(node.to.this) if isinstance(node, exp.Cast) else None
     value = translate(node.this, columns)
     if kind is None:
-        raise Refusal(f"{shown(node)}: there is no such type here", hint=f"use one of {[t.value for t in Type]}")
+        raise Refusal(
+            f"{shown(node)}: there is no such type here", hint=f"use one of {', '.join(t.value for t in Type)}"
+        )
     if isinstance(value, Literal) and value.type is Type.VARCHAR and kind in (Type.DATE, Type.TIMESTAMP):
         return _moment(str(value.value), kind)
     return value if value.type is kind else Call("cast", (value,), kind)

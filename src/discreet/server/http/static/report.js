@@ -47,6 +47,20 @@ export function keeps(rule, epsilon) {
   return (holder * (all - other)) << SCALE <= leastExp(epsilon) * other * (all - holder);
 }
 
+// In how many of 100 cases at most somebody guesses right which of two answers, one as likely as the other, made a
+// report: r / (1 + r), rounded up, where r is the most by which one can make it likelier than the other.
+export function bestGuess({ kind, holder, other, all }) {
+  const [top, bottom] = kind === "one" ? [holder, other] : [holder * (all - other), other * (all - holder)];
+  return Number((100n * top + top + bottom - 1n) / (top + bottom));
+}
+
+// So many in a hundred cases, in words.
+export function outOf100(part, all) {
+  if (100n * part < all) return "fewer than 1 of 100";
+  if (100n * part > 99n * all) return part === all ? "100 of 100" : "more than 99 of 100";
+  return `${(200n * part + all) / (2n * all)} of 100`;
+}
+
 // How many random bytes one report takes.
 export function coinsNeeded(rule) {
   const each = Number((rule.bits + 7n) / 8n);

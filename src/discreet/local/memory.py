@@ -1,0 +1,145 @@
+"""What a person's device remembers, in one file: what it drew, for whom, what that lost, and whom it trusts.
+
+draw      reports that were drawn for a question
+price     what each of them lost
+question  of each task: what it asked first, and the most that may be lost to it
+link      which draws a task got
+secret    for RAPPOR, of each question
+sent      uploads, and whether there is a receipt
+route     where an upload goes and with which token, until there is a receipt
+trusted   of each task: the key that signed it last
+latest    of each task: the newest version that was seen
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from fractions import Fraction
+from pathlib import Path
+from urllib.parse import quote
+
+from discreet.errors import Refusal
+from discreet.local.task import Task
+from discreet.privacy import Pure
+
+_PATIENCE = 60.0  # seconds to wait for another process's transaction
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS draw (
+    asked BLOB, number INTEGER, report BLOB NOT NULL, PRIMARY KEY (asked, number)
+) STRICT;
+CREATE TABLE IF NOT EXISTS price (
+    asked BLOB, number INTEGER, epsilon TEXT NOT NULL, PRIMARY KEY (asked, number)
+) STRICT;
+CREATE TABLE IF NOT EXISTS question (id TEXT PRIMARY KEY, asked BLOB NOT NULL, most TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS link (id TEXT, asked BLOB, number INTEGER, PRIMARY KEY (id, asked, number)) STRICT;
+CREATE TABLE IF NOT EXISTS secret (posed BLOB PRIMARY KEY, secret BLOB NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS sent (
+    digest BLOB, number INTEGER, id TEXT NOT NULL, body BLOB NOT NULL, over INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (digest, number)
+) STRICT;
+CREATE TABLE IF NOT EXISTS route (body BLOB PRIMARY KEY, address TEXT NOT NULL, token TEXT) STRICT;
+CREATE TABLE IF NOT EXISTS trusted (id TEXT PRIMARY KEY, key TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS latest (id TEXT PRIMARY KEY, version INTEGER NOT NULL, digest BLOB NOT NULL) STRICT;
+"""
+
+
+class Memory:
+    """The file. What was done in a transaction is on the disk when it is over, or nothing is."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._alone = path, threading.RLock()
+        if not path.exists():
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+        with self.transaction() as file:
+            for statement in _SCHEMA.split(";")[:-1]:
+                file.execute(statement)
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """The file to oneself."""
+        where = f"file:{quote(str(self._path))}?mode=rw"
+        try:
+            with (
+                self._alone,
+                closing(sqlite3.connect(where, uri=True, timeout=_PATIENCE, isolation_level=None)) as file,
+            ):
+                file.execute("PRAGMA synchronous = EXTRA")
+                file.execute("PRAGMA secure_delete = ON")
+                file.execute("BEGIN IMMEDIATE")
+                yield file
+                file.execute("COMMIT")
+        except sqlite3.Error:
+            raise Refusal("what this device remembers cannot be read or written", hint="nothing was sent") from None
+
+
+def drawn(file: sqlite3.Connection, task: Task) -> list[bytes]:
+    """The reports that were drawn for what a task asks, the last one last."""
+    priced = "INSERT OR IGNORE INTO price (asked, number, epsilon) SELECT asked, number, ? FROM draw WHERE asked = ?"
+    file.execute(priced, (str(task.client.epsilon), task.asked))  # those of a file that is older than prices
+    rows = file.execute("SELECT report FROM draw WHERE asked = ? ORDER BY number", (task.asked,))
+    return [bytes(report) for (report,) in rows]
+
+
+def keep(file: sqlite3.Connection, task: Task, number: int, report: bytes) -> None:
+    """A new draw, and its price."""
+    file.execute("INSERT INTO draw (asked, number, report) VALUES (?, ?, ?)", (task.asked, number, report))
+    file.execute(
+        "INSERT INTO price (asked, number, epsilon) VALUES (?, ?, ?)", (task.asked, number, str(task.client.epsilon))
+    )
+
+
+def link(file: sqlite3.Connection, task: Task, number: int) -> None:
+    """That a task gets a draw."""
+    file.execute("INSERT OR IGNORE INTO link (id, asked, number) VALUES (?, ?, ?)", (task.id, task.asked, number))
+
+
+def lost(file: sqlite3.Connection, name: str | None = None) -> Pure:
+    """By all draws, or by those that one task got."""
+    if name is None:
+        rows = file.execute("SELECT epsilon FROM price")
+    else:
+        rows = file.execute("SELECT epsilon FROM price JOIN link USING (asked, number) WHERE link.id = ?", (name,))
+    return Pure(sum((Fraction(epsilon) for (epsilon,) in rows), start=Fraction(0)))
+
+
+def allowed(file: sqlite3.Connection, task: Task, most: Pure | None) -> Pure:
+    """What may be lost to a task: as much as its first document asked for, if nobody says otherwise.
+
+    A document that asks something else under the same name, or in another way, is refused unless somebody does.
+    """
+    found = file.execute("SELECT asked, most FROM question WHERE id = ?", (task.id,)).fetchone()
+    if found is not None and most is None:
+        if bytes(found[0]) != task.asked:
+            raise Refusal(
+                "this task asks something else than at first, or in another way",
+                hint="to answer it all the same, say with most= how much may be lost to it in all",
+            )
+        return Pure(Fraction(found[1]))
+    limit = most if most is not None else task.reports * task.client.privacy
+    file.execute(
+        "INSERT OR REPLACE INTO question (id, asked, most) VALUES (?, ?, ?)",
+        (task.id, task.asked, str(limit.epsilon)),
+    )
+    return limit
+
+
+def route(file: sqlite3.Connection, body: bytes, address: str, token: str | None) -> None:
+    """Where an upload goes, and with which token."""
+    file.execute("INSERT OR REPLACE INTO route (body, address, token) VALUES (?, ?, ?)", (body, address, token))
+
+
+def newest(file: sqlite3.Connection, task: Task) -> None:
+    """Remember a version, unless a later one was seen, or another document of this one."""
+    found = file.execute("SELECT version, digest FROM latest WHERE id = ?", (task.id,)).fetchone()
+    if found is not None and (found[0] > task.version or (found[0] == task.version and found[1] != task.digest)):
+        raise Refusal(
+            "this is not the document of this task that was seen last, nor a later one",
+            hint="do not answer, and ask who runs the survey",
+        )
+    file.execute(
+        "INSERT OR REPLACE INTO latest (id, version, digest) VALUES (?, ?, ?)", (task.id, task.version, task.digest)
+    )

@@ -1,0 +1,67 @@
+"""Which texts people hold, read from a tally afterwards: candidates that somebody names, or those that are found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeGuard
+
+import numpy as np
+from scipy import special
+
+from discreet.errors import Refusal
+from discreet.local.decode import decode
+from discreet.local.estimate import Reals
+from discreet.local.hitters import HeavyHitters
+from discreet.local.rappor import Rappor
+from discreet.local.reporter import Reporter
+from discreet.local.sketch import Sketch
+from discreet.local.tally import Tally
+
+
+@dataclass(frozen=True)
+class Held:
+    """A text, its estimated share of the people who reported, and the standard error of that.
+
+    `chance` is how likely any of all texts that were tried would seem as common if nobody held it (Bonferroni).
+    """
+
+    text: str
+    share: float
+    error: float
+    chance: float
+
+
+def speaks_of_texts(client: Reporter) -> TypeGuard[Rappor | Sketch | HeavyHitters]:
+    """Whether its reports tell of texts, of which nobody has a list when people are asked."""
+    return isinstance(client, (Rappor, Sketch, HeavyHitters))
+
+
+def held(client: Reporter, tally: Tally, candidates: Iterable[str] = ()) -> tuple[Held, ...]:
+    """The largest share first. Nothing but the tally is used: it costs no privacy, however often it is done."""
+    named = tuple(dict.fromkeys(candidates))
+    if not speaks_of_texts(client):
+        raise Refusal(f"{type(client).__name__} does not tell of texts", hint="its results are complete without names")
+    if isinstance(client, HeavyHitters):
+        if named:
+            raise Refusal("this mechanism finds texts itself", hint="name no candidates")
+        found = client.estimate(tally)
+        return _listed(found.values, found.shares, found.errors, _chances(found.shares, found.errors, found.tried))
+    if not named:
+        raise Refusal(f"{type(client).__name__} is read with a list of candidates", hint="name the texts to look for")
+    if isinstance(client, Rappor):
+        fit = decode(client, tally, named)
+        return _listed([str(value) for value in fit.values], fit.shares, fit.errors, fit.chances)
+    guess = client.estimate(tally, named)
+    shares, errors = guess.counts / guess.people, guess.errors / guess.people
+    return _listed(named, shares, errors, _chances(shares, errors, len(named)))
+
+
+def _chances(shares: Reals, errors: Reals, tried: int) -> Reals:
+    chances: Reals = np.minimum(1, tried * special.ndtr(-shares / errors))
+    return chances
+
+
+def _listed(texts: Sequence[str], shares: Reals, errors: Reals, chances: Reals) -> tuple[Held, ...]:
+    rows = zip(texts, shares.tolist(), errors.tolist(), chances.tolist(), strict=True)
+    return tuple(sorted((Held(*row) for row in rows), key=lambda one: -one.share))

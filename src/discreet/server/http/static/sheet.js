@@ -1,0 +1,117 @@
+// What the page shows: elements made of texts, which are never read as HTML.
+
+import { bestGuess, hex, outOf100, saidBy } from "./report.js";
+
+export const byId = (id) => document.getElementById(id);
+
+// An element with a text or with children.
+export function made(name, { text, ...attributes } = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  if (text !== undefined) element.textContent = text;
+  element.append(...children.filter(Boolean));
+  return element;
+}
+
+export const para = (text, kind) => made("p", kind ? { text, class: kind } : { text });
+
+export const heading = (text) => made("h2", { text, tabindex: "-1" });
+
+export function button(text, done, kind = "main") {
+  const found = made("button", { type: "button", class: kind, text });
+  found.addEventListener("click", done);
+  return found;
+}
+
+// A list of names and what they are.
+export const facts = (pairs, kind = "facts") =>
+  made("dl", { class: kind }, ...pairs.flatMap(([name, value]) => [made("dt", { text: name }), made("dd", { text: value })]));
+
+// Whatever somebody wrote, in its own direction: Hebrew from the right, and nothing around it is turned.
+const own = (name, text, kind) => made(name, { text, dir: "auto", ...(kind && { class: kind }) });
+
+// The form. `done` gets the number of the answer.
+export function form(task, rule, done) {
+  const choices = task.domain.map((label, value) => {
+    const input = made("input", { type: "radio", name: "answer", id: `answer-${value}`, value });
+    return made("label", { class: "choice", for: input.id }, input, own("span", label));
+  });
+  const wrong = made("p", { class: "wrong", role: "alert" });
+  const found = made("form", { class: "card", id: "form", autocomplete: "off" },
+    made("fieldset", { "aria-describedby": "question" }, made("legend", { text: "Your true answer", tabindex: "-1" }), ...choices),
+    para(odds(rule)),
+    para("You see what was sent right after. The dice are cast once and what they show is sent, whatever it is: " +
+      "to look first and then decide would give you away.", "muted"),
+    wrong,
+    made("button", { type: "submit", class: "main", text: "Roll the dice and send" }));
+  found.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const answer = new FormData(found).get("answer");
+    if (answer !== null) return done(Number(answer));
+    wrong.textContent = "Choose an answer first.";
+    return found.querySelector("input").focus();
+  });
+  return found;
+}
+
+function odds({ kind, holder, other, all }) {
+  if (kind === "set") {
+    return "This device tosses a coin for every answer, and sends a yes or no to each: a yes to yours in " +
+      `${outOf100(holder, all)} cases, and to any other in ${outOf100(other, all)}. Answer truthfully: the coins do the hiding.`;
+  }
+  return `Dice on this device decide what is sent: your answer in ${outOf100(holder, all)} cases, each other one in ` +
+    `${outOf100(other, all)}. Answer truthfully: the dice do the hiding.`;
+}
+
+// What a report says.
+export function said(task, rule, bytes) {
+  const values = saidBy(rule, bytes);
+  if (rule.kind === "one") return made("p", { class: "said", id: "said", dir: "auto", text: task.domain[values[0]] });
+  const items = task.domain.map((label, v) => {
+    const word = values.includes(v) ? "yes" : "no";
+    return made("li", { class: word }, own("span", label), made("strong", { text: word }));
+  });
+  return made("ul", { class: "said-set", id: "said" }, ...items);
+}
+
+// Why nobody can be sure what somebody answered who sent this.
+export function why(task, rule, bytes, digest) {
+  const { kind, holder, other, all } = rule;
+  const values = saidBy(rule, bytes);
+  const reasons = kind === "one" ? [
+    para(`Whoever reads “${task.domain[values[0]]}” cannot tell why it was sent. Of 100 people with each true answer, ` +
+      "this many send the same:"),
+    bars(task.domain.map((label, v) => [label, v === values[0] ? holder : other]), all),
+  ] : [
+    para(`A “yes” comes from ${outOf100(holder, all)} people whose answer it is, and from ${outOf100(other, all)} of ` +
+      "all others."),
+  ];
+  const guess = bestGuess(rule);
+  return made("section", { class: "card" }, heading("Why nobody can be sure"), ...reasons,
+    para("Somebody who wavers between two answers of yours, one as likely as the other, guesses right in at most " +
+      `${guess} of 100 cases after reading it, whatever they know or find out later. A coin would be right in 50.`),
+    experts(task, rule, bytes, digest));
+}
+
+function bars(rows, all) {
+  const most = rows.reduce((high, [, part]) => (part > high ? part : high), 0n);
+  const items = rows.map(([label, part]) => {
+    const meter = made("span", { class: "meter", "aria-hidden": "true" }, made("span", {}));
+    meter.firstChild.style.width = `${Number((part * 1000n) / most) / 10}%`;
+    return made("li", {}, own("span", label, "of"), meter, made("span", { class: "often", text: outOf100(part, all) }));
+  });
+  return made("ul", { class: "bars" }, ...items);
+}
+
+function experts(task, { holder, other, bits }, bytes, digest) {
+  const { name, parameters } = task.mechanism;
+  return made("details", {}, made("summary", { text: "For experts" }), facts([
+    ["Mechanism", name],
+    ["Guarantee", `ε = ${parameters.epsilon}, pure, for any two answers; checked on this device in whole numbers`],
+    ["Report", hex(bytes)],
+    ["Own answer", `${holder} of 2^${bits}`],
+    ["Each other", `${other} of 2^${bits}`],
+    ["Task document", `version ${task.version}, SHA-256 ${digest}`],
+    ["Signed by", task.key],
+  ]));
+}
