@@ -2,9 +2,10 @@
 
 The server is `discreet serve` in a process of its own; uploads were packed before, and two connections of one other
 process send them over loopback. A receipt comes when the ids, the sums and the counters are synced to the disk, in one
-transaction for each upload. `seen before` is how many ids the server compares with. CPU is the server's, user and
-system. One report an upload is what browsers send: there the disk decides, so the time of a bare write with fsync
-stands beside it. `load` is how many processes wanted the cores meanwhile.
+transaction for those that arrived together. `seen before` is how many ids the server compares with. CPU is the
+server's, user and system. One report an upload is what browsers send: there the disk decides, so the time of a bare
+write with fsync stands beside it; over more connections more of them share a transaction. `load` is how many processes
+wanted the cores meanwhile.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ CLIENTS: dict[str, Oracle] = {
     "local hashing, 100 values": LocalHashing(ONE, 100),
 }
 REPORTS, BEFORE, CONNECTIONS = 1_000_000, 1_000_000, 2
+SMALL = {1: 200, 8: 800, 64: 4_000}  # connections, and uploads of one report each
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -81,7 +83,8 @@ def opened(home: Path, client: Oracle) -> Task:
     now = datetime.now(UTC)
     opens, closes = (written(now + timedelta(days=days)) for days in (-1, 1))
     labels = [f"label {i}" for i in range(client.choices)]
-    return Collector(home).publish(drafted("Which?", client, labels, opens=opens, closes=closes, minimum=1000))
+    draft = drafted("Which?", client, labels, opens=opens, closes=closes, minimum=1000, most=4 * REPORTS)
+    return Collector(home).publish(draft)
 
 
 def uploads(task: Task, reports: int, each: int) -> list[bytes]:
@@ -101,12 +104,12 @@ def send(server: Served, task: Task, bodies: list[bytes]) -> int:
     return accepted
 
 
-def rate(server: Served, task: Task, reports: int, each: int) -> tuple[float, float]:
+def rate(server: Served, task: Task, reports: int, each: int, connections: int = CONNECTIONS) -> tuple[float, float]:
     """Reports a second on the clock, and a second of the server's CPU."""
     bodies = uploads(task, reports, each)
     cpu, start = server.cpu(), perf_counter()
-    with ThreadPoolExecutor(CONNECTIONS) as threads:
-        accepted = sum(threads.map(lambda i: send(server, task, bodies[i::CONNECTIONS]), range(CONNECTIONS)))
+    with ThreadPoolExecutor(connections) as threads:
+        accepted = sum(threads.map(lambda i: send(server, task, bodies[i::connections]), range(connections)))
     wall, used = perf_counter() - start, server.cpu() - cpu
     assert accepted == reports
     return reports / wall, reports / used
@@ -143,8 +146,12 @@ def main() -> None:
                     line = (name, width, f"{each:,}", f"{known:,}", f"{wall:,.0f}", f"{cpu:,.0f}", "≥ 100,000", load())
                     print("| " + " | ".join(map(str, line)) + " |", flush=True)
                     known += REPORTS
-            one, _ = rate(server, tasks["response, 4 values"], 300, 1)
-        print(f"\nOne report an upload: {one:,.0f} a second; a bare fsync takes {1000 * synced(Path(folder)):.1f} ms.")
+            print("\n| one report an upload, connections | uploads/s | uploads/s of CPU | load |")
+            print("| --- " * 4 + "|")
+            for connections, many in SMALL.items():
+                wall, cpu = rate(server, tasks["response, 4 values"], many, 1, connections)
+                print(f"| {connections} | {wall:,.0f} | {cpu:,.0f} | {load()} |", flush=True)
+        print(f"\nA bare write with fsync takes {1000 * synced(Path(folder)):.1f} ms.")
 
 
 def load() -> str:

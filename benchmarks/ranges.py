@@ -14,7 +14,8 @@ test takes it to be ours, in proportion. The second verdict takes its mean as ex
 
 Constants were chosen on HEPTH, NETTRACE, INCOME, BIDS-ALL, BIDS-FJ, LC-REQ-ALL and LC-REQ-F2, and on a plane on
 SF-CABS-E, BEIJING-CABS-E, LOAN-FUNDED-INCOME, MDSALARY-OVERT and TWITTER, marked with an asterisk. All others, the four
-of the first table among them, were only looked at.
+of the first table among them, were only looked at; once a look at PATENT helped to set one weight
+(docs/proofs/partition.md, "What was chosen on what").
 
     python -m benchmarks.ranges [--data DIR] [--samples 5] [--runs 10] [--side 128] [--quick]
 """

@@ -1,4 +1,4 @@
-"""`python docs/screens.py [PAGE …]`: pictures of every page of the console, on made-up data, for docs/images.
+"""`python docs/screens.py [PAGE …]`: pictures of the console and of a survey, on made-up data, for docs/images.
 
 Wide and narrow, light and dark. Whoever changes a page takes them anew, and looks at them.
 """
@@ -13,17 +13,39 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
 from PIL import Image
 from playwright.sync_api import Page, ViewportSize, sync_playwright
 
 from discreet.cli.sample import visits
 from discreet.curator.custody import Custody, Declared, found_home
+from discreet.desk import HOME as LOCAL
 from discreet.desk import Desk, Order
+from discreet.desk.surveys import Plan, Surveys
+from discreet.local.batch import fresh_ids, packed
+from discreet.local.collector import Collector
+from discreet.local.task import Task
 from discreet.release import Wish
 
 IMAGES = Path(__file__).parent / "images"
 SIZES: dict[str, ViewportSize] = {"wide": {"width": 1280, "height": 800}, "narrow": {"width": 390, "height": 844}}
-PAGES = ("ask", "budget", "history", "releases", "releases-new", "releases-one", "data", "ledger", "promise")
+PAGES = (
+    "ask",
+    "budget",
+    "history",
+    "releases",
+    "releases-new",
+    "releases-one",
+    "data",
+    "ledger",
+    "promise",
+    "surveys",
+    "surveys-new",
+)
+CUSTODIAN = ("data", "surveys", "surveys-new")  # pages that are shown as a custodian sees them
+SURVEY = ("survey-ask", "survey-receipt", "survey-results")  # pages that everybody may read
+ALBUMS = ("none", "1", "2", "3", "4")
+QUESTION = "How many Justin Bieber albums do you own?"
 SQL = "SELECT region, count(*) AS visits, avg(cost) AS cost\nFROM visits GROUP BY region ORDER BY region"
 EARLIER = (
     "SELECT count(*) AS visits FROM visits",
@@ -102,11 +124,20 @@ def prepared(page: Page, url: str, name: str, release: int) -> None:
         asked(page, url, SQL)
         page.evaluate("window.scrollTo(0, 0)")
     else:
-        queries = {"releases-new": "releases?new=1", "releases-one": f"releases?entry={release}"}
+        queries = {
+            "releases-new": "releases?new=1",
+            "releases-one": f"releases?entry={release}",
+            "surveys-new": "surveys?new=1",
+        }
         page.goto(f"{url}/{queries.get(name, name)}")
         page.wait_for_function("window.did_handshake === true")
     if name == "releases-new":
         built(page)
+    if name == "surveys-new":
+        page.get_by_label("Question").fill(QUESTION)
+        page.get_by_label("Answers, each on a line of its own").fill("\n".join(ALBUMS))
+        page.get_by_text("74 of 100").wait_for()
+        page.evaluate("document.activeElement.blur(); window.scrollTo(0, 0)")
     if name == "history":
         page.get_by_role("button", name="Show again").first.click()
         page.get_by_role("table").first.wait_for()
@@ -124,6 +155,32 @@ def built(page: Page) -> None:
     page.evaluate("window.scrollTo(0, 0)")
 
 
+def surveyed(home: Path) -> tuple[Task, Task]:
+    """A survey that is open, and one of a thousand people that is over."""
+    surveys = Surveys(Desk(home))
+    done, opened = (surveys.made(LOCAL, Plan(QUESTION, ALBUMS, 1)) for _ in range(2))
+    albums = np.repeat(np.arange(5), [500, 200, 150, 50, 100])
+    Collector(home).receive(done.id, packed(done, fresh_ids(albums.size), done.client.batch(albums)))
+    surveys.closed(LOCAL, done.id)
+    return opened, done
+
+
+def answered(page: Page, url: str, name: str, tasks: tuple[Task, Task]) -> None:
+    """A page of a survey with something on it."""
+    opened, done = tasks
+    if name == "survey-results":
+        page.goto(f"{url}/survey/{done.id}/results")
+        return
+    page.goto(f"{url}/survey/{opened.id}")
+    if name == "survey-ask":
+        page.get_by_label("2", exact=True).check()
+        return
+    if page.locator("form").or_(page.get_by_role("heading", name="Received")).first.inner_text() != "Received":
+        page.get_by_label("2", exact=True).check()
+        page.get_by_role("button", name="Roll the dice and send").click()
+    page.get_by_role("heading", name="Received").wait_for()
+
+
 def taken(page: Page, name: str, *, whole: bool = True) -> None:
     """A picture in few colours: nobody sees the difference, and it is a third of the size.
 
@@ -135,7 +192,7 @@ def taken(page: Page, name: str, *, whole: bool = True) -> None:
 
 def main() -> None:
     """Take them all, or those that were named."""
-    pages = [name for name in PAGES if not sys.argv[1:] or name in sys.argv[1:]]
+    pages, public = ([name for name in names if not sys.argv[1:] or name in sys.argv[1:]] for names in (PAGES, SURVEY))
     chromium = shutil.which("chromium")
     if chromium is None:
         raise SystemExit("there is no chromium here")
@@ -150,6 +207,7 @@ def main() -> None:
         desk = Desk(home)
         ann = desk.visitor("ann")
         published = [desk.published(ann, order).entry for order in RELEASES]
+        tasks = surveyed(home)
         for theme in ("light", "dark"):
             for size, viewport in SIZES.items():
                 context = browser.new_context(viewport=viewport, color_scheme=theme)
@@ -160,10 +218,14 @@ def main() -> None:
                 for who in ("ann", "cleo"):
                     signed_in(page, url, tokens[who])
                     for name in pages:
-                        if (name == "data") == (who == "cleo"):
+                        if (name in CUSTODIAN) == (who == "cleo"):
                             prepared(page, url, name, published[-1])
                             taken(page, f"console-{name}-{size}-{theme}", whole=size == "wide")
                             print(name, size, theme, flush=True)  # noqa: T201
+                for name in public:
+                    answered(page, url, name, tasks)
+                    taken(page, f"{name}-{size}-{theme}")
+                    print(name, size, theme, flush=True)  # noqa: T201
                 context.close()
         browser.close()
 

@@ -13,6 +13,7 @@ from zlib import crc32
 import pytest
 from audit.examples import COSTLY, EXAMPLES
 from doubles import Seeded
+from local.examples import EXAMPLES as CLIENTS
 from release.examples import EXAMPLES as RELEASES
 from release.examples import OTHERS
 
@@ -33,10 +34,10 @@ def named(cases: list[tuple[str, Any, int]]) -> list[Any]:
 
 
 def test_every_registered_mechanism_has_an_example_of_its_own_kind() -> None:
-    every = {**EXAMPLES, **RELEASES, **OTHERS}  # what is not of EXAMPLES is audited in tests/release
+    every = {**EXAMPLES, **RELEASES, **OTHERS, **CLIENTS}  # what is not of EXAMPLES is audited in its own room
     assert sorted(set(REGISTRY) - set(every)) == [], "add them to tests/audit/examples.py"
     assert sorted(set(every) - set(REGISTRY)) == []
-    assert len(every) == len(EXAMPLES) + len(RELEASES) + len(OTHERS)
+    assert len(every) == len(EXAMPLES) + len(RELEASES) + len(OTHERS) + len(CLIENTS)
     assert [name for name, examples in every.items() if not examples] == []
     assert [name for name, examples in every.items() for one in examples if type(one) is not REGISTRY[name]] == []
     assert set(REGISTRY) >= COSTLY

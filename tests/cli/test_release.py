@@ -152,8 +152,13 @@ def test_a_release_is_paid_once_and_free_again(place: Path, published: dict[str,
     again = said(place, *AGES, "--out", "again")
     assert "cost free; left epsilon 2.5" in again
     assert f"Ages, entry {published['entry']} of the ledger" in again  # under the name it was paid for with
-    assert (place / "again" / "release.json").read_bytes() == (place / "ages" / "release.json").read_bytes()
+    for name in published["files"]:
+        assert (place / "again" / name).read_bytes() == (place / "ages" / name).read_bytes()
     assert spent(place) == "epsilon 0.5"
+    other = discreet(place, *AGES, "--name", "Patients", "--out", "other")
+    assert other.stdout.startswith("Ages, entry ")
+    assert "note: this was published before, and a release keeps its first name: it is called 'Ages'" in other.stderr
+    assert "note: " not in discreet(place, *AGES, "--name", "Ages", "--out", "same").stderr
 
 
 def test_it_is_listed_and_shown_free(place: Path, published: dict[str, object]) -> None:
@@ -347,6 +352,15 @@ def test_what_cannot_be_published_is_a_sentence_and_free(place: Path, arguments:
     assert sentence in refused(place, "release", *arguments, *more)
     assert not (place / "never").exists()
     assert spent(place) == before
+
+
+def test_what_marginals_alone_take_is_no_option_of_the_others(place: Path) -> None:
+    for kind in ("histogram", "ranges"):
+        for option in ("--ways", "--tables"):
+            done = discreet(place, "release", kind, "visits", "--columns", "age", "--epsilon", "1", option, "2")
+            assert done.returncode == 2
+            assert f"No such option: {option}" in done.stderr
+    assert "cells 16 of age by region by urgent" in said(place, *TABLES, "--ways", "3", "--dry-run")
 
 
 def test_without_a_folder_a_release_has_nowhere_to_go(place: Path) -> None:

@@ -7,13 +7,16 @@ import io
 import json
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from discreet.curator.custody import found_home
+from discreet.local import DuchiMean
 from discreet.local.batch import fresh_ids, packed
 from discreet.local.collector import Collector
+from discreet.local.task import drafted
 
 NEW = ("survey", "new", "How many Justin Bieber albums do you own?")
 ALBUMS = ("none", "1", "2", "3", "4")
@@ -59,6 +62,8 @@ def test_a_survey_from_its_question_to_its_results(folder: Path) -> None:
     assert [each["answer"] for each in found] == list(ALBUMS)
     assert [each["share"] for each in found] == pytest.approx(list(100 * want.shares))
     assert [each["error"] for each in found] == pytest.approx(list(100 * want.errors / 40))
+    assert "document and results stay" in told(folder, "survey", "forget", name[:8])
+    assert json.loads(told(folder, "survey", "results", name, "--format", "json")) == found
     assert "results" in told(folder, "survey", "list")
     assert "none" in told(folder, "survey", "results", name)
 
@@ -77,9 +82,49 @@ def test_every_invitation_is_a_link_of_its_own(folder: Path) -> None:
     assert (receipt.accepted, receipt.over_limit) == (1, 1)
 
 
+@pytest.mark.slow
+def test_a_survey_that_asks_for_texts_is_read_with_candidates(folder: Path) -> None:
+    shape = ("--epsilon", "20", "--bits", "16", "--cohorts", "4", "--minimum", "50")
+    made = discreet(folder, "survey", "new", "Which animal?", "--texts", *shape, "--site", "https://example.org/")
+    name = made.stdout.strip().removeprefix("https://example.org/survey/v1/")
+    assert "however often a person reports the same text" in made.stderr
+    collector = Collector(folder / "discreet-home")
+    task = collector.task(name)
+    assert task.mechanism["name"] == "rappor"
+    reports = task.client.batch(["cat"] * 3000 + ["dog"] * 1000)
+    collector.receive(name, packed(task, fresh_ids(4000), reports))
+    told(folder, "survey", "close", name)
+    (folder / "animals.txt").write_text("owl\ndog\n\nfox\ncat\n")
+    arguments = ("survey", "results", name, "--candidates", "animals.txt", "--format", "json")
+    found = {row["answer"]: row for row in json.loads(told(folder, *arguments))}
+    for text, share in (("cat", 75), ("dog", 25)):
+        assert abs(found[text]["share"] - share) < 6 * found[text]["error"] < 30
+        assert found[text]["chance"] < 1e-3
+    assert "cat" in told(folder, *arguments[:-2])
+    for wrong, sentence in (((), "with a list of candidates"), (("--candidates", "none.txt"), "cannot be read")):
+        done = discreet(folder, "survey", "results", name, *wrong)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert sentence in done.stderr
+
+
+@pytest.mark.slow
+def test_means_are_told_with_their_errors(folder: Path) -> None:
+    collector = Collector(folder / "discreet-home")
+    client = DuchiMean(Fraction(5))
+    ends = {"opens": "2020-01-01T00:00:00Z", "closes": "2099-01-01T00:00:00Z"}
+    task = collector.publish(drafted("How warm?", client, [], minimum=10, **ends))  # type: ignore[arg-type]
+    collector.receive(task.id, packed(task, fresh_ids(100), client.batch([1] * 100)))
+    told(folder, "survey", "close", task.id)
+    ((row),) = json.loads(told(folder, "survey", "results", task.id, "--format", "json"))
+    assert abs(row["mean"] - 1) < 6 * row["error"] < 2
+    assert row["low"] < row["mean"] < row["high"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
+        ((*NEW, "--texts", *ANSWERS), "leave out one of them"),
+        ((*NEW, "--texts", "--bits", "0"), "bits"),
         ((*NEW, "--answer", "yes"), "two answers or more"),
         ((*NEW, *ANSWERS, "--epsilon", "0"), "epsilon"),
         ((*NEW, *ANSWERS, "--epsilon", "nan"), "nan"),
@@ -87,6 +132,7 @@ def test_every_invitation_is_a_link_of_its_own(folder: Path) -> None:
         (("survey", "show", "00"), "no such survey"),
         (("survey", "results", "00"), "no such survey"),
         (("survey", "close", "00"), "no such survey"),
+        (("survey", "forget", "00"), "no such survey"),
         (("survey", "list", "--home", "nowhere"), "discreet init"),
     ],
 )

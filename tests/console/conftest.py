@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,14 +10,13 @@ from typing import Any
 
 import clinic
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Response, ViewportSize, expect, sync_playwright
+from browser import launched
+from playwright.sync_api import Browser, BrowserContext, Page, Response, ViewportSize, expect
 from server.served import Server, served
 
 from discreet.curator.custody import Custody
 
-_ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
 WIDE: ViewportSize = {"width": 1280, "height": 800}
-NARROW: ViewportSize = {"width": 390, "height": 844}
 PLACES = ("/ask", "/budget", "/history", "/releases", "/surveys", "/data", "/ledger", "/promise")
 
 _profiles: dict[tuple[str, str], BrowserContext] = {}
@@ -58,17 +55,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """A browser. It brings an event loop along, beside which no other can run, so it goes with its module."""
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if path is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("there is no Chromium, and pages that no browser saw are not tested")
-        pytest.skip("there is no Chromium on this machine")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=_ARGUMENTS)
+    with launched() as browser:
         yield browser
         _profiles.clear()
-        browser.close()
 
 
 @dataclass

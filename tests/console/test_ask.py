@@ -8,7 +8,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from console.conftest import NARROW, Place, Watched, opened, settled, watched, write
+from browser import NARROW
+from console.conftest import Place, Watched, opened, settled, watched, write
 from playwright.sync_api import Browser, Page, expect
 
 from discreet.curator import Curator

@@ -8,7 +8,8 @@ from pathlib import Path
 import clinic
 import pyarrow.parquet as pq
 import pytest
-from console.conftest import NARROW, Place, Watched, opened, watched
+from browser import NARROW
+from console.conftest import Place, Watched, opened, watched
 from playwright.sync_api import Browser, Page, expect
 
 from discreet.client import Connection

@@ -16,7 +16,8 @@ from urllib.parse import quote
 import clinic
 import pyarrow.parquet as pq
 import pytest
-from console.conftest import NARROW, Place, Watched, opened, settled, watched
+from browser import NARROW
+from console.conftest import Place, Watched, opened, settled, watched
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from discreet.console.figures import measured

@@ -12,7 +12,8 @@ from urllib.parse import quote
 
 import clinic
 import pytest
-from console.conftest import NARROW, Place, Watched, opened, settled, watched
+from browser import NARROW
+from console.conftest import Place, Watched, opened, settled, watched
 from playwright.sync_api import Browser, Page, expect
 from starlette.responses import Response
 

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 
 import clinic
+import numpy as np
 import pytest
-from console.conftest import NARROW, Place, Watched, opened, settled, watched
+from browser import NARROW
+from console.conftest import Place, Watched, opened, settled, watched
 from playwright.sync_api import Browser, Page, expect
+from scipy.stats import binom
 
-from discreet.console.survey_builder import BLANK, PRICES, answers, figures
+from discreet.console.survey_builder import BLANK, MANY, MOST, PRICES, answers, figures
 from discreet.console.survey_exhibit import whole
 from discreet.curator.custody import Custody
 from discreet.desk import HOME, Desk, Visitor
-from discreet.desk.outlook import Outlook, enough, fitting, guessed
+from discreet.desk.outlook import ERRORS, Outlook, enough, fitting, guessed
 from discreet.desk.surveys import Plan, Surveys, lines
 from discreet.errors import Refusal
-from discreet.local import OptimizedUnary, Response
+from discreet.local import DuchiMean, OptimizedUnary, Response
 from discreet.local.batch import fresh_ids, packed
 from discreet.local.collector import Collector
-from discreet.local.task import Task
+from discreet.local.estimate import Frequencies
+from discreet.local.task import Task, drafted, written
+from discreet.server.http import dice
 
 ALBUMS = ("none", "1", "2", "3", "4")
 QUESTION = "How many <b>albums</b> do you own?"
@@ -69,11 +75,52 @@ def test_figures_say_what_the_mechanism_does() -> None:
     assert dict(found.facts)["Report alone"] == "ε = 1, pure"
     crowd = Outlook(fitting(1, 2), 1000).crowd(100)
     assert crowd is not None
-    assert dict(found.facts)["All reports, shuffled"].startswith(
-        f"ε ≤ {float(crowd.shuffled.epsilon):.3g} at δ = 1e-08"
-    )
+    told = re.findall(r"ε ≤ (\S+) at δ = 1e-08", dict(found.facts)["All reports, shuffled"])
+    assert crowd.shuffled.epsilon <= Fraction(told[0]) < crowd.shuffled.epsilon * Fraction(101, 100)
     assert figures(1, Fraction(1), 1000, 100) == BLANK
     assert figures(5, Fraction(1), 0, 100) == BLANK
+    assert figures(MOST, Fraction(1), 1000, 100).facts
+    assert figures(MOST + 1, Fraction(1), 1000, 100) == MANY
+    assert MOST == dice.MOST
+
+
+@pytest.mark.parametrize("people", [100, 10**12 - 1])
+def test_no_figure_is_better_than_the_truth(people: int) -> None:
+    for epsilon in PRICES[::4]:
+        for choices in (2, 20):
+            outlook = Outlook(fitting(epsilon, choices), people)
+            found = figures(choices, epsilon, people, 1)
+            assert 0 < outlook.error <= float(found.exact.removeprefix("± ")) + 0.05
+            assert found.exact != "± 0.0"
+            crowd = outlook.crowd(1)
+            told = dict(found.facts).get("All reports, shuffled")
+            if crowd is not None and told is not None:
+                assert Fraction(told.split()[2]) >= crowd.shuffled.epsilon
+
+
+def covered(people: int, epsilon: str, choices: int, holders: int) -> float:
+    """How likely two standard errors to either side of an estimate hold the truth, exactly."""
+    client = fitting(epsilon, choices)
+    odds, others = client.odds, people - holders
+    own = binom.pmf(np.arange(holders + 1), holders, float(odds.holder))
+    chance = np.convolve(own, binom.pmf(np.arange(others + 1), others, float(odds.other)))
+    found = Frequencies(people, np.arange(people + 1), odds)
+    return float(chance[np.abs(found.counts - holders) <= ERRORS * found.errors].sum())
+
+
+@pytest.mark.parametrize(("people", "times"), [(100, 18), (20, 16), (3, 12)])
+def test_error_bars_hold_the_truth_as_often_as_the_documents_say(people: int, times: int) -> None:
+    """Of 20 times at least so many, and not one more, over prices, numbers of answers and shares."""
+    worst = min(
+        covered(people, epsilon, choices, holders)
+        for epsilon in ("0.1", "0.5", "1", "2", "5")
+        for choices in (2, 5, 20)
+        for holders in {0, 1, people // 20, people // 4, people // 2, people - 1, people}
+    )
+    assert times <= 20 * worst < times + 1
+
+
+def test_too_few_people_are_told_so() -> None:
     assert figures(5, Fraction(1), 50, 100).note == "Nothing is told below 100 reports, and you expect 50."
 
 
@@ -203,7 +250,7 @@ def test_a_survey_from_the_first_word_to_its_results(visitor: Watched, survey_pl
     page.get_by_label(f"Type {task.id[:8]} to go on").fill(task.id[:8])
     page.get_by_role("dialog").get_by_role("button", name="Close and count").click()
     expect(page.get_by_role("heading", name="What it came to")).to_be_visible()
-    expect(page.get_by_text("40 reports. The thin lines")).to_be_visible()
+    expect(page.get_by_text("40 reports. The thin lines")).to_contain_text("Of fewer than 100 reports")
     assert page.locator(".d-wide-picture svg").count() == 1
     page.get_by_text("As a table").click()
     shown = page.locator("tbody td:first-child").all_inner_texts()
@@ -244,3 +291,32 @@ def test_invitations_on_a_small_screen(chromium: Browser, survey_place: Place) -
             page.goto(narrow.url + path)
             settled(page)
             assert fits(page)
+
+
+def test_too_few_reports_and_results_that_are_no_shares(visitor: Watched, survey_place: Place) -> None:
+    surveys, collector = Surveys(Desk(survey_place.home)), Collector(survey_place.home)
+    few = surveys.made(HOME, Plan("Of nobody?", ALBUMS, 1, minimum=5))
+    answered(survey_place.home, few, [1, 2])
+    collector.close(few.id)
+    now = datetime.now(UTC)
+    mean = collector.publish(
+        drafted(
+            "How much?",
+            DuchiMean(Fraction(1), Fraction(0), Fraction(10)),
+            (),
+            opens=written(now),
+            closes=written(now + timedelta(days=1)),
+            minimum=2,
+        )
+    )
+    answered(survey_place.home, mean, [1, 2, 3])
+    collector.close(mean.id)
+    collector.collect(mean.id)
+    page = visitor.signed_in("cleo", f"/surveys?id={few.id}")
+    expect(page.get_by_text("There will be no results.")).to_be_visible()
+    expect(page.get_by_role("button", name="Close and count")).to_have_count(0)
+    page.goto(f"{visitor.url}/surveys?id={mean.id}")
+    settled(page)
+    expect(page.get_by_text("3 reports were counted. They come to no shares")).to_be_visible()
+    page.goto(f"{visitor.url}/survey/{mean.id}/results")
+    expect(page.get_by_role("heading", name="The results are for programs")).to_be_visible()

@@ -22,7 +22,6 @@ import discreet.mechanisms
 import discreet.release
 from discreet.errors import Refusal
 from discreet.mechanisms import (
-    REGISTRY,
     BlockMean,
     ConcentratedTopK,
     Exponential,
@@ -100,6 +99,8 @@ MORE: tuple[Mechanism[Whatever, object, Loss], ...] = (
     BlockMean(ONE, *AGES, 9),
 )
 ALL = {**EXAMPLES, **RELEASES, **OTHERS}
+REGISTRY = {name: kind for name, kind in discreet.mechanisms.REGISTRY.items() if ".local." not in kind.__module__}
+# clients have a suite of their own, tests/local/test_contract.py
 OWN = {name for name, kind in REGISTRY.items() if kind.__module__.startswith("discreet.mechanisms.")}
 EVERY = [*(example for some in ALL.values() for example in some), *MORE]
 NAMES = {kind: name for name, kind in REGISTRY.items()}

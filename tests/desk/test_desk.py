@@ -44,6 +44,7 @@ DOINGS: dict[str, Doing] = {
     "certified": lambda desk, who: desk.certified(
         who, desk.published(HOME, ORDER).entry, desk.home.parent / f"out-{secrets.token_hex(4)}"
     ),
+    "file": lambda desk, who: desk.file(who, desk.published(HOME, ORDER).entry, "certificate.json"),
     "head": lambda desk, who: desk.head(who),
     "extension": lambda desk, who: desk.extension(who, desk.head(HOME)),
     "proof": lambda desk, who: desk.proof(who, 1),

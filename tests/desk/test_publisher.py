@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 
 from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared, found_home
-from discreet.desk import HOME, Desk, Order
+from discreet.desk import HOME, Desk, Listed, Order
+from discreet.desk.publisher import called
 from discreet.engines import DuckStore
 from discreet.errors import Fault, OverBudget, Refusal
 from discreet.ledger import Answer, Spend, SqliteLedger
@@ -147,6 +149,14 @@ def test_a_folder_of_it_holds_for_everybody(home: Path, tmp_path: Path) -> None:
         assert release.to_json() == desk.release(HOME, listed.entry).to_json()
         assert certificate.answer.entry.number == listed.entry
         assert certificate.title == listed.name
+
+
+def test_who_orders_under_another_name_is_told_the_first() -> None:
+    listed = Listed(4, "who comes", "ab" * 32, "", "ann", "patient", Approximate(1), "", (), TABLES.wish)
+    assert called(TABLES, listed) == ""
+    assert called(replace(TABLES, name="marginals of region, urgent"), listed) == ""  # none was given
+    said = called(replace(TABLES, name="patients"), listed)
+    assert said == "this was published before, and a release keeps its first name: it is called 'who comes'"
 
 
 def test_a_file_that_was_changed_is_not_given_out(home: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import shutil
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -100,6 +102,29 @@ def test_who_is_refused_takes_nobody_with_them(tmp_path: Path) -> None:
     assert [type(each) for each in found] == [Uninvited, Unknown, Receipt]
     assert found[2] == Receipt(accepted=1)
     assert survey.counts == {"accepted": 1, "uninvited": 1}
+
+
+def test_a_process_that_forks_while_another_thread_takes_in_reports_goes_on(tmp_path: Path) -> None:
+    survey = Survey(tmp_path, Response(ONE, 5), minimum=1)
+    bodies = iter([survey.upload([1]) for _ in range(400)])
+    stop = threading.Event()
+
+    def receive() -> None:
+        while not stop.is_set():
+            survey.receive(next(bodies))
+
+    thread = threading.Thread(target=receive)
+    thread.start()
+    fork = multiprocessing.get_context("fork")
+    children = [fork.Process(target=survey.receive, args=(survey.upload([2]),)) for _ in range(6)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join(60)
+    stop.set()
+    thread.join()
+    assert [child.exitcode for child in children] == [0] * 6
+    assert survey.counts["accepted"] == 400 - len(list(bodies)) + 6
 
 
 def test_a_disk_that_fails_gives_nobody_a_receipt(tmp_path: Path) -> None:

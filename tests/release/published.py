@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +25,7 @@ REGION = Column("region", keys=("north", "south", "east", "west"))
 SQL = "SELECT age, cost, region FROM visits"
 NASTY = ("</title></svg><script>alert(1)</script>", "\"'><img src=x onerror=alert(2)>", "]]>&lt;\x00\x1b\u202e", "")
 NIGHT = "2026-01-02T03:04:05Z"
+ASKER = "custodian"  # the one principal of a home that is let in by nobody
 
 
 def people(columns: tuple[Column, ...] = (AGE, COST, REGION), rows: int = 4000) -> Frame:
@@ -47,32 +47,24 @@ def released(wish: Mapping[str, object], frame: Frame | None = None, seed: int =
     return publication(shown, Wish.read({"epsilon": "1", **wish}))(shown, rng=Seeded(seed))
 
 
-@dataclass(frozen=True)
-class Paid:
-    """What the ledger of a made-up home says of a release."""
-
-    spend: Receipt
-    answer: Receipt
-
-
-def paid(home: Path, release: Release, name: str = "Ages of patients", held: Plain = None) -> Paid:
-    """A ledger that paid for this release, among other things."""
+def paid(home: Path, release: Release, name: str = "Ages of patients", held: Plain = None) -> Receipt:
+    """What a ledger says that paid for this release, among other things."""
     home.mkdir(exist_ok=True)
     ledger = SqliteLedger(home / "ledger.db", clock=lambda: NIGHT)
     loss = read_loss(release.facts["guarantee"])
     ledger.append(Opened("patients", 9 * loss, UNIT))
     ledger.append(Dataset("visits", "patients", "patient", 3, "declared"))
     what: Plain = {"mechanism": "a mechanism", "sql": SQL, "max_rows": 1}
-    spend = ledger.append(Spend("patients", loss, "custodian", "one", ["visits"], what, {"visits": 3}))
-    answer = held or kept(folders.digest(release.to_json()), name)
-    said = ledger.append(Answer(spend.number, "one", answer))
-    ledger.append(Spend("patients", loss, "custodian", "another", ["visits"], what, {"visits": 3}))
+    spend = Spend("patients", loss, ASKER, "one", ["visits"], what, {"visits": 3})
+    number = ledger.append(spend).number
+    answer = held or kept(folders.digest(release.to_json()), name, spend)
+    said = ledger.append(Answer(number, "one", answer))
+    ledger.append(Spend("patients", loss, ASKER, "another", ["visits"], what, {"visits": 3}))
     rows = ledger.rows()
     head = sign([stored for _, stored, _ in rows], NIGHT, signing_key(home / "ledger.key"))
-    return Paid(receipt(rows, spend.number, head), receipt(rows, said.number, head))
+    return receipt(rows, said.number, head)
 
 
 def published(folder: Path, release: Release, name: str = "Ages of patients") -> Certificate:
     """The folder of a release, beside the home of its ledger."""
-    proofs = paid(folder.with_name(f"{folder.name}-home"), release, name)
-    return folders.write(folder, release, proofs.spend, proofs.answer)
+    return folders.write(folder, release, paid(folder.with_name(f"{folder.name}-home"), release, name))

@@ -12,14 +12,21 @@ import pytest
 from release.published import NIGHT, SQL, paid, people, released
 
 from discreet.errors import Refusal
+from discreet.ledger import Spend, SqliteLedger
 from discreet.ledger.entry import Plain
 from discreet.ledger.head import Head
-from discreet.ledger.verify import Pinned, read_proof
+from discreet.ledger.verify import Pinned, read_proof, receipt
 from discreet.mechanisms import Frame
 from discreet.privacy import Concentrated, Pure, Replace
 from discreet.release import Release
-from discreet.release.certificate import Certificate, kept, letters, spelled
+from discreet.release.certificate import Certificate, Paid, kept, letters, spelled
 
+PAID: dict[str, Plain] = {
+    "population": "patients",
+    "loss": {"measure": "pure", "epsilon": "1"},
+    "sql": SQL,
+    "versions": {"visits": 3},
+}
 WISH: dict[str, object] = {"kind": "histogram", "columns": ["age"], "bins": {"age": 10}}
 
 
@@ -30,13 +37,13 @@ def facts(release: Release) -> dict[str, Plain]:
 @pytest.fixture(name="certificate")
 def _certificate(tmp_path: Path) -> Certificate:
     release = released(WISH)
-    proofs = paid(tmp_path / "home", release)
-    return Certificate(facts(release), release.bounding, proofs.spend, proofs.answer, {"release.json": "ab" * 32})
+    proof = paid(tmp_path / "home", release)
+    return Certificate(facts(release), release.bounding, proof, {"release.json": "ab" * 32})
 
 
 def test_it_says_all_that_a_reader_needs(certificate: Certificate) -> None:
     told = json.loads(certificate.to_json())
-    assert told["format"] == "discreet-certificate-1"
+    assert told["format"] == "discreet-certificate-2"
     assert (told["title"], told["kind"]) == ("Ages of patients", "histogram")
     assert told["guarantee"] == {"measure": "pure", "epsilon": "1"}
     assert told["neighbours"] == {"relation": "add-remove", "unit": "patient"}
@@ -56,9 +63,14 @@ def test_it_says_all_that_a_reader_needs(certificate: Certificate) -> None:
 
 
 def test_what_it_holds_of_the_ledger_is_what_the_ledger_room_checks(certificate: Certificate) -> None:
-    told = json.loads(certificate.to_json())["ledger"]
-    for name in ("spend", "answer"):
-        assert read_proof(json.dumps(told[name])).faults(Pinned(told[name]["head"]["key"])) == ()
+    told = json.loads(certificate.to_json())["ledger"]["answer"]
+    assert read_proof(json.dumps(told)).faults(Pinned(told["head"]["key"])) == ()
+
+
+def test_it_says_what_the_ledger_says_was_paid_and_not_by_whom(certificate: Certificate) -> None:
+    assert certificate.paid == Paid("patients", Pure(1), SQL, {"visits": 3})
+    assert certificate.entries == (3, 4)
+    assert "principal" not in certificate.to_json()
 
 
 def test_it_is_read_back_as_it_was_written_in_one_spelling(certificate: Certificate) -> None:
@@ -186,7 +198,7 @@ def test_a_head_or_key_that_was_kept_is_held_against_it(certificate: Certificate
     key = certificate.answer.head.key
     assert certificate.faults(Pinned(key)) == ()
     assert certificate.faults(Pinned(key, certificate.answer.head)) == ()
-    assert len(certificate.faults(Pinned("00" * 32))) == 2
+    assert len(certificate.faults(Pinned("00" * 32))) == 1
     smaller = replace(certificate.answer.head, size=2)
     assert "does not show that its ledger goes on" in certificate.faults(Pinned(key, smaller))[0]
 
@@ -199,13 +211,11 @@ def test_a_forged_head_or_entry_is_a_fault(certificate: Certificate) -> None:
     assert "is not under its head" in replace(certificate, answer=moved).faults()[0]
 
 
-def test_entries_that_do_not_belong_together_are_refused(certificate: Certificate, tmp_path: Path) -> None:
-    with pytest.raises(Refusal, match="an entry that paid"):
-        replace(certificate, spend=certificate.answer)
-    other = paid(tmp_path / "other", released(WISH, seed=2))
-    moved = replace(other.answer, entry=replace(other.answer.entry, event=replace(other.answer.entry.event, spend=9)))  # type: ignore[arg-type]
-    with pytest.raises(Refusal, match="entry 4 of the ledger is not what was said for entry 3"):
-        replace(certificate, answer=moved)
+def test_an_entry_of_another_kind_is_refused(certificate: Certificate, tmp_path: Path) -> None:
+    ledger = SqliteLedger(tmp_path / "home" / "ledger.db")
+    rows = ledger.rows()
+    with pytest.raises(Refusal, match="what was said for a payment"):
+        replace(certificate, answer=receipt(rows, 3, certificate.answer.head))
 
 
 @pytest.mark.parametrize(
@@ -214,6 +224,7 @@ def test_entries_that_do_not_belong_together_are_refused(certificate: Certificat
         "text",
         {"release": "x"},
         {"release": {"sha256": "ab" * 32}},
+        {"release": {"sha256": "ab" * 32, "name": "n", "paid": PAID, "more": 1}},
         {"release": {"sha256": "AB" * 32, "name": "n"}},
         {"release": {"sha256": "ab" * 32, "name": "n", "more": 1}},
         {"release": {"sha256": "ab" * 32, "name": "n"}, "more": 1},
@@ -221,13 +232,35 @@ def test_entries_that_do_not_belong_together_are_refused(certificate: Certificat
 )
 def test_an_answer_that_holds_something_else_is_refused(held: Plain, tmp_path: Path) -> None:
     release = released(WISH)
-    proofs = paid(tmp_path / "home", release, held=held)
+    proof = paid(tmp_path / "home", release, held=held)
     with pytest.raises(Refusal, match="holds no release"):
-        Certificate(facts(release), release.bounding, proofs.spend, proofs.answer)
+        Certificate(facts(release), release.bounding, proof)
 
 
-def test_what_the_ledger_keeps_is_the_digest_and_the_name() -> None:
-    assert kept("ab" * 32, "Ages") == {"release": {"sha256": "ab" * 32, "name": "Ages"}}
+@pytest.mark.parametrize(
+    "paid_for",
+    [
+        None,
+        {},
+        "text",
+        {**PAID, "more": 1},
+        {name: value for name, value in PAID.items() if name != "sql"},
+        {name: value for name, value in PAID.items() if name != "versions"},
+        {**PAID, "loss": {"measure": "pure", "epsilon": "-1"}},
+        {**PAID, "loss": None},
+    ],
+)
+def test_an_answer_that_does_not_say_what_was_paid_is_refused(paid_for: Plain, tmp_path: Path) -> None:
+    release = released(WISH)
+    told: dict[str, Plain] = {"sha256": "ab" * 32, "name": "n"}
+    proof = paid(tmp_path / "home", release, held={"release": told if paid_for is None else {**told, "paid": paid_for}})
+    with pytest.raises(Refusal):
+        Certificate(facts(release), release.bounding, proof)
+
+
+def test_what_the_ledger_keeps_is_the_digest_the_name_and_the_payment() -> None:
+    spend = Spend("patients", Pure(1), "ann", "one", ["visits"], {"sql": SQL, "mechanism": "m"}, {"visits": 3})
+    assert kept("ab" * 32, "Ages", spend) == {"release": {"sha256": "ab" * 32, "name": "Ages", "paid": PAID}}
 
 
 def test_facts_that_would_speak_for_the_certificate_are_refused(certificate: Certificate) -> None:
@@ -237,8 +270,8 @@ def test_facts_that_would_speak_for_the_certificate_are_refused(certificate: Cer
 
 def test_marginals_and_their_rho_are_certified(tmp_path: Path) -> None:
     release = released({"kind": "marginals", "columns": ["age", "region"], "delta": "1e-9"})
-    proofs = paid(tmp_path / "home", release)
-    certificate = Certificate(facts(release), release.bounding, proofs.spend, proofs.answer)
+    proof = paid(tmp_path / "home", release)
+    certificate = Certificate(facts(release), release.bounding, proof)
     assert isinstance(certificate.guarantee, Concentrated)
     assert certificate.faults() == ()
     assert Certificate.from_json(certificate.to_json()) == certificate
@@ -246,8 +279,8 @@ def test_marginals_and_their_rho_are_certified(tmp_path: Path) -> None:
 
 def test_bins_that_were_chosen_privately_are_told_apart(tmp_path: Path) -> None:
     release = released({"kind": "histogram", "columns": ["age", "cost"], "bins": {"age": 10, "cost": "private:4"}})
-    proofs = paid(tmp_path / "home", release)
-    certificate = Certificate(facts(release), release.bounding, proofs.spend, proofs.answer)
+    proof = paid(tmp_path / "home", release)
+    certificate = Certificate(facts(release), release.bounding, proof)
     assert [certificate.chosen(name) for name in ("age", "cost", "nothing")] == [False, True, False]
 
 
@@ -255,7 +288,7 @@ def test_the_promise_is_that_of_the_neighbours_of_the_release(tmp_path: Path) ->
     table = people()
     replaced = Frame(table.columns, table.values, table.caps, Replace("patient"))
     release = released(WISH, replaced)
-    proofs = paid(tmp_path / "home", release)
-    certificate = Certificate(facts(release), release.bounding, proofs.spend, proofs.answer)
+    proof = paid(tmp_path / "home", release)
+    certificate = Certificate(facts(release), release.bounding, proof)
     assert certificate.neighbours == Replace("patient")
     assert "which of two versions of the records of one patient" in certificate.promise

@@ -14,7 +14,7 @@ from discreet.noise import Entropy
 from discreet.release import Automatic, Partition, descent
 from discreet.release.counts import noise_variance
 from discreet.release.curve import hilbert
-from discreet.release.descent import deciding, descend, joined
+from discreet.release.descent import deciding, descend
 from discreet.release.histogram import EXACT, NOISE_ONLY
 
 ONE = Fraction(1)
@@ -62,7 +62,7 @@ def test_every_record_pays_exactly_the_price(
         return real(sums, scale, rng)
 
     monkeypatch.setattr(descent, "noisy", watched)
-    told = descend(values, release.pieces, release.shares, unit, Seeded(seed))
+    told = descend(values, release.search, unit, Seeded(seed))
     assert set(paid) == {1 / unit}
     assert draws == 2 * len(release.pieces) - 1
     assert release.cells < 4096 or 1 < told.ends.size < release.cells  # some paths are short, some long
@@ -85,7 +85,7 @@ def test_it_looks_where_the_records_are() -> None:
     counts = np.zeros(4096, dtype=np.int64)
     counts[777] = 100_000
     release = Partition(ONE, (4096,))
-    told = descend(counts, release.pieces, release.shares, ONE, Seeded(1))
+    told = descend(counts, release.search, ONE, Seeded(1))
     sizes = np.diff(told.ends, prepend=0)
     at = int(np.searchsorted(told.ends, 777, side="right"))
     assert (told.ends[at], sizes[at]) == (778, 1)
@@ -99,7 +99,7 @@ def test_what_it_tells_are_the_sums_of_its_tree() -> None:
     """Without noise to speak of every count is the truth, and least squares has nothing to do."""
     counts = uneven(4096, 4)
     release = Partition(ONE, (4096,))
-    told = descend(counts, release.pieces, release.shares, Fraction(1, 10**6), Seeded(1))
+    told = descend(counts, release.search, Fraction(1, 10**6), Seeded(1))
     level = np.diff(np.concatenate([[0], np.cumsum(counts)])[told.ends], prepend=0)
     for children, seen, weight in zip((*told.children[::-1], None), told.counts[::-1], told.weights[::-1], strict=True):
         known = weight > 0
@@ -146,7 +146,7 @@ def test_a_count_far_from_deciding_has_the_variance_of_its_noise() -> None:
     scales = [unit / share for share in release.shares]
     first, more = [], []
     for seed in range(1000):
-        told = descend(np.zeros(64, dtype=np.int64), release.pieces, release.shares, unit, Seeded(seed))
+        told = descend(np.zeros(64, dtype=np.int64), release.search, unit, Seeded(seed))
         first.append(told.counts[2][3])
         if told.weights[1][0]:
             more.append(told.counts[1][0] ** 2 / told.variances[1][0])
@@ -159,21 +159,12 @@ def test_a_count_far_from_deciding_has_the_variance_of_its_noise() -> None:
 def test_weights_depend_on_nothing_below() -> None:
     """All counts of one level whose interval is divided have one weight; that of a group is all or nothing."""
     release = Partition(ONE, (4096,))
-    told = descend(uneven(4096, 4), release.pieces, release.shares, ONE, Seeded(1))
+    told = descend(uneven(4096, 4), release.search, ONE, Seeded(1))
     pieces, groups = told.weights[2:-1:2], told.weights[1:-1:2]
     assert all(set(level.tolist()) <= {0.0, 1.0} for level in groups)
     assert all(len(set(level[level > 0].tolist())) == 1 for level in pieces)
     last = [noise_variance(1 / share) for share in release.shares[-2:]]
     assert pieces[-1].max() == pytest.approx(8 * last[1] / (8 * last[1] + last[0]))  # that of least squares
-
-
-def test_small_neighbours_of_one_parent_are_counted_together() -> None:
-    parent = np.array([0, 0, 0, 0, 1, 1, 1, 2, 2, 2])
-    stopped = np.array([1, 1, 1, 1, 1, 0, 1, 1, 1, 1], dtype=bool)
-    count = np.array([1.0, 1, 1, 1, 1, 90, 1, 5, 1, 1])
-    assert joined(parent, stopped, count, 3).tolist() == [0, 3, 4, 5, 6, 7, 8]
-    assert joined(parent, stopped, np.zeros(10), 3).tolist() == [0, 4, 5, 6, 7]
-    assert joined(parent, stopped, np.full(10, 5.0), 3).tolist() == list(range(10))
 
 
 def test_parts_of_a_square_are_squares() -> None:

@@ -82,7 +82,7 @@ def test_nothing_is_left_beside_the_folder(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_empty_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     release = released(WISH)
-    proofs = paid(tmp_path / "home", release)
+    proof = paid(tmp_path / "home", release)
     taken = tmp_path / "taken"
     taken.mkdir()
     (taken / "mine.txt").write_text("mine")
@@ -95,7 +95,7 @@ def test_a_folder_that_is_not_empty_is_refused_before_anything_is_written(tmp_pa
         with pytest.raises(Refusal):
             refuse_taken(path)
         with pytest.raises(Refusal):
-            write(path, release, proofs.spend, proofs.answer)
+            write(path, release, proof)
     assert [path.name for path in taken.iterdir()] == ["mine.txt"]
     assert file.read_text() == "mine"
     assert not any(path.name.startswith(".") for path in tmp_path.iterdir())
@@ -109,20 +109,20 @@ def test_an_empty_folder_may_be_filled(tmp_path: Path) -> None:
 
 def test_a_disk_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     release = released(WISH)
-    proofs = paid(tmp_path / "home", release)
+    proof = paid(tmp_path / "home", release)
 
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(Refusal, match="could not be written"):
-        write(tmp_path / "out", release, proofs.spend, proofs.answer)
+        write(tmp_path / "out", release, proof)
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
 
 
 def test_a_folder_that_somebody_fills_meanwhile_stays_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     release = released(WISH)
-    proofs = paid(tmp_path / "home", release)
+    proof = paid(tmp_path / "home", release)
     (tmp_path / "out").mkdir()
     looked = refuse_taken
 
@@ -132,14 +132,14 @@ def test_a_folder_that_somebody_fills_meanwhile_stays_theirs(tmp_path: Path, mon
 
     monkeypatch.setattr(folders, "refuse_taken", meanwhile)
     with pytest.raises(Refusal, match="could not be written"):
-        write(tmp_path / "out", release, proofs.spend, proofs.answer)
+        write(tmp_path / "out", release, proof)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine.txt"]
 
 
 def test_a_release_that_the_ledger_does_not_hold_is_not_written(tmp_path: Path) -> None:
-    proofs = paid(tmp_path / "home", released(WISH))
+    proof = paid(tmp_path / "home", released(WISH))
     with pytest.raises(Refusal, match="holds another release"):
-        write(tmp_path / "out", released(WISH, seed=2), proofs.spend, proofs.answer)
+        write(tmp_path / "out", released(WISH, seed=2), proof)
     assert not (tmp_path / "out").exists()
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from browser import launched
+from playwright.sync_api import Browser
 from release.published import AGE, NASTY, SQL, people, published, released
 
 from discreet.mechanisms import Column
@@ -173,15 +172,8 @@ def test_the_same_release_gives_the_same_page(pages: dict[str, Path], tmp_path: 
 
 @pytest.fixture(name="chromium", scope="module")
 def _chromium() -> Iterator[Browser]:
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if path is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("there is no Chromium, and pages that no browser saw are not tested")
-        pytest.skip("there is no Chromium on this machine")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"])
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 _FITS = "document.documentElement.scrollWidth <= window.innerWidth"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,82 @@ def test_on_uneven_data_it_is_nearer_to_the_truth(release: Any, cells: float, pr
     ratios = np.sqrt(np.mean(after, axis=0) / np.mean(before, axis=0))
     assert ratios[0] < cells
     assert ratios[1] < prefixes
+
+
+def normal_means(told: float, variance: float, total: float, rough: float) -> tuple[float, float]:
+    """Of a half that is told so, and about half of the total beforehand: the density of what was told, and the mean."""
+    spread = total / 4 + (rough * total) ** 2
+    mean = (told / variance + total / 2 / spread) / (1 / variance + 1 / spread)
+    return density(told - total / 2, variance + spread), min(max(mean, 0.0), total)
+
+
+def five_kinds(told: float, variance: float, total: float) -> tuple[float, float]:
+    """The same of a half by itself: the density of what was told by the five kinds of division, and the mean."""
+    points = [min(max(told, 0.0), total)]
+    inside = integrate.quad(lambda x: density(told - x, variance) / total, 0, total, points=points)[0]
+    near = normal_means(told, variance, total, 0.0)[0] + normal_means(told, variance, total, 0.2)[0]
+    ends = density(told, variance) + density(told - total, variance)
+    return (near + inside) / 6 + ends / 4, by_integrals(told, variance, total, 0.5)
+
+
+ROUGHS = [0.4, 0.2, 0.1, 0.05, 0.025, 0.0]
+
+
+@pytest.mark.parametrize(
+    "leaves", [(250.0, 240, 270, 245), (100.0, 180, 300, 390), (900.0, 20, 10, 40), (0.0, 3, 500, 480)]
+)
+def test_gentle_stretches_are_weighed_as_if_all_were_listed(leaves: tuple[float, ...]) -> None:
+    """Four leaves of variance 40²: 6 stretches from the root, and 7 · 7 ways in which its halves begin one or none.
+
+    The chances are of what was told; the means are then of the totals that were guessed above.
+    """
+    told = [(leaves[0] + leaves[1], 3200.0 / 2, sum(leaves))]
+    told += [(leaves[i], 800.0, leaves[i] + leaves[i + 1]) for i in (0, 2)]
+    later = [*ROUGHS[1:], 0.0]
+    ways: dict[tuple[int | None, int | None, int | None], float] = {}
+    for kind, (rough, next_) in enumerate(zip(ROUGHS, later, strict=True)):
+        halves = [normal_means(*half, next_)[0] for half in told[1:]]
+        below = min(kind + 1, 5)
+        ways[kind, below, below] = normal_means(*told[0], rough)[0] * halves[0] * halves[1] / 200
+    each = [
+        {kind: normal_means(*half, rough)[0] / 200 for kind, rough in enumerate(ROUGHS)}
+        | {None: five_kinds(*half)[0] * 0.97}
+        for half in told[1:]
+    ]
+    for (one, first), (two, second) in product(each[0].items(), each[1].items()):
+        way = (None, one, two)
+        ways[way] = ways.get(way, 0.0) + five_kinds(*told[0])[0] * 0.97 * first * second
+
+    def guess(node: int, seen: tuple[float, float, float]) -> float:
+        means = {
+            way: normal_means(*seen, ROUGHS[kind])[1] if (kind := way[node]) is not None else five_kinds(*seen)[1]
+            for way in ways
+        }
+        return sum(ways[way] * means[way] for way in ways) / sum(ways.values())
+
+    first = guess(0, told[0])
+    halves = [first, sum(leaves) - first]
+    expected_ = []
+    for node, half in enumerate(halves):
+        a, b = leaves[2 * node : 2 * node + 2]
+        mine = guess(node + 1, (a + (half - a - b) / 2, 800.0, half))
+        expected_ += [mine, half - mine]
+    splits = Splits(6400.0, (np.array([2]), np.array([2, 2])), (np.full(2, 3200.0), np.full(4, 1600.0)))
+    assert likely(np.array(leaves), splits, np.ones(4)) == pytest.approx(expected_, rel=1e-6, abs=1e-6)
+
+
+def test_on_a_tilt_with_few_records_it_is_nearer_to_the_truth() -> None:
+    """Gentle stretches do it, and without them it is no nearer: eighths hold 0.7 to 1.3 times their share."""
+    share = np.linspace(0.7, 1.3, 8) / 8
+    counts = np.diff(np.round(np.concatenate([[0], np.cumsum(np.repeat(share, 512) / 512)]) * 1000)).astype(np.int64)
+    before: list[float] = []
+    after: list[float] = []
+    for seed in range(60):
+        told = Partition(TENTH, (4096,))(counts, rng=Seeded(seed))
+        for shown, errors in ((told, before), (plausible(told), after)):
+            off = np.cumsum(shown.counts - counts)
+            errors.append(np.square(off - off[-1] * np.arange(1, 4097) / 4096).mean())  # the total stays as it is
+    assert np.mean(after) < 0.85 * np.mean(before)
 
 
 def test_it_takes_any_tree_of_a_plane() -> None:

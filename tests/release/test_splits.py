@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from itertools import combinations_with_replacement, pairwise
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -106,3 +109,29 @@ def test_branches_cover_all_leaves_once() -> None:
 
 def test_a_single_leaf_has_the_variance_of_its_total() -> None:
     assert Splits(7.0, (), ()).variance(np.array([0.5])) == 7 / 4
+
+
+def exactly(tree: Splits, low: int, high: int) -> Fraction:
+    """The variance of a range, with every weight of the way up as a fraction."""
+    weights, noise = [Fraction(low <= i <= high) for i in range(tree.spread[-1].size)], Fraction(0)
+    for children, spread in zip(tree.children[::-1], tree.spread[::-1], strict=True):
+        above = []
+        for first, last in pairwise(starts(children).tolist()):
+            each, spreads = weights[first:last], [Fraction(float(z)) for z in spread[first:last]]
+            mean = sum((w * z for w, z in zip(each, spreads, strict=True)), Fraction(0)) / sum(spreads)
+            noise += sum((z * (w - mean) ** 2 for w, z in zip(each, spreads, strict=True)), Fraction(0))
+            above.append(mean)
+        weights = above
+    return weights[0] ** 2 * Fraction(tree.total) + noise
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1e6, 1e12, 1e15])
+def test_spreads_far_apart_cost_a_range_no_digits(ratio: float) -> None:
+    rng = np.random.default_rng(3)
+    children = (np.array([4]), np.array([5, 3, 6, 2]))
+    spread = tuple(np.where(rng.random(n) < 0.4, ratio, rng.random(n) + 0.5) for n in (4, 16))
+    spread[1][0] = ratio  # a large one before all small ones
+    tree, one = Splits(0.3, children, spread), np.ones(1)
+    for low, high in combinations_with_replacement(range(16), 2):
+        found = tree.ranges(np.array([low]), one, np.array([high]), one)[0]
+        assert found == pytest.approx(float(exactly(tree, low, high)), rel=1e-14)

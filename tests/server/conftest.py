@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Request, ViewportSize, expect, sync_playwright
+from browser import launched
+from playwright.sync_api import Browser, BrowserContext, Page, Request, expect
 from server.served import Server, served
 
 from discreet.curator.custody import found_home
@@ -21,8 +20,6 @@ from discreet.server.http.dice import Dice
 
 ALBUMS = ("none", "1", "2", "3", "4")
 QUESTION = "How many Justin Bieber albums do you own?"
-NARROW: ViewportSize = {"width": 390, "height": 844}
-_ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
 
 # Random bytes that a test chose, in the order in which the page asks for them.
 _HOOK = """
@@ -30,6 +27,26 @@ _HOOK = """
   const left = script.map((text) => Uint8Array.from(text.match(/../g), (pair) => parseInt(pair, 16)));
   crypto.getRandomValues = (array) => { array.set(left.shift()); return array; };
 }
+"""
+
+_KEPT = """
+() => new Promise((resolve, reject) => {
+  const asking = indexedDB.open("discreet-survey");
+  asking.onerror = () => reject(asking.error);
+  asking.onsuccess = () => {
+    const file = asking.result;
+    const store = file.transaction("kept").objectStore("kept");
+    const [names, values] = [store.getAllKeys(), store.getAll()];
+    const digits = (byte) => byte.toString(16).padStart(2, "0");
+    const hex = (value) => value instanceof Uint8Array ? Array.from(value, digits).join("")
+      : value !== null && typeof value === "object" && !Array.isArray(value)
+        ? Object.fromEntries(Object.entries(value).map(([name, part]) => [name, hex(part)])) : value;
+    values.onsuccess = () => {
+      file.close();
+      resolve(Object.fromEntries(names.result.map((name, i) => [name, hex(values.result[i])])));
+    };
+  };
+})
 """
 
 
@@ -64,15 +81,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if path is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("there is no Chromium, and pages that no browser saw are not tested")
-        pytest.skip("there is no Chromium on this machine")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=_ARGUMENTS)
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 @dataclass
@@ -94,21 +104,36 @@ class Person:
         """Everything that left, to the byte."""
         return [(each.method, each.url, each.all_headers(), each.post_data_buffer) for each in self.requests]
 
-    def kept(self) -> dict[str, str]:
-        """What the device remembers for good."""
-        found: dict[str, str] = self.page.evaluate("Object.fromEntries(Object.entries(localStorage))")
+    def kept(self) -> dict[str, Any]:
+        """What the device remembers for good, bytes in hexadecimal digits."""
+        found: dict[str, Any] = self.page.evaluate(_KEPT)
         return found
 
-    def roll(self, address: str, answer: str) -> None:
-        """Open the page, choose, and look at what would be sent."""
+    def choose(self, address: str, answer: str) -> None:
+        """Open the page and choose. Nothing is rolled yet."""
         self.page.goto(address)
         self.page.get_by_label(answer, exact=True).check()
-        self.page.get_by_role("button", name="Roll the dice").click()
-        expect(self.page.get_by_role("heading", name="What leaves your device")).to_be_visible()
 
-    def send(self) -> None:
-        self.page.get_by_role("button", name="Send this").click()
+    def roll(self) -> None:
+        """Roll the dice and send what they show."""
+        self.page.get_by_role("button", name="Roll the dice and send").click()
+
+    def answer(self, address: str, answer: str) -> str:
+        """Answer, and read what was sent."""
+        self.choose(address, answer)
+        self.roll()
+        return self.received()
+
+    def received(self) -> str:
+        """What the receipt says."""
         expect(self.page.get_by_role("heading", name="Received")).to_be_visible()
+        return self.page.locator("#said").inner_text()
+
+    def another_window(self) -> Page:
+        """Of the same browser; what leaves it is seen as well."""
+        found = self.context.new_page()
+        found.on("request", lambda sent: self.requests.append(sent))  # noqa: PLW0108  # it sets marks on it
+        return found
 
 
 People = Callable[..., Person]

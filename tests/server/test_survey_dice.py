@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
+from math import prod
 
 import pytest
 from scipy.stats import chisquare
 from server.conftest import People, Place, rolled
 
+from discreet.desk.outlook import guessed
 from discreet.local import OptimizedUnary, Response, SymmetricUnary, Unary
 from discreet.mechanisms import RandomizedResponse
 from discreet.server.http.dice import Dice
@@ -85,17 +87,85 @@ def test_the_page_knows_dice_that_hide_less_than_promised(place: Place, people: 
             assert person.page.evaluate(_KEEPS, [[loose], str(client.epsilon)]) == [False]
 
 
+_GUESSES = """
+async (dice) => {
+  const { bestGuess, law } = await import("/survey/static/report.js");
+  return dice.map((each) => bestGuess(law(each)));
+}
+"""
+
+
+def test_the_guess_that_is_told_is_rounded_against_us(place: Place, people: People) -> None:
+    person = people()
+    person.page.goto(place.address(place.albums))
+    told = person.page.evaluate(_GUESSES, [Dice.of(client).told() for client in CLIENTS])
+    for found, client in zip(told, CLIENTS, strict=True):
+        odds = client.odds
+        ratio = odds.holder / odds.other
+        if isinstance(client, Unary):
+            ratio *= (1 - odds.other) / (1 - odds.holder)
+        assert found - 1 < 100 * ratio / (1 + ratio) <= found <= guessed(client.epsilon)
+
+
+# Every random word that there is, once each, through the page's own `rolled` and `crypto.getRandomValues`.
+_EXHAUSTED = """
+async ([dice, size]) => {
+  const { hex, law } = await import("/survey/static/report.js");
+  const { rolled } = await import("/survey/static/memory.js");
+  const rule = law(dice);
+  const found = Array.from({ length: rule.choices }, () => ({}));
+  let word = 0;
+  crypto.getRandomValues = (array) => {
+    if (array.length !== size) throw new Error("another number of coins");
+    array.forEach((_, i) => { array[i] = Math.floor(word / 256 ** i) % 256; });
+    return array;
+  };
+  for (word = 0; word < 256 ** size; word += 1) {
+    found.forEach((said, truth) => {
+      const report = hex(rolled(rule, truth));
+      said[report] = (said[report] ?? 0) + 1;
+    });
+  }
+  return found;
+}
+"""
+
+
+_GRIDS = [
+    (Dice("one", 5, 8, 104, 38), 1),  # 104 + 4 · 38 = 256
+    (Dice("one", 2, 5, 21, 11), 1),  # three bits of every byte are not used
+    (Dice("set", 2, 8, 128, 69), 2),
+]
+
+
+def _coins(chances: Sequence[Fraction], said: int) -> Iterator[Fraction]:
+    yield from (p if said >> v & 1 else 1 - p for v, p in enumerate(chances))
+
+
+def law_of(dice: Dice, truth: int) -> dict[int, Fraction]:
+    """The probability of every report, from the meaning of the dice alone."""
+    own, other = (Fraction(each, 1 << dice.bits) for each in (dice.holder, dice.other))
+    chances = [own if v == truth else other for v in range(dice.choices)]
+    if dice.kind == "one":
+        return dict(enumerate(chances))
+    sets = range(1 << dice.choices)
+    return {said: prod(_coins(chances, said), start=Fraction(1)) for said in sets}
+
+
+def test_all_random_words_together_are_the_law_exactly(place: Place, people: People) -> None:
+    person = people()
+    person.page.goto(place.address(place.albums))
+    for dice, size in _GRIDS:
+        for truth, counts in enumerate(person.page.evaluate(_EXHAUSTED, [dice.told(), size])):
+            words = {int.from_bytes(bytes.fromhex(report), "little"): n for report, n in counts.items()}
+            assert {said: Fraction(n, 256**size) for said, n in words.items()} == law_of(dice, truth)
+
+
 _DRIVEN = """
 async ([dice, times, answer]) => {
   const { hex, law } = await import("/survey/static/report.js");
-  const { Memory } = await import("/survey/static/memory.js");
-  const found = [];
-  for (let who = 0; who < times; who += 1) {
-    const memory = new Memory({ survey: "s", asked: "a", digest: "00".repeat(32), who: String(who) });
-    found.push(hex(memory.rolled(law(dice), answer)));
-    localStorage.removeItem(memory.name);
-  }
-  return found;
+  const { rolled } = await import("/survey/static/memory.js");
+  return Array.from({ length: times }, () => hex(rolled(law(dice), answer)));
 }
 """
 
@@ -108,7 +178,7 @@ def believable(said: Counter[int], law: Mapping[int, Fraction]) -> bool:
 
 
 def test_what_the_browser_draws_follows_the_law_and_no_other(place: Place, people: People) -> None:
-    """By the page's own memory and the browser's own randomness: thousands of devices, one after another."""
+    """By the browser's own randomness, as on thousands of devices."""
     person, client, truth = people(), Response(Fraction(1), 5), 2
     person.page.goto(place.address(place.albums))
     reports = person.page.evaluate(_DRIVEN, [Dice.of(client).told(), ROLLS, truth])

@@ -15,6 +15,7 @@ from discreet.curator.explain import said
 from discreet.curator.practice import found_practice
 from discreet.desk import HOME, Desk, Order
 from discreet.desk.offered import Offered, offered, roughly
+from discreet.desk.publisher import called
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss
 from discreet.release.certificate import Certificate
@@ -51,6 +52,8 @@ def publish(home: Path, order: Order, out: Path, form: Format) -> None:
         raise typer.Exit(1) from None
     left = desk.budgets(HOME)[listed.population].left
     _report(replace(offer, left=left, entry=listed.entry), cost, (listed.name, out, certificate), form)
+    if note := called(order, listed):
+        typer.echo(f"note: {note}", err=True)
     typer.echo(certificate.bounding, err=True)
 
 
@@ -69,8 +72,9 @@ def rehearse(home: Path, order: Order, out: Path, form: Format) -> None:
 
 
 def _offer(desk: Desk, order: Order) -> Offered:
-    found = desk.offered(HOME, order)
-    return offered(found, desk.budgets(HOME)[found.run.outline.population.name].left)
+    with busy("pricing"):
+        found = desk.offered(HOME, order)
+        return offered(found, desk.budgets(HOME)[found.run.outline.population.name].left)
 
 
 def _report(offer: Offered, cost: BudgetLoss | None, made: tuple[str, Path, Certificate], form: Format) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,88 +29,61 @@ Bins = Annotated[
     list[str] | None,
     typer.Option(metavar="COL=BINS", help="20, 0:100:5, 0,18,65, private or private:20. May be repeated."),
 ]
+Ways = Annotated[int | None, typer.Option(metavar="N", help="All tables of so many columns; else of two.")]
+Tables = Annotated[str | None, typer.Option(metavar="A+B,B+C", help="These tables instead.")]
 MaxRows = Annotated[int | None, typer.Option(metavar="N", help="Rows of one unit that count, instead of as declared.")]
 Name = Annotated[str, typer.Option(metavar="TEXT", help="What the release is called.")]
 Out = Annotated[Path | None, typer.Option(metavar="DIR", help="A new folder to write it to.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say price, cells and error; pay and write nothing.")]
 Practice = Annotated[bool, typer.Option("--practice", help="The same folder from made-up rows, free.")]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a release.")]
+_OF_TABLES = ("ways", "tables")  # options that marginals alone have
 
 
-@app.command()
-def histogram(  # noqa: PLR0913  # the parts of a wish
-    source: Source,
-    *,
-    columns: Columns = None,
-    epsilon: Epsilon = None,
-    rho: Rho = None,
-    delta: Delta = None,
-    method: Method = None,
-    bins: Bins = None,
-    max_rows: MaxRows = None,
-    name: Name = "",
-    out: Out = None,
-    dry_run: DryRun = False,
-    practice: Practice = False,
-    home: AtHome = HOME,
-    form: AsFormat = Format.table,
-) -> None:
-    """Publish the counts of one or two columns, to be read cell by cell."""
-    wish = _wish("histogram", columns, bins, epsilon=epsilon, rho=rho, delta=delta, method=method, max_rows=max_rows)
-    _publish(home, source, wish, name, _How(out, form, dry_run=dry_run, practice=practice))
+def _published(kind: str, line: str, *less: str) -> None:
+    """A command that publishes, with all options but these."""
+
+    def publish(  # noqa: PLR0913  # the parts of a wish
+        source: Source,
+        *,
+        columns: Columns = None,
+        epsilon: Epsilon = None,
+        rho: Rho = None,
+        delta: Delta = None,
+        method: Method = None,
+        bins: Bins = None,
+        ways: Ways = None,
+        tables: Tables = None,
+        max_rows: MaxRows = None,
+        name: Name = "",
+        out: Out = None,
+        dry_run: DryRun = False,
+        practice: Practice = False,
+        home: AtHome = HOME,
+        form: AsFormat = Format.table,
+    ) -> None:
+        prices = {"epsilon": epsilon, "rho": rho, "delta": delta}
+        wish = _wish(kind, columns, bins, **prices, method=method, ways=ways, max_rows=max_rows)
+        if tables is not None:
+            wish["tables"] = [table.split("+") for table in tables.split(",")]
+        elif columns is None:
+            wish["columns"] = _countable(home, source)
+        _publish(home, source, wish, name, _How(out, form, dry_run=dry_run, practice=practice))
+
+    known = signature(publish, eval_str=True)
+    parts = [part for part in known.parameters.values() if part.name not in less]
+    publish.__signature__ = known.replace(parameters=parts)  # type: ignore[attr-defined]  # what typer looks at
+    app.command(kind, help=line)(publish)
 
 
-@app.command()
-def ranges(  # noqa: PLR0913  # the parts of a wish
-    source: Source,
-    *,
-    columns: Columns = None,
-    epsilon: Epsilon = None,
-    rho: Rho = None,
-    delta: Delta = None,
-    method: Method = None,
-    bins: Bins = None,
-    max_rows: MaxRows = None,
-    name: Name = "",
-    out: Out = None,
-    dry_run: DryRun = False,
-    practice: Practice = False,
-    home: AtHome = HOME,
-    form: AsFormat = Format.table,
-) -> None:
-    """Publish the counts of one or two columns, to be read in ranges, shares and quantiles."""
-    wish = _wish("ranges", columns, bins, epsilon=epsilon, rho=rho, delta=delta, method=method, max_rows=max_rows)
-    _publish(home, source, wish, name, _How(out, form, dry_run=dry_run, practice=practice))
-
-
-@app.command()
-def marginals(  # noqa: PLR0913  # the parts of a wish
-    source: Source,
-    *,
-    columns: Columns = None,
-    epsilon: Epsilon = None,
-    rho: Rho = None,
-    delta: Delta = None,
-    method: Method = None,
-    bins: Bins = None,
-    ways: Annotated[int | None, typer.Option(metavar="N", help="All tables of so many columns; else of two.")] = None,
-    tables: Annotated[str | None, typer.Option(metavar="A+B,B+C", help="These tables instead.")] = None,
-    max_rows: MaxRows = None,
-    name: Name = "",
-    out: Out = None,
-    dry_run: DryRun = False,
-    practice: Practice = False,
-    home: AtHome = HOME,
-    form: AsFormat = Format.table,
-) -> None:
-    """Publish contingency tables that agree with each other; without columns, of all that have keys or bounds."""
-    wish = _wish("marginals", columns, bins, epsilon=epsilon, rho=rho, delta=delta, method=method, max_rows=max_rows)
-    wish["ways"] = ways
-    if tables is not None:
-        wish["tables"] = [table.split("+") for table in tables.split(",")]
-    elif columns is None:
-        wish["columns"] = _countable(home, source)
-    _publish(home, source, wish, name, _How(out, form, dry_run=dry_run, practice=practice))
+_published("histogram", "Publish the counts of one or two columns, to be read cell by cell.", *_OF_TABLES)
+_published(
+    "ranges", "Publish the counts of one or two columns, to be read in ranges, shares and quantiles.", *_OF_TABLES
+)
+_published(
+    "marginals",
+    "Publish contingency tables that agree with each other; without columns, of all that have keys or bounds.",
+)
 
 
 @app.command("list")
@@ -139,7 +113,8 @@ def show(
     from discreet.release.folder import refuse_taken
 
     desk = Desk(home)
-    release = desk.release(OWN, entry)
+    with busy("reading"):
+        release = desk.release(OWN, entry)
     listed = next(each for each in desk.releases(OWN) if each.entry == entry)
     if out is not None:
         refuse_taken(out)
@@ -193,7 +168,8 @@ def ask(
     """How many records, or which value, by the folder of a release: free, with a standard error, without a home."""
     from discreet.release.folder import read
 
-    release, _ = read(folder)
+    with busy("reading"):
+        release, _ = read(folder)
     if where and quantile:
         raise Refusal("a release is asked for a count or for quantiles, not both at once")
     if quantile:

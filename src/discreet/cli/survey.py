@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,10 +11,10 @@ from discreet.cli.home import HOME, AtHome, new_app
 from discreet.cli.printing import AsFormat, Format, print_rows
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from discreet.desk.surveys import Surveys
     from discreet.local.receipt import Standing
+    from discreet.local.result import Results
+    from discreet.local.task import Task
 
 app = new_app()
 
@@ -26,32 +27,49 @@ _HERE = "http://127.0.0.1:8410"
 def new(  # noqa: PLR0913  # each is an option
     question: str,
     *,
-    answer: Annotated[list[str], typer.Option(metavar="TEXT", help="An answer to choose from; give two or more.")],
+    answer: Annotated[
+        list[str] | None, typer.Option(metavar="TEXT", help="An answer to choose from; give two or more.")
+    ] = None,
+    texts: Annotated[bool, typer.Option("--texts", help="People send any text, by RAPPOR, from a program.")] = False,
+    bits: Annotated[int, typer.Option(metavar="N", help="Bits of a text's Bloom filter.")] = 128,
+    hashes: Annotated[int, typer.Option(metavar="N", help="Hash functions of a filter.")] = 2,
+    cohorts: Annotated[int, typer.Option(metavar="N", help="Groups of people with functions of their own.")] = 64,
     epsilon: Annotated[str, typer.Option(metavar="E", help="The privacy price of one report.")] = "1",
     minimum: Annotated[int, typer.Option(metavar="N", help="Reports before anything is told.")] = 100,
     days: Annotated[int, typer.Option(metavar="N", help="How long it is open.")] = 14,
     dishonest: Annotated[int, typer.Option(metavar="N", help="The most reports that may not be honest.")] = 0,
+    most: Annotated[int, typer.Option(metavar="N", help="The most reports that are taken in all.")] = 1 << 20,
     invited: Annotated[bool, typer.Option("--invited", help="Only for people with an invitation.")] = False,
     site: Site = _HERE,
     home: AtHome = HOME,
 ) -> None:
     """Open a survey. Its address stands alone on the last line."""
     from discreet.desk import HOME as CUSTODIAN
-    from discreet.desk.outlook import Outlook
-    from discreet.desk.surveys import Plan, path
+    from discreet.desk.surveys import Filter, Plan, path
 
-    plan = Plan(question, tuple(answer), epsilon, minimum, days, invited, dishonest)
+    shape = Filter(bits, hashes, cohorts) if texts else None
+    plan = Plan(question, tuple(answer or ()), epsilon, minimum, days, invited, dishonest, shape, most)
     task = _surveys(home).made(CUSTODIAN, plan)
-    outlook = Outlook(task.client, minimum)  # type: ignore[arg-type]  # what `Plan` makes asks for one of several
     typer.echo(f"survey {task.id} is open until {task.closes}", err=True)
-    typer.echo(
-        f"whoever reads a report guesses right between two answers in at most {outlook.guess} of 100 cases; with "
-        f"{minimum:,} reports every share is exact to ±{outlook.error:.1f} percentage points, 19 times in 20",
-        err=True,
-    )
+    typer.echo(_prospect(task), err=True)
     if invited:
         typer.echo("invite people with discreet survey invite", err=True)
     typer.echo(site.rstrip("/") + path(task))
+
+
+def _prospect(task: Task) -> str:
+    """What is promised and, where it can be told before there are texts, how exact it will be."""
+    from discreet.desk.outlook import Outlook, guessed
+    from discreet.local import Oracle
+
+    said = "whoever reads a report guesses right between two answers in at most "
+    if not isinstance(task.client, Oracle):
+        return f"{said}{guessed(task.client.epsilon)} of 100 cases, however often a person reports the same text"
+    outlook = Outlook(task.client, task.minimum)
+    return (
+        f"{said}{outlook.guess} of 100 cases; with {task.minimum:,} reports every share is exact to "
+        f"±{outlook.error:.1f} percentage points, 19 times in 20"
+    )
 
 
 @app.command("list")
@@ -95,6 +113,7 @@ def show(survey: Which, *, home: AtHome = HOME, form: AsFormat = Format.table) -
         "opens": task.opens,
         "closes": task.closes,
         "minimum": task.minimum + task.dishonest,
+        "most": task.most,
         "invited": "yes" if task.invited else "no",
         "reports": standing.counts.get("accepted", 0),
         "refused": ", ".join(f"{kind} {number}" for kind, number in refused.items()) or "none",
@@ -125,16 +144,59 @@ def close(survey: Which, *, home: AtHome = HOME) -> None:
 
 
 @app.command()
-def results(survey: Which, *, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
+def forget(survey: Which, *, home: AtHome = HOME) -> None:
+    """Delete report ids and invitations that a survey needs no more. Its document and results stay."""
+    from discreet.desk import HOME as CUSTODIAN
+
+    task = _surveys(home).forgotten(CUSTODIAN, survey)
+    typer.echo(f"report ids and invitations of survey {task.id} are deleted; its document and results stay")
+
+
+@app.command()
+def results(
+    survey: Which,
+    *,
+    candidates: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Texts to look for, one a line, if the survey asked for texts.")
+    ] = None,
+    home: AtHome = HOME,
+    form: AsFormat = Format.table,
+) -> None:
     """What a survey came to: the share of each answer in percent, and its standard error."""
     from discreet.desk import HOME as CUSTODIAN
     from discreet.desk.surveys import lines
 
     found = _surveys(home).results(CUSTODIAN, survey)
+    if candidates is not None or not found.body["estimates"]:
+        _print_texts(found, [] if candidates is None else _read(candidates), form)
+        return
+    if "mean" in found.body["estimates"][0]:
+        names = ["mean", "error", "low", "high"]
+        print_rows(form, names, [[float(row[name]) for name in names] for row in found.body["estimates"]], right=names)
+        return
     rows = [[line.label, line.share, line.error] for line in lines(found)]
     if form is Format.table:
         rows = [[label, f"{share:.1f}", f"{error:.1f}"] for label, share, error in rows]
     print_rows(form, ["answer", "share", "error"], rows, right=["share", "error"])
+
+
+def _print_texts(found: Results, candidates: list[str], form: Format) -> None:
+    """Texts with shares in percent, and how likely chance alone would show as much."""
+    rows = [[one.text, 100 * one.share, 100 * one.error, one.chance] for one in found.texts(candidates)]
+    if form is Format.table:
+        rows = [[text, f"{share:.1f}", f"{error:.1f}", f"{chance:.2g}"] for text, share, error, chance in rows]
+    print_rows(form, ["answer", "share", "error", "chance"], rows, right=["share", "error", "chance"])
+
+
+def _read(path: Path) -> list[str]:
+    """The lines of a file that are not empty."""
+    from discreet.errors import Refusal
+
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        raise Refusal(f"{path.name} cannot be read as text", hint="write one text a line, in UTF-8") from None
+    return [line for line in lines if line]
 
 
 def _surveys(home: Path) -> Surveys:

@@ -153,7 +153,7 @@ def _promise(certificate: Certificate) -> None:
             mechanism = certificate.facts.get("mechanism")
             theme.fact("Mechanism", str(mechanism["name"]) if isinstance(mechanism, dict) else "")
             theme.fact("Source", str(certificate.facts.get("source") or ""))
-            theme.fact("Rows", certificate.sql)
+            theme.fact("Rows", certificate.paid.sql)
 
 
 def _files(entry: int, certificate: Certificate) -> None:

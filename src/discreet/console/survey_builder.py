@@ -18,7 +18,7 @@ from discreet.desk import Visitor
 from discreet.desk.outlook import Outlook, enough, fitting
 from discreet.desk.surveys import DAYS, MINIMUM, Plan, Surveys
 from discreet.errors import Refusal
-from discreet.local.client import described
+from discreet.mechanisms import described
 
 PRICES = tuple(Fraction(text) for text in ["0.1", "0.2", "0.3", "0.5", "0.7", "1", "1.5", "2", "2.5", "3", "4", "5"])
 _USUAL, _PEOPLE = PRICES.index(Fraction(1)), 1000
@@ -37,13 +37,17 @@ class Figures:
     facts: tuple[tuple[str, str], ...] = ()
 
 
+MOST = 50  # answers that a page shows
 BLANK = Figures(_NOTHING, _NOTHING, _NOTHING, "Write two answers or more, each on a line of its own.")
+MANY = Figures(_NOTHING, _NOTHING, _NOTHING, f"A page shows {MOST} answers at most. Join some of them.")
 
 
 def figures(answers: int, epsilon: Fraction, people: int, minimum: int) -> Figures:
     """How deniable a report would be, and how exact the shares of so many people."""
     if answers < 2 or people < 1:
         return BLANK
+    if answers > MOST:
+        return MANY
     client = fitting(epsilon, answers)
     outlook = Outlook(client, people)
     crowd = outlook.crowd(max(1, minimum))
@@ -53,14 +57,16 @@ def figures(answers: int, epsilon: Fraction, people: int, minimum: int) -> Figur
     told = described(client)
     facts = [
         ("Mechanism", str(told["name"])),
-        ("Report alone", f"ε = {told['parameters']['epsilon']}, pure"),
+        ("Report alone", f"ε = {client.epsilon}, pure"),
         ("Own answer, any other", f"{outlook.own:.4f}, {outlook.other:.4f}"),
     ]
     if crowd is not None and crowd.shuffled.epsilon < crowd.local.epsilon:
-        epsilon_of_all, delta = float(crowd.shuffled.epsilon), float(crowd.shuffled.delta)
-        facts.append(("All reports, shuffled", f"ε ≤ {epsilon_of_all:.3g} at δ = {delta:.0e}, if the server is honest"))
+        delta = float(crowd.shuffled.delta)
+        bound = tally.figure(crowd.shuffled.epsilon, up=True)
+        facts.append(("All reports, shuffled", f"ε ≤ {bound} at δ = {delta:.0e}, if the server is honest"))
     own = f"{100 * outlook.own:.0f} of 100"
-    return Figures(f"{outlook.guess} of 100", f"± {outlook.error:.1f}", own, note, tuple(facts))
+    exact = f"± {max(0.1, outlook.error):.1f}"  # there is always one
+    return Figures(f"{outlook.guess} of 100", exact, own, note, tuple(facts))
 
 
 def answers(text: object) -> tuple[str, ...]:
@@ -118,7 +124,7 @@ class Builder:
             with ui.element("div").classes("d-tiles").props('aria-live="polite"'):
                 self._guess = _tile("Right guesses, at most", "between two answers of one person")
                 self._exact = _tile("Error of each share", "in percentage points, about 19 times in 20")
-                self._own = _tile("Reports that tell the truth", "nobody knows which")
+                self._own = _tile("Own answer in a report", "nobody knows in which")
             self._note = theme.tag("p").classes("d-muted d-small")
             self._box = ui.element("div").props('aria-live="polite"')
             with ui.element("div").classes("d-row d-doing"):

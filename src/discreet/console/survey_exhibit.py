@@ -13,7 +13,7 @@ from discreet.console.frame import trouble
 from discreet.console.people import copied
 from discreet.console.visit import Visit
 from discreet.desk.outlook import guessed
-from discreet.desk.surveys import Line, Surveys, lines, path
+from discreet.desk.surveys import MINIMUM, Line, Surveys, lines, path, ready
 from discreet.local.receipt import Standing
 from discreet.local.result import Results
 from discreet.local.task import Task
@@ -26,6 +26,9 @@ _WHISKERS = (
     "The thin lines reach two standard errors to either side: about 19 times in 20 the truth is within them. A share "
     "below zero or above a hundred is chance, and is shown as it came."
 )
+_ROUGH = " Of fewer than 100 reports the lines are a rule of thumb, and miss more often."
+_TOO_FEW = "Fewer reports came than it takes before anything is told. There will be no results."
+_NO_SHARES = "They come to no shares of a few answers: read them with `discreet survey results`."
 _ONCE = "Each link is for one person. They are shown once and kept nowhere: hand them out now, in a safe way."
 _REFUSED = {
     "replayed": "sent again, and counted once",
@@ -36,6 +39,7 @@ _REFUSED = {
     "over_limit": "above what an invitation allows",
     "full": "above what a survey takes",
     "oversize": "too long to be read",
+    "uninvited": "without an invitation",
 }
 
 
@@ -74,13 +78,18 @@ async def exhibit(visit: Visit, surveys: Surveys, name: str) -> None:
 
 
 def _results(task: Task, found: Results) -> None:
-    shown = lines(found)
+    shown, people = lines(found), int(found.body["reports"])
+    words = f"{people:,} reports. {_WHISKERS}" + (_ROUGH if people < MINIMUM else "")
+    if not shown:
+        with theme.card("What it came to"):
+            theme.tag("p", f"{people:,} reports were counted. {_NO_SHARES}").classes("d-muted")
+        return
     with theme.card("What it came to"):
         drawn = _drawn(task, shown)
         with ui.element("figure").classes("d-picture"):
             ui.html(bars(drawn, WIDE), sanitize=False).classes("d-wide-picture")  # ours: labels are escaped in them
             ui.html(bars(drawn, NARROW), sanitize=False).classes("d-narrow-picture")
-            theme.tag("figcaption", f"{int(found.body['reports']):,} reports. {_WHISKERS}").classes("d-muted d-small")
+            theme.tag("figcaption", words).classes("d-muted d-small")
         with ui.element("details").classes("d-experts"):
             theme.tag("summary", "As a table")
             _table(shown)
@@ -89,7 +98,7 @@ def _results(task: Task, found: Results) -> None:
 
 
 def _drawn(task: Task, shown: Sequence[Line]) -> Drawn:
-    side = Ruler("share of the reports, in percent", labels=tuple(line.label for line in shown))
+    side = Ruler("people with this true answer, in percent", labels=tuple(line.label for line in shown))
     shares, errors = tuple(line.share for line in shown), tuple(line.error for line in shown)
     return Drawn(task.question, _WHISKERS, side, shares, errors)
 
@@ -115,6 +124,11 @@ def _doing(visit: Visit, surveys: Surveys, standing: Standing) -> None:
     least = task.minimum + task.dishonest
     request = ui.context.client.request
     origin = f"{request.url.scheme}://{request.url.netloc}"
+    if standing.closed and not ready(standing):
+        with theme.card("Closed with too few reports"):
+            theme.tag("p", _TOO_FEW).classes("d-muted")
+            theme.tag("p", f"{reports:,} of {least:,} reports").classes("d-muted d-small")
+        return
     with theme.card("Closed, and not counted yet" if standing.closed else "People answer here"):
         if not standing.closed and not task.invited:
             copied(origin + path(task), "Copy the address")

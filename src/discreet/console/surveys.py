@@ -14,8 +14,8 @@ from discreet.local.receipt import Standing
 
 NEW = f"{PATH}?new=1"
 _LEAD = (
-    "Every answer is randomised on the device of the person who gives it. Nobody here ever has a true answer; of many "
-    "reports together the shares can be told, with known errors."
+    "Every answer is randomised on the device of the person who gives it. Which reports are true nobody here knows; of "
+    "many reports together the shares can be told, with known errors."
 )
 
 
@@ -60,6 +60,6 @@ def _card(standing: Standing) -> None:
         theme.tag("p", ", ".join(task.domain)).classes("d-release-about d-clipped")
         with ui.element("p").classes("d-meta"):
             theme.tag("strong", "1 report" if reports == 1 else f"{reports:,} reports")
-            theme.tag("span", f"price {tally.figure(task.client.epsilon)}").classes("d-muted")
+            theme.tag("span", f"price {tally.figure(task.reports * task.client.epsilon, up=True)}").classes("d-muted")
             if not standing.closed:
                 theme.tag("span", f"until {tally.when(task.closes)}").classes("d-muted")

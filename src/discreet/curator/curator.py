@@ -239,7 +239,7 @@ class Curator:
         return Offer(what, self._ledger.answered(what.question))
 
     @_asked_now
-    def bought(self, /, wanted: Wanted[T], kept: Callable[[T], Plain]) -> int:
+    def bought(self, /, wanted: Wanted[T], kept: Callable[[T, Spend], Plain]) -> int:
         """Run a mechanism of ours, unless it ran before: the entry that holds what was `kept` of its answer."""
         what = self._planned(wanted)
         with self._flights.alone([what.question]):

@@ -107,8 +107,12 @@ def planned(known: Catalogue, wanted: Wanted[T], allow: Callable[[set[str]], Non
     return Run(mechanism, wanted.sql, rows, outline, loss, told)
 
 
+def _word(found: object, _: Spend) -> str:
+    return repr(found)
+
+
 def run(
-    ledger: SqliteLedger, store: DuckStore, principal: str, what: Run[T], kept: Callable[[T], Plain] = repr
+    ledger: SqliteLedger, store: DuckStore, principal: str, what: Run[T], kept: Callable[[T, Spend], Plain] = _word
 ) -> tuple[T, int]:
     """Spend, read, randomise, record, speak: the answer, and the entry that holds what was `kept` of it.
 
@@ -121,10 +125,11 @@ def run(
     told: Plain = {"mechanism": what.told, "sql": what.sql, "max_rows": what.outline.caps.max_rows}
     versions: dict[str, Plain] = {table.name: table.version for table in scanned(what.rows)}
     with store.opened([what.rows]):  # before anything is paid
-        paid = ledger.append(Spend(population, what.loss, principal, question, sorted(what.tables), told, versions))
+        spend = Spend(population, what.loss, principal, question, sorted(what.tables), told, versions)
+        paid = ledger.append(spend)
         try:
             found = _run(store, what)
-            said = ledger.append(Said(paid.number, question, kept(found)))
+            said = ledger.append(Said(paid.number, question, kept(found, spend)))
         except Exception:  # noqa: BLE001  # whatever it says, it says it about data
             ledger.hold(population)  # until a custodian has looked: a failure could tell of a row
             raise Fault from None

@@ -207,6 +207,10 @@ class Desk:
         """Write one of them into a folder, with what anybody needs to check it."""
         return self._publisher.folder(self._publisher.one(self._in_force(visitor), entry), folder)
 
+    def file(self, visitor: Visitor, entry: int, name: str) -> bytes:
+        """One file of that folder."""
+        return self._publisher.file(self._publisher.one(self._in_force(visitor), entry), name)
+
     # for custodians --------------------------------------------------------------------------------------------------
 
     def custody(self, visitor: Visitor) -> Custody:

@@ -50,14 +50,11 @@ class Notary:
         """Everything that is written in the ledger: for the desk to choose from."""
         return self._ledger.entries()
 
-    def receipts(self, answer: int) -> tuple[Receipt, Receipt]:
-        """Of an answer and its payment, the payment first: for whoever may read both."""
-        said = self._ledger.entry(answer).event
-        if not isinstance(said, Answer):
-            raise Refusal(f"entry {answer} of the ledger holds no answer")
-        rows = self._sound()
-        head = self._signed(rows)
-        return receipt(rows, said.spend, head), receipt(rows, answer, head)
+    def receipt(self, number: int) -> Receipt:
+        """Of an entry, under the head that the ledger had with it: the same bytes whenever it is asked for."""
+        rows = self._sound()[:number]
+        head = sign([stored for _, stored, _ in rows], self._ledger.entry(number).time, signing_key(self._key))
+        return receipt(rows, number, head)
 
     def _readable(self, reader: Grant, event: Event) -> bool:
         match event:

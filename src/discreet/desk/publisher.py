@@ -18,7 +18,7 @@ from discreet.ledger import Answer, Grant, Spend
 from discreet.ledger.entry import BudgetLoss, Entry, Plain, refuse_half_characters
 from discreet.release import Publication, Release, Wish, publication
 from discreet.release.certificate import Certificate, held, kept
-from discreet.release.folder import digest, refuse_taken, write
+from discreet.release.folder import copy, digest, file, refuse_taken, write
 
 _LONGEST = 120  # letters of a name
 
@@ -40,7 +40,7 @@ class Order:
         selected = ", ".join('"' + column.replace('"', '""') + '"' for column in wish.columns)
         table = '"' + source.strip().replace('"', '""') + '"'
         sql = source if len(source.split()) > 1 else f"SELECT {selected} FROM {table}"  # noqa: S608  # planned as any
-        return cls(sql, wish, name or f"{wish.kind} of {', '.join(wish.columns)}")
+        return cls(sql, wish, name or _usual(wish))
 
     @property
     def wanted(self) -> Wanted[Release]:
@@ -69,6 +69,17 @@ class Listed:
     wish: Wish
 
 
+def called(order: Order, listed: Listed) -> str:
+    """What is to be said where a release has another name than it was ordered under; nothing where none was given."""
+    if order.name in (listed.name, _usual(order.wish)):
+        return ""
+    return f"this was published before, and a release keeps its first name: it is called {shown(listed.name)}"
+
+
+def _usual(wish: Wish) -> str:
+    return f"{wish.kind} of {', '.join(wish.columns)}"
+
+
 class Publisher:
     """Publishes once, and hands out again."""
 
@@ -82,10 +93,10 @@ class Publisher:
     def published(self, curator: Curator, order: Order) -> int:
         """Pay for a release, unless it was paid for before: the entry that holds its digest."""
 
-        def keep(found: Release) -> Plain:
+        def keep(found: Release, spend: Spend) -> Plain:
             text = found.to_json().encode()
             self._kept(text)
-            return kept(digest(text), order.name)
+            return kept(digest(text), order.name, spend)
 
         return curator.bought(order.wanted, keep)
 
@@ -138,10 +149,25 @@ class Publisher:
         return Release.from_json(content.decode())
 
     def folder(self, known: Listed, folder: Path) -> Certificate:
-        """Write a release with its certificate, for everybody to read and check."""
+        """Write a release with its certificate, for everybody to read and check: the same bytes whoever asks."""
         refuse_taken(folder)
-        spend, answer = self._notary.receipts(known.entry)
-        return write(folder, self.release(known), spend, answer)
+        return copy(self._certified(known), folder)
+
+    def file(self, known: Listed, name: str) -> bytes:
+        """One file of that folder."""
+        return file(self._certified(known), name)
+
+    def _certified(self, known: Listed) -> Path:
+        """Where a release is kept with its certificate, which is made once."""
+        made = self._folder / str(known.entry)
+        if not made.is_dir():
+            release, answer = self.release(known), self._notary.receipt(known.entry)
+            try:
+                write(made, release, answer)
+            except Refusal:
+                if not made.is_dir():  # else somebody else was first
+                    raise
+        return made
 
 
 def tried(curator: Curator, order: Order) -> Release:

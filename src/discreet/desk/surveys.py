@@ -10,10 +10,12 @@ from discreet.desk.desk import Desk, Visitor
 from discreet.desk.outlook import fitting
 from discreet.errors import Refusal
 from discreet.exact import Number, count
+from discreet.local import Rappor, Reporter
 from discreet.local.collector import Collector
 from discreet.local.receipt import Standing
 from discreet.local.result import Results
-from discreet.local.task import Task, drafted, written
+from discreet.local.task import USUAL_MOST, Task, drafted, written
+from discreet.local.texts import speaks_of_texts
 
 MINIMUM = 100  # reports before anything is told, where nobody says otherwise
 DAYS = 14  # that a survey is open, where nobody says otherwise
@@ -30,8 +32,17 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Filter:
+    """How texts become bits for RAPPOR, where people are asked for any text."""
+
+    bits: int = 128
+    hashes: int = 2
+    cohorts: int = 64
+
+
+@dataclass(frozen=True)
 class Plan:
-    """A survey that is being made: what it asks, at which privacy price, how long."""
+    """A survey that is being made: what it asks, at which privacy price, how long; of texts, through which filter."""
 
     question: str
     answers: tuple[str, ...]
@@ -40,21 +51,31 @@ class Plan:
     days: int = DAYS
     invited: bool = False
     dishonest: int = 0
+    texts: Filter | None = None
+    most: int = USUAL_MOST
 
     def draft(self, now: datetime) -> Task:
         """The task, which opens now. Refused if a part of it cannot be."""
-        if len(self.answers) < 2:
-            raise Refusal(f"expected two answers or more, got {len(self.answers)}", hint="write each on its own line")
         return drafted(
             self.question.strip(),
-            fitting(self.epsilon, len(self.answers)),
+            self._client(),
             [answer.strip() for answer in self.answers],
             opens=written(now),
             closes=written(now + timedelta(days=count(self.days, "days"))),
             minimum=self.minimum,
             dishonest=self.dishonest,
             invited=self.invited,
+            most=self.most,
         )
+
+    def _client(self) -> Reporter:
+        if self.texts is not None:
+            if self.answers:
+                raise Refusal("a survey has answers to choose from, or it asks for texts", hint="leave out one of them")
+            return Rappor(self.epsilon, self.texts.bits, self.texts.hashes, self.texts.cohorts)  # type: ignore[arg-type]
+        if len(self.answers) < 2:
+            raise Refusal(f"expected two answers or more, got {len(self.answers)}", hint="write each on its own line")
+        return fitting(self.epsilon, len(self.answers))
 
 
 class Surveys:
@@ -103,6 +124,13 @@ class Surveys:
         self._collector.close(standing.task.id)
         return self._collector.collect(standing.task.id)
 
+    def forgotten(self, visitor: Visitor, name: str) -> Task:
+        """Delete the report ids and the invitations of one that has results; its document and results stay."""
+        self._desk.custody(visitor)
+        task = self._collector.task(self._whole(name))
+        self._collector.forget(task.id)
+        return task
+
     def _whole(self, name: str) -> str:
         """The id that begins so, if only one does."""
         found = [task.id for task in self._collector.tasks() if name and task.id.startswith(name)]
@@ -127,8 +155,12 @@ def lines(results: Results) -> list[Line]:
 
 
 def path(task: Task, token: str = "") -> str:
-    """Where people answer, behind the address of the server. The token stands where browsers send it to nobody."""
-    return f"/survey/{task.id}" + (f"#{token}" if token else "")
+    """Where people answer, behind the address of the server: a page, or the document for a program that sends texts.
+
+    The token stands where browsers send it to nobody.
+    """
+    folder = "/survey/v1" if speaks_of_texts(task.client) else "/survey"
+    return f"{folder}/{task.id}" + (f"#{token}" if token else "")
 
 
 def shortened(tasks: Sequence[Task]) -> dict[str, str]:

@@ -308,7 +308,7 @@ def _judged(intake: Intake | None, found: Batch | Receipt, upload: Sent) -> Rece
     if intake is None:
         return _unknown()
     if isinstance(found, Receipt):
-        return intake.refuse(found)
+        return intake.told(found)
     try:
         return intake.judge(found, upload.token)
     except Uninvited as refused:

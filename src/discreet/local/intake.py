@@ -67,8 +67,8 @@ class Intake:
         self._mine = Seen()  # ids that this transaction adds
         self._told: Counter[str] = Counter()
 
-    def refuse(self, receipt: Receipt) -> Receipt:
-        """Count an upload that was refused unread."""
+    def told(self, receipt: Receipt) -> Receipt:
+        """Count what becomes of an upload."""
         self._told.update(receipt.told)
         return receipt
 
@@ -83,9 +83,9 @@ class Intake:
         new = int(np.count_nonzero(fresh))
         refused = Receipt(replayed=batch.ids.size - new, malformed=batch.malformed)
         if task.early(self._now):
-            return self.refuse(replace(refused, early=new))
+            return self.told(replace(refused, early=new))
         if self.row.closed is not None or task.late(self._now):
-            return self.refuse(replace(refused, late=new))
+            return self.told(replace(refused, late=new))
         allowed = min(new, left)
         taken = min(allowed, max(0, self._most - self.row.accepted - len(self._mine)))
         if taken:
@@ -97,7 +97,7 @@ class Intake:
             self._file.execute(
                 "UPDATE invited SET sent = sent + ? WHERE digest = ? AND token = ?", (taken, task.digest, person)
             )
-        return self.refuse(replace(refused, accepted=taken, over_limit=new - allowed, full=allowed - taken))
+        return self.told(replace(refused, accepted=taken, over_limit=new - allowed, full=allowed - taken))
 
     def write(self, rng: Entropy) -> tuple[Ids, bytes] | None:
         """Keep what was accepted and count the rest; the ids that are new, and the state the file then has."""

@@ -22,7 +22,8 @@ class Automatic(Counts):
     What suits depends on ε times the number of records. Others buy the total to choose by it. Here the first level of
     the search is that probe: it says more than a total, decides for each interval by itself, and is used again in the
     counts. With many records the search ends in a hierarchy of all cells, with few in some large parts. On even data
-    with ε times records of some hundred, `Uniform` is up to twice as exact; that data is even is not known for free.
+    with ε times records of some hundred, the error of `Uniform` is up to two fifths smaller; that data is even is not
+    known for free (docs/proofs/partition.md, "What even data costs").
 
     Guarantee: Pure(epsilon) for counts that differ by at most `distance` records in all.
     Proof: as `Partition` (docs/proofs/partition.md, "Privacy"); the rest is computed from what that tells.

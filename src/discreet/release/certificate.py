@@ -1,7 +1,8 @@
 """What comes with a release: what was promised to whom, how it was made, and the proof that it was paid for.
 
 A certificate says nothing on its own word. The facts are those that the release itself carries, whose digest stands in
-the ledger; the question, the tables and the price are those of the entry that paid; all else follows from these.
+the ledger; the question, the tables and the price are those that the same entry of the ledger holds; all else follows.
+The entry that paid is named by its number alone: it says who asked, and that is nobody's business but the home's.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from typing import Any
 from discreet import __version__
 from discreet.errors import Refusal
 from discreet.exact import spoken
-from discreet.ledger.entry import Answer, BudgetLoss, Plain, Spend, canonical, read_loss, read_neighbours
+from discreet.ledger.entry import Answer, BudgetLoss, Plain, Spend, canonical, read_loss, read_neighbours, write_loss
 from discreet.ledger.head import is_hex, strict_json
 from discreet.ledger.verify import Pinned, Receipt, read_proof
 from discreet.privacy import Approximate, Concentrated, Neighbours, Pure, Replace, convert
 
-FORMAT = "discreet-certificate-1"
+FORMAT = "discreet-certificate-2"
 UNCOUNTED = (
     "Not counted are records beyond the most that one {unit} may have, and those whose value is no listed key or lies "
     "in no bin; values beyond the declared bounds count as the nearer one."
@@ -35,25 +36,22 @@ BROKEN = (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, Recu
 
 @dataclass(frozen=True)
 class Certificate:
-    """Public facts of a release, the entries of the ledger that paid for it and hold its digest, and its files."""
+    """Public facts of a release, the entry of the ledger that holds its digest and what was paid for it, its files."""
 
     facts: Mapping[str, Plain]  # what the release says of itself
     bounding: str  # what its error bars leave out
-    spend: Receipt
     answer: Receipt
     files: Mapping[str, str] = field(default_factory=dict)  # name -> SHA-256
     discreet: str = __version__
 
     def __post_init__(self) -> None:
-        paid, said = self.spend.entry, self.answer.entry
-        if not isinstance(paid.event, Spend) or not isinstance(said.event, Answer):
-            raise Refusal("a certificate names an entry that paid, and the one that holds what was said for it")
-        if said.event.spend != paid.number or said.event.question != paid.event.question:
-            raise Refusal(f"entry {said.number} of the ledger is not what was said for entry {paid.number}")
+        said = self.answer.entry.event
+        if not isinstance(said, Answer):
+            raise Refusal("a certificate names the entry that holds what was said for a payment")
         if clash := sorted(set(self.facts) & set(_OWN)):
             raise Refusal(f"a release names no facts as a certificate does, got {clash}")
-        held(said.event.answer)
-        _text(paid.event.what, "sql")
+        held(said.answer)
+        paid_of(said.answer)
 
     # what was promised ----------------------------------------------------------------------------------------------
 
@@ -120,24 +118,14 @@ class Certificate:
     # where it comes from --------------------------------------------------------------------------------------------
 
     @property
-    def sql(self) -> str:
-        """Which rows were counted."""
-        return _text(_spend(self.spend).what, "sql")
+    def paid(self) -> Paid:
+        """What the ledger says of the payment."""
+        return paid_of(_answer(self.answer).answer)
 
     @property
-    def versions(self) -> Mapping[str, Plain]:
-        """The tables, and the version that each had."""
-        return _spend(self.spend).versions
-
-    @property
-    def charged(self) -> BudgetLoss:
-        """What the ledger took for it."""
-        return _spend(self.spend).loss
-
-    @property
-    def population(self) -> str:
-        """Whose budget paid."""
-        return _spend(self.spend).population
+    def entries(self) -> tuple[int, int]:
+        """The entry that paid, and the one that holds the digest."""
+        return _answer(self.answer).spend, self.answer.entry.number
 
     @property
     def time(self) -> str:
@@ -173,13 +161,9 @@ class Certificate:
         Who kept a head or a key of the ledger gives it. Without one it is only shown that some ledger vouches.
         """
         held = pinned or Pinned(self.answer.head.key)
-        found = [
-            f"entry {proof.entry.number}: {fault}"
-            for proof in (self.spend, self.answer)
-            for fault in proof.faults(held)
-        ]
-        if not _covers(self.charged, self.guarantee):
-            told = f"the ledger was charged {spelled(self.charged)}"
+        found = [f"entry {self.answer.entry.number}: {fault}" for fault in self.answer.faults(held)]
+        if not _covers(self.paid.loss, self.guarantee):
+            told = f"the ledger was charged {spelled(self.paid.loss)}"
             found.append(f"{told}, which does not cover the {spelled(self.guarantee)} that it promises")
         return tuple(found)
 
@@ -194,16 +178,12 @@ class Certificate:
             "promise": self.promise,
             "left_out": list(self.left_out),
             "provenance": {
-                "sql": self.sql,
-                "tables": dict(self.versions),
-                "population": self.population,
+                "sql": self.paid.sql,
+                "tables": dict(self.paid.versions),
+                "population": self.paid.population,
                 "time": self.time,
             },
-            "ledger": {
-                "entries": [self.spend.entry.number, self.answer.entry.number],
-                "spend": json.loads(self.spend.text()),
-                "answer": json.loads(self.answer.text()),
-            },
+            "ledger": {"entries": list(self.entries), "answer": json.loads(self.answer.text())},
             "files": dict(self.files),
             "discreet": self.discreet,
             "how_to_cite": self.how_to_cite,
@@ -219,7 +199,6 @@ class Certificate:
             read = cls(
                 {name: value for name, value in body.items() if name not in _OWN},
                 body["left_out"][0],
-                _receipt(body["ledger"]["spend"]),
                 _receipt(body["ledger"]["answer"]),
                 _files(body["files"]),
                 body["discreet"],
@@ -245,18 +224,45 @@ def letters(loss: BudgetLoss) -> str:
     return spelled(loss, "ε", "δ", "ρ")
 
 
-def kept(digest: str, name: str) -> Plain:
+@dataclass(frozen=True)
+class Paid:
+    """What is told of a payment: all that its entry says, but who asked and how the mechanism was built."""
+
+    population: str
+    loss: BudgetLoss
+    sql: str
+    versions: Mapping[str, Plain]  # of the tables
+
+    @classmethod
+    def of(cls, spend: Spend) -> Paid:
+        """Of an entry that paid."""
+        return cls(spend.population, spend.loss, _text(spend.what, "sql"), spend.versions)
+
+
+def kept(digest: str, name: str, spend: Spend) -> Plain:
     """What the ledger's answer entry holds of a release, from which alone anybody can check it."""
-    return {"release": {"sha256": digest, "name": name}}
+    paid = Paid.of(spend)
+    told: dict[str, Plain] = {"population": paid.population, "loss": write_loss(paid.loss), "sql": paid.sql}
+    return {"release": {"sha256": digest, "name": name, "paid": {**told, "versions": dict(paid.versions)}}}
 
 
 def held(answer: Plain) -> tuple[str, str]:
     """The digest and the name of a release that an answer entry holds."""
     match answer:
-        case {"release": {"sha256": str(digest), "name": str(name), **others}, **rest} if not others and not rest:
-            if is_hex(digest, 32):
+        case {"release": {"sha256": str(digest), "name": str(name), **others}, **rest} if not rest:
+            if is_hex(digest, 32) and not set(others) - {"paid"}:
                 return digest, name
     raise Refusal("this answer of the ledger holds no release")
+
+
+def paid_of(answer: Plain) -> Paid:
+    """What an answer entry that holds a release says of its payment."""
+    match answer:
+        case {"release": {"paid": {"population": str(population), "loss": loss, "sql": str(sql), **rest}}}:
+            versions = rest.pop("versions", None)
+            if isinstance(versions, dict) and not rest:
+                return Paid(population, read_loss(loss), sql, versions)
+    raise Refusal("this answer of the ledger does not say what was paid", hint="it was written by an early discreet")
 
 
 def _covers(charged: BudgetLoss, lost: BudgetLoss) -> bool:
@@ -268,12 +274,6 @@ def _covers(charged: BudgetLoss, lost: BudgetLoss) -> bool:
         except Refusal:
             return False
     return bool(lost <= charged)  # type: ignore[operator]  # they are of one measure
-
-
-def _spend(proof: Receipt) -> Spend:
-    if not isinstance(proof.entry.event, Spend):
-        raise TypeError(proof)
-    return proof.entry.event
 
 
 def _answer(proof: Receipt) -> Answer:

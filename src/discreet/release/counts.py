@@ -74,7 +74,7 @@ class Counts:
             if 0 < part * self.epsilon / self.distance < _THINNEST:
                 each = f"one of {self.distance} records"
                 text = f"expected every part of epsilon to be at least 1e-12 for {each}, got {name} with {spoken(part)}"
-                raise Refusal(text, hint="leave a level out, with the share 0, or give it more")
+                raise Refusal(text, hint="give that part more")
 
     def pairs(self) -> tuple[Pair[Whole], ...]:
         """All of a unit's records in one cell of none, at either end; spread over cells; and beside many others."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -12,15 +11,14 @@ from numpy.typing import NDArray
 
 from discreet.noise import Entropy
 from discreet.release.counts import TINY, noise_variance, noisy
+from discreet.release.groups import Noise, together
 from discreet.release.splits import Reals, Splits, Whole, starts, sums
 
 Marks = NDArray[np.bool_]
 
-# Chosen on HEPTH, NETTRACE, INCOME, BIDS and LC-REQ of DPBench's data; between 7 and 12, and 3 and 6, little changes.
+# Chosen on HEPTH, NETTRACE, INCOME, BIDS and LC-REQ of DPBench's data; between 7 and 12 little changes.
 _WORTH = 9  # an interval is divided if its count is so many times the noise of its parts
-_FULL = 4  # neighbours that are not divided are counted together until they hold so many times the noise of that count
 _TAKEN = 7 / 8  # of a count whose interval is divided: the best is 0.6 to 0.9, but a weight must not depend on noise
-_UNSURE, _MANY = 2, 8  # times the variance of a piece in a group, if it was closed among more than so many pieces
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,12 +53,26 @@ class Told:
         return level, Splits(float(spread[0]), self.children, tuple(spreads[-2::-1]))
 
 
-def descend(values: Whole, pieces: Sequence[int], shares: Sequence[Fraction], unit: Fraction, rng: Entropy) -> Told:
-    """Count intervals, level by level, of which each has so many `pieces`; a record is paid for along its path.
+@dataclass(frozen=True)
+class Search:
+    """What is public about a search: by level the pieces of an interval and the share of ε, and a weight.
+
+    `inside` weighs the error inside a group that is all of its interval, beside the noise of one group: the more ranges
+    cut through groups, the more.
+    """
+
+    pieces: tuple[int, ...]
+    shares: tuple[Fraction, ...]
+    inside: float
+
+
+def descend(values: Whole, search: Search, unit: Fraction, rng: Entropy) -> Told:
+    """Count intervals, level by level; a record is paid for along its path.
 
     A level costs its share, whose noise has the scale unit / share. An interval in which the search stops is counted
     once more, alone or with its neighbours, by what the levels below would have cost.
     """
+    pieces, shares = search.pieces, search.shares
     before, width = np.concatenate([[0], np.cumsum(values)]), math.prod(pieces)
     ends, live = np.array([values.size]), np.ones(1, dtype=bool)
     count, variance = np.zeros(1), np.zeros(1)  # what was told last about each interval
@@ -79,9 +91,10 @@ def descend(values: Whole, pieces: Sequence[int], shares: Sequence[Fraction], un
             continue
         least = math.floor(_WORTH * unit / shares[level + 1]) + 1
         live, stopped = asked & (count >= least), asked & (count < least)
-        taken = _taken(np.diff(ends, prepend=0), pieces, shares, level, unit)
+        taken = _taken(np.diff(ends, prepend=0), search, level, unit)
         excess, spread = deciding(count, least, unit / share)
-        first = joined(parent, stopped, count, _FULL * float(unit / left))
+        noise = Noise(noise_variance(unit / share), noise_variance(unit / left), search.inside)
+        first = together(divided, stopped, count, noise)
         again, groups = np.zeros(first.size), stopped[first]
         again[groups] = noisy(np.add.reduceat(held, first)[groups], unit / left, rng)
         again -= np.add.reduceat(np.where(stopped, taken * excess, 0.0), first)
@@ -90,7 +103,6 @@ def descend(values: Whole, pieces: Sequence[int], shares: Sequence[Fraction], un
         children += [np.bincount(parent[first]), np.diff(first, append=parent.size)]
         nodes.append((again, groups.astype(np.float64), around))
         nodes.append((count - excess, np.where(live, taken, 0.0), np.where(live, taken**2 * spread, 0.0)))
-        variance = np.where(stopped, (_UNSURE if pieces[level] > _MANY else 1) * variance, variance)
     counts, weights, variances = zip(*nodes, strict=True)
     return Told(ends, tuple(children), counts, weights, variances)
 
@@ -109,12 +121,12 @@ def deciding(count: Reals, least: int, scale: Fraction) -> tuple[Reals, Reals]:
     return rest / gap, np.maximum(np.where(count >= least, above, below) / gap**2, TINY)
 
 
-def _taken(sizes: Whole, pieces: Sequence[int], shares: Sequence[Fraction], level: int, unit: Fraction) -> Reals:
+def _taken(sizes: Whole, search: Search, level: int, unit: Fraction) -> Reals:
     """The weight of an interval's count if it is divided: public. Before the last level it is that of least squares."""
-    if level + 2 < len(shares):
+    if level + 2 < len(search.shares):
         return np.full(sizes.size, _TAKEN)
-    below = -(-sizes // math.prod(pieces[level + 2 :])) * noise_variance(unit / shares[level + 1])
-    return np.asarray(below / (below + noise_variance(unit / shares[level])))
+    below = -(-sizes // math.prod(search.pieces[level + 2 :])) * noise_variance(unit / search.shares[level + 1])
+    return np.asarray(below / (below + noise_variance(unit / search.shares[level])))
 
 
 def _divided(ends: Whole, live: Marks, width: int) -> tuple[Whole, Whole, Whole]:
@@ -125,16 +137,3 @@ def _divided(ends: Whole, live: Marks, width: int) -> tuple[Whole, Whole, Whole]
     nth = np.arange(parent.size) - np.repeat(starts(pieces)[:-1], pieces)
     cut = np.minimum(begins[parent] + (nth + 1) * width, ends[parent])
     return pieces, parent, np.where(live[parent], cut, ends[parent])
-
-
-def joined(parent: Whole, stopped: Marks, count: Reals, full: float) -> Whole:
-    """Where groups begin: neighbours of one parent in which the search stopped, until they hold `full` together."""
-    first: list[int] = []
-    holding, above = full, -1
-    for i, (mine, stops, held) in enumerate(zip(parent.tolist(), stopped.tolist(), count.tolist(), strict=True)):
-        if not stops or mine != above or holding >= full:
-            first.append(i)
-            holding = 0.0
-        holding = holding + held if stops else full
-        above = mine
-    return np.array(first, dtype=np.int64)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.release.splits import Reals, Splits, Whole, starts, sums
 from discreet.release.tree import branches, consistent, totals
@@ -18,7 +17,7 @@ from discreet.release.tree import branches, consistent, totals
 _MOST = 1 << 60  # of a total
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=3)
 def alike(leaves: int) -> Splits:
     """The metric in which every node of a binary tree over the leaves counts alike: long ranges as much as cells."""
     children = branches(leaves, 2)
@@ -57,11 +56,11 @@ def _levels(leaves: Reals, splits: Splits) -> list[Reals]:
 class _Curve:
     """For each node of a level, its best total as a function of a price: zero, then rising in pieces of a line.
 
-    `node` is sorted; from each `knot` on the total rises from `height` with `slope`. `value` and `precision` are those
-    that the node itself adds to what its children cost.
+    `first` says where the pieces of each node begin, and where the last one's end; from each `knot` on the total rises
+    from `height` with `slope`. `value` and `precision` are those that the node itself adds to what its children cost.
     """
 
-    node: Whole
+    first: Whole
     knot: Reals
     height: Reals
     slope: Reals
@@ -70,38 +69,41 @@ class _Curve:
 
     def at(self, price: Reals) -> Reals:
         """The totals at these prices, one a node."""
-        first = starts(np.bincount(self.node, minlength=price.size))
-        passed = np.add.reduceat(self.knot <= price[self.node], first[:-1]).astype(np.int64)
-        piece = first[:-1] + np.maximum(passed - 1, 0)
+        begin = self.first[:-1]
+        passed = np.add.reduceat(self.knot <= np.repeat(price, np.diff(self.first)), begin).astype(np.int64)
+        piece = begin + np.maximum(passed - 1, 0)
         return np.where(passed > 0, self.height[piece] + self.slope[piece] * (price - self.knot[piece]), 0.0)
 
 
 def _leaf(values: Reals, spread: Reals) -> _Curve:
     """max(0, value + spread · price)."""
-    node = np.arange(values.size)
-    return _Curve(node, -values / spread, np.zeros(values.size), spread, values, 1 / spread)
+    return _Curve(np.arange(values.size + 1), -values / spread, np.zeros(values.size), spread, values, 1 / spread)
 
 
 def _raised(below: _Curve, children: Whole, value: Reals, precision: Reals) -> _Curve:
     """The curves of the parents: children face one price and their totals add, then the parent's own term tilts it."""
-    parent = np.repeat(np.arange(children.size), children)[below.node]
-    fresh = np.concatenate([[True], below.node[1:] != below.node[:-1]])
-    gain = below.slope - np.where(fresh, 0.0, np.concatenate([[0.0], below.slope[:-1]]))
-    order = np.lexsort((below.knot, parent))
-    node, knot, gain = parent[order], below.knot[order], gain[order]
-    first = np.concatenate([[True], node[1:] != node[:-1]])
-    slope = _running(gain, first)
-    steps = np.where(first, 0.0, np.concatenate([[0.0], slope[:-1]]) * np.diff(knot, prepend=0.0))
+    first = below.first[starts(children)]
+    pieces = np.diff(first)
+    gain = np.diff(below.slope, prepend=0.0)
+    gain[below.first[:-1]] = below.slope[below.first[:-1]]
+    place = np.empty(gain.size, dtype=np.complex128)  # sorted by its real part first: by parents, then by knots
+    place.real, place.imag = np.repeat(np.arange(children.size), pieces), below.knot
+    order = np.argsort(place, kind="stable")  # the knots of a child are sorted, so this merges them in one pass
+    knot = below.knot[order]
+    slope = _running(gain[order], first)
+    steps = np.concatenate([[0.0], slope[:-1] * np.diff(knot)])
+    steps[first[:-1]] = 0.0
     height = _running(steps, first)
-    own = precision[node]
-    return _Curve(node, knot + own * (height - value[node]), height, slope / (1 + own * slope), value, precision)
+    own = np.repeat(precision, pieces)
+    tilted = knot + own * (height - np.repeat(value, pieces))
+    return _Curve(first, tilted, height, slope / (1 + own * slope), value, precision)
 
 
-def _running(steps: Reals, first: NDArray[np.bool_]) -> Reals:
-    """Running sums that begin anew where `first` says."""
+def _running(steps: Reals, first: Whole) -> Reals:
+    """Running sums that begin anew at each `first`."""
     total = np.cumsum(steps)
-    before = (total - steps)[first]
-    return np.asarray(total - before[np.cumsum(first) - 1])
+    begin = first[:-1]
+    return np.asarray(total - np.repeat(total[begin] - steps[begin], np.diff(first)))
 
 
 def rounded(leaves: Reals, splits: Splits) -> Whole:

@@ -28,7 +28,7 @@ from discreet.errors import Refusal
 from discreet.ledger.entry import Plain
 from discreet.ledger.verify import Pinned, Receipt
 from discreet.release import page
-from discreet.release.certificate import BROKEN, Certificate
+from discreet.release.certificate import BROKEN, Certificate, spelled
 from discreet.release.release import Release
 
 CERTIFICATE, RELEASE, PAGE = "certificate.json", "release.json", "index.html"
@@ -50,11 +50,11 @@ def refuse_taken(folder: Path) -> None:
         raise Refusal(f"{str(folder)!r} is there already, and not empty", hint="name a folder that is new or empty")
 
 
-def write(folder: Path, release: Release, spend: Receipt, answer: Receipt) -> Certificate:
+def write(folder: Path, release: Release, answer: Receipt) -> Certificate:
     """Write a release whose digest the ledger's answer holds. The folder is there whole, or it is not."""
     refuse_taken(folder)
     files: dict[str, bytes] = {RELEASE: release.to_json().encode()}
-    draft = Certificate(_facts(release), release.bounding, spend, answer)
+    draft = Certificate(_facts(release), release.bounding, answer)
     if digest(files[RELEASE]) != draft.digest:
         raise Refusal("the entry of the ledger holds another release than this one")
     tables = _tables(release)
@@ -66,6 +66,29 @@ def write(folder: Path, release: Release, spend: Receipt, answer: Receipt) -> Ce
     files[CERTIFICATE] = certificate.to_json().encode()
     _settle(folder.absolute(), files)
     return certificate
+
+
+def copy(written: Path, folder: Path) -> Certificate:
+    """The same folder once more, to the last byte."""
+    refuse_taken(folder)
+    certificate = Certificate.from_json(_text(written, CERTIFICATE))
+    names = (*certificate.files, CERTIFICATE)
+    _settle(folder.absolute(), {name: file(written, name) for name in names})
+    return certificate
+
+
+def file(folder: Path, name: str) -> bytes:
+    """One file of a folder, if it is the one that the certificate names."""
+    text = _text(folder, CERTIFICATE)
+    if name == CERTIFICATE:
+        return text.encode()
+    known = Certificate.from_json(text).files
+    if name not in known:
+        raise Refusal("a release has no file of this name", hint=f"it has {sorted([*known, CERTIFICATE])}")
+    content = _content(folder, name)
+    if digest(content) != known[name]:
+        raise Refusal(f"{name!r} was changed after it was certified", hint="restore the home")
+    return content
 
 
 def read(folder: Path) -> tuple[Release, Certificate]:
@@ -94,8 +117,9 @@ def _findings(certificate: Certificate, pinned: Pinned | None) -> Iterator[str]:
     yield f"release.json is the one whose digest entry {proof.entry.number} of the ledger holds"
     page_too = ", the page" if certificate.discreet == __version__ else ""
     yield f"the tables{page_too} and the certificate say what follows from it"
-    yield f"entry {certificate.spend.entry.number} paid for it, on {certificate.spend.entry.time}"
-    yield f"both entries lie under signed heads of a ledger of {proof.head.size} entries"
+    cost = spelled(certificate.paid.loss)
+    yield f"that entry says that entry {certificate.entries[0]} paid {cost} for it, which covers the promise"
+    yield f"it lies under a signed head of a ledger of {proof.head.size} entries"
     if certificate.discreet != __version__:
         written_by = f"by discreet {certificate.discreet}, and this is {__version__}"
         yield f"index.html was NOT checked: it says that it was written {written_by}; believe the tables, not the page"

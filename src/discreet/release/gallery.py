@@ -110,9 +110,8 @@ def _along(side: Side, counts: NDArray[np.generic], line: Line) -> Picture:
 
 
 def _shares(side: NumberAxis, told: Histogram) -> Picture:
-    shares, errors = told.cdf()
     cuts = _cuts(len(side), MOST_POINTS)
-    ends = np.array(cuts[1:]) - 1
+    shares, errors = told.cdf(np.array(cuts[1:]))
     note = ["How many of all records lie below each value, as a share."]
     note += ["The band reaches two standard errors to either side."] if errors is not None else [_NO_ERRORS]
     if len(cuts) - 1 < len(side):
@@ -121,8 +120,8 @@ def _shares(side: NumberAxis, told: Histogram) -> Picture:
         f"Records up to each {side.column}",
         " ".join(note),
         _merged(side, cuts),
-        _plain(shares[ends]),
-        None if errors is None else _errors(errors[ends]),
+        _plain(shares),
+        _errors(errors),
     )
     return _picture(curve, drawn)
 

@@ -134,14 +134,14 @@ def worst_prefix(splits: Splits, confidence: Number) -> Fraction:
     return chebyshev(float(variances.max()), confidence)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=4)
 def _branches(cells: int, branching: int) -> tuple[Whole, ...]:
     tree = branches(cells, branching)
     fixed(*tree)
     return tree
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=3)  # few: whoever asks for prices chooses what is kept, and of 2^22 cells that is 300 MB
 def _splits(hierarchy: Hierarchy) -> Splits:
     children = hierarchy.children
     variances = level_variances(children, hierarchy.scales)

@@ -102,18 +102,19 @@ class Histogram:
         """The cells before `hi`."""
         return self.range(0, hi)
 
-    def cdf(self) -> tuple[Reals, Reals | None]:
-        """The share of all records in the cells up to each, and its standard error.
+    def cdf(self, ends: Whole | None = None) -> tuple[Reals, Reals | None]:
+        """The share of all records in the cells up to each, or before each of these `ends`, and its standard error.
 
         The error of a ratio by its linear part: that of prefix − share · total, over the total.
         """
         line = self._line()
+        before = np.arange(1, line.size + 1) if ends is None else ends
         sums = np.cumsum(line)
         total = float(sums[-1])
         if total <= 0:  # fewer records than noise: nothing is known
-            return np.arange(1, line.size + 1) / line.size, None if self.splits is None else np.full(line.size, 0.5)
+            return before / line.size, None if self.splits is None else np.full(before.size, 0.5)
         shares = np.clip(sums / total, 0, 1)
-        return np.asarray(np.maximum.accumulate(shares)), self._share_errors(shares, total)
+        return np.maximum.accumulate(shares)[before - 1], self._share_errors(shares[before - 1], total, before)
 
     def quantile(self, level: Number) -> Estimate:
         """The place on the line, in cells, below which this share of the records lies, straight within a cell.
@@ -183,7 +184,11 @@ class Histogram:
     @classmethod
     def from_json(cls, text: str) -> Histogram:
         """What `to_json` wrote."""
-        read: Mapping[str, Any] = json.loads(text)
+        return cls.read(json.loads(text))
+
+    @classmethod
+    def read(cls, read: Mapping[str, Any]) -> Histogram:
+        """The same, once it was read as JSON."""
         tree, kind = read["tree"], np.int64 if all(type(one) is int for one in read["counts"]) else np.float64
         splits = None
         if tree is not None:
@@ -234,13 +239,12 @@ class Histogram:
         variances = self.splits.ranges(a, head, c, tail)
         return np.where(high > low, np.sqrt(variances), 0.0)
 
-    def _share_errors(self, shares: Reals, total: float) -> Reals | None:
+    def _share_errors(self, shares: Reals, total: float, ends: Whole) -> Reals | None:
         """Of P − F T, by polarisation: Var = (1 − F) Var P + F Var(T − P) − F (1 − F) Var T."""
         if self.splits is None:
             return None
-        ends = np.arange(1, shares.size + 1)
         before = self._range_errors(np.zeros_like(ends), ends)
-        after = self._range_errors(ends, np.full_like(ends, shares.size))
+        after = self._range_errors(ends, np.full_like(ends, self.part.size))
         if before is None or after is None:
             return None
         whole = self.splits.total

@@ -18,7 +18,7 @@ from discreet.noise import SECURE, Entropy
 from discreet.privacy.calibrate import laplace_error
 from discreet.release.counts import Counts, noisy, released
 from discreet.release.histogram import NONE, Histogram
-from discreet.release.splits import Reals, Whole
+from discreet.release.splits import Reals, Whole, fixed
 
 _QUESTIONS = 1024  # rectangles, or prefixes, to choose from
 _OFTEN, _STEPS = 100, 2000  # replays of all answers in a round, and steps of one answer at most
@@ -47,6 +47,12 @@ class MultiplicativeWeights(Counts):
     def __post_init__(self) -> None:
         super().__post_init__()
         settle(self, rounds=count(self.rounds, "rounds", least=0), ratio=share(self.ratio, "ratio"))
+        self.payable((self.ratio,), "a ratio")
+        self.payable((self._each(self.rounds or _ROUNDS[-1]),), "so many rounds")
+
+    def _each(self, rounds: int) -> Fraction:
+        """The share of ε of each of the two halves of a round."""
+        return (1 - self.ratio) / (2 * rounds)
 
     def error(self, confidence: Number = USUAL) -> int:
         """The smallest α with Pr[|noise of the total| ≤ α] ≥ confidence; for ranges there is no useful bound."""
@@ -63,7 +69,7 @@ class MultiplicativeWeights(Counts):
         bought = noisy(values.sum(keepdims=True).ravel(), self.distance / (self.ratio * self.epsilon), rng)
         total = max(1.0, float(bought[0]))
         rounds = self.rounds or _suited(total * float(self.epsilon / self.distance))
-        each = (1 - self.ratio) * self.epsilon / (2 * rounds)
+        each = self._each(rounds) * self.epsilon
         truth = _whole_answers(values, self.questions)
         weights, asked, told = np.full(self.shape, total / self.cells), np.zeros(0, dtype=np.int64), np.zeros(0)
         for _ in range(min(rounds, truth.size)):
@@ -85,12 +91,15 @@ def _questions(shape: tuple[int, ...]) -> tuple[Whole, ...]:
     """On a line all prefixes, or some spread evenly; on a plane rectangles of all sizes and places: always the same."""
     if len(shape) == 1:
         ends = np.unique(np.linspace(1, shape[0], min(shape[0], _QUESTIONS)).astype(np.int64))
-        return np.zeros_like(ends), ends
+        found: tuple[Whole, ...] = (np.zeros_like(ends), ends)
+        fixed(*found)
+        return found
     steps, sides = np.arange(1, _QUESTIONS + 1), []
     for cells, one, two in ((shape[0], 2, 3), (shape[1], 5, 7)):  # square roots of primes: spread evenly together
         length = 1 + np.floor(np.mod(steps * math.sqrt(one), 1) * cells).astype(np.int64)
         low = np.floor(np.mod(steps * math.sqrt(two), 1) * (cells - length + 1)).astype(np.int64)
         sides += [low, low + length]
+    fixed(*sides)
     return tuple(sides)
 
 

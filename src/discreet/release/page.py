@@ -73,7 +73,7 @@ def written(release: Release, certificate: Certificate, tables: Mapping[str, pa.
 def _head(certificate: Certificate) -> str:
     kind = _KINDS.get(certificate.kind, "Counts")
     columns = " and ".join(_code(name) for name in _texts(certificate.facts, "columns"))
-    tables = " and ".join(_code(name) for name in certificate.versions)
+    tables = " and ".join(_code(name) for name in certificate.paid.versions)
     about = f"{kind} of {columns}" + (f" in {tables}" if tables else "")
     return (
         '<header>\n<p class="mark">Published with differential privacy</p>\n'
@@ -201,17 +201,18 @@ def _verify() -> str:
 def _experts(certificate: Certificate) -> str:
     mechanism = certificate.facts.get("mechanism")
     name = str(mechanism["name"]) if isinstance(mechanism, dict) else ""
-    spend, answer = certificate.spend, certificate.answer
-    tables = ", ".join(f"{table} (version {version})" for table, version in certificate.versions.items())
+    answer, paid = certificate.answer, certificate.paid
+    first, last = certificate.entries
+    tables = ", ".join(f"{table} (version {version})" for table, version in paid.versions.items())
     facts = {
         "Guarantee": f"{letters(certificate.guarantee)}, {certificate.change}",
         "That is": _read_at(certificate),
-        "Charged": f"{letters(certificate.charged)} of the budget of {certificate.population}",
+        "Charged": f"{letters(paid.loss)} of the budget of {paid.population}",
         "Mechanism": name,
         "Source": str(certificate.facts.get("source") or ""),
-        "Rows": certificate.sql,
+        "Rows": paid.sql,
         "Tables": tables,
-        "Ledger": f"paid by entry {spend.entry.number}, recorded by entry {answer.entry.number}, {certificate.time}",
+        "Ledger": f"paid by entry {first}, recorded by entry {last}, {certificate.time}",
         "Head": f"{answer.head.size} entries, root {answer.head.root}",
         "Key": answer.head.key,
     }

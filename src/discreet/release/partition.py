@@ -14,13 +14,14 @@ from discreet.noise import SECURE, Entropy
 from discreet.privacy.calibrate import laplace_error
 from discreet.release.counts import Counts, released
 from discreet.release.curve import hilbert
-from discreet.release.descent import descend
+from discreet.release.descent import Search, descend
 from discreet.release.histogram import NOISE_ONLY, Histogram
 
 # Chosen as those of `descent`, on a plane on SF-CABS-E, BEIJING-CABS-E, LOAN-FUNDED-INCOME, MDSALARY-OVERT and TWITTER.
 _LINE_BITS, _PLANE_BITS = 3, 4  # an interval has about eight pieces, a square sixteen
 _COARSEST = 6  # bits of the first level on a plane, at least: a rectangle has a long rim
 _LINE_SLOPE, _PLANE_SLOPE = Fraction(7, 8), Fraction(5, 4)  # of a level's share to the one above
+_LINE_INSIDE, _PLANE_INSIDE = 3.0, 40.0  # weights of the error inside groups; on a line from 2 to 4 little changes
 
 
 @released("partition")
@@ -29,8 +30,9 @@ class Partition(Counts):
     """Goes down a tree of intervals where there are many records, and counts what it finds with all of ε on each path.
 
     Every level has a share of ε. An interval whose noisy count is large beside the noise of its pieces is divided. One
-    that is not is counted again, together with small neighbours, by all that the levels below would have cost. All
-    counts are used, corrected for what they decided. The cells of a plane are taken in the order of Hilbert's curve.
+    that is not is counted again, with neighbours where few large groups promise less error than many small ones, by
+    all that the levels below would have cost. All counts are used, corrected for what they decided. The cells of a
+    plane are taken in the order of Hilbert's curve.
 
     Guarantee: Pure(epsilon) for counts that differ by at most `distance` records in all.
     Proof: docs/proofs/partition.md, "Privacy". What was told before fixes what is counted next, and at which scale. The
@@ -56,6 +58,11 @@ class Partition(Counts):
         weights = [slope**level for level in range(len(self.pieces))]
         return tuple(weight / sum(weights) for weight in weights)
 
+    @property
+    def search(self) -> Search:
+        """How it is searched."""
+        return Search(self.pieces, self.shares, _LINE_INSIDE if len(self.shape) == 1 else _PLANE_INSIDE)
+
     def error(self, confidence: Number = USUAL) -> int:
         """The smallest α with Pr[|noise of an interval's first count| ≤ α] ≥ confidence; ranges: known after paying."""
         return laplace_error(self.distance / (self.shares[0] * self.epsilon), confidence)
@@ -64,7 +71,7 @@ class Partition(Counts):
         """The parts with noise, each divided evenly among its cells."""
         values = self.counted(counts).ravel()
         order = np.arange(values.size) if len(self.shape) == 1 else hilbert(*self.shape)
-        told = descend(values[order], self.pieces, self.shares, self.distance / self.epsilon, rng)
+        told = descend(values[order], self.search, self.distance / self.epsilon, rng)
         leaves, splits = told.consistent()
         sizes = np.diff(told.ends, prepend=0)
         part = np.empty_like(order)

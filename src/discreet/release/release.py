@@ -198,7 +198,7 @@ class Release:
     def _read(cls, read: Any) -> Release:  # noqa: ANN401  # whatever the text held
         axes = tuple(read_side(axis) for axis in read["axes"])
         if "histogram" in read:
-            content: Histogram | Marginals = Histogram.from_json(json.dumps(read["histogram"]))
+            content: Histogram | Marginals = Histogram.read(read["histogram"])
         else:
             content = Marginals.from_json(json.dumps(read["marginals"]))
         shape = content.shape if isinstance(content, Histogram) else content.domain.sizes

@@ -36,6 +36,28 @@ def fixed(*arrays: NDArray[np.generic]) -> None:
 
 
 @dataclass(frozen=True, eq=False)
+class _Ahead:
+    """Running sums, and what rounding took from each: so a difference of two of them keeps its digits.
+
+    Where a few large spreads stand before small ones, a plain difference of sums is their rounding errors.
+    """
+
+    total: Reals
+    lost: Reals
+
+    @classmethod
+    def of(cls, spread: Reals) -> _Ahead:
+        total = np.concatenate([[0.0], np.cumsum(spread)])
+        step = np.diff(total)  # Knuth 1969: the exact error of each addition
+        lost = (total[:-1] - (total[1:] - step)) + (spread - step)
+        return cls(total, np.concatenate([[0.0], np.cumsum(lost)]))
+
+    def __call__(self, low: Whole, high: Whole) -> Reals:
+        """What the nodes from `low` to before `high` spread."""
+        return (self.total[high] - self.total[low]) + (self.lost[high] - self.lost[low])
+
+
+@dataclass(frozen=True, eq=False)
 class Splits:
     """A tree from its root down: children per node, and the spread of every node below the root. Leaves are last."""
 
@@ -57,9 +79,9 @@ class Splits:
         return tuple(sums(z, c).astype(np.float64) for z, c in zip(self.spread, self.children, strict=True))
 
     @cached_property
-    def _ahead(self) -> tuple[Reals, ...]:
-        """Of each level below the root, the spread of all nodes before each, and of all."""
-        return tuple(np.concatenate([[0.0], np.cumsum(z)]) for z in self.spread)
+    def _ahead(self) -> tuple[_Ahead, ...]:
+        """Of each level below the root, what all nodes before each spread."""
+        return tuple(_Ahead.of(z) for z in self.spread)
 
     @cached_property
     def _firsts(self) -> tuple[Whole, ...]:
@@ -89,13 +111,13 @@ class Splits:
             up, over = (np.searchsorted(begin, node, side="right") - 1 for node in (a, c))
             one, joined = a == c, up == over
             za, zc = spread[a], np.where(one, 0.0, spread[c])
-            full = np.where(joined, np.where(one, 0.0, ahead[c] - ahead[a + 1]), ahead[begin[up + 1]] - ahead[a + 1])
+            full = np.where(joined, np.where(one, 0.0, ahead(a + 1, c)), ahead(a + 1, begin[up + 1]))
             near = np.where(joined, zc, 0.0)
-            other = ahead[a] - ahead[begin[up]] + np.where(joined, ahead[begin[up + 1]] - ahead[c + 1], 0.0)
+            other = ahead(begin[up], a) + np.where(joined, ahead(c + 1, begin[up + 1]), 0.0)
             above = (left * za + right * near + full) / pool[up]
             noise = noise + za * (left - above) ** 2 + near * (right - above) ** 2
             noise = noise + full * (1 - above) ** 2 + other * above**2
-            before, after = ahead[c] - ahead[begin[over]], ahead[begin[over + 1]] - ahead[c + 1]
+            before, after = ahead(begin[over], c), ahead(c + 1, begin[over + 1])
             beside = (right * zc + before) / pool[over]
             more = zc * (right - beside) ** 2 + before * (1 - beside) ** 2 + after * beside**2
             noise = noise + np.where(joined, 0.0, more)

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from discreet.errors import Refusal
 from discreet.exact import Number
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.mechanisms.whole import Integers
@@ -15,7 +16,7 @@ from discreet.noise import SECURE, Entropy
 from discreet.release.counts import Counts, flat, noise_variance, noisy, released
 from discreet.release.hierarchy import divided, even, worst_prefix
 from discreet.release.histogram import Histogram
-from discreet.release.splits import Splits, Whole, starts
+from discreet.release.splits import Splits, Whole, fixed, starts
 from discreet.release.tree import branches, totals
 
 
@@ -26,7 +27,7 @@ class Wavelet(Counts):
 
     These are the Haar coefficients before they are divided by the number of cells, so they are whole and one noise
     scale for all is the weighting of Privelet. `shares` divides ε among the total and the levels below it, coarse
-    first; none at all means evenly.
+    first; none at all means evenly, and each is above 0.
 
     Guarantee: Pure(epsilon) for counts that differ by at most `distance` records in all.
     Proof: docs/proofs/wavelet.md. A record moves the total by 1 and one difference of each level by 1 up or down.
@@ -39,6 +40,11 @@ class Wavelet(Counts):
         super().__post_init__()
         flat(self.shape, "a wavelet")
         settle(self, shares=divided(self.shares, len(self.children) + 1))
+        if not all(self.shares):
+            raise Refusal(
+                "a wavelet measures every level, and a share of 0 buys none", hint="a hierarchy may leave one out"
+            )
+        self.payable(self.shares, "shares")
 
     @property
     def children(self) -> tuple[Whole, ...]:
@@ -74,6 +80,8 @@ class Wavelet(Counts):
         return Histogram.of(level, self.splits, self.shape)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=4)
 def _halves(cells: int) -> tuple[Whole, ...]:
-    return branches(cells, 2)
+    tree = branches(cells, 2)
+    fixed(*tree)
+    return tree

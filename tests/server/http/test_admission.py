@@ -34,7 +34,8 @@ def test_the_list_of_guarded_paths_is_complete(server: Server) -> None:
     listed = server.call("GET", "/api/v1/openapi.json").json["paths"]
     found = {(method.upper(), path) for path, methods in listed.items() for method in methods}
     named = {(method, path.replace("/1", "/{entry}").replace("release.json", "{name}")) for method, path in GUARDED}
-    assert found - named == {("GET", "/health")}
+    survey = {("GET", "/survey/v1/keys"), ("GET", "/survey/v1/{name}"), ("GET", "/survey/v1/{name}/results")}
+    assert found - named == {("GET", "/health"), *survey, ("POST", "/survey/v1/{name}/reports")}
     assert named <= found
 
 

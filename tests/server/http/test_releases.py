@@ -8,20 +8,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import clinic
 import pytest
 from server.http.conftest import Place, settled
 from server.served import Server, served
 
 import discreet as dp
 from discreet.client import Connection, Home
-from discreet.desk import HOME, Desk, Listed, Order
+from discreet.desk import HOME, Desk, Listed
 from discreet.desk.offered import Offered
 from discreet.errors import OverBudget, Refusal
 from discreet.privacy import Approximate
-from discreet.release import Wish
 from discreet.release.folder import checked, digest
-from discreet.server.http import shelf
 
 RELEASES = "/api/v1/releases"
 WISH = {"kind": "histogram", "columns": ["cost"], "epsilon": "0.5", "bins": {"cost": 10}, "max_rows": 3}
@@ -44,6 +41,7 @@ def entry(place: Place, server: Server) -> int:
     made = server.call("POST", RELEASES, place.ann, ORDER)
     assert made.status == 200, made.text
     assert made.json["loss"]["words"] == "epsilon 0.5"
+    assert made.json["note"] == ""
     return int(made.json["entry"])
 
 
@@ -70,6 +68,7 @@ def test_a_release_is_charged_once_whoever_asks_again(place: Place, server: Serv
     for token in (place.ann, place.cleo):
         again = server.call("POST", RELEASES, token, {**ORDER, "name": "another name"})
         assert (again.status, again.json["entry"], again.json["name"]) == (200, entry, "What visits cost")
+        assert "a release keeps its first name: it is called 'What visits cost'" in again.json["note"]
         offer = server.call("POST", f"{RELEASES}/offer", token, ORDER)
         assert offer.json["entry"] == entry
     assert spent(place) == before
@@ -208,18 +207,11 @@ def test_a_connection_publishes_as_an_open_home_does(place: Place, server: Serve
     assert json.loads(released[0])["facts"]["kind"] == "ranges"
 
 
-def test_a_shelf_keeps_whole_folders_and_not_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = Desk(clinic.home(tmp_path / "home", epsilon=5))
-    orders = [Order.of("visits", Wish.read({**WISH, "bins": {"cost": bins}})) for bins in (2, 3, 4)]
-    entries = [desk.published(HOME, order).entry for order in orders]
-    monkeypatch.setattr(shelf, "MOST", 2)
-    kept = shelf.Shelf(desk)
-    first = kept.files(HOME, entries[0])
-    assert sorted(first) == ["cells.parquet", "certificate.json", "index.html", "release.json"]
-    assert kept.files(HOME, entries[0]) is first
-    for entry in entries[1:]:
-        kept.files(HOME, entry)
-    assert kept.files(HOME, entries[0]) is not first  # the third took its place
-    monkeypatch.setattr(shelf, "LARGEST", 1)
-    assert kept.files(HOME, entries[1]) is not kept.files(HOME, entries[1])  # too large to be kept
-    assert kept.files(HOME, entries[0])["release.json"] == first["release.json"]
+def test_a_certificate_has_the_same_bytes_at_every_download(place: Place, server: Server, entry: int) -> None:
+    paths = (f"{RELEASES}/{entry}", f"{RELEASES}/{entry}/files/certificate.json")
+    first = server.call("GET", paths[0], place.ann).body
+    server.call("POST", "/api/v1/query", place.cleo, {"sql": "SELECT count(*) + 99 FROM visits"})  # the ledger grows
+    assert {server.call("GET", path, token).body for path in paths for token in (place.ann, place.cleo)} == {first}
+    assert Desk(place.home).file(HOME, entry, "certificate.json") == first
+    for secret in (place.ann, place.cleo, "principal", '"ann"'):
+        assert secret.encode() not in first

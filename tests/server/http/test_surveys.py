@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,19 @@ import clinic
 import numpy as np
 import pytest
 from local.surveyed import ONE, sent
+from local.wired import WIRED, Read, allowed, drawn, even, transformed, worst
 from numpy.typing import ArrayLike
 from server.served import Reply, Server, served
 
-from discreet.local import LocalHashing, OptimizedUnary, Reporter, Response
+from discreet.errors import Refusal
+from discreet.local import CLIENTS, LocalHashing, OptimizedUnary, Rappor, Reporter, Response
 from discreet.local.batch import LARGEST, fresh_ids, packed
 from discreet.local.collector import Collector
 from discreet.local.courier import Courier, Unreached
 from discreet.local.receipt import Receipt
 from discreet.local.respondent import Respondent
 from discreet.local.task import Task, drafted, read_task, written
+from discreet.noise import SECURE
 
 BINARY = {"Content-Type": "application/octet-stream"}
 NONE = Receipt().told
@@ -81,16 +85,115 @@ def test_from_a_device_to_the_results(server: Server, home: Path, tmp_path: Path
         assert me.take_part(courier, task.id, i % 4) == Receipt(accepted=1)
         assert me.take_part(courier, task.id, 0) == Receipt(replayed=1)
     with pytest.raises(Unreached, match="status 404"):
-        courier.results(task.id)
+        courier.results(task)
     collector = Collector(home)
     collector.close(task.id)
     found = collector.collect(task.id)
-    assert courier.results(task.id) == found
+    assert courier.results(task) == found
     assert found.body["reports"] == 12
     collector.rotate()
     collector.revise(task.id, minimum=11)
     assert me.take_part(courier, task.id, 3) == Receipt(accepted=1)  # its new key was handed over to
     assert len(courier.handovers()) == 1
+
+
+def test_results_of_an_older_version_stay_where_they_were(server: Server, home: Path) -> None:
+    task, collector, courier = opened(home), Collector(home), Courier(server.url)
+    post(server, task, upload(task, [1] * 12))
+    collector.close(task.id)
+    found = collector.collect(task.id)
+    second = collector.revise(task.id, minimum=11)
+    assert server.call("GET", f"/survey/v1/{task.id}/results").status == 404
+    assert server.call("GET", f"/survey/v1/{task.id}/results?version=1").body == found.document
+    assert courier.results(task) == found
+    assert read_task(server.call("GET", f"/survey/v1/{task.id}?version=1").body) == task
+    assert read_task(server.call("GET", f"/survey/v1/{task.id}").body) == second
+    for version in ("3", "1000000000000"):
+        assert server.call("GET", f"/survey/v1/{task.id}?version={version}").status == 404
+    for version in ("0", "-1", "x", "9" * 30):
+        assert server.call("GET", f"/survey/v1/{task.id}/results?version={version}").status == 400
+
+
+class Witness(Courier):
+    """A courier that remembers what it sent."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.bodies: list[bytes] = []
+
+    def send(self, name: str, body: bytes, token: str | None = None) -> Receipt:
+        self.bodies.append(body)
+        return super().send(name, body, token)
+
+
+def answers(name: str, server: Server, home: Path, folder: Path, devices: int) -> list[tuple[Read, Read]]:
+    """What so many devices sent of one value, from the signed task to the results; and how it reads for another value.
+
+    Each sends as often as the client's law asks for. Without a memory one device that draws afresh is as good as many.
+    """
+    wired = WIRED[name]
+    memory = isinstance(wired.client, Rappor)
+    task = opened(home, wired.client, minimum=2, reports=wired.each if memory else devices)
+    courier = Witness(server.url)
+    me = Respondent(folder / "me")
+    for i in range(devices):
+        device = Respondent(folder / str(i)) if memory else me
+        for number in range(wired.each):
+            receipt = device.take_part(courier, task.id, wired.value, afresh=number > 0 or (i > 0 and not memory))
+            assert receipt == Receipt(accepted=1)
+        assert device.loss(task) == (wired.each if memory else i + 1) * wired.client.privacy
+    collector = Collector(home)
+    collector.close(task.id)
+    reports = np.concatenate([sent(body, task)[1] for body in courier.bodies])
+    assert collector.collect(task.id).tally == wired.client.tally(reports)
+    found = courier.results(task)
+    assert (found.client, found.tally.people) == (wired.client, devices * wired.each)
+    parts = [reports[i : i + wired.each] for i in range(0, len(reports), wired.each)]
+    return [(wired.outcome(part, wired.value), wired.outcome(part, wired.other)) for part in parts]
+
+
+@pytest.mark.parametrize("name", sorted(CLIENTS))
+def test_every_client_goes_from_a_signed_task_to_results(name: str, server: Server, home: Path, tmp_path: Path) -> None:
+    assert name in WIRED, "a new client: add it to tests/local/wired.py"
+    for mine, others in answers(name, server, home, tmp_path, 2):
+        assert mine.said in mine.law
+        assert worst(mine.law, others.law) <= allowed(WIRED[name].client)  # exactly, for all reports together
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(CLIENTS))
+def test_what_comes_over_the_wire_follows_the_exact_channel(
+    name: str, server: Server, home: Path, tmp_path: Path
+) -> None:
+    """And no other: a false alarm of 2e-7 for each client, with the operating system's coins."""
+    found = answers(name, server, home, tmp_path, 120)
+    mine = [(one.said, one.law, other.law) for one, other in found]
+    assert even(transformed(mine, SECURE))
+    assert even(drawn((one for one, _ in found), SECURE))
+    assert not even(transformed([(said, other, law) for said, law, other in mine], SECURE))
+
+
+def test_texts_are_asked_for_by_rappor_and_named_afterwards(server: Server, home: Path, tmp_path: Path) -> None:
+    client = Rappor(Fraction(20), 16, 2, 4, Fraction(1, 8), Fraction(7, 8))
+    task, courier = opened(home, client, minimum=100, reports=1000), Courier(server.url)
+    texts = ["cat"] * 1200 + ["dog"] * 600 + ["owl"] * 200
+    assert post(server, task, upload(task, texts)).json == {**NONE, "accepted": 2000}
+    me = Respondent(tmp_path / "me")
+    assert me.take_part(courier, task.id, "cat") == Receipt(accepted=1)
+    collector = Collector(home)
+    collector.close(task.id)
+    collector.collect(task.id)
+    found = courier.results(task)
+    assert found.body["estimates"] == []  # nobody had a list
+    counts = found.client.estimate(found.tally)  # type: ignore[attr-defined]
+    assert (counts.reports.sum(), counts.ones.shape) == (2001, (4, 16))
+    held = found.texts(["cat", "dog", "owl", "fox", "hen", "cow"])
+    assert [one.text for one in held[:3]] == ["cat", "dog", "owl"]
+    for one, share in zip(held, (0.6, 0.3, 0.1), strict=False):
+        assert abs(one.share - share) < 6 * one.error < 0.3
+        assert one.chance < 0.01
+    with pytest.raises(Refusal, match="read with a list of candidates"):
+        found.texts()
 
 
 def test_refused_reports_are_counted_by_kind(server: Server, home: Path) -> None:
@@ -130,7 +233,7 @@ def test_who_was_not_invited_is_told_one_sentence(server: Server, home: Path) ->
     task = opened(home, invited=True)
     replies = [post(server, task, upload(task, [0]), token) for token in (None, "x" * 43, "x" * 1000, "ä")]
     assert {(reply.status, reply.body) for reply in replies} == {(401, replies[0].body)}
-    assert counts(home, task) == {}
+    assert counts(home, task) == {"uninvited": 4}
 
 
 @pytest.mark.parametrize("name", ["0" * 32, "v1", "x" * 32, "0" * 31, "%00", "A" * 32, "0" * 5000])
@@ -176,8 +279,11 @@ def test_who_comes_too_often_waits(home: Path) -> None:
     task = opened(home)
     with served(home, "--rate", "1") as server:
         replies = [post(server, task, upload(task, [0])) for _ in range(6)]
+        paths = (f"/survey/v1/{task.id}", f"/survey/v1/{task.id}/results", "/survey/v1/keys")
+        reading = [server.call("GET", path).status for path in paths for _ in range(3)]
     assert [reply.status for reply in replies][:3] == [200] * 3
     assert replies[-1].status == 429
+    assert reading.count(429) >= 4  # whoever only reads waits as well
     assert int(replies[-1].headers["retry-after"]) >= 1
     assert counts(home, task)["accepted"] == sum(reply.status == 200 for reply in replies)
 
@@ -221,35 +327,36 @@ class Senders:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rounds", [2, 12])
-def test_a_killed_server_loses_and_doubles_nothing(tmp_path: Path, rounds: int) -> None:
+@pytest.mark.parametrize(("rounds", "each", "people"), [(2, 40, 6), (12, 40, 6), (4, 1, 24)])
+def test_a_killed_server_loses_and_doubles_nothing(tmp_path: Path, rounds: int, each: int, people: int) -> None:
+    """Uploads of many reports, and of one by many people: those share transactions."""
     home = clinic.home(tmp_path / "home")
-    task = opened(home, LocalHashing(ONE, 5), minimum=500, reports=40, invited=True)
-    bodies = [upload(task, np.arange(40) % 5) for _ in range(120 * rounds)]
+    task = opened(home, LocalHashing(ONE, 5), minimum=12 * each, reports=each, invited=True)
+    bodies = [upload(task, np.arange(each) % 5) for _ in range(120 * rounds)]
     tokens = Collector(home).invite(task.id, len(bodies))
     told: set[int] = set()
     for i in range(rounds):
         with served(home, "--rate", "100000") as server:
             left = [n for n in range(len(bodies)) if n not in told]
-            senders = Senders(server, task, [bodies[n] for n in left], [tokens[n] for n in left])
+            senders = Senders(server, task, [bodies[n] for n in left], [tokens[n] for n in left], people)
             senders.wait_for(20 + 13 * i)
             os.kill(server.process.pid, signal.SIGKILL)
             senders.join()
             assert server.process.wait() == -signal.SIGKILL
         fresh = [n for k, n in enumerate(left) if k in senders.receipts]
         assert len(fresh) >= 20
-        assert all(each["accepted"] + each["replayed"] == 40 for each in senders.receipts.values())
+        assert all(one["accepted"] + one["replayed"] == each for one in senders.receipts.values())
         told |= set(fresh)
         held = counts(home, task)["accepted"]
-        assert held % 40 == 0  # an upload is in whole, or not at all
-        assert held >= 40 * len(told)
+        assert held % each == 0  # an upload is in whole, or not at all
+        assert held >= each * len(told)
     with served(home, "--rate", "100000") as server:
-        again = Senders(server, task, bodies, tokens)
+        again = Senders(server, task, bodies, tokens, people)
         again.join()
         assert len(again.receipts) == len(bodies)
-        assert all(again.receipts[n]["replayed"] == 40 for n in told)  # what was told to be there was there
+        assert all(again.receipts[n]["replayed"] == each for n in told)  # what was told to be there was there
     collector = Collector(home)
-    assert counts(home, task)["accepted"] == 40 * len(bodies)
+    assert counts(home, task)["accepted"] == each * len(bodies)
     collector.close(task.id)
     reports = np.concatenate([sent(body, task)[1] for body in bodies])
     assert collector.collect(task.id).tally == task.client.tally(reports)

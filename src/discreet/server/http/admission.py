@@ -38,7 +38,7 @@ class Admission:
         """Whose token this is."""
         if not token or len(token) > _LONGEST:
             raise stranger()
-        digest, place = hashlib.sha256(token.encode("utf-8", "replace")).digest(), _place(address)
+        digest, place = hashlib.sha256(token.encode("utf-8", "replace")).digest(), network(address)
         visitor = self._right.get(digest)
         if visitor is None and (seconds := self._failures.wait(place)):
             raise too_often(seconds)
@@ -67,7 +67,7 @@ class Admission:
 
 
 @lru_cache(maxsize=1024)
-def _place(address: str) -> str:
+def network(address: str) -> str:
     """What one person has of addresses: of the sixth version a whole network of 64 bits."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])

@@ -27,7 +27,6 @@ from discreet.server.http.metrics import Metrics
 from discreet.server.http.pool import Pool
 from discreet.server.http.releases import releases
 from discreet.server.http.routes import QUERY, api, ask, open_to_all
-from discreet.server.http.shelf import Shelf
 from discreet.server.http.survey_pages import survey_pages
 from discreet.server.http.surveys import UPLOAD, Surveys, streamed, surveys
 from discreet.server.http.texts import Texts
@@ -61,7 +60,6 @@ class Door:
         self.admission = Admission(desk, self.pool, self.limits)
         self.metrics = Metrics()
         self.texts = Texts()
-        self.shelf = Shelf(desk)
         self.surveys = Surveys(desk.home, self.limits)
         self.closing = False
         self.streams: frozenset[str] = frozenset()  # paths of an annex that reads bodies itself, within its own limits

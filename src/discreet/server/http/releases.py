@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 
 from discreet.desk import Listed, Order
 from discreet.desk.offered import Offered, offered
+from discreet.desk.publisher import called
 from discreet.errors import DiscreetError
 from discreet.release import Wish
 from discreet.release.folder import CERTIFICATE
 from discreet.server.http import shapes, writing
-from discreet.server.http.routes import Behind, Entry, Who, api, behind
-from discreet.server.http.shelf import Shelf
+from discreet.server.http.routes import Behind, Door, Entry, Who, api
 from discreet.server.http.trouble import Trouble, failure_of
 from discreet.sql.parse import LONGEST
 
@@ -91,7 +91,10 @@ class Proposed(BaseModel):
 
 
 class Published(BaseModel):
-    """A release that was paid for: the entry that holds its digest, and what the ledger says about it."""
+    """A release that was paid for: the entry that holds its digest, and what the ledger says about it.
+
+    `note` says so where it was ordered under another name than it has.
+    """
 
     entry: int
     name: str
@@ -103,6 +106,7 @@ class Published(BaseModel):
     sql: str
     tables: list[str]
     wish: dict[str, object]
+    note: str = ""
 
 
 class Releases(BaseModel):
@@ -132,13 +136,6 @@ class Certificate(BaseModel):
     discreet: str
 
 
-class Publishing(Behind, Protocol):
-    """What these paths find behind the door."""
-
-    shelf: Shelf
-
-
-Door = Annotated[Publishing, Depends(behind)]
 File = Annotated[str, Path(max_length=200, description="A name from the certificate's `files`.")]
 
 releases = APIRouter(prefix=f"{api.prefix}/releases", responses=api.responses)
@@ -157,20 +154,20 @@ async def publish(asked: Ordered, request: Request, door: Door, who: Who) -> Pub
     told = request.scope["told"]
     told.outcome = "fault"
     try:
-        found, free = await door.pool.call(_made, door, who, asked)
+        found, note, free = await door.pool.call(_made, door, who, asked)
     except (DiscreetError, Trouble) as refused:
         told.outcome = failure_of(refused).kind
         raise
     told.outcome, told.entry = "free" if free else "answered", str(found.entry)
-    return _published(found)
+    return _published(found, note)
 
 
-def _made(door: Publishing, who: Who, asked: Ordered) -> tuple[Listed, bool]:
-    """The release, and whether it had been paid for."""
+def _made(door: Behind, who: Who, asked: Ordered) -> tuple[Listed, str, bool]:
+    """The release, what is to be said of its name, and whether it had been paid for."""
     order = asked.order()
     before = door.desk.offered(who, order).entry
     found = door.desk.published(who, order)
-    return found, found.entry == before
+    return found, called(order, found), found.entry == before
 
 
 @releases.post("/offer")
@@ -179,7 +176,7 @@ async def offer(asked: Ordered, door: Door, who: Who) -> Proposed:
     return await door.pool.call(_offered, door, who, asked)
 
 
-def _offered(door: Publishing, who: Who, asked: Ordered) -> Proposed:
+def _offered(door: Behind, who: Who, asked: Ordered) -> Proposed:
     found = door.desk.offered(who, asked.order())
     left = door.desk.budgets(who)[found.run.outline.population.name].left
     return _proposed(offered(found, left))
@@ -188,19 +185,19 @@ def _offered(door: Publishing, who: Who, asked: Ordered) -> Proposed:
 @releases.get("/{entry}", response_model=Certificate)
 async def certificate(entry: Entry, door: Door, who: Who) -> Response:
     """The certificate of a release: what `discreet release verify` checks."""
-    content = await door.pool.call(door.shelf.file, who, entry, CERTIFICATE)
+    content = await door.pool.call(door.desk.file, who, entry, CERTIFICATE)
     return Response(content, media_type="application/json")
 
 
 @releases.get("/{entry}/files/{name}", responses=_FILE, response_class=Response)
 async def file(entry: Entry, name: File, door: Door, who: Who) -> Response:
     """One file of a release: certificate.json, or any that it names."""
-    content = await door.pool.call(door.shelf.file, who, entry, name)
+    content = await door.pool.call(door.desk.file, who, entry, name)
     saved = {"Content-Disposition": f'attachment; filename="{name}"'}  # such names have letters, digits, - _ and .
     return Response(content, headers=saved, media_type=_TYPES[PurePath(name).suffix])
 
 
-def _published(value: Listed) -> Published:
+def _published(value: Listed, note: str = "") -> Published:
     return Published(
         entry=value.entry,
         name=value.name,
@@ -212,6 +209,7 @@ def _published(value: Listed) -> Published:
         sql=value.sql,
         tables=list(value.tables),
         wish=dict(value.wish.told()),
+        note=note,
     )
 
 

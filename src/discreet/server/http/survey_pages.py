@@ -47,12 +47,15 @@ async def _page(door: Door, drawn: Callable[[Collector], str], *, scripted: bool
         text = await door.pool.call(lambda: drawn(door.surveys.collector))
     except Unknown:
         raise missing(404) from None
-    headers = {"Content-Security-Policy": survey_sheet.policy(scripted=scripted)}
+    headers = {
+        "Content-Security-Policy": survey_sheet.policy(scripted=scripted),
+        "Cross-Origin-Opener-Policy": "same-origin",  # who opened the page from elsewhere holds nothing of it
+    }
     return Response(text, headers=headers, media_type="text/html")
 
 
 def _asking(collector: Collector, survey: str) -> str:
-    return survey_sheet.asking(collector.standing(survey), datetime.now(UTC))
+    return survey_sheet.asking(collector.standing(survey), collector.handovers(), datetime.now(UTC))
 
 
 def _results(collector: Collector, survey: str) -> str:

@@ -15,9 +15,11 @@ from pathlib import Path
 from string import Template
 
 from discreet.desk.outlook import guessed
-from discreet.desk.surveys import Line
+from discreet.desk.surveys import MINIMUM, Line, ready
+from discreet.errors import Refusal
 from discreet.exact import spoken
 from discreet.local.receipt import Standing
+from discreet.local.seal import Handover
 from discreet.local.task import Task, moment
 from discreet.release.paper import safe
 from discreet.release.picture import ERRORS, NARROW, WIDE, Drawn, Ruler, bars
@@ -27,9 +29,24 @@ FILES = "/survey/static"
 _FOLDER = Path(__file__).with_name("static")
 _KINDS = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 _WHISKERS = "The thin lines reach two standard errors to either side: about 19 times in 20 the truth is within them."
+_ROUGH = " Of fewer than 100 reports they are a rule of thumb, and miss more often."  # docs/surveys.md says how often
 _LEAD = (
-    "{people:,} reports were counted. Nobody knows which of them are true, but the odds of the dice are known, and "
-    "from all reports together follow the shares, up to the errors shown."
+    "{people:,} reports were counted. Nobody knows which of them are true, but the odds of the dice are known: from "
+    "all reports together follow the shares of true answers, up to the errors shown."
+)
+_YET = (
+    "They are told once, after the survey has closed, and only if at least {least:,} reports are there. Before that "
+    "nobody is told a part of them: few reports together hide less than many."
+)
+_COUNTING = "The survey has closed with at least {least:,} reports. The results are told as soon as they are counted."
+_TOO_FEW = "The survey has closed with fewer than {least:,} reports. So few say too little, and nothing is told."
+_ELSEWHERE = (
+    '<section class="card"><h2>This survey is not answered in a browser</h2><p>It has too many answers for a page, or '
+    "dice that pages do not roll. It is answered by programs on people's own devices.</p></section>"
+)
+_NO_SHARES = (
+    '<section class="card"><h2>The results are for programs</h2><p>{people:,} reports were counted. They do not come '
+    "to shares of a few answers, so there is nothing to draw here; programs read them from this server.</p></section>"
 )
 
 
@@ -60,9 +77,13 @@ def policy(*, scripted: bool) -> str:
     return "; ".join(f"{name} {value}" for name, value in rules.items())
 
 
-def asking(standing: Standing, now: datetime) -> str:
-    """The page on which people answer."""
+def asking(standing: Standing, handovers: Sequence[Handover], now: datetime) -> str:
+    """The page on which people answer. By the handovers a device that knows an earlier key finds the present one."""
     task = standing.task
+    try:
+        dice = Dice.of(task.client).told()
+    except Refusal:
+        return _around(standing, now, _ELSEWHERE)
     phase = "late" if standing.closed else "early" if task.early(now) else "open"
     return _template("survey.html").substitute(
         title=safe(task.question),
@@ -71,19 +92,27 @@ def asking(standing: Standing, now: datetime) -> str:
         script=_address("survey.js"),
         integrity=_integrity("survey.js"),
         task=_embedded(task.body),
-        dice=_embedded({**Dice.of(task.client).told(), "phase": phase}),
+        dice=_embedded({**dice, "phase": phase}),
+        handovers=_embedded([each.body for each in handovers]),
     )
 
 
 def results(standing: Standing, people: int, lines: Sequence[Line], now: datetime) -> str:
-    """The page of results; of none yet, that there are none."""
+    """The page of results; of none yet, that there are none; of such as are no shares of answers, where they are."""
+    if lines:
+        return _around(standing, now, _found(standing.task, people, lines))
+    return _around(standing, now, _NO_SHARES.format(people=people) if people else _nothing(standing))
+
+
+def _around(standing: Standing, now: datetime, content: str) -> str:
+    """A page without a script: the question, something about it, and what is promised."""
     task = standing.task
     return _template("results.html").substitute(
         title=safe(task.question),
         window=_window(standing, now),
         promise=safe(promise(task)),
         style=_address("survey.css"),
-        content=_found(task, people, lines) if lines else _nothing(task),
+        content=content,
     )
 
 
@@ -122,18 +151,21 @@ def _integrity(name: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(files()[name][0]).digest()).decode()
 
 
-def _nothing(task: Task) -> str:
-    return (
-        '<section class="card"><h2>There are no results yet</h2><p>They are told once, after the survey has closed, '
-        f"and only if at least {task.minimum + task.dishonest:,} reports are there.</p></section>"
-    )
+def _nothing(standing: Standing) -> str:
+    """Why there are no results. How many reports came so far is not told: who watches would see each of them arrive."""
+    title, words = "There are no results yet", _YET
+    if standing.closed:
+        title, words = (title, _COUNTING) if ready(standing) else ("There will be no results", _TOO_FEW)
+    least = standing.task.minimum + standing.task.dishonest
+    return f'<section class="card"><h2>{title}</h2><p>{words.format(least=least)}</p></section>'
 
 
 def _found(task: Task, people: int, lines: Sequence[Line]) -> str:
+    whiskers = _WHISKERS + (_ROUGH if people < MINIMUM else "")
     drawn = Drawn(
         task.question,
-        _WHISKERS,
-        Ruler("share of the reports, in percent", labels=tuple(line.label for line in lines)),
+        whiskers,
+        Ruler("people with this true answer, in percent", labels=tuple(line.label for line in lines)),
         tuple(line.share for line in lines),
         tuple(line.error for line in lines),
     )
@@ -144,7 +176,7 @@ def _found(task: Task, people: int, lines: Sequence[Line]) -> str:
     return (
         f'<p class="lead">{_LEAD.format(people=people)}</p>'
         f'<section class="card"><figure class="picture"><div class="wide">{bars(drawn, WIDE)}</div>'
-        f'<div class="narrow">{bars(drawn, NARROW)}</div><figcaption class="muted">{_WHISKERS} A share below zero or '
+        f'<div class="narrow">{bars(drawn, NARROW)}</div><figcaption class="muted">{whiskers} A share below zero or '
         "above a hundred is chance, and is shown as it came.</figcaption></figure></section>"
         '<section class="card"><h2>In numbers</h2><table><thead><tr><th scope="col">Answer</th>'
         f'<th scope="col">Share</th><th scope="col">Error</th></tr></thead><tbody>{rows}</tbody></table></section>'

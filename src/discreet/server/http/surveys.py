@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Annotated, ParamSpec, Protocol, TypeVar
 
@@ -19,13 +20,17 @@ from discreet.errors import Refusal
 from discreet.ledger.head import is_hex
 from discreet.local.batch import LARGEST
 from discreet.local.collector import Collector
+from discreet.local.intake import Sent
 from discreet.local.receipt import Uninvited, Unknown
-from discreet.server.http.admission import _place
+from discreet.server.http import survey_shapes
+from discreet.server.http.admission import network
 from discreet.server.http.body import Gone, header
 from discreet.server.http.bucket import Buckets
+from discreet.server.http.inbox import Inbox
 from discreet.server.http.limits import Limits
 from discreet.server.http.pool import Pool
 from discreet.server.http.routes import behind
+from discreet.server.http.survey_shapes import Name, Version
 from discreet.server.http.trouble import (
     Failure,
     Trouble,
@@ -63,36 +68,46 @@ class Surveys:
     def __init__(self, home: Path, limits: Limits) -> None:
         self.collector = Collector(home)
         self._limits = limits
+        self.inbox = Inbox(self.collector)
         self._people = Buckets(limits.rate, limits.burst)
         self._large = _LARGE
+        self._there: set[str] = set()
 
     def admit(self, who: str) -> None:
         """Let somebody in who does not come too often."""
         if seconds := self._people.take(who):
             raise too_often(seconds)
 
-    async def body(self, request: Request) -> bytes:
-        """An upload, read whole, if it is not too long and not too slow."""
+    async def find(self, door: Behind, name: str) -> None:
+        """Whether there is a task of this name. One that was found stays: tasks never go away."""
+        if name not in self._there:
+            await _called(door, name, self.collector.task, name)
+            self._there.add(name)
+
+    @asynccontextmanager
+    async def body(self, request: Request) -> AsyncIterator[bytes]:
+        """An upload, read whole, if it is not too long and not too slow. A long one keeps its place to the end."""
         sent = header(request.scope, b"content-length")
         if sent.isdigit() and int(sent[:20]) > LARGEST:
             raise too_large(LARGEST)
         held = False
         parts = bytearray()
         try:
-            async with asyncio.timeout(self._limits.body_seconds):
-                async for part in request.stream():
-                    parts += part
-                    if len(parts) > LARGEST:
-                        raise too_large(LARGEST)
-                    if len(parts) > self._limits.body and not held:
-                        held = self._hold()
-        except TimeoutError:
-            raise too_slow() from None
-        except ClientDisconnect:
-            raise Gone from None
+            try:
+                async with asyncio.timeout(self._limits.body_seconds):
+                    async for part in request.stream():
+                        parts += part
+                        if len(parts) > LARGEST:
+                            raise too_large(LARGEST)
+                        if len(parts) > self._limits.body and not held:
+                            held = self._hold()
+            except TimeoutError:
+                raise too_slow() from None
+            except ClientDisconnect:
+                raise Gone from None
+            yield bytes(parts)
         finally:
             self._large += held
-        return bytes(parts)
 
     def _hold(self) -> bool:
         """A long upload takes one of a few places: many at once must not fill the memory. A short one takes none."""
@@ -109,45 +124,55 @@ class Behind(Protocol):
     surveys: Surveys
 
 
+async def whence(request: Request) -> str:
+    """The network from which somebody comes."""
+    return network(request.client.host if request.client else "")
+
+
 Door = Annotated[Behind, Depends(behind)]
-surveys = APIRouter(prefix=PATH, include_in_schema=False)  # uploads are binary: docs/collector.md says how
+Visitor = Annotated[str, Depends(whence)]
+surveys = APIRouter(prefix=PATH, responses=survey_shapes.FAILED)
 
 
-@surveys.get("/keys")
-async def keys(door: Door) -> Response:
+@surveys.get("/keys", response_model=survey_shapes.Keys)
+async def keys(door: Door, visitor: Visitor) -> Response:
     """How the key that signs tasks was changed. A device that trusts one of them finds its way to the present one."""
+    door.surveys.admit(visitor)
     found = await door.pool.call(door.surveys.collector.handovers)
     return _json({"handovers": [each.body for each in found]})
 
 
-@surveys.get("/{name}")
-async def task(name: str, door: Door) -> Response:
-    """A task: what is asked, how answers are randomized, until when. Signed."""
-    found = await _called(door, name, door.surveys.collector.task, name)
+@surveys.get("/{name}", response_model=survey_shapes.Task)
+async def task(name: Name, door: Door, visitor: Visitor, version: Version = None) -> Response:
+    """A task: what is asked, how answers are randomized, until when. Signed. The newest version, if none is named."""
+    door.surveys.admit(visitor)
+    found = await _called(door, name, door.surveys.collector.task, name, version)
     return Response(found.document, media_type="application/json")
 
 
-@surveys.get("/{name}/results")
-async def results(name: str, door: Door) -> Response:
+@surveys.get("/{name}/results", response_model=survey_shapes.Results)
+async def results(name: Name, door: Door, visitor: Visitor, version: Version = None) -> Response:
     """What a task came to, once it was collected. Signed, and the same bytes for ever."""
-    found = await _called(door, name, door.surveys.collector.results, name)
+    door.surveys.admit(visitor)
+    found = await _called(door, name, door.surveys.collector.results, name, version)
     return Response(found.document, media_type="application/json")
 
 
-@surveys.post("/{name}/reports")
-async def reports(name: str, request: Request, door: Door) -> Response:
+@surveys.post("/{name}/reports", response_model=survey_shapes.Taken, openapi_extra=survey_shapes.UPLOADED)
+async def reports(name: Name, request: Request, door: Door, visitor: Visitor) -> Response:
     """Upload randomized reports. Sent again to the byte they count once: after a failure send the same again."""
-    door.surveys.admit(_place(request.client.host if request.client else ""))
-    await _called(door, name, door.surveys.collector.task, name)
+    door.surveys.admit(visitor)
+    await door.surveys.find(door, name)
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _BINARY:
         raise malformed(f"body: {_BINARY}")
     try:
-        body = await door.surveys.body(request)
+        async with door.surveys.body(request) as body:
+            with _said():
+                found = await door.surveys.inbox.receipt(door.pool, Sent(name, body, _token(request)))
     except Trouble as refused:
         if refused.failure.status == _TOO_LONG:
             await _called(door, name, door.surveys.collector.oversize, name)
         raise
-    found = await _called(door, name, door.surveys.collector.receive, name, body, _token(request))
     return _json(found.told)
 
 
@@ -159,8 +184,15 @@ async def _called(door: Behind, name: str, blocking: Callable[P, T], /, *given: 
     """The result of a call about a task of this name. What is said if there is none does not repeat the name."""
     if not is_hex(name, 16):
         raise missing(404)
-    try:
+    with _said():
         return await door.pool.call(blocking, *given, **named)
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    """What a collector refuses, as it is said to strangers."""
+    try:
+        yield
     except Unknown:
         raise missing(404) from None
     except Uninvited as refused:

@@ -1,0 +1,52 @@
+"""What is kept between calls is little even of the largest releases: whoever asks for prices chooses what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import is_dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.release import Hierarchy, QuadTree, Wavelet, fit, hierarchy, quadtree, wavelet
+from discreet.release.counts import MOST_CELLS
+from discreet.release.curve import hilbert
+from discreet.release.splits import Splits
+
+ONE, SMALL, SIDE = Fraction(1), 1 << 12, 1 << 6
+
+
+def arrays(kept: object) -> Iterator[Any]:
+    """All arrays that something holds, also those that it computes when it is first asked."""
+    if isinstance(kept, Splits):
+        ends = np.arange(kept.leaves)
+        kept.ranges(np.zeros_like(ends), np.ones(ends.size), ends, np.ones(ends.size))
+    if is_dataclass(kept):
+        yield from arrays(list(vars(kept).values()))
+    elif isinstance(kept, (list, tuple)):
+        for each in kept:
+            yield from arrays(each)
+    elif isinstance(kept, np.ndarray):
+        yield kept
+
+
+CACHES: list[tuple[Any, Callable[[], object]]] = [
+    (hierarchy._splits, lambda: Hierarchy(ONE, (SMALL,)).splits),
+    (hierarchy._branches, lambda: Hierarchy(ONE, (SMALL,)).children),
+    (fit.alike, lambda: fit.alike(SMALL)),
+    (wavelet._halves, lambda: Wavelet(ONE, (SMALL,)).children),
+    (quadtree._quarters, lambda: QuadTree(ONE, (SIDE, SIDE))._tree),
+    (hilbert, lambda: hilbert(SIDE, SIDE)),
+]
+
+
+@pytest.mark.parametrize(("cache", "kept"), CACHES)
+def test_all_that_a_cache_holds_of_the_largest_releases_fits_into_a_gigabyte(
+    cache: Any,  # noqa: ANN401  # functools keeps its type
+    kept: Callable[[], object],
+) -> None:
+    size = sum(array.nbytes for array in arrays(kept()))
+    assert size >= SMALL  # something was found
+    assert cache.cache_info().maxsize * size * (MOST_CELLS // SMALL) <= 1 << 30
