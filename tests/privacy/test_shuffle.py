@@ -302,3 +302,12 @@ def test_what_lies_outside_the_window_is_added() -> None:
 def test_nonsense_is_refused_by_name(build: Callable[[], object], words: str) -> None:
     with pytest.raises(Refusal, match=words):
         build()
+
+
+@pytest.mark.parametrize("crowd", [1, 17])
+@pytest.mark.parametrize("randomizer", ["any", "binary"])
+def test_the_smallest_price_has_an_epsilon_between_nothing_and_itself(crowd: int, randomizer: Randomizer) -> None:
+    price, delta = Fraction(1, 10**12), Fraction(1, 10**15)
+    found = shuffled(local(price), crowd, delta=delta, randomizer=randomizer).loss
+    assert 0 < found.epsilon < price  # the root lay below what was taken for 0, and the search for it never ended
+    assert shuffled_delta(local(price), crowd, found.epsilon, randomizer=randomizer) <= delta

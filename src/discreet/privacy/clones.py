@@ -65,8 +65,9 @@ class Clones:
         below = self._price * (1 - 1e-12)
         if self._unseen >= delta or self.delta_at(below) >= delta:
             return self._price
-        found = float(optimize.brentq(lambda e: math.log(self.delta_at(e) / delta), 0.0, below, rtol=1e-10))
-        step = 1e-10
+        least = 1e-12 * self._price  # not 0, of which no part is a step; brentq's usual xtol would be coarser than ε₀
+        root = optimize.brentq(lambda e: math.log(self.delta_at(e) / delta), 0.0, below, xtol=least, rtol=1e-10)
+        found, step = max(float(root), least), 1e-10
         while self.delta_at(found) > delta:
             found, step = found * (1 + step), 2 * step
         return min(found, self._price)
