@@ -152,3 +152,12 @@ def test_nothing_is_told_of_too_few(folder: Path) -> None:
     assert "fewer than the 100 reports" in done.stderr
     assert "open" in told(folder, "survey", "show", name)
     assert discreet(folder, "survey", "results", name).returncode == 2
+
+
+@pytest.mark.slow
+def test_forgetting_says_what_is_still_needed(folder: Path) -> None:
+    name = told(folder, *NEW, *ANSWERS).strip().rpartition("/")[2]
+    Collector(folder / "discreet-home").revise(name, minimum=50)
+    done = discreet(folder, "survey", "forget", name)
+    assert done.returncode == 0
+    assert "version 2 needs its report ids and invitations: only older ones are deleted" in done.stderr

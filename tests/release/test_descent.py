@@ -206,7 +206,13 @@ EVEN: list[tuple[str, Any, Any, int]] = [
 ]
 
 
-@pytest.mark.parametrize(("release", "counts", "runs"), [pytest.param(*case[1:], id=case[0]) for case in EVEN])
+QUICK = {"one", "one, plausible", "line of 205", "long line"}
+
+
+@pytest.mark.parametrize(
+    ("release", "counts", "runs"),
+    [pytest.param(*each, id=name, marks=[] if name in QUICK else pytest.mark.slow) for name, *each in EVEN],
+)
 def test_standard_errors_cover_on_data_that_tempt_the_search(release: Any, counts: Any, runs: int) -> None:  # noqa: ANN401
     """The total, a half and a tenth: two standard errors hold 94 % at least, squares are 1 at most, totals not off.
 
