@@ -36,9 +36,11 @@ def test_standard_errors_are_those_of_coins_at_the_estimated_share() -> None:
 
 def test_intervals_are_wider_for_more_confidence_and_for_all_together() -> None:
     for together, far in ((False, 1.959964), (True, 2.497705)):
-        for end in GUESS.interval("0.95", together=together):
+        skewed = 4 * ((far**2 - 1) / 6 + 0.5)  # a report more is a count of four
+        for end, side in zip(GUESS.interval("0.95", together=together), (-1, 1), strict=True):
             variance = 16 * (1000 * 3 / 16 + end * (1 / 4 - 3 / 16))  # if so many hold it
-            assert ((end - GUESS.counts) ** 2).tolist() == pytest.approx((far**2 * variance).tolist())
+            off = side * (end - GUESS.counts) - skewed
+            assert (off**2).tolist() == pytest.approx((far**2 * variance).tolist())
     low, high = GUESS.interval("0.95")
     assert np.all((low < GUESS.counts) & (GUESS.counts < high))
     for nonsense in (0, 1, "x", 1 - Fraction(1, 10**400)):
@@ -73,6 +75,23 @@ def test_intervals_together_cover_all_values_together() -> None:
             covered[together] += bool(np.all((low <= 300) & (high >= 300)))
     assert covered[True] >= 300 * 0.8 - 3 * (300 * 0.8 * 0.2) ** 0.5
     assert covered[False] < 100
+
+
+@pytest.mark.parametrize("expected", [0.001, 0.1, 1.7, 10, 100])
+@pytest.mark.parametrize("values", [10, 1000, 10**5])
+def test_intervals_together_cover_where_few_reports_support_a_value_that_nobody_holds(
+    expected: float, values: int
+) -> None:
+    """Exactly, by the law of the supports. By the normal law alone, at 1.7 and 1000 values, 19 % of crowds covered."""
+    people, other = 20_000, Fraction(expected) / 20_000
+    odds, lows = Odds(Fraction(1, 2), other), []
+    supports = np.arange(1000)
+    for part in np.split(supports, max(1, 1000 // values)):
+        guess = Frequencies(people, np.resize(part, values), odds)
+        lows.append(guess.interval("0.95", together=True)[0][: part.size])
+    low = np.concatenate(lows)
+    missed = int(supports[low > 0].min())
+    assert values * stats.binom.sf(missed - 1, people, float(other)) < 0.05
 
 
 def test_consistent_counts_are_opt_in() -> None:

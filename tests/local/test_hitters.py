@@ -91,6 +91,7 @@ def test_common_texts_are_found_without_a_list_and_no_others() -> None:
     assert all(run.people == PEOPLE for run in runs())
 
 
+@pytest.mark.slow
 def test_shares_are_unbiased_and_standard_errors_cover() -> None:
     off = [
         (run.shares[run.values.index(text)] - share) / run.errors[run.values.index(text)]

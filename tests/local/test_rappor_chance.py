@@ -121,6 +121,16 @@ def test_no_gain_is_no_evidence() -> None:
     assert tail(np.eye(4), 1, 4.0) == pytest.approx(4.0**-4)  # all draws hit
 
 
+def test_a_total_that_is_the_mean_but_for_rounding_is_no_evidence() -> None:
+    """It raised: at a tilt of 0 the mean, a sum of floats, was above the total already."""
+    draw = np.random.default_rng(3)
+    for _ in range(100):
+        gains = draw.normal(size=(4, 8))
+        mean = 3 * float(gains.mean(axis=1, keepdims=True).sum())
+        for total in (mean, np.nextafter(mean, np.inf), mean + 1e-16):
+            assert tail(gains, 3, float(total)) > 0.5
+
+
 def test_few_bits_cannot_tell_a_text_from_one_that_is_on_no_list() -> None:
     """Everybody holds one text. Of 64 texts about one has its bits in both cohorts of eight, so it may be that one."""
     one = Rappor(Fraction(20), 8, 1, 2, Fraction(0), Fraction(1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -35,7 +36,8 @@ class Decoded:
     candidates. They hold for a text that was bound to be chosen; one that was chosen barely looks larger than it is.
 
     `chances`: how likely any of `tested` texts that nobody holds would seem as common as this one, at most: p-values
-    after Bonferroni's correction for all candidates, chosen or not.
+    after Bonferroni's correction for all candidates, chosen or not. With one bit it is that nobody holds any text at
+    all, as one bit cannot tell which. docs/proofs/rappor.md.
     """
 
     people: int
@@ -51,7 +53,10 @@ class Decoded:
         return self.shares * self.people
 
     def found(self, alpha: Number = ALPHA) -> tuple[Hashable, ...]:
-        """The texts that somebody holds: any that nobody does is among them with a probability of at most `alpha`."""
+        """The texts that somebody holds: any that nobody does is among them with a probability of at most `alpha`.
+
+        With one bit: the text, if somebody holds anything.
+        """
         level = float(share(alpha, "alpha"))
         return tuple(value for value, p in zip(self.values, self.chances, strict=True) if p <= level)
 
@@ -146,6 +151,12 @@ class Design:
         variances: Reals = told * (1 - told) / (self.reports * gap**2)
         return variances
 
+    def coins(self, shares: Reals) -> Reals:
+        """The part of these variances that is the clients' coins', whoever was drawn."""
+        none, all_ = float(self.odds.variance(Fraction(0))), float(self.odds.variance(Fraction(1)))
+        coins: Reals = (none + (all_ - none) * np.clip(shares, 0, 1)) / self.reports
+        return coins
+
 
 @dataclass(frozen=True, eq=False)
 class Fit:
@@ -184,12 +195,16 @@ class Fit:
         """Standard errors; infinite where the data do not determine a share.
 
         A person sets several bits of one cohort, so those depend on each other: the variance is that of the estimate
-        under this dependence, (XᵀWX)⁻¹ XᵀWΣWX (XᵀWX)⁻¹, with Σ as the fit has it.
+        under this dependence, (XᵀWX)⁻¹ XᵀWΣWX (XᵀWX)⁻¹, with Σ as the fit has it. That may be no law's if reports are
+        few, so the variance is never below that of the coins, which are independent.
         """
         gram = (self.matrix.T @ self.matrix.multiply(self.weights[:, None])).toarray()
-        spread = self.inverse @ (gram + self._together()) @ self.inverse
+        coins = (
+            self.matrix.T @ self.matrix.multiply((self.weights**2 * self.design.coins(self.fitted))[:, None])
+        ).toarray()
+        spread, least = (np.diag(self.inverse @ middle @ self.inverse) for middle in (gram + self._together(), coins))
         known = np.abs(np.diag(self.inverse @ gram) - 1) <= _KNOWN
-        return np.where(known, np.sqrt(np.maximum(np.diag(spread), 0)), np.inf)
+        return np.where(known, np.sqrt(np.maximum(spread, least)), np.inf)
 
     def _together(self) -> Reals:
         """XᵀWΣWX for what Σ has beside its diagonal."""

@@ -26,6 +26,8 @@ def tail(gains: Reals, hashes: int, total: float) -> float:
         return 1.0
     sums = _Tilted(centred / widest, hashes)
     over /= widest
+    if sums.mean(0.0) >= over:  # above the mean by less than sums of floats are off
+        return 1.0
     if sums.mean(_STEEPEST) <= over:  # at its end: any tilt gives a bound
         return math.exp(min(0.0, sums.log_mean(_STEEPEST) - _STEEPEST * over))
     tilt = float(optimize.brentq(lambda theta: sums.mean(theta) - over, 0, _STEEPEST, xtol=1e-12, rtol=1e-14))

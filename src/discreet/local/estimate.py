@@ -96,13 +96,18 @@ class Frequencies:
 
         They hold every count of which the estimate is likely enough, given the error at *that* count (Wilson 1927):
         where few or nearly all hold a value, the error at the estimate knows too little. By the normal law, which sums
-        of many coins are near to; together by the union bound (Bonferroni).
+        of many coins are near to, and further out by what coins are skewed at most (Cornish & Fisher 1938); together by
+        the union bound (Bonferroni). docs/proofs/unary.md.
         """
         none, slope = self._variance
         far = _reach(confidence, max(1, len(self)) if together else 1)
-        middle = self.counts + far**2 * slope / 2
-        half = far * np.sqrt(np.maximum(0, none + slope * self.counts) + (far * slope / 2) ** 2)
-        return middle - half, middle + half
+        skewed = ((far**2 - 1) / 6 + 1 / 2) / float(self.odds.gap)  # of supports, which are whole: half of one more
+
+        def half(counts: Reals) -> Reals:
+            return far * np.sqrt(np.maximum(0, none + slope * counts) + (far * slope / 2) ** 2)
+
+        low, high = self.counts - skewed, self.counts + skewed
+        return low + far**2 * slope / 2 - half(low), high + far**2 * slope / 2 + half(high)
 
     def consistent(self) -> Reals:
         """Counts that are not negative and sum to `people`: the nearest such ones (Norm-Sub; Wang et al. 2020).

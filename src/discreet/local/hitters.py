@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, share, shown
 from discreet.local.bloom import texts, written
 from discreet.local.client import client, hoeffding, price
 from discreet.local.estimate import Reals
+from discreet.local.pursuit import ALPHA, Pursuit
 from discreet.local.reporter import Reporter, Reports
-from discreet.local.sketch import HadamardSketch, Rows, Sketched
+from discreet.local.sketch import HadamardSketch, Rows
 from discreet.local.tally import Tally, Whole
 from discreet.mechanisms import Pair
 from discreet.mechanisms.mechanism import USUAL, settle
@@ -26,17 +26,16 @@ from discreet.noise import SECURE, Entropy, below, belows
 from discreet.privacy.divergence import Channel
 
 _MOST_LENGTH, _MOST_STEP, _MOST_TRIED = 64, 12, 1 << 22
-KEPT, ALPHA = 32, 0.05
-_TAKEN_OFF = 64  # of the largest shares
-_NEVER = 1e-15  # a chance
+KEPT = 32
 
 
 @dataclass(frozen=True, eq=False)
 class Hitters:
-    """Texts that were found, the largest share first, with standard errors.
+    """Texts that were found, the largest share first, with standard errors and p-values.
 
     Shares are estimated from those people who told whole texts, and errors cover the drawing of those from all. A text
-    that was not tried is not found: `tried` is how many whole texts were.
+    that was not tried is not found: `tried` is how many whole texts were. `chances` are p-values after Bonferroni's
+    correction for all that were tried.
     """
 
     people: int
@@ -44,6 +43,7 @@ class Hitters:
     values: tuple[str, ...]
     shares: Reals
     errors: Reals
+    chances: Reals
 
     @property
     def counts(self) -> Reals:
@@ -154,7 +154,8 @@ class HeavyHitters(Reporter):
     def estimate(self, tally: Tally, kept: int = KEPT, alpha: Number = ALPHA) -> Hitters:
         """The texts that many people hold, found from their beginnings on: `kept` prefixes go on from each level.
 
-        One that nobody holds is among them with a probability of about `alpha`. Free, however often it is done.
+        One that nobody holds is among them with a probability of at most `alpha`, over coins and hash functions. Free,
+        however often it is done.
         """
         known, level = self.understood(tally), float(share(alpha, "alpha"))
         if count(kept, "kept") << max(self.step, self.start) > _MOST_TRIED:
@@ -165,66 +166,19 @@ class HeavyHitters(Reporter):
         tried, before = [0], 0
         for at, bits in enumerate(self.prefixes[:-1]):
             tried = _longer(tried, bits - before)
-            shares, _, _ = self._level(at, sums[at], tried)
+            shares = self._level(at, sums[at], tried).shares
             tried, before = [tried[i] for i in np.argsort(-shares, kind="stable")[:kept]], bits
         tried = _longer(tried, self.prefixes[-1] - before)
-        shares, errors, chances = self._level(len(sums) - 1, sums[-1], tried)
-        order = [i for i in np.argsort(-shares, kind="stable") if len(tried) * chances[i] <= level]
+        last = self._level(len(sums) - 1, sums[-1], tried)
+        order = [i for i in np.argsort(-last.shares, kind="stable") if last.chances[i] <= level]
         values = tuple(self._text(tried[i]) for i in order)
-        return Hitters(known.people, len(tried), values, shares[order], errors[order])
+        return Hitters(known.people, len(tried), values, last.shares[order], last.errors[order], last.chances[order])
 
-    def _level(self, at: int, sums: Whole, tried: list[int]) -> tuple[Reals, Reals, Reals]:
-        """The shares of these prefixes among the people of one level, standard errors, and p-values.
-
-        A text that many hold shows in all texts that have one of its cells. Which those are is known, so the largest
-        share is taken off the others, then the largest of what is left, as long as it is surely there (orthogonal
-        matching pursuit; Pati, Rezaiifar & Krishnaprasad 1993). The errors cover what smaller shares add.
-        """
+    def _level(self, at: int, sums: Whole, tried: list[int]) -> Pursuit:
+        """The shares of these prefixes among the people of one level, without what the surest add to the others."""
         rows = Rows(sums[:, 0], self.sketch.supports(sums), self.sketch.inside)
         digests = self.sketch.functions.digests([_prefix(prefix, self.prefixes[at]) for prefix in tried])
-        table = self.sketch.functions.table(digests, self.rows, at * self.rows)
-        guess = rows.estimate(tuple(tried), table)
-        cells = self.rows * (self.width - 1)
-        taken: list[int] = []
-        overlaps = np.empty((0, len(tried)))
-        shares = guess.shares
-        large: Reals = np.empty(0)
-        while True:
-            left = max(0.0, cells * float(guess.collisions) - float((large**2).sum()))  # of Σ share²
-            rest = shares.copy()
-            rest[taken] = -np.inf
-            best = int(np.argmax(rest))
-            alone = self._chances(rest[[best]], np.sqrt([left]), guess)[0]
-            if len(tried) * alone > ALPHA or len(taken) == _TAKEN_OFF:
-                break
-            taken.append(best)
-            overlaps = np.vstack([overlaps, rows.overlaps(table, best)])
-            large = np.asarray(np.linalg.lstsq(overlaps[:, taken].T, guess.shares[taken], rcond=None)[0], np.float64)
-            shares = guess.shares - large @ overlaps
-            shares[taken] += large
-        others = np.full(len(tried), left)
-        others[taken] += large**2  # nobody holds it, so what was taken for its share is another's
-        inside = (guess.people * np.clip(shares, 0, 1) + 2) / (guess.people + 4)  # as `Mean.likely`
-        variance = float(guess.odds.variance(Fraction(0))) - inside**2
-        errors = np.sqrt(variance / guess.people + left / cells)
-        return shares, errors, self._chances(shares, np.sqrt(others), guess)
-
-    def _chances(self, shares: Reals, largest: Reals, guess: Sketched) -> Reals:
-        """How likely so large a share is of a text that *nobody* holds: p-values.
-
-        By chance it shares some rows with others. How uneven these are is known, and as if one text of share `largest`
-        were all of it, the number of rows is binomial. The coins have the error of a share of 0: at a large one they
-        vary less, or not at all. Supports are whole, so half of one is taken off.
-        """
-        chance, total, met, rest = 1 / self.width, np.zeros(len(shares)), -1, 1.0
-        half = 1 / (2 * guess.people * float(guess.odds.gap))
-        coin = float(guess.odds.variance(Fraction(0)) / guess.people) ** 0.5
-        while rest > _NEVER:
-            met += 1
-            before, rest = rest, float(special.bdtrc(met, self.rows, chance))
-            shown_by_it = largest * (met / self.rows - chance) / (1 - chance)
-            total += (before - rest) * special.ndtr((shown_by_it + half - shares) / coin)
-        return total + rest
+        return Pursuit.of(rows, self.sketch.functions.table(digests, self.rows, at * self.rows))
 
     def _text(self, whole: int) -> str:
         """Without the zeros that filled it up; a byte that is no text is shown by its number."""

@@ -6,13 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
-import numpy as np
-from scipy import special
-
 from discreet.errors import Refusal
 from discreet.local.decode import decode
 from discreet.local.estimate import Reals
 from discreet.local.hitters import HeavyHitters
+from discreet.local.pursuit import Pursuit
 from discreet.local.rappor import Rappor
 from discreet.local.reporter import Reporter
 from discreet.local.sketch import Sketch
@@ -46,7 +44,7 @@ def held(client: Reporter, tally: Tally, candidates: Iterable[str] = ()) -> tupl
         if named:
             raise Refusal("this mechanism finds texts itself", hint="name no candidates")
         found = client.estimate(tally)
-        return _listed(found.values, found.shares, found.errors, _chances(found.shares, found.errors, found.tried))
+        return _listed(found.values, found.shares, found.errors, found.chances)
     if not named:
         raise Refusal(f"{type(client).__name__} is read with a list of candidates", hint="name the texts to look for")
     if isinstance(client, Rappor):
@@ -54,12 +52,8 @@ def held(client: Reporter, tally: Tally, candidates: Iterable[str] = ()) -> tupl
         return _listed([str(value) for value in fit.values], fit.shares, fit.errors, fit.chances)
     guess = client.estimate(tally, named)
     shares, errors = guess.counts / guess.people, guess.errors / guess.people
-    return _listed(named, shares, errors, _chances(shares, errors, len(named)))
-
-
-def _chances(shares: Reals, errors: Reals, tried: int) -> Reals:
-    chances: Reals = np.minimum(1, tried * special.ndtr(-shares / errors))
-    return chances
+    cells = client.functions.table(client.digests(named), client.rows)
+    return _listed(named, shares, errors, Pursuit.of(client.kept(tally), cells).chances)
 
 
 def _listed(texts: Sequence[str], shares: Reals, errors: Reals, chances: Reals) -> tuple[Held, ...]:

@@ -166,10 +166,19 @@ class VectorMean(Reporter):
         middle, weight, tellers = Fraction(self.each.steps, 2), Fraction(self.dimensions, self.told), int(row[0])
         total, squares = self.each.moments(tellers, row[1:])
         off, off_squares = total - tellers * middle, squares - 2 * middle * total + tellers * middle**2
-        likely = self.each.likely(people, middle + weight * off / people)
+        likely = (*self.each.likely(people, middle + weight * off / people), *self._told(tellers, total))
         least = max(weight * self.each.variance(at) + (weight - 1) * (at - middle) ** 2 for at in likely)
         guess = Estimate.of(people, weight * off, weight**2 * off_squares, least)
         return guess.scaled(self.lower + middle * self.each.step, self.each.step)
+
+    def _told(self, tellers: int, total: Fraction) -> tuple[Fraction, Fraction]:
+        """Places where the mean may be by those who told it, as if two more had, at either bound.
+
+        Where nobody told it the estimate is the middle, whatever it is: so it may be anywhere.
+        """
+        steps = Fraction(self.each.steps)
+        inside = min(tellers * steps, max(Fraction(0), total))
+        return inside / (tellers + 2), (inside + 2 * steps) / (tellers + 2)
 
     def pairs(self) -> tuple[Pair[Any], ...]:
         """All numbers at the lower bound, and all at the upper."""
