@@ -293,7 +293,10 @@ def test_a_disk_that_is_gone_sends_nothing(tmp_path: Path) -> None:
     assert hand.sent == []
 
 
-@pytest.mark.parametrize("url", ["ftp://x", "survey.example.org", "https://", ""])
+@pytest.mark.parametrize(
+    "url",
+    ["ftp://x", "survey.example.org", "https://", "", "http://a:b", "http://a:99999", "http://[::1", "http://a\n.b"],
+)
 def test_a_courier_goes_to_web_addresses(url: str) -> None:
     with pytest.raises(Refusal, match="expected an address"):
         Courier(url)

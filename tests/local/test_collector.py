@@ -321,6 +321,7 @@ def test_a_lost_key_is_not_replaced_in_silence(tmp_path: Path) -> None:
 def test_a_home_without_surveys_has_none(tmp_path: Path) -> None:
     collector = Collector(tmp_path)
     assert (collector.tasks(), collector.handovers()) == ([], [])
+    assert (collector.names(), collector.standings()) == ([], [])
     with pytest.raises(Unknown):
         collector.task("0" * 32)
     assert list(tmp_path.iterdir()) == []
@@ -331,6 +332,8 @@ def test_tasks_are_listed_in_their_newest_version(tmp_path: Path) -> None:
     later = survey.collector.publish(draft(closes="2029-01-01T00:00:00Z"))
     second = survey.collector.revise(survey.task.id, minimum=5)
     assert survey.collector.tasks() == [later, second]
+    assert [each.task for each in survey.collector.standings()] == [later, second]
+    assert set(survey.collector.names()) == {later.id, second.id}
 
 
 def test_an_upload_has_a_largest_size(tmp_path: Path) -> None:

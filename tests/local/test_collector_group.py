@@ -151,3 +151,31 @@ def test_ids_of_many_tasks_do_not_fill_the_memory(tmp_path: Path, monkeypatch: p
     for task in tasks:
         counts = survey.collector.standing(task.id).counts
         assert (counts["accepted"], counts["replayed"]) == (10, 10)
+    monkeypatch.setattr("discreet.local.collector._TASKS", 1)
+    assert survey.collector.take([Sent(task.id, body) for task, body in zip(tasks, bodies, strict=True)]) == [
+        Receipt(replayed=10)
+    ] * len(tasks)
+    assert len(survey.collector._seen) == 1
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE collection SET tally = x'00' WHERE digest = ?",
+        "UPDATE task SET document = x'00' WHERE digest = ?",
+        "DELETE FROM collection WHERE digest = ?",
+    ],
+)
+def test_what_is_broken_in_one_task_is_not_the_fault_of_others(damage: str, tmp_path: Path) -> None:
+    survey = Survey(tmp_path, Response(ONE, 5), minimum=3)
+    other = survey.collector.publish(draft(Response(ONE, 5), minimum=3))
+    with closing(sqlite3.connect(tmp_path / "surveys.db", isolation_level=None)) as file:
+        file.execute(damage, (other.digest,))
+    good, bad = [survey.upload([1] * 3) for _ in range(2)], survey.upload([2] * 3, other)
+    uploads = [Sent(survey.task.id, good[0]), Sent(other.id, bad), Sent(survey.task.id, good[1]), Sent("0" * 32, bad)]
+    found = survey.reopened().collector.take(uploads)
+    assert [type(each) for each in found] == [Receipt, Refusal, Receipt, Unknown]
+    assert (found[0], found[2]) == (Receipt(accepted=3), Receipt(accepted=3))
+    assert survey.counts == {"accepted": 6}
+    with pytest.raises(Refusal):
+        survey.collector.receive(other.id, bad)

@@ -10,18 +10,21 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from doubles import Seeded
-from local.surveyed import ONE, Survey, sent
+from local.surveyed import ONE, Survey, draft, sent
 
 from discreet.errors import Refusal
-from discreet.local import LocalHashing
+from discreet.local import CountMeanSketch, LocalHashing, store
 from discreet.local.collector import Collector
 from discreet.local.intake import Sent
 from discreet.local.receipt import Receipt, Uninvited
+from discreet.local.result import Results, results
 from discreet.local.tally import Tally
+from discreet.noise import below
 
 
 def tally(survey: Survey) -> Tally:
@@ -79,7 +82,7 @@ def test_what_is_forgotten_is_gone_and_results_stay(tmp_path: Path) -> None:
     later = [survey.upload([1, 2], new) for _ in range(8)]
     sending = [Sent(old.id, body, token) for body, token in zip(later, tokens, strict=True)]
     assert survey.collector.take(sending) == [Receipt(accepted=2)] * 8
-    survey.collector.forget(old.id)  # what older versions know
+    assert survey.collector.forget(old.id) == [1]  # what older versions know
     assert not any(sent(body, old)[0][:16] in (tmp_path / "surveys.db").read_bytes() for body in bodies[:3])
     survey.collector.close(old.id)
     found, other = survey.collector.collect(old.id), Collector(tmp_path, clock=survey.clock)
@@ -87,7 +90,7 @@ def test_what_is_forgotten_is_gone_and_results_stay(tmp_path: Path) -> None:
     ids = [sent(body, new)[0] for body in later]
     before = (tmp_path / "surveys.db").read_bytes()
     assert all(part[:16] in before for part in ids)
-    survey.collector.forget(old.id)
+    assert survey.collector.forget(old.id) == [1, 2]
     content = (tmp_path / "surveys.db").read_bytes()
     assert len(content) <= len(before)
     assert not any(part[i : i + 16] in content for part in ids for i in (0, 16))
@@ -195,3 +198,69 @@ def test_the_file_links_no_token_to_an_id_and_no_id_to_a_report(tmp_path: Path) 
     content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert not any(report in content for report in reports)
     assert (tmp_path / "surveys.db").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("name", ["seen", "waiting"])
+@pytest.mark.parametrize(("width", "run"), [(16, 64), (16, 1 << 14), (700, 1 << 11), (20_000, 1 << 14)])
+def test_what_is_mixed_is_neither_lost_nor_doubled(
+    name: str, width: int, run: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever comes together, and when there are many more runs than items in one."""
+    monkeypatch.setattr(store, "_RUN", run)
+    monkeypatch.setattr(store, "_FEWEST", 2)
+    rng, kept = Seeded(width), []
+    with closing(sqlite3.connect(":memory:")) as file:
+        file.executescript(store._SCHEMA)
+        for _ in range(60):
+            new = [rng.raw(16).ljust(width, b"+") for _ in range(1 + below(7, rng=rng))]
+            store.mingle(file, name, b"task", b"".join(new), width=width, rng=rng)
+            kept += new
+            runs = store.held(file, name, b"task")
+            there = [part[i : i + width] for part in runs for i in range(0, len(part), width)]
+            assert sorted(there) == sorted(kept)
+        assert len({len(part) for part in runs[:-1]}) <= 1  # all but the last are full
+
+
+def test_wide_reports_that_wait_are_all_in_the_sums(tmp_path: Path) -> None:
+    survey = Survey(tmp_path, CountMeanSketch(ONE, 2, 1 << 16), minimum=25)
+    bodies = [survey.upload([f"page {i}"]) for i in range(30)]
+    assert [survey.receive(body) for body in bodies] == [Receipt(accepted=1)] * 30
+    assert tally(survey) == survey.task.client.tally(np.concatenate([sent(body, survey.task)[1] for body in bodies]))
+
+
+def test_a_run_of_wide_reports_has_others_to_hide_among(tmp_path: Path) -> None:
+    survey = Survey(tmp_path, CountMeanSketch(ONE, 2, 1 << 16), minimum=100)
+    survey.send([f"page {i}" for i in range(16)])
+    with closing(sqlite3.connect(tmp_path / "surveys.db")) as file:
+        assert file.execute("SELECT count(*), max(length(held)) FROM waiting").fetchone() == (1, 16 * 8193)
+
+
+def test_who_collects_gets_those_results_though_the_task_is_revised_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    survey = Survey(tmp_path)
+    survey.send([0] * 15)
+    survey.collector.close(survey.task.id)
+
+    def revised(*given: Any) -> Results:  # noqa: ANN401
+        survey.collector.revise(survey.task.id, minimum=11)
+        survey.collector.forget(survey.task.id)
+        return results(*given)
+
+    monkeypatch.setattr("discreet.local.collector.results", revised)
+    found = survey.collector.collect(survey.task.id)
+    assert (found.body["version"], found.tally.people) == (1, 15)
+    assert survey.collector.results(survey.task.id, 1).document == found.document
+
+
+def test_two_processes_may_put_a_new_key_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    survey = Survey(tmp_path)
+
+    def first(old: Path, new: Path) -> None:
+        Path(old).rename(new)  # another process did, a moment ago
+        raise FileNotFoundError
+
+    with monkeypatch.context() as raced:
+        raced.setattr("discreet.local.keyring.os.replace", first)
+        given = survey.collector.rotate()
+    assert survey.reopened().collector.publish(draft()).key == given.new

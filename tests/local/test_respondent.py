@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -16,7 +18,7 @@ from discreet.errors import Refusal
 from discreet.ledger.entry import canonical
 from discreet.ledger.head import public_part
 from discreet.local import LocalHashing, Rappor, Response
-from discreet.local.courier import Courier, Unreached, _json
+from discreet.local.courier import Courier, Unreached, _json, _message
 from discreet.local.receipt import Receipt
 from discreet.local.respondent import Respondent
 from discreet.local.result import Results, read_results
@@ -199,14 +201,22 @@ def test_results_are_those_of_the_task_and_of_its_signer(tmp_path: Path) -> None
     right: dict[str, object] = {**found.body, "task": mine.digest.hex()}
     assert read_results(_signed(right), task=mine).body["reports"] == 20
     wrong: list[dict[str, object]] = [{"reports": 21}, {"estimates": []}, {"version": 2}, {"tally": "00"}]
-    wrong += [{"task": "0" * 64}, {"id": "0" * 32}]
+    wrong += [{"task": "0" * 64}, {"id": "0" * 32}, {"estimates": [*found.body["estimates"]] * 2}]
+    wrong += [{"estimates": [{**row, "count": text} for row in found.body["estimates"]]} for text in ("1e9", "x", 5)]
+    promise = found.body["promise"]
+    wrong += [{"promise": {**promise, "local": {"epsilon": "1/2"}}}]  # not what the task says
+    wrong += [{"promise": {**promise, "shuffled": {**promise["shuffled"], "honest": 21}}}]
     for change in wrong:
         with pytest.raises(Refusal, match="results of another task"):
             read_results(_signed({**right, **change}), task=mine)
-    spoilt: list[dict[str, object]] = [{"reports": "20"}, {"more": 1}, {"estimates": [1]}]
+    spoilt: list[dict[str, object]] = [{"reports": "20"}, {"more": 1}, {"estimates": [1]}, {"promise": {}}]
+    spoilt += [{"rejected": {"late": "1"}}]
     for each in spoilt:
         with pytest.raises(Refusal, match="no signed results"):
             read_results(_signed({**found.body, **each}))
+    few = replace(task, minimum=21).sign(KEY)
+    with pytest.raises(Refusal, match="results of another task"):
+        read_results(_signed({**found.body, "task": few.digest.hex()}), task=few)
 
 
 def _signed(body: dict[str, object]) -> bytes:
@@ -220,8 +230,71 @@ def test_a_courier_takes_no_nonsense() -> None:
     for content in (b"[" * 100_000, b'{"a": 1, "a": 2}', b"\xff", b"[]"):
         with pytest.raises(Unreached, match="no JSON object"):
             _json(content)
+    assert _message(b'{"error": {"message": "no\\u001b[2J way"}}') == "no[2J way"
+    assert _message(b'{"error": "no"}') == "no reason given"
     for token in ("a\nb", "a\r\nX: y", "ä"):
         with pytest.raises(Refusal, match="as it was handed out"):
             Courier("http://127.0.0.1:9").send("0" * 32, b"", token)
     assert Courier("http://127.0.0.1:81/x").address == "http://127.0.0.1:81"
     assert Courier("https://a.example").address == "https://a.example:443"
+    for name in ("ä" * 32, "a b", "../x", "A" * 32):
+        with pytest.raises(Refusal, match="32 small hexadecimal digits"):
+            Courier("http://127.0.0.1:9").task(name)
+
+
+def test_a_task_does_not_get_what_others_drew_later(me: Respondent) -> None:
+    """Two surveys of one question: what is drawn afresh for one is no second draw for the other."""
+    one, many = draft(LocalHashing(ONE, 5)), draft(LocalHashing(ONE, 5), reports=3)
+    body = me.answer(one, 1).body
+    for _ in range(2):
+        me.answer(many, 1, afresh=True)
+    assert me.answer(one, 1).body == body
+    again = replace(one, version=2)
+    assert sent(me.answer(again, 1).body, again)[1] == sent(body, one)[1]
+    assert (me.loss(one), me.loss(many), me.lost()) == (Pure(1), Pure(2), Pure(3))
+
+
+def test_a_draw_that_another_task_got_counts_for_this_one_as_well(me: Respondent) -> None:
+    elsewhere = replace(draft(LocalHashing(ONE, 5)), question="Which song?")
+    me.answer(elsewhere, 1)
+    task = draft(LocalHashing(ONE, 5))
+    me.answer(task, 1)
+    other = replace(task, version=2, question="Which song?")
+    with pytest.raises(Refusal, match="lose more to this task"):
+        me.answer(other, 1, most=Pure(1))
+    assert me.loss(task) == Pure(1)
+    assert sent(me.answer(other, 1, most=Pure(2)).body, other)[1] == sent(me.pending()[0].body, elsewhere)[1]
+    assert (me.loss(task), me.lost()) == (Pure(2), Pure(2))
+
+
+def test_a_token_is_not_kept_again_after_its_receipt(tmp_path: Path, me: Respondent) -> None:
+    hand = Hand(Survey(tmp_path, invited=True, minimum=1), "https://a.example")
+    (token,) = hand.survey.collector.invite(hand.survey.task.id, 1)
+    assert me.take_part(hand, hand.survey.task.id, 1, token=token) == Receipt(accepted=1)
+    hand.refuses = {hand.survey.task.id}
+    with pytest.raises(Unreached):
+        me.take_part(hand, hand.survey.task.id, 1, token=token)
+    assert token.encode() not in (tmp_path / "me").read_bytes()
+    assert me.pending() == []
+
+
+def test_a_process_that_forks_while_a_device_writes_goes_on(me: Respondent) -> None:
+    inside, leave = threading.Event(), threading.Event()
+
+    def write() -> None:
+        with me._memory.transaction():
+            inside.set()
+            leave.wait(30)
+
+    writing, leaving = threading.Thread(target=write), threading.Timer(0.1, leave.set)
+    writing.start()
+    assert inside.wait(30)
+    leaving.start()
+    child = multiprocessing.get_context("fork").Process(target=me.lost)
+    child.start()
+    child.join(30)
+    if child.is_alive():
+        child.kill()
+    child.join()
+    writing.join()
+    assert child.exitcode == 0

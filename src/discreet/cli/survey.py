@@ -148,7 +148,11 @@ def forget(survey: Which, *, home: AtHome = HOME) -> None:
     """Delete report ids and invitations that a survey needs no more. Its document and results stay."""
     from discreet.desk import HOME as CUSTODIAN
 
-    task = _surveys(home).forgotten(CUSTODIAN, survey)
+    task, gone = _surveys(home).forgotten(CUSTODIAN, survey)
+    if task.version not in gone:
+        typer.echo(
+            f"version {task.version} needs its report ids and invitations: only older ones are deleted", err=True
+        )
     typer.echo(f"report ids and invitations of survey {task.id} are deleted; its document and results stay")
 
 

@@ -87,7 +87,7 @@ class Surveys:
     def listed(self, visitor: Visitor) -> list[Standing]:
         """How each survey stands, the latest to close first."""
         self._desk.people(visitor)  # refuses who is not let in any more
-        return [self._collector.standing(task.id) for task in self._collector.tasks()]
+        return self._collector.standings()
 
     def one(self, visitor: Visitor, name: str) -> Standing:
         """How one stands."""
@@ -124,16 +124,15 @@ class Surveys:
         self._collector.close(standing.task.id)
         return self._collector.collect(standing.task.id)
 
-    def forgotten(self, visitor: Visitor, name: str) -> Task:
-        """Delete the report ids and the invitations of one that has results; its document and results stay."""
+    def forgotten(self, visitor: Visitor, name: str) -> tuple[Task, list[int]]:
+        """Delete report ids and invitations that one needs no more, and of which versions; all else stays."""
         self._desk.custody(visitor)
         task = self._collector.task(self._whole(name))
-        self._collector.forget(task.id)
-        return task
+        return task, self._collector.forget(task.id)
 
     def _whole(self, name: str) -> str:
         """The id that begins so, if only one does."""
-        found = [task.id for task in self._collector.tasks() if name and task.id.startswith(name)]
+        found = [each for each in self._collector.names() if name and each.startswith(name)]
         if len(found) != 1:
             raise Refusal("there is no such survey" if not found else "several surveys begin so", hint="see the list")
         return found[0]

@@ -28,6 +28,7 @@ from discreet.noise import SECURE, Entropy
 T = TypeVar("T")
 FILE, KEY = "surveys.db", "surveys.key"
 _REMEMBERED = 1 << 24  # ids in memory: 384 MiB
+_TASKS = 256  # whose ids are in memory
 
 
 def _now() -> datetime:
@@ -96,8 +97,11 @@ class Collector:
         """The newest version of each, the latest to close first."""
         if not self._store.exists:
             return []
-        found = self._read(lambda file: [row[0] for row in file.execute("SELECT DISTINCT id FROM task")])
-        return sorted(map(self.task, found), key=lambda task: (task.closes, task.id), reverse=True)
+        return self._read(self._all)
+
+    def names(self) -> list[str]:
+        """The ids of all tasks, in no order."""
+        return self._read(_names) if self._store.exists else []
 
     def task(self, name: str, version: int | None = None) -> Task:
         """The newest version of a task, or the one that is asked for."""
@@ -121,14 +125,14 @@ class Collector:
 
     def standing(self, name: str) -> Standing:
         """How a task stands."""
-
-        def read(file: sqlite3.Connection) -> Standing:
-            row = Row.of(file, self._found(file, name))
-            closed = row.closed is not None or row.task.late(self._clock())
-            return Standing(row.task, _counts(file, row.task.digest), closed, row.results is not None)
-
         self.task(name)
-        return self._read(read)
+        return self._read(lambda file: self._standing(file, self._found(file, name)))
+
+    def standings(self) -> list[Standing]:
+        """How every task stands, the latest to close first."""
+        if not self._store.exists:
+            return []
+        return self._read(lambda file: [self._standing(file, task) for task in self._all(file)])
 
     # reports ---------------------------------------------------------------------------------------------------------
 
@@ -142,8 +146,28 @@ class Collector:
     def take(self, uploads: Sequence[Sent]) -> list[Receipt | Refusal]:
         """Take in uploads that came together, in one transaction: for each its receipt, or why it has none.
 
-        They share what it costs to reach the disk, and nobody has a receipt before all of them are there.
+        They share what it costs to reach the disk, and nobody has a receipt before all of them are there. If that
+        fails and they are of several tasks, each task is tried alone: what is broken in one is not the others' fault.
         """
+        try:
+            return self._taken(uploads)
+        except Refusal:
+            if len({each.name for each in uploads}) == 1:
+                raise
+        return self._apart(uploads)
+
+    def _apart(self, uploads: Sequence[Sent]) -> list[Receipt | Refusal]:
+        told: dict[int, Receipt | Refusal] = {}
+        for name in dict.fromkeys(each.name for each in uploads):
+            places = [i for i, each in enumerate(uploads) if each.name == name]
+            try:
+                found = self._taken([uploads[i] for i in places])
+            except Refusal as broken:
+                found = [broken] * len(places)
+            told.update(zip(places, found, strict=True))
+        return [told[i] for i in range(len(uploads))]
+
+    def _taken(self, uploads: Sequence[Sent]) -> list[Receipt | Refusal]:
         names = dict.fromkeys(each.name for each in uploads)
         tasks = self._read(lambda file: self._known(file, names)) if self._store.exists else {}
         if not tasks:
@@ -207,7 +231,7 @@ class Collector:
                 file.execute(
                     "UPDATE collection SET results = coalesce(results, ?) WHERE digest = ?", (made, row.task.digest)
                 )
-        return self.results(name)
+        return self.results(name, row.task.version)
 
     def _frozen(self, file: sqlite3.Connection, row: Row) -> Row:
         task, now = row.task, self._clock()
@@ -231,8 +255,8 @@ class Collector:
             raise Unknown("this task has no results yet", hint="they are there once it was collected")
         return read_results(found)
 
-    def forget(self, name: str) -> None:
-        """Delete ids, tokens and waiting reports that are not needed any more. Documents and results stay.
+    def forget(self, name: str) -> list[int]:
+        """Delete ids, tokens and waiting reports that are not needed any more: of which versions. All else stays.
 
         Those of older versions, of which no report is taken; and those of the newest, if it has results, or if it is
         over with too few reports to say anything. It is then closed for good, so nothing can count twice.
@@ -243,13 +267,17 @@ class Collector:
             over = row.closed is not None or row.task.late(self._clock())
             few = not Shuffler(row.task.minimum, row.task.dishonest).ready(row.accepted)
             needed = row.results is None and not (over and few)
-            older = file.execute("SELECT digest FROM task WHERE id = ? AND digest != ?", (name, row.task.digest))
+            last = row.task.version if needed else row.task.version + 1
+            gone = file.execute(
+                "SELECT version, digest FROM task WHERE id = ? AND version < ? ORDER BY version", (name, last)
+            ).fetchall()
             if needed and row.task.version == 1:
                 raise Refusal(
                     "this task has no results yet, and needs what it knows", hint="close it first: its results stay"
                 )
-            for (digest,) in [*older.fetchall(), *([] if needed else [(row.task.digest,)])]:
+            for _, digest in gone:
                 pruned(file, digest, written(self._clock()))
+        return [version for version, _ in gone]
 
     # the file --------------------------------------------------------------------------------------------------------
 
@@ -266,6 +294,16 @@ class Collector:
         if digest not in self._tasks:
             self._tasks[digest] = read_task(found[2])
         return self._tasks[digest]
+
+    def _all(self, file: sqlite3.Connection) -> list[Task]:
+        """The newest version of each, the latest to close first."""
+        found = [self._found(file, name) for name in _names(file)]
+        return sorted(found, key=lambda task: (task.closes, task.id), reverse=True)
+
+    def _standing(self, file: sqlite3.Connection, task: Task) -> Standing:
+        row = Row.of(file, task)
+        closed = row.closed is not None or task.late(self._clock())
+        return Standing(task, _counts(file, task.digest), closed, row.results is not None)
 
     def _known(self, file: sqlite3.Connection, names: Iterable[str]) -> dict[str, Task]:
         """The newest versions of those of these tasks that there are."""
@@ -287,8 +325,10 @@ class Collector:
         """As long as there is room: the ids of the task that was used last stay, whatever they take."""
         self._seen.pop(digest, None)
         self._seen[digest] = state, seen
-        while len(self._seen) > 1 and sum(len(ids) for _, ids in self._seen.values()) > _REMEMBERED:
-            del self._seen[next(iter(self._seen))]
+        ids = sum(len(each) for _, each in self._seen.values())
+        while len(self._seen) > 1 and (ids > _REMEMBERED or len(self._seen) > _TASKS):
+            _, oldest = self._seen.pop(next(iter(self._seen)))
+            ids -= len(oldest)
 
 
 _NEWEST = "SELECT digest, version, document FROM task WHERE id = ? ORDER BY version DESC LIMIT 1"
@@ -318,6 +358,10 @@ def _judged(intake: Intake | None, found: Batch | Receipt, upload: Sent) -> Rece
 def _counts(file: sqlite3.Connection, digest: bytes) -> dict[str, int]:
     nothing = dict.fromkeys(KINDS, 0)
     return nothing | dict(file.execute("SELECT kind, number FROM counted WHERE digest = ?", (digest,)).fetchall())
+
+
+def _names(file: sqlite3.Connection) -> list[str]:
+    return [name for (name,) in file.execute("SELECT DISTINCT id FROM task")]
 
 
 def _unknown() -> Unknown:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from discreet.errors import Refusal
 from discreet.exact import shown
-from discreet.ledger.head import strict_json
+from discreet.ledger.head import is_hex, strict_json
 from discreet.local.receipt import Receipt
 from discreet.local.result import Results, read_results
 from discreet.local.seal import Handover, read_handover
@@ -28,10 +28,7 @@ class Courier:
     """A server of surveys at an address like https://survey.example.org."""
 
     def __init__(self, url: str, *, seconds: float = 30.0, tls: ssl.SSLContext | None = None) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise Refusal(f"expected an address as https://survey.example.org, got {shown(url)}")
-        self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, parts.port
+        self._secure, self._host, self._port = _parts(url)
         self._seconds, self._tls = seconds, tls
 
     @property
@@ -41,6 +38,8 @@ class Courier:
 
     def task(self, name: str) -> bytes:
         """The newest document of a task, to the byte."""
+        if not is_hex(name, 16):
+            raise Refusal(f"expected an id of 32 small hexadecimal digits, got {shown(name)}")
         return self._answered("GET", f"{_PATH}/{name}")
 
     def handovers(self) -> list[Handover]:
@@ -89,6 +88,17 @@ class Courier:
         return http.client.HTTPSConnection(self._host, self._port, timeout=self._seconds, context=tls)
 
 
+def _parts(url: str) -> tuple[bool, str, int | None]:
+    """Whether it is https, the host and the port of an address, whatever path somebody copied with it."""
+    try:
+        parts = urlsplit(url)
+        if url.isprintable() and parts.scheme in ("http", "https") and parts.hostname:
+            return parts.scheme == "https", parts.hostname, parts.port
+    except ValueError:  # of a port, or of an IPv6 address
+        pass
+    raise Refusal(f"expected an address as https://survey.example.org, got {shown(url)}")
+
+
 def _is_local(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -111,4 +121,6 @@ def _message(content: bytes) -> str:
         error = _json(content).get("error")
     except Unreached:
         return "no reason given"
-    return str(error["message"])[:200] if isinstance(error, dict) and "message" in error else "no reason given"
+    if not isinstance(error, dict) or "message" not in error:
+        return "no reason given"
+    return "".join(each for each in str(error["message"])[:200] if each.isprintable())  # a terminal obeys some of them

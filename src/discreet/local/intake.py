@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from discreet.errors import Refusal
 from discreet.local.batch import ID, Batch, Ids
 from discreet.local.receipt import UNINVITED, Receipt, Uninvited
 from discreet.local.reporter import Reports
@@ -49,10 +50,12 @@ class Row:
     @classmethod
     def of(cls, file: sqlite3.Connection, task: Task) -> Row:
         """As it is now."""
-        (row,) = file.execute(
+        row = file.execute(
             "SELECT state, accepted, waiting, closed, collected, results FROM collection WHERE digest = ?",
             (task.digest,),
-        )
+        ).fetchone()
+        if row is None:
+            raise Refusal("the surveys' file has lost a part", hint="put it back from a copy")
         return cls(task, *row)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -44,7 +45,8 @@ class Keyring:
     def settle(self, known: str) -> None:
         """Finish a change of keys, if one was cut off after it had been committed."""
         if self._aside.exists() and public_part(signing_key(self._aside)) == known:
-            os.replace(self._aside, self._path)  # noqa: PTH105  # one step, or none
+            with suppress(FileNotFoundError):  # another process was faster
+                os.replace(self._aside, self._path)  # noqa: PTH105  # one step, or none
 
     def handovers(self, file: sqlite3.Connection) -> list[Handover]:
         """From the first key to the present one."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from fractions import Fraction
@@ -23,6 +22,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from discreet.errors import Refusal
+from discreet.local.store import ALONE
 from discreet.local.task import Task
 from discreet.privacy import Pure
 
@@ -51,7 +51,7 @@ class Memory:
     """The file. What was done in a transaction is on the disk when it is over, or nothing is."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._alone = path, threading.RLock()
+        self._path = path
         if not path.exists():
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
         with self.transaction() as file:
@@ -64,10 +64,11 @@ class Memory:
         where = f"file:{quote(str(self._path))}?mode=rw"
         try:
             with (
-                self._alone,
+                ALONE,
                 closing(sqlite3.connect(where, uri=True, timeout=_PATIENCE, isolation_level=None)) as file,
             ):
                 file.execute("PRAGMA synchronous = EXTRA")
+                file.execute("PRAGMA fullfsync = ON")
                 file.execute("PRAGMA secure_delete = ON")
                 file.execute("BEGIN IMMEDIATE")
                 yield file
@@ -90,6 +91,13 @@ def keep(file: sqlite3.Connection, task: Task, number: int, report: bytes) -> No
     file.execute(
         "INSERT INTO price (asked, number, epsilon) VALUES (?, ?, ?)", (task.asked, number, str(task.client.epsilon))
     )
+
+
+def linked(file: sqlite3.Connection, task: Task) -> int | None:
+    """The last draw of what a task asks that this very task got: what others got later is not for it."""
+    sought = "SELECT max(number) FROM link WHERE id = ? AND asked = ?"
+    found: int | None = file.execute(sought, (task.id, task.asked)).fetchone()[0]
+    return found
 
 
 def link(file: sqlite3.Connection, task: Task, number: int) -> None:
@@ -128,8 +136,11 @@ def allowed(file: sqlite3.Connection, task: Task, most: Pure | None) -> Pure:
 
 
 def route(file: sqlite3.Connection, body: bytes, address: str, token: str | None) -> None:
-    """Where an upload goes, and with which token."""
-    file.execute("INSERT OR REPLACE INTO route (body, address, token) VALUES (?, ?, ?)", (body, address, token))
+    """Where an upload goes, and with which token; of one that has a receipt, nothing is kept."""
+    file.execute(
+        "INSERT OR REPLACE INTO route (body, address, token) SELECT body, ?, ? FROM sent WHERE body = ? AND over = 0",
+        (address, token, body),
+    )
 
 
 def newest(file: sqlite3.Connection, task: Task) -> None:

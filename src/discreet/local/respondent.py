@@ -89,25 +89,25 @@ class Respondent:
                 raise Refusal(
                     f"this question was answered {len(drawn)} times, and takes {task.reports}", hint="leave out afresh"
                 )
+            number = memory.linked(file, task)
             if not drawn or afresh:
                 self._afford(file, task, allowed)
                 drawn.append(self._drawn(file, task, value))
-                memory.keep(file, task, len(drawn), drawn[-1])
-            memory.link(file, task, len(drawn))
-            upload = Upload(task.id, self._packed(file, task, len(drawn), drawn[-1]))
+                number = len(drawn)
+                memory.keep(file, task, number, drawn[-1])
+            elif number is None:  # another task asked the same, and this one gets what that got last
+                _owe(file, task, allowed)
+                number = len(drawn)
+            memory.link(file, task, number)
+            upload = Upload(task.id, self._packed(file, task, number, drawn[number - 1]))
             if to is not None:
                 memory.route(file, upload.body, *to)
         return upload
 
     def _afford(self, file: sqlite3.Connection, task: Task, allowed: Pure) -> None:
         """One more draw, if it is within both limits."""
-        price = task.client.privacy
-        if not memory.lost(file, task.id) + price <= allowed:
-            raise Refusal(
-                "another draw would lose more to this task than its first document asked for",
-                hint="say with most= how much may be lost to it in all",
-            )
-        if self._limit is not None and not memory.lost(file) + price <= self._limit:
+        _owe(file, task, allowed)
+        if self._limit is not None and not memory.lost(file) + task.client.privacy <= self._limit:
             raise Refusal("another draw would lose more than the limit of this device", hint="nothing was sent")
 
     def _drawn(self, file: sqlite3.Connection, task: Task, value: object) -> bytes:
@@ -207,3 +207,12 @@ class Respondent:
                 file.execute("UPDATE sent SET over = 1 WHERE id = ? AND body = ?", (upload.id, upload.body))
                 file.execute("DELETE FROM route WHERE body = ?", (upload.body,))
         return receipt
+
+
+def _owe(file: sqlite3.Connection, task: Task, allowed: Pure) -> None:
+    """One more draw for a task, new or not, if no more is lost to it than may be."""
+    if not memory.lost(file, task.id) + task.client.privacy <= allowed:
+        raise Refusal(
+            "another draw would lose more to this task than its first document asked for",
+            hint="say with most= how much may be lost to it in all",
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -22,6 +23,7 @@ from discreet.mechanisms import rebuilt
 
 FORMAT = "discreet-results-1"
 _MARK = b"discreet-results\0"
+_NEAR = 1e-6  # of numbers that two machines computed from one tally
 
 
 @dataclass(frozen=True)
@@ -100,8 +102,9 @@ def read_results(
 ) -> Results:
     """The results in a document, if it is spelled as we do and signed by the key that it names.
 
-    With `task` they must be of this very document, and their key must be the task's, or one that it handed over to; so
-    must it be with a `key` that is known from elsewhere.
+    With `task` they must be of this very document, with enough reports, and their estimates must follow from their
+    tally; their key must be the task's, or one that it handed over to, and so must it be with a `key` that is known
+    from elsewhere.
     """
     try:
         body = strict_json(document.decode())
@@ -122,19 +125,42 @@ def _shaped(body: Mapping[str, Any]) -> bool:
     kinds: dict[str, type] = dict.fromkeys(("format", "id", "task", "collected", "tally", "key", "signature"), str)
     kinds |= {"version": int, "reports": int, "rejected": dict, "promise": dict, "estimates": list}
     whole = set(body) == set(kinds) and all(type(body[name]) is kind for name, kind in kinds.items())
-    return whole and all(type(row) is dict for row in body["estimates"])
+    if not whole or any(type(row) is not dict for row in body["estimates"]):
+        return False
+    match body["promise"]:
+        case {"local": {"epsilon": str()}, "shuffled": {"epsilon": str(), "delta": str(), "honest": int()}}:
+            return all(type(number) is int for number in body["rejected"].values())
+    return False
 
 
 def _of(task: Task, found: Results) -> bool:
-    """Whether they speak of this document, and are made of reports of its mechanism."""
+    """Whether they speak of this document, and are made of enough reports of its mechanism, as their tally says."""
     try:
         tally = found.tally
     except (ValueError, Refusal):
         return False
     named = (found.body["id"], found.body["version"], found.body["task"])
     same = named == (task.id, task.version, task.digest.hex()) and tally.client == label(task.mechanism)
-    labels = [row["label"] for row in found.body["estimates"] if "label" in row]
-    return same and found.body["reports"] == tally.people and labels == list(task.domain)
+    enough = Shuffler(task.minimum, task.dishonest).ready(tally.people) and found.body["reports"] == tally.people
+    promise, local = found.body["promise"], task.reports * task.client.privacy
+    told = (promise["local"]["epsilon"], promise["shuffled"]["honest"])
+    promised = told == (str(local.epsilon), tally.people - task.dishonest)
+    return same and enough and promised and _alike(found.body["estimates"], estimates(task, tally))
+
+
+def _alike(told: Sequence[Mapping[str, Any]], made: Sequence[Mapping[str, str]]) -> bool:
+    """Whether rows say the same: labels to the letter, numbers as other machines compute them."""
+    if [set(row) for row in told] != [set(row) for row in made]:
+        return False
+    pairs = [(name, row[name], own[name]) for row, own in zip(told, made, strict=True) for name in own]
+    return all(a == b or (name != "label" and _close(a, b)) for name, a, b in pairs)
+
+
+def _close(told: object, made: str) -> bool:
+    try:
+        return isinstance(told, str) and math.isclose(float(told), float(made), rel_tol=_NEAR, abs_tol=_NEAR)
+    except ValueError:
+        return False
 
 
 def estimates(task: Task, tally: Tally) -> list[dict[str, str]]:

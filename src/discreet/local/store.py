@@ -32,6 +32,7 @@ from discreet.noise import Entropy, below, permutation
 
 _PATIENCE = 60.0  # seconds to wait for another process's transaction; each lasts milliseconds
 _RUN = 1 << 14  # bytes of a run: it is written whole each time
+_FEWEST = 16  # items of a full run, however wide they are: each hides among the others
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS task (
@@ -141,10 +142,12 @@ def mingle(  # noqa: PLR0913  # what, whose, and by whose coins
     before = [bytes(file.execute(_ONE[name], (digest, run)).fetchone()[0]) for run in chosen]
     items = np.frombuffer(b"".join([*before, new]), dtype=f"V{width}")
     items = items[permutation(items.size, rng=rng)]
-    full, first = max(1, _RUN // width), len(before[0]) // width if len(chosen) > 1 else 0
+    full, first = max(_FEWEST, _RUN // width), len(before[0]) // width if len(chosen) > 1 else 0
     cuts = [first, *range(first + full, items.size, full)] if first else list(range(full, items.size, full))
-    numbers = [*chosen, *range((-1 if last is None else last) + 1, items.size)]
-    for run, part in zip(numbers, np.split(items, cuts), strict=False):
+    parts = np.split(items, cuts)
+    after = 0 if last is None else last + 1
+    numbers = [*chosen, *range(after, after + len(parts) - len(chosen))]
+    for run, part in zip(numbers, parts, strict=True):  # a part without a number would be lost
         ordered = np.sort(part.view(f"S{width}")) if name == "seen" else part
         file.execute(_PUT[name], (digest, run, ordered.tobytes()))
 
