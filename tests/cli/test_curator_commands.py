@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from discreet.cli import main
 from discreet.curator import Curator
 from discreet.privacy import Approximate
 
@@ -66,12 +67,26 @@ def test_a_budget_as_json_has_its_promised_names(folder: Path) -> None:
         (["ledger", "verify", "--head", "nowhere.json"], "no text file 'nowhere.json'"),
     ],
 )
-def test_refusals_exit_2_with_a_sentence_and_charge_nothing(folder: Path, arguments: list[str], sentence: str) -> None:
-    before = spent(folder)
-    done = discreet(folder, *arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert sentence in done.stderr
-    assert "Traceback" not in done.stderr
+def test_refusals_exit_2_with_a_sentence_and_charge_nothing(
+    folder: Path,
+    arguments: list[str],
+    sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    before, mask = spent(folder), os.umask(0o022)
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("DISCREET_HOME", raising=False)
+    monkeypatch.setattr(sys, "argv", ["discreet", *arguments])
+    try:
+        with pytest.raises(SystemExit) as ended:
+            main()  # what a process of its own would do, without waiting for sixteen of them
+    finally:
+        os.umask(mask)
+    done = capsys.readouterr()
+    assert (ended.value.code, done.out) == (2, "")
+    assert sentence in done.err
+    assert "Traceback" not in done.err
     assert spent(folder) == before
 
 

@@ -90,7 +90,7 @@ def test_the_estimator_is_unbiased_and_knows_its_spread(epsilon: int, choices: i
 
 
 @pytest.mark.parametrize("choices", [2, 5])
-@pytest.mark.parametrize("confidence", ["0.8", "0.95"])
+@pytest.mark.parametrize("confidence", [pytest.param("0.8", marks=pytest.mark.slow), "0.95"])
 def test_the_error_covers(choices: int, confidence: str) -> None:
     mechanism, people = RandomizedResponse(Fraction(1), choices), 200
     truth = np.arange(people) % choices

@@ -285,7 +285,7 @@ for i, value in enumerate(values):
 
 @pytest.mark.parametrize("mechanism", KINDS, ids=["plain", "refreshed"])
 @pytest.mark.parametrize("moment", ["before", "after"])
-@pytest.mark.parametrize("victim", [1, 4])
+@pytest.mark.parametrize("victim", [pytest.param(1, marks=pytest.mark.slow), 4])
 def test_a_killed_process_is_continued_as_if_nothing_had_happened(
     mechanism: SparseVector | RefreshedSparseVector, moment: str, victim: int, tmp_path: Path
 ) -> None:

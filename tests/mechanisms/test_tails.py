@@ -111,7 +111,9 @@ def test_a_proposal_of_student_noise_is_kept_with_exactly_its_weight(scale: Frac
             assert found == mass[-n]
 
 
-@pytest.mark.parametrize("scale", [Fraction(1, 5), Fraction(1), Fraction(37, 10), Fraction(1000)])
+@pytest.mark.parametrize(
+    "scale", [pytest.param(Fraction(1, 5), marks=pytest.mark.slow), Fraction(1), Fraction(37, 10), Fraction(1000)]
+)
 def test_student_noise_follows_its_law_and_no_other(scale: Fraction) -> None:
     """False alarms: 1e-10 each (Dvoretzky, Kiefer & Wolfowitz; Massart 1990), if the bits were fresh."""
     rng, runs = Seeded(3), 8000

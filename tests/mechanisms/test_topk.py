@@ -86,7 +86,7 @@ def test_a_price_is_split_without_a_remainder_against_us(price: Fraction, size: 
 
 
 @pytest.mark.parametrize("kind", BOTH)
-@pytest.mark.parametrize("confidence", ["0.6", "0.95"])
+@pytest.mark.parametrize("confidence", [pytest.param("0.6", marks=pytest.mark.slow), "0.95"])
 def test_the_error_covers_every_place_at_once(kind: type[Any], confidence: str) -> None:
     mechanism = kind(8, 12, 4)
     bound = mechanism.error(confidence)
