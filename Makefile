@@ -38,7 +38,7 @@ demo: setup
 	@$(BIN)/discreet demo
 
 test: setup
-	@$(BIN)/pytest -n 4 --dist worksteal -m "not slow"
+	@$(BIN)/pytest -n 3 --dist worksteal -m "not slow"
 
 test-all: setup
 	@$(BIN)/pytest -n 2 --hypothesis-profile=explore

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -349,3 +351,21 @@ def test_columns_called_as_the_counts_are_kept_apart(tmp_path: Path) -> None:
     page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     assert '<th scope="col">count</th><th scope="col">count_whole</th><th scope="col" class="number">' in page
     assert "<td>p</td><td>r</td>" in page
+
+
+THREADS = """
+import os, sys
+from pathlib import Path
+from discreet.release.folder import checked
+before = len(os.listdir("/proc/self/task"))
+checked(Path(sys.argv[1]))
+print(before, len(os.listdir("/proc/self/task")))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted in /proc")
+def test_checking_leaves_no_thread_behind(folder: Path) -> None:
+    """Threads of a library that still run when a process ends can end it with an abort, after all was said."""
+    done = subprocess.run([sys.executable, "-c", THREADS, str(folder)], capture_output=True, text=True, check=True)
+    before, after = done.stdout.split()
+    assert before == after

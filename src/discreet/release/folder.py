@@ -171,7 +171,8 @@ def _against_release(folder: Path, release: Release, certificate: Certificate) -
 
 def _stored(folder: Path, name: str) -> pa.Table:
     try:
-        return pq.read_table(pa.BufferReader(_content(folder, name)))
+        content = pa.BufferReader(_content(folder, name))
+        return pq.ParquetFile(content).read(use_threads=False)  # `read_table` starts threads that may outlive us
     except (pa.ArrowException, OSError, ValueError):
         return pa.table({})
 
