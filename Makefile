@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
+unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes: none compiles what another has compiled
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-all fuzz lint format bench peers docs clean

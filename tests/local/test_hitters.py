@@ -104,6 +104,7 @@ def test_shares_are_unbiased_and_standard_errors_cover() -> None:
     assert 0.55 < np.std(off) < 1.45
 
 
+@pytest.mark.slow
 def test_the_largest_comes_first_and_counts_are_of_all_people() -> None:
     run = runs()[0]
     assert np.all(np.diff(run.shares) <= 0)

@@ -64,6 +64,7 @@ def test_shares_are_unbiased_and_standard_errors_cover(client: Rappor, people: i
     assert 0.7 < np.std(off) < 1.3
 
 
+@pytest.mark.slow
 def test_the_largest_comes_first_and_counts_are_of_all_people() -> None:
     run = runs(CLIENT, PEOPLE)[0]
     assert np.all(np.diff(run.shares) <= 0)
