@@ -27,6 +27,7 @@ def test_no_alarm_at_the_boundary(mechanism: Specimen) -> None:
 
 
 @pytest.mark.parametrize("mechanism", EXACT, ids=lambda mechanism: mechanism.name)
+@pytest.mark.slow
 def test_alarms_are_no_more_than_alpha(mechanism: Specimen) -> None:
     """At alpha = 0.2: Pr[Bin(250, 0.2) > 92] < 1e-9, so a kept bound is failed less often than that."""
     assert alarms(mechanism, 250, "0.2", 10_000) <= 92

@@ -49,24 +49,26 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         (["ledger", "verify", "--head", "missing.json"], 2),
         (["ledger", "verify", "--head", "odd.json"], 2),
-        (["ledger", "verify", "--head", "binary"], 2),
+        pytest.param(["ledger", "verify", "--head", "binary"], 2, marks=pytest.mark.slow),
         (["ledger", "verify", "--key", "abc"], 2),
         (["ledger", "export", "/nonexist/x"], 2),
-        (["ledger", "export", "d.csv"], 2),
+        pytest.param(["ledger", "export", "d.csv"], 2, marks=pytest.mark.slow),
         (["init", "file"], 2),
-        (["init", "file/home"], 2),
+        pytest.param(["init", "file/home"], 2, marks=pytest.mark.slow),
         (["doctor"], 0),
         (["add", "a", "j.duckdb::t", "--unit", "row", "--epsilon", "1"], 2),
         (["add", "a", "d.csv", "--unit", "row", "--epsilon", "1"], 2),
-        (["add", "a", "u.csv", "--unit", "row", "--epsilon", "1"], 2),
+        pytest.param(["add", "a", "u.csv", "--unit", "row", "--epsilon", "1"], 2, marks=pytest.mark.slow),
         (["add", "a", "v.parquet", "--unit", "patient", "--keys", "region=@d.csv"], 2),
-        (["add", "a", "v.parquet", "--unit", "patient", "--keys", "region=@binary"], 2),
+        pytest.param(
+            ["add", "a", "v.parquet", "--unit", "patient", "--keys", "region=@binary"], 2, marks=pytest.mark.slow
+        ),
         (["add", "a", "v.parquet", "--unit", "patient", "--describe", b"cost=\x80"], 2),
         (["add", "a", "v.parquet", "--public", "--unit", "patient", "--epsilon", "1"], 2),
         (["query", b"SELECT count(*) FROM visits WHERE region = '\x80'", "--epsilon", "1"], 2),
         (["query", clinic.COUNT, "--epsilon", "1e-40"], 2),
         (["query", clinic.COUNT, "--epsilon", "1", "--error", "5"], 2),
-        (["query", clinic.COUNT, "--rho", "1", "--error", "5"], 2),
+        pytest.param(["query", clinic.COUNT, "--rho", "1", "--error", "5"], 2, marks=pytest.mark.slow),
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_sentence(desk: Path, arguments: list[str | bytes], code: int) -> None:

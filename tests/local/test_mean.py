@@ -96,7 +96,9 @@ def test_the_variance_of_a_report_is_the_published_one(kind: Any, epsilon: str) 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("epsilon", ["0.5", "1", "3"])
+@pytest.mark.parametrize(
+    "epsilon", [pytest.param("0.5", marks=pytest.mark.slow), "1", pytest.param("3", marks=pytest.mark.slow)]
+)
 def test_reports_follow_the_channel_alone_and_together(kind: Any, epsilon: str) -> None:  # noqa: ANN401
     client, rng = kind(Fraction(epsilon), digits=3), Seeded(31)
     for place in (0, 3, 8):

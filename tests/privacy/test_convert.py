@@ -132,6 +132,7 @@ def test_pure_to_gaussian_touches_the_corner(epsilon: Fraction) -> None:
         assert 0 <= ours - mu < mu * mpmath.mpf(10) ** -9
 
 
+@pytest.mark.slow
 @given(sizes, st.fractions(0, 8, max_denominator=50))
 def test_pure_to_gaussian_covers_the_whole_profile(epsilon: Fraction, target: Fraction) -> None:
     covering = convert(Pure(epsilon), Gaussian)
