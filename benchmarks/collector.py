@@ -13,15 +13,8 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import re
-import signal
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -29,6 +22,7 @@ from time import perf_counter
 
 import numpy as np
 
+from benchmarks.serving import Serving, serving
 from discreet.curator.custody import found_home
 from discreet.local import Hadamard, LocalHashing, OptimizedUnary, Oracle, Response
 from discreet.local.batch import fresh_ids, most, packed
@@ -44,38 +38,6 @@ CLIENTS: dict[str, Oracle] = {
 }
 REPORTS, BEFORE, CONNECTIONS = 1_000_000, 1_000_000, 2
 SMALL = {1: 200, 8: 800, 64: 4_000}  # connections, and uploads of one report each
-TICKS = os.sysconf("SC_CLK_TCK")
-
-
-@dataclass(frozen=True)
-class Served:
-    """A server in a process of its own."""
-
-    process: int
-    port: int
-
-    def cpu(self) -> float:
-        """Seconds that the server has used so far."""
-        fields = Path(f"/proc/{self.process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
-
-
-@contextmanager
-def served(home: Path) -> Iterator[Served]:
-    """`discreet serve` on a free port, as people run it, until the end of the block."""
-    command = [sys.executable, "-m", "discreet", "serve", "--home", str(home), "--rate", "1000000"]
-    command += ["--http", "127.0.0.1:0", "--pg", "off"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:  # noqa: S603
-        assert process.stdout is not None
-        greeting = ""
-        for line in process.stdout:
-            greeting += line
-            if line.startswith("stop with"):
-                break
-        try:
-            yield Served(process.pid, int(re.findall(r"HTTP at \S*127\.0\.0\.1:(\d+)", greeting)[0]))
-        finally:
-            process.send_signal(signal.SIGTERM)
 
 
 def opened(home: Path, client: Oracle) -> Task:
@@ -93,9 +55,9 @@ def uploads(task: Task, reports: int, each: int) -> list[bytes]:
     return [packed(task, fresh_ids(len(made[i : i + each])), made[i : i + each]) for i in range(0, reports, each)]
 
 
-def send(server: Served, task: Task, bodies: list[bytes]) -> int:
+def send(server: Serving, task: Task, bodies: list[bytes]) -> int:
     """Over one connection; how many were accepted."""
-    connection, accepted = http.client.HTTPConnection("127.0.0.1", server.port), 0
+    connection, accepted = http.client.HTTPConnection("127.0.0.1", server.http), 0
     for body in bodies:
         connection.request("POST", f"/survey/v1/{task.id}/reports", body, {"Content-Type": "application/octet-stream"})
         reply = connection.getresponse()
@@ -104,7 +66,7 @@ def send(server: Served, task: Task, bodies: list[bytes]) -> int:
     return accepted
 
 
-def rate(server: Served, task: Task, reports: int, each: int, connections: int = CONNECTIONS) -> tuple[float, float]:
+def rate(server: Serving, task: Task, reports: int, each: int, connections: int = CONNECTIONS) -> tuple[float, float]:
     """Reports a second on the clock, and a second of the server's CPU."""
     bodies = uploads(task, reports, each)
     cpu, start = server.cpu(), perf_counter()
@@ -137,7 +99,7 @@ def main() -> None:
         cases = [(name, task, 0) for name, task in tasks.items()] + [("response, 4 values", crowded, BEFORE)]
         print("| reports of | bytes each | an upload | seen before | reports/s | reports/s of CPU | asked | load |")
         print("| --- " * 8 + "|")
-        with served(home) as server:
+        with serving(home) as server:
             for name, task, before in cases:
                 known = before
                 for each in (most(task), 4_000):

@@ -14,11 +14,8 @@ import http.client
 import json
 import multiprocessing
 import os
-import re
 import secrets
-import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
@@ -32,6 +29,7 @@ from typing import Any
 import asyncpg
 import psycopg
 
+from benchmarks.serving import Serving, serving
 from benchmarks.visits import REGIONS, write
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.desk import Desk
@@ -45,7 +43,6 @@ ROWS = 100_000
 WARM, TIMES = 200, 1_000
 PAID = 30
 CONNECTIONS, SECONDS, NEW = 200, 60.0, 50
-TICKS = os.sysconf("SC_CLK_TCK")
 OPTIONS = "sslmode=disable&options=-c%20discreet.epsilon%3D1"
 
 COUNT = "SELECT count(*) AS n FROM visits"
@@ -80,41 +77,21 @@ class Home:
 
 
 @dataclass(frozen=True)
-class Served:
-    """A server in a process of its own."""
+class Served(Serving):
+    """A server of this home."""
 
     home: Home
-    process: int
-    http: int
-    pg: int
 
     def uri(self) -> str:
         """Where Postgres clients find it."""
         return f"postgresql://ana:{self.home.token}@127.0.0.1:{self.pg}/discreet?{OPTIONS}"
 
-    def cpu(self) -> float:
-        """Seconds that the server has used so far."""
-        fields = Path(f"/proc/{self.process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
-
 
 @contextmanager
 def served(home: Home) -> Iterator[Served]:
-    """`discreet serve` on free ports, as people run it, until the end of the block."""
-    command = [sys.executable, "-m", "discreet", "serve", "--home", str(home.folder), "--rate", "1000000"]
-    command += ["--http", "127.0.0.1:0", "--pg", "127.0.0.1:0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:  # noqa: S603
-        assert process.stdout is not None
-        greeting = ""
-        for line in process.stdout:
-            greeting += line
-            if line.startswith("stop with"):
-                break
-        web, wire = (re.findall(rf"{name} at \S*127\.0\.0\.1:(\d+)", greeting) for name in ("HTTP", "Postgres"))
-        try:
-            yield Served(home, process.pid, int(web[0]), int(wire[0]))
-        finally:
-            process.send_signal(signal.SIGTERM)
+    """Until the end of the block."""
+    with serving(home.folder) as found:
+        yield Served(found.process, found.http, found.pg, home)
 
 
 # the same again -------------------------------------------------------------------------------------------------------
