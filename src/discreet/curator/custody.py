@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from pathlib import Path
 
 from discreet.curator import catalogue
@@ -23,6 +22,7 @@ from discreet.ledger.books import OWNER
 from discreet.ledger.entry import REMOVED, BudgetLoss
 from discreet.privacy import Approximate, Concentrated, Pure
 from discreet.sql.schema import Column, Key, Table, Type
+from discreet.sql.stepping import usual_step
 
 ROLES = ("analyst", "custodian")
 _PRIVATE = (
@@ -360,16 +360,11 @@ def _column(name: str, kind: Type, said: Declared) -> Column:
     if name in said.bounds:
         low, high = said.bounds[name]
         bounds = (exact(low, f"{name} bounds"), exact(high, f"{name} bounds"))
-    step = exact(said.steps[name], f"{name} step") if name in said.steps else _usual_step(kind)
+    step = exact(said.steps[name], f"{name} step") if name in said.steps else usual_step(kind, bounds)
     keys: tuple[Key, ...] | None = None
     if name in said.keys:
         keys = tuple(_key(text, kind, name) for text in said.keys[name])
     return Column(name, kind, bounds, step, keys, said.describe.get(name, ""))
-
-
-def _usual_step(kind: Type) -> Fraction | None:
-    """A constant of the type: whole numbers in ones, others in hundredths."""
-    return {Type.BIGINT: Fraction(1), Type.DOUBLE: Fraction(1, 100)}.get(kind)
 
 
 def _key(given: object, kind: Type, name: str) -> Key:

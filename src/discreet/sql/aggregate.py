@@ -15,12 +15,11 @@ from discreet.sql.plan import Rank, Statistic
 from discreet.sql.range import Grid
 from discreet.sql.repair import Edit, Misasked
 from discreet.sql.schema import Type
-from discreet.sql.shape import Facts, Shape, facts
+from discreet.sql.shape import MOST_STEPS, Facts, Shape, facts
+from discreet.sql.stepping import fine_step
 from discreet.sql.text import shown as shown_text
 
 FARTHEST = Fraction(10) ** 30  # beyond it nobody sums
-MOST_STEPS = 1 << 53  # below it a double counts every step
-FINEST = 1 << 20  # steps across the range of an expression that declares no step
 
 
 @dataclass(frozen=True)
@@ -70,19 +69,11 @@ def declared_grid(known: Facts) -> Grid | None:
     if not known.type.numeric or bounds is None or max(map(abs, bounds)) > FARTHEST:
         return None
     low, high = bounds
-    step = known.step or (Fraction(1) if known.type is Type.BIGINT else _step(high - low))
+    step = known.step or (Fraction(1) if known.type is Type.BIGINT else fine_step(high - low))
     first, last = math.ceil(low / step), math.floor(high / step)
     if first >= last:
         first, last = math.floor(low / step), math.floor(low / step) + 1
     return Grid(first, last, step) if max(abs(first), abs(last)) < MOST_STEPS else None
-
-
-def _step(span: Fraction) -> Fraction:
-    """A power of ten that cuts the span into about a million steps."""
-    if not span:
-        return Fraction(1, FINEST)
-    power = math.floor(math.log10(max(span, Fraction(1, 10**12)) / FINEST)) if span else 0
-    return Fraction(10) ** power
 
 
 def _how_to_bound(expression: Expression, text: str) -> str:

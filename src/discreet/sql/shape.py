@@ -27,6 +27,9 @@ from discreet.sql.rows import (
     Windowed,
 )
 from discreet.sql.schema import MOST_ROWS_A_UNIT, Key, Type, distinct_names
+from discreet.sql.stepping import common, step_of, usual_step
+
+MOST_STEPS = 1 << 53  # below it a double counts every step
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ def _scanned(scan: Scan) -> Shape:
         column.name: Facts(
             column.type,
             Range(*(column.bounds or (None, None))),
-            column.step,
+            column.step or usual_step(column.type, column.bounds),
             column.keys,
             column.name == table.unit,
             origin=(table.name, column.name),
@@ -153,11 +156,10 @@ def _united(shapes: list[Shape]) -> Shape:
         each = [list(other.columns.values())[i] for other in shapes]
         keys = [known.keys for known in each]
         values = None if None in keys else tuple(dict.fromkeys(key for known in keys if known for key in known))
-        steps = {known.step for known in each}
         columns[name] = Facts(
             first.type,
             union([known.range for known in each]),
-            first.step if len(steps) == 1 else None,
+            common([known.step for known in each]),
             values,
             all(known.unit for known in each),
             any(known.optional for known in each),
@@ -187,9 +189,9 @@ def _summarised(summary: Summary, below: Shape) -> Facts:
         case "present" | "distinct":
             return Facts(summary.type, Range(Fraction(0), cap), Fraction(1))
         case "total":
-            return Facts(summary.type, _times(value.range, cap), value.step)
+            return Facts(summary.type, _times(value.range, cap), None if summary.grid is None else summary.grid.step)
         case "average":
-            return Facts(summary.type, value.range, value.step)
+            return Facts(summary.type, value.range)  # a mean of whole steps lies between them
         case _:
             return replace(value, type=summary.type, optional=True)
 
@@ -213,7 +215,16 @@ def facts(expression: Expression, below: Shape) -> Facts:
         sure = any(not part.optional for part in parts) or all(part.full for part in parts)
         if len(parts) == len(expression.arguments) > 1 and all(part.unit for part in parts) and sure:
             return Facts(expression.type, unit=True)
-    return Facts(expression.type, ranged(expression, {name: column.range for name, column in below.columns.items()}))
+    span = ranged(expression, {name: column.range for name, column in below.columns.items()})
+    return Facts(expression.type, span, _coarse(expression, span, below))
+
+
+def _coarse(expression: Expression, span: Range, below: Shape) -> Fraction | None:
+    """The step of an expression, unless it cuts the range finer than a double does."""
+    step, ends = step_of(expression, {name: column.step for name, column in below.columns.items()}), span.bounded
+    if not step or ends is None or max(map(abs, ends)) / step >= MOST_STEPS:
+        return None
+    return step
 
 
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
