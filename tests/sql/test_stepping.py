@@ -12,7 +12,7 @@ from discreet.sql.expression import Call, Case, Expression, Field, Literal
 from discreet.sql.range import Range
 from discreet.sql.schema import Type
 from discreet.sql.shape import Facts, Shape, facts
-from discreet.sql.stepping import step_of, usual_step
+from discreet.sql.stepping import MOST_STEPS, fine_step, step_of, usual_step
 
 _STEPS = {"cost": Fraction(1, 100), "fare": Fraction(1, 8), "age": None}
 _KINDS = {"cost": Type.DOUBLE, "fare": Type.DOUBLE, "age": Type.BIGINT}
@@ -81,3 +81,10 @@ def test_without_a_declared_step_bounds_are_cut_finely_and_money_keeps_its_cents
     assert step is not None
     assert (Fraction(1, 100) / step).denominator == 1
     assert Fraction(span) / step >= 1 << 18
+
+
+@given(st.fractions(), st.fractions(min_value=0))
+def test_a_fine_step_cuts_the_range_finely_and_a_double_counts_its_steps(low: Fraction, span: Fraction) -> None:
+    step, farthest = fine_step(low, low + span), max(abs(low), abs(low + span))
+    assert farthest / step < MOST_STEPS
+    assert step <= max(span / (1 << 40), 10 * farthest / MOST_STEPS, Fraction(1, 10**299))

@@ -15,8 +15,8 @@ from discreet.sql.plan import Rank, Statistic
 from discreet.sql.range import Grid
 from discreet.sql.repair import Edit, Misasked
 from discreet.sql.schema import Type
-from discreet.sql.shape import MOST_STEPS, Facts, Shape, facts
-from discreet.sql.stepping import fine_step
+from discreet.sql.shape import Facts, Shape, facts
+from discreet.sql.stepping import MOST_STEPS, fine_step
 from discreet.sql.text import shown as shown_text
 
 FARTHEST = Fraction(10) ** 30  # beyond it nobody sums
@@ -69,7 +69,7 @@ def declared_grid(known: Facts) -> Grid | None:
     if not known.type.numeric or bounds is None or max(map(abs, bounds)) > FARTHEST:
         return None
     low, high = bounds
-    step = known.step or (Fraction(1) if known.type is Type.BIGINT else fine_step(high - low))
+    step = known.step or (Fraction(1) if known.type is Type.BIGINT else fine_step(low, high))
     first, last = math.ceil(low / step), math.floor(high / step)
     if first >= last:
         first, last = math.floor(low / step), math.floor(low / step) + 1

@@ -185,7 +185,7 @@ FUNCTIONS: dict[str, Function] = {
     "+": Function((2, 2), _number, _infix("+"), lambda r: r[0] + r[1]),
     "-": Function((2, 2), _number, _infix("-"), lambda r: r[0] - r[1]),
     "*": Function((2, 2), _number, _infix("*"), lambda r: r[0] * r[1]),
-    "/": Function((2, 2), _number, _divide, lambda r: union([r[0] / r[1], (r[0] / r[1]).whole()])),
+    "/": Function((2, 2), _number, _divide, lambda r: r[0] / r[1]),
     "%": Function((2, 2), _number, _remainder, lambda r: r[0] % r[1]),
     "negative": Function((1, 1), _number, lambda args, kind: _as(kind, f"(- {_double_of(args[0])})"), lambda r: -r[0]),
     "abs": Function((1, 1), _number, _plain("abs"), lambda r: abs(r[0])),

@@ -55,4 +55,5 @@ def _of_call(call: Call, columns: Mapping[str, Range]) -> Range:
     if call.function in ("least", "greatest"):
         sure = [isinstance(a, Literal) and a.value is not None for a in call.arguments]
         return (least if call.function == "least" else greatest)(ranges, sure)
-    return FUNCTIONS[call.function].ranging(ranges)
+    between = FUNCTIONS[call.function].ranging(ranges)
+    return between.whole() if call.type is Type.BIGINT else between  # a quotient of whole numbers is cut to one

@@ -27,9 +27,7 @@ from discreet.sql.rows import (
     Windowed,
 )
 from discreet.sql.schema import MOST_ROWS_A_UNIT, Key, Type, distinct_names
-from discreet.sql.stepping import common, step_of, usual_step
-
-MOST_STEPS = 1 << 53  # below it a double counts every step
+from discreet.sql.stepping import MOST_STEPS, common, step_of, usual_step
 
 
 @dataclass(frozen=True)

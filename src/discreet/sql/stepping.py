@@ -11,22 +11,32 @@ from discreet.sql.schema import Type
 
 Step = Fraction | None  # None: not known; 0: of what is always zero or NULL, a multiple of anything
 
-FINEST = 1 << 20  # steps across a range, at the least, where no step is declared
+MOST_STEPS = 1 << 53  # below it a double counts every step
 _USUAL = Fraction(1, 100)
+_COLUMN = 20  # bits for the places across a column's bounds, at the least: a few more still fit four bytes
+_EXPRESSION = 40  # and for those of an expression: over a million rows, what is rounded off is still nothing
 
 
 def usual_step(kind: Type, bounds: tuple[Fraction, Fraction] | None) -> Step:
     """The step of a column that declares none: ones for whole numbers, else hundredths or what its bounds need."""
     if kind is Type.DOUBLE:
-        return _USUAL if bounds is None else min(_USUAL, fine_step(bounds[1] - bounds[0]))
+        return _USUAL if bounds is None else min(_USUAL, _power_of_ten((bounds[1] - bounds[0]) / (1 << _COLUMN)))
     return _of_type(kind)
 
 
-def fine_step(span: Fraction) -> Fraction:
-    """A power of ten that cuts the span into more than a million steps."""
-    if not span:
-        return Fraction(1, FINEST)
-    return Fraction(10) ** math.floor(math.log10(max(span, Fraction(1, 10**300)) / FINEST))
+def fine_step(low: Fraction, high: Fraction) -> Fraction:
+    """A step for numbers of which nothing but the range is known: so fine that rounding to it does not show."""
+    finest = _power_of_ten(max((high - low) / (1 << _EXPRESSION), Fraction(1, 10**300)))
+    farthest = max(abs(low), abs(high))
+    while farthest / finest >= MOST_STEPS:
+        finest *= 10
+    return finest
+
+
+def _power_of_ten(most: Fraction) -> Fraction:
+    """The largest power of ten that is not larger than this."""
+    power = Fraction(10) ** (len(str(most.numerator)) - len(str(most.denominator)))
+    return power if power <= most else power / 10
 
 
 def step_of(expression: Expression, columns: Mapping[str, Step]) -> Step:
