@@ -20,6 +20,7 @@ from discreet.sql.text import shown as shown_text
 
 FARTHEST = Fraction(10) ** 30  # beyond it nobody sums
 MOST_STEPS = 1 << 53  # below it a double counts every step
+MOST_WHOLE_STEPS = 1 << 63  # below it a bigint does
 FINEST = 1 << 20  # steps across the range of an expression that declares no step
 
 
@@ -58,13 +59,21 @@ def grid_of(expression: Expression, shape: Shape, node: exp.Expr) -> Grid:
             f"{text} may be as large as {spoken(max(abs(low), abs(high)))}, which is too large to sum",
             hint=_how_to_bound(expression, text),
         )
-    grid = declared_grid(known)
+    most = MOST_WHOLE_STEPS if _counts_whole(known) else MOST_STEPS
+    grid = declared_grid(known, most)
     if grid is None:
-        raise Refusal(f"{text} has more than 2^53 steps", hint="declare closer bounds or a larger step")
+        steps = f"2^{most.bit_length() - 1} steps"
+        raise Refusal(f"{text} may lie {steps} or more from zero", hint="declare closer bounds or a larger step")
     return grid
 
 
-def declared_grid(known: Facts) -> Grid | None:
+def _counts_whole(known: Facts) -> bool:
+    """Whether steps are counted in whole numbers alone."""
+    step = known.step or Fraction(1)
+    return known.type is Type.BIGINT and max(step.numerator, step.denominator) < 1 << 60
+
+
+def declared_grid(known: Facts, most: int = MOST_STEPS) -> Grid | None:
     """The grid that follows from what is public about numbers; None if they have no bounds, or too many steps."""
     bounds = known.range.bounded
     if not known.type.numeric or bounds is None or max(map(abs, bounds)) > FARTHEST:
@@ -74,7 +83,7 @@ def declared_grid(known: Facts) -> Grid | None:
     first, last = math.ceil(low / step), math.floor(high / step)
     if first >= last:
         first, last = math.floor(low / step), math.floor(low / step) + 1
-    return Grid(first, last, step) if max(abs(first), abs(last)) < MOST_STEPS else None
+    return Grid(first, last, step) if max(abs(first), abs(last)) < most else None
 
 
 def _step(span: Fraction) -> Fraction:
