@@ -296,7 +296,8 @@ class DuckStore:
                 rows = connection.execute(bounding.counts(measurement, located, salt)).fetchall()
                 width = len(measurement.keys)
                 found = {
-                    tuple(row[:width]): (int(row[width]), bounding.numbers(measurement, row[width + 1 :])) for row in rows
+                    tuple(row[:width]): (int(row[width]), bounding.numbers(measurement, row[width + 1 :]))
+                    for row in rows
                 }
         if not measurement.keys and not found:
             found = {(): (0, (0,) * len(bounding.plain(measurement)))}

@@ -20,7 +20,8 @@ from discreet.sql.text import shown as shown_text
 
 FARTHEST = Fraction(10) ** 30  # beyond it nobody sums
 MOST_STEPS = 1 << 53  # below it a double counts every step
-MOST_WHOLE_STEPS = 1 << 63  # below it a bigint does
+_MOST_SUMMED = 1 << 62  # below it a bigint holds the steps of a double, as exact as that is
+_MOST_WHOLE = 1 << 63  # and those of a whole number, exactly
 FINEST = 1 << 20  # steps across the range of an expression that declares no step
 
 
@@ -59,18 +60,12 @@ def grid_of(expression: Expression, shape: Shape, node: exp.Expr) -> Grid:
             f"{text} may be as large as {spoken(max(abs(low), abs(high)))}, which is too large to sum",
             hint=_how_to_bound(expression, text),
         )
-    most = MOST_WHOLE_STEPS if _counts_whole(known) else MOST_STEPS
-    grid = declared_grid(known, most)
-    if grid is None:
+    grid = declared_grid(known, _MOST_WHOLE)
+    most = _MOST_WHOLE if known.type is Type.BIGINT and (grid is None or grid.short) else _MOST_SUMMED
+    if grid is None or grid.reach >= most:
         steps = f"2^{most.bit_length() - 1} steps"
         raise Refusal(f"{text} may lie {steps} or more from zero", hint="declare closer bounds or a larger step")
     return grid
-
-
-def _counts_whole(known: Facts) -> bool:
-    """Whether steps are counted in whole numbers alone."""
-    step = known.step or Fraction(1)
-    return known.type is Type.BIGINT and max(step.numerator, step.denominator) < 1 << 60
 
 
 def declared_grid(known: Facts, most: int = MOST_STEPS) -> Grid | None:

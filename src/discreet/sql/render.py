@@ -32,6 +32,7 @@ from discreet.sql.shape import shape
 
 UNIT = "#unit"  # no column can be called so: it is where the owner of a row travels
 _OTHER = "#other"  # and the owner of its partner
+_EXACT = 1 << 53  # below it a double holds every whole number
 _WIDEST = (1 << 31) - 1  # what an INTEGER holds, which is added up twice as fast as a BIGINT
 
 
@@ -102,12 +103,16 @@ def _as(tree: Expression, kind: Type) -> str:
 
 def steps(tree: Expression, grid: Grid) -> str:
     """A number as whole steps, clamped; NULL if it is not a number at all."""
-    if tree.type is Type.BIGINT and grid.reach > _WIDEST:
+    if tree.type is Type.BIGINT and grid.reach > _WIDEST and grid.short:
         return _whole_steps(expression(tree), grid)
     value = f"CAST({expression(tree)} AS DOUBLE)"
     scaled = f"round({value} / {float(grid.step)!r})"
     kind = "INTEGER" if grid.reach <= _WIDEST else "BIGINT"
-    return f"CAST(CASE WHEN NOT isnan({value}) THEN least(greatest({scaled}, {grid.low}), {grid.high}) END AS {kind})"
+    inside = f"least(greatest({scaled}, {grid.low}), {grid.high})"
+    if grid.reach >= _EXACT:  # a double that is near an end may lie beyond it, so the end is kept in whole numbers
+        ends = f"least(greatest({scaled}, {float(grid.low)!r}), {float(grid.high)!r})"
+        inside = f"least(greatest(CAST({ends} AS BIGINT), {grid.low}), {grid.high})"
+    return f"CAST(CASE WHEN NOT isnan({value}) THEN {inside} END AS {kind})"
 
 
 def _whole_steps(value: str, grid: Grid) -> str:
