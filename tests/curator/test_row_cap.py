@@ -47,7 +47,7 @@ def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
 
 def by_region(curator: Curator, numbers: str, **terms: object) -> Mapping[str, tuple[float, ...]]:
     sql = f"SELECT region, {numbers} FROM t GROUP BY region ORDER BY region"
-    return {str(row[0]): row[1:] for row in curator.query(sql, **terms).rows}  # type: ignore[misc, arg-type]
+    return {str(row[0]): row[1:] for row in curator.query(sql, **terms).rows}  # type: ignore[misc]
 
 
 def test_seven_rows_in_seven_regions_under_a_cap_of_five(curator: Curator) -> None:

@@ -147,11 +147,11 @@ def test_noise_that_is_wider_than_a_machine_integer_is_told_with_its_bar(tmp_pat
     budget = dict.fromkeys(price, 1)
     said = Declared(unit="who", **budget, max_rows=2, max_groups=1, bounds={"x": (0, 10**15)})  # type: ignore[arg-type]
     Custody(tmp_path / "home").add("t", rows, said)
-    answer = Curator(tmp_path / "home").query("SELECT sum(x) FROM t", **price)  # type: ignore[arg-type]
+    answer = Curator(tmp_path / "home").query("SELECT sum(x) FROM t", **price)
     [[span]] = answer.intervals("0.95")
     assert span is not None
     assert span[1] - span[0] > 2.0**64
-    [[again]] = Curator(tmp_path / "home").query("SELECT sum(x) FROM t", **price).rows  # type: ignore[arg-type]
+    [[again]] = Curator(tmp_path / "home").query("SELECT sum(x) FROM t", **price).rows
     assert again == answer.rows[0][0]  # from the ledger, for nothing
 
 

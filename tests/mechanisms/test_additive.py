@@ -163,7 +163,7 @@ def test_integers_of_any_size_come_out_whole_with_the_samplers_noise(  # noqa: P
 
 def test_wide_noise_follows_its_law_and_no_other() -> None:
     scale, size = 1 << 90, 6000
-    sample = np.array([value / scale for value in LaplaceVector(scale).exactly([0] * size, rng=Seeded(5))])
+    sample = np.array([value / scale for value in LaplaceVector(Fraction(scale)).exactly([0] * size, rng=Seeded(5))])
 
     def gap(width: float) -> float:
         law = np.where(
