@@ -158,3 +158,15 @@ def test_noise_that_is_wider_than_a_machine_integer_is_told_with_its_bar(tmp_pat
 def test_the_ledger_keeps_numbers_of_any_size() -> None:
     noisy = Noisy(((),), ((3, -(2**200), 2**127 + 1),))
     assert restored(stored(noisy)) == noisy
+
+
+def test_a_count_with_noise_that_no_double_holds_exactly_is_told(tmp_path: Path) -> None:
+    """Its bars are doubles, made of whole numbers: these were a fault, after paying."""
+    found_home(tmp_path / "home")
+    Custody(tmp_path / "home").add("t", pa.table({"who": range(9)}), Declared(unit="who", epsilon=1, max_rows=50))
+    answer = Curator(tmp_path / "home").query("SELECT count(*) FROM t", epsilon="3e-15")
+    [[span]] = answer.intervals("0.95")
+    assert span is not None
+    assert span[1] - span[0] > 2.0**54
+    with pytest.raises(Refusal, match="larger than any number"):
+        Curator(tmp_path / "home").query("SELECT count(*) FROM t", epsilon="2e-15")

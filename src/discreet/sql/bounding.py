@@ -172,7 +172,7 @@ def summands(tree: Measurement, located: Located) -> Summands:
             null = constant(None, Type.BIGINT)
             every.append(null if statistic.expression is None else expression(statistic.expression))
     sets = all(isinstance(s, Statistic) and s.kind in ("units", "distinct") for s in tree.statistics)
-    return Summands(tuple(every), places, sets and bool(places))
+    return Summands(tuple(every), places, sets and bool(places) and not one_row_units(tree.rows))
 
 
 def plain(tree: Measurement) -> list[Statistic]:
