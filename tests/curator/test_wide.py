@@ -100,7 +100,7 @@ def test_a_sum_of_reals_up_to_10_to_the_15th(curator: Curator) -> None:
     close(curator, "SELECT sum(real), avg(real) FROM t", [VALUES["real"].sum(), VALUES["real"].mean()], 1e-6)
 
 
-@pytest.mark.parametrize("column", ["wide", "micro", "nano"])
+@pytest.mark.parametrize("column", ["wide", pytest.param("micro", marks=pytest.mark.slow), "nano"])
 def test_totals_of_people(curator: Curator, column: str) -> None:
     totals = per_person(column)
     below = f"(SELECT who, sum({column}) AS s FROM t GROUP BY who) AS each"

@@ -137,7 +137,7 @@ def by_hand(rows: Sequence[Row], rule: Rules) -> Totals:
 @pytest.mark.parametrize("sizes", [(1,), (7, 1, 40), (100_000,)])
 @pytest.mark.parametrize("most", [2, ALWAYS])
 def test_numbers_are_those_of_the_definition(cap: int, sizes: tuple[int, ...], most: int) -> None:
-    rows, rule = made(30, seed=cap), rules(most, cap)
+    rows, rule = made(12, seed=cap), rules(most, cap)
     rows += [rows[-1]] * 20  # some of the last owner's are alike
     assert counted(rows, rule, sizes=sizes) == by_hand(rows, rule)
 
@@ -205,8 +205,7 @@ def test_another_secret_chooses_other_groups() -> None:
 def test_an_owner_with_more_rows_than_a_piece_is_still_one() -> None:
     size = NARROW + 5
     rows = [(1, "a", "x", 1, 1)] * 3 + [(2, "ab"[i % 2], "x", i % 7, -i) for i in range(size)] + [(3, "b", "x", 2, 2)]
-    for cap in (10, size - 1):
-        assert counted(rows, rules(max_rows=cap), sizes=(len(rows),)) == by_hand(rows, rules(max_rows=cap))
+    assert counted(rows, rules(max_rows=10), sizes=(len(rows),)) == by_hand(rows, rules(max_rows=10))
 
 
 def test_owners_at_either_end_of_the_numbers_are_owners() -> None:

@@ -129,9 +129,9 @@ def test_the_statistics_of_the_question_are_those_that_the_tests_expect() -> Non
     assert len(summands(asked(schema(None)), Located(str)).texts) == 2  # x and y, each computed once
 
 
-@pytest.mark.parametrize("cap", [1, 3, 4, 10, 1000])
+@pytest.mark.parametrize("cap", [1, 3, 10, 1000])
 @pytest.mark.parametrize("keys", [None, tuple("abcde"), ("b", "e", "nowhere")], ids=["unknown", "declared", "some"])
-@pytest.mark.parametrize("most", [2, 5, 50])
+@pytest.mark.parametrize("most", [2, 50])
 def test_numbers_are_those_of_the_definition(cap: int, keys: tuple[str, ...] | None, most: int) -> None:
     measurement = asked(schema(keys, max_rows=cap, max_groups=most))
     among = [row for row in ROWS if keys is None or row[1] in keys]
@@ -248,7 +248,7 @@ def adds_what_each_adds_alone(rows: Sequence[Row], measurement: Measurement, sal
                for name, each in together.items())  # fmt: skip
 
 
-@pytest.mark.parametrize(("cap", "most", "keys"), [(2, 2, None), (3, 5, None), (1, 2, "abcde"), (3, 5, "abcde")])
+@pytest.mark.parametrize(("cap", "most", "keys"), [(2, 2, None), (3, 5, "abcde")])
 def test_a_unit_moves_no_statistic_further_than_is_charged_and_nothing_of_others(
     cap: int, most: int, keys: str | None
 ) -> None:
@@ -260,7 +260,7 @@ def test_a_unit_moves_no_statistic_further_than_is_charged_and_nothing_of_others
 
 @pytest.mark.slow
 @given(st.lists(CELLS, max_size=14), CAPS, KEYED, st.integers(0, 2**64 - 1))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_so_it_is_for_tables_of_any_kind(
     rows: list[Row], caps: tuple[int, int], keys: tuple[str, ...] | None, salt: int
 ) -> None:
