@@ -64,8 +64,8 @@ def test_no_row_can_make_a_question_fail_or_two_groups_one(tmp_path: Path, sql: 
 @pytest.mark.parametrize(
     "sql",
     [
-        "SELECT sum(CASE WHEN patient = 1 THEN 40000000000000000 ELSE 0 END) FROM visits",
-        "SELECT variance(CASE WHEN patient = 1 THEN 10000000000 ELSE 0 END) FROM visits",
+        "SELECT sum(CASE WHEN patient = 1 THEN 40000000000000000 ELSE 0 END * 1000) FROM visits",
+        "SELECT variance(CASE WHEN patient = 1 THEN 10000000000 ELSE 0 END * 10000000000) FROM visits",
         "SELECT sum(cost * 1e300 * 1e300) FROM visits",
         "SELECT sum(LEAST(cost, 1e999)) FROM visits",
         "SELECT percentile_cont('abc') WITHIN GROUP (ORDER BY cost) FROM visits",

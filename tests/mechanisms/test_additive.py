@@ -138,3 +138,38 @@ def test_pairs_are_neighbours_at_full_distance(sensitivity: int) -> None:
     assert max(l1) == sensitivity
     assert max(l2) <= sensitivity
     assert [pair.right - pair.left for pair in Gaussian.of(1, sensitivity).pairs()] == [sensitivity]
+
+
+# numbers of any size ------------------------------------------------------------------------------------------------
+
+WIDE = st.lists(st.integers(-(1 << 200), 1 << 200), max_size=6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "each", "noise"), [(LaplaceVector, laplace, laplaces), (GaussianVector, gaussian, gaussians)]
+)
+@given(
+    WIDE,
+    st.sampled_from([Fraction(7), Fraction(1, 10**9), Fraction(1 << 100), Fraction(10**60, 7)]),
+    st.integers(0, 99),
+)
+def test_integers_of_any_size_come_out_whole_with_the_samplers_noise(  # noqa: PLR0913, PLR0917
+    kind: type[Any], each: Whatever, noise: Whatever, values: list[int], width: Fraction, seed: int
+) -> None:
+    rng = Seeded(seed)
+    drawn = noise(7, len(values), rng=rng).tolist() if width == 7 else [each(width, rng=rng) for _ in values]
+    assert kind(width).exactly(values, rng=Seeded(seed)) == [a + b for a, b in zip(values, drawn, strict=True)]
+
+
+def test_wide_noise_follows_its_law_and_no_other() -> None:
+    scale, size = 1 << 90, 6000
+    sample = np.array([value / scale for value in LaplaceVector(Fraction(scale)).exactly([0] * size, rng=Seeded(5))])
+
+    def gap(width: float) -> float:
+        law = np.where(
+            np.sort(sample) < 0, 0.5 * np.exp(np.sort(sample) / width), 1 - 0.5 * np.exp(-np.sort(sample) / width)
+        )
+        return float(np.abs(np.arange(1, size + 1) / size - law).max()) + 1 / size
+
+    far = (np.log(2 / 1e-9) / (2 * size)) ** 0.5  # Dvoretzky, Kiefer & Wolfowitz: a right law is further with 1e-9
+    assert gap(1.0) <= far < min(gap(0.7), gap(1.5))

@@ -34,7 +34,7 @@ def add(  # noqa: PLR0913  # each option is one declaration
     delta: Annotated[str | None, _option("D", "Its δ, used to name groups that were not declared.")] = None,
     rho: Annotated[str | None, _option("R", "The budget in zCDP instead; better for many questions.")] = None,
     population: Annotated[str | None, _option("P", "Who the rows speak about; by default the unit's name.")] = None,
-    max_rows: Annotated[int | None, _option("N", "The most rows that one unit has in an answer.")] = None,
+    max_rows: Annotated[int | None, _option("N", "Of a person with more rows, N of them count.")] = None,
     max_groups: Annotated[int | None, _option("N", "The most groups that one unit is in.")] = None,
     bounds: Annotated[Many, _option("COL=LO:HI", "Between which numbers a column is summed.")] = None,
     keys: Annotated[Many, _option("COL=a,b,c|@FILE", "The values that a column is grouped by.")] = None,

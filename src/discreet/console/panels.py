@@ -191,8 +191,8 @@ def _caps(draft: Draft) -> None:
     theme.heading("How much one person can be", 3)
     theme.tag(
         "p",
-        "Of a person with more rows than this, some are left out of an answer, chosen at random. Small numbers make "
-        "answers more exact, as long as few people are cut.",
+        "A person with more rows than this counts with this many of them, chosen at random once per table version. "
+        "Small numbers make answers more exact, as long as few people have more.",
     ).classes("d-muted")
     with ui.element("div").classes("d-fields"):
         with ui.element("div"):

@@ -127,9 +127,11 @@ class PlanSheet:
             self._text("name", "Name of the release", "as its kind and columns")
             with ui.element("div") as self._rows:
                 self._text("max_rows", "Rows of one person that count at most", "")
-                theme.tag("p", "Fewer make everything more exact, and leave out more of who has many.").classes(
-                    "d-muted d-small"
-                )
+                theme.tag(
+                    "p",
+                    "A person with more counts with this many of them, chosen at random once per table version. Fewer "
+                    "make everything more exact.",
+                ).classes("d-muted d-small")
 
     def experts(self) -> None:
         """Settings that few need, wherever they are to stand."""

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 BOUNDING = (
     "Error bars cover the noise. They do not cover what was cut off before it: values beyond the declared bounds, "
-    "rows beyond max_rows and groups beyond max_groups of one unit."
+    "rows beyond max_rows and groups beyond max_groups of one unit. A person with more than max_rows rows counts with "
+    "max_rows of them, chosen at random once per table version."
 )
 
 Spans = tuple[tuple[tuple[float, float] | None, ...], ...]

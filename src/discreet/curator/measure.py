@@ -23,8 +23,6 @@ from discreet.sql.schema import Key
 Group = tuple[Key, ...]
 V = TypeVar("V")
 
-_LIMIT = 1 << 61
-
 
 class Engine(Protocol):
     """What a curator asks of an engine."""
@@ -62,7 +60,8 @@ def measure(priced: Priced, engine: Engine, *, rng: Entropy = SECURE) -> Noisy:
 
 def _measure(priced: Priced, engine: Engine, rng: Entropy) -> Noisy:
     measurement = priced.part.measurement
-    counts = not measurement.declared or any(isinstance(s, Statistic) for s in measurement.statistics)
+    plain = [s for s in measurement.statistics if isinstance(s, Statistic) and s.kind != "distinct"]
+    counts = not measurement.declared or bool(plain)
     counted = engine.counted(measurement) if counts else Counted({}, {})
     counted = Counted(_by_keys(measurement, counted.units), _by_keys(measurement, counted.values))
     groups = _groups(priced, counted, rng)
@@ -126,8 +125,7 @@ def _noised(priced: Priced, statistic: Statistic, exact: Sequence[int], rng: Ent
     mechanism = priced.charge(statistic).mechanism
     if not isinstance(mechanism, (LaplaceVector, GaussianVector)):
         raise Fault
-    held = [min(max(value, -_LIMIT), _LIMIT) for value in exact]  # clamping brings no two numbers further apart
-    return [int(value) for value in mechanism(np.array(held, dtype=np.int64), rng=rng)]
+    return mechanism.exactly(exact, rng=rng)
 
 
 def _quantile(mechanism: Quantile, rank: Rank, rows: Mapping[int, int], rng: Entropy) -> int:

@@ -62,20 +62,24 @@ class Priced:
 
 
 def reach(statistic: Statistic, measurement: Measurement) -> int:
-    """The most that one unit adds to a statistic over all groups together."""
+    """The most that one unit adds to a statistic over all groups together. Why that is so stands in `sql.bounding`."""
     if statistic.kind == "units":
         return measurement.max_groups
-    rows = measurement.needs_rows_cap("this aggregate")
+    return measurement.needs_rows_cap("this aggregate") * each(statistic)
+
+
+def each(statistic: Statistic) -> int:
+    """The most that one row adds to a statistic."""
     grid = statistic.grid
     match statistic.kind:
         case "total" if grid is not None:
-            return rows * max(1, grid.reach)
+            return max(1, grid.reach)
         case "centred" if grid is not None:
-            return rows * max(1, grid.half)
+            return max(1, grid.half)
         case "squares" if grid is not None:
-            return rows * max(1, grid.half) ** 2
+            return max(1, grid.half) ** 2
         case _:
-            return rows
+            return 1
 
 
 def _weight(what: Statistic | Rank | None) -> Fraction:

@@ -8,16 +8,17 @@ from fractions import Fraction
 
 from discreet.curator.catalogue import Population
 from discreet.curator.explain import error_of
-from discreet.curator.price import Priced, priced
+from discreet.curator.price import Priced, each, priced
 from discreet.errors import Ground, Refusal
 from discreet.exact import Number, positive, probability, share, spoken
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianVector, LaplaceVector
 from discreet.mechanisms.mechanism import USUAL
 from discreet.privacy import Approximate, Concentrated, Pure
+from discreet.sql.plan import Statistic
 from discreet.sql.question import Part
 
-_WIDEST = 1 << 54  # of noise
+_WIDEST = 1 << 54  # of noise, in numbers of a row
 _DELTA_SHARE = 1000  # the part of a population's δ that one question may use to name groups
 _DIGITS = 30  # of a price: the books add prices up exactly, so the sum has the digits of them all
 
@@ -65,16 +66,18 @@ def quote(parts: Sequence[Part], population: Population, asked: Terms) -> tuple[
 
 
 def fitting(prices: tuple[Priced, ...]) -> tuple[Priced, ...]:
-    """The prices, unless one is so low that its noise might not fit the numbers of an answer.
+    """The prices, unless one is so low that its noise is larger than any number could be: than 2^54 times a row's.
 
-    Beyond scale b, Laplace noise is larger than t with probability at most e^(−t/b), and Gaussian noise of deviation
-    σ at most 2·e^(−t²/2σ²). With b, σ ≤ 2^54 and 2^61 for the true number, 2^63 is reached with less than e^−300.
+    A count is a bigint, which holds it then: beyond scale b, Laplace noise is larger than t with probability at most
+    e^(−t/b), and Gaussian noise of deviation σ at most 2·e^(−t²/2σ²). With b, σ ≤ 2^54 and less than 2^61 rows, 2^63
+    is reached with less than e^−300.
     """
     for price in prices:
         for charge in price.charges:
             wide = charge.mechanism
-            if (isinstance(wide, LaplaceVector) and wide.scale > _WIDEST) or (
-                isinstance(wide, GaussianVector) and wide.variance > _WIDEST**2
+            widest = _WIDEST * (each(charge.what) if isinstance(charge.what, Statistic) else 1)
+            if (isinstance(wide, LaplaceVector) and wide.scale > widest) or (
+                isinstance(wide, GaussianVector) and wide.variance > widest**2
             ):
                 raise Refusal(
                     "at this price the noise is larger than any number", hint="name a higher one", ground=Ground.VALUE

@@ -143,6 +143,8 @@ def _array(cells: Sequence[object], kind: str) -> pa.Array:
     """A column. Dates that the ledger kept are text."""
     if any(isinstance(cell, str) for cell in cells):
         return pa.array(cells, pa.string()).cast(_ARROW[kind])
+    if kind == "double":  # Arrow takes no whole number that a double does not hold exactly
+        cells = [float(cell) if isinstance(cell, int) else cell for cell in cells]
     return pa.array(cells, _ARROW[kind])
 
 

@@ -295,7 +295,10 @@ class DuckStore:
             if found is None:
                 rows = connection.execute(bounding.counts(measurement, located, salt)).fetchall()
                 width = len(measurement.keys)
-                found = {tuple(r[:width]): (int(r[width]), tuple(int(cell) for cell in r[width + 1 :])) for r in rows}
+                found = {
+                    tuple(row[:width]): (int(row[width]), bounding.numbers(measurement, row[width + 1 :]))
+                    for row in rows
+                }
         if not measurement.keys and not found:
             found = {(): (0, (0,) * len(bounding.plain(measurement)))}
         return Counted(

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.engines.tally import FARTHEST, MOST_KEYS, WIDTH, Number, Rows, Rules, Unsigned, Unsuited, Value, tally
-from discreet.sql.bounding import plain
+from discreet.sql.bounding import plain, row_cap
 from discreet.sql.plan import Measurement
 from discreet.sql.render import Located, quoted
 from discreet.sql.schema import Key
@@ -67,7 +67,7 @@ def totals(
         return None
     statistics = zip(plain(measurement), stream.places, strict=True)
     numbers = tuple(Number(statistic.kind, place, middle(statistic)) for statistic, place in statistics)
-    rules = Rules(measurement.max_groups, measurement.max_rows, numbers, salt.to_bytes(8, "little"))
+    rules = Rules(measurement.max_groups, row_cap(measurement), numbers, salt.to_bytes(8, "little"))
     try:
         names = [_names(connection, measurement, stream, (place, located, rules)) for place in range(len(stream.coded))]
         found = tally(_rows(connection, stream, names), rules, threads)

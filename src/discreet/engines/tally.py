@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -23,8 +24,7 @@ Value = tuple[NDArray[np.integer], NDArray[np.bool_] | None]  # numbers, and whe
 NARROW = 1 << 16  # numbers below this are sorted digit by digit, in linear time; no piece has more rows
 WIDTH = 31  # bits for the code of each key's value
 MOST_KEYS = 2
-FARTHEST = 1 << 30  # values lie nearer to 0, so that
-MOST_ROWS = 1 << 31  # so many of one owner, also about their middle, add up in 64 bits; no file has a person with more
+FARTHEST = 1 << 30  # values lie nearer to 0, so that 2^31 of them, also about their middle, add up in 64 bits
 
 
 class Unsuited(Exception):
@@ -46,12 +46,16 @@ class Number:
 
 @dataclass(frozen=True)
 class Rules:
-    """How much of an owner counts, what is added up, and the secret that chooses his groups."""
+    """How much of an owner counts, what is added up, and the secret that chooses his groups and rows."""
 
     max_groups: int
     max_rows: int | None
     numbers: tuple[Number, ...]
     secret: bytes
+
+    def owned(self, owners: Whole) -> Unsigned:
+        """The digests of owners."""
+        return mixed(owners.view(np.uint64) ^ np.uint64(self.digest(-1, None)))
 
     def digest(self, place: int, value: object) -> int:
         """Of a key's value, by the value and never by its code: codes move when other owners come and go."""
@@ -76,6 +80,17 @@ class Rows:
     def copy(self) -> Rows:
         """The same, in memory of their own: a part would keep everything it is a part of."""
         return self.some(np.arange(len(self.owners)))
+
+    @cached_property
+    def changes(self) -> NDArray[np.bool_]:
+        """Where the next row is another owner's."""
+        changes: NDArray[np.bool_] = self.owners[1:] != self.owners[:-1]
+        return changes
+
+    @cached_property
+    def places(self) -> Places:
+        """The place of each row's owner among the owners."""
+        return np.append(0, np.cumsum(self.changes))[: len(self.owners)]
 
     def pieces(self) -> Iterator[Rows]:
         """The same, so few at a time that their owners and groups have narrow numbers."""
@@ -124,28 +139,27 @@ def tally(stream: Iterable[Rows], rules: Rules, threads: int) -> Totals:
     """Everything that a stream of rows adds up to."""
     found: list[Found] = []
     edges: list[Rows] = []
-    split: list[Pairs] = []
-    digests: tuple[Unsigned, ...] = ()
 
-    def take(done: Future[tuple[Found, tuple[Rows, ...]]]) -> None:
+    def take(done: Future[tuple[list[Found], tuple[Rows, ...]]]) -> None:
         inside, outside = done.result()
-        found.append(inside)
-        if sum(len(rows.owners) for rows in (*edges, *outside)) > NARROW:
-            split.append(_pairs(_joined(edges)))
-            edges.clear()
-        edges.extend(outside)
+        found.extend(inside)
+        edges.extend(rows for rows in outside if len(rows.owners))
+        several = edges and edges[0].owners[0] != edges[-1].owners[-1]
+        if several and sum(len(rows.owners) for rows in edges) > NARROW // 2:
+            together = _joined(edges)
+            last = int(np.searchsorted(together.owners, together.owners[-1]))
+            found.extend(_bounded(together.some(slice(last)), rules))
+            edges[:] = [together.some(slice(last, None)).copy()]  # who may have more
 
     with ThreadPoolExecutor(threads) as workers:
-        waiting: list[Future[tuple[Found, tuple[Rows, ...]]]] = []
+        waiting: list[Future[tuple[list[Found], tuple[Rows, ...]]]] = []
         for rows in _in_order(stream):
-            digests = rows.digests
             waiting.append(workers.submit(_piece, rows, rules))
             if len(waiting) > 2 * threads:
                 take(waiting.pop(0))
         for each in waiting:
             take(each)
-    split += [_pairs(_joined(edges))] if edges else []
-    found += [_bounded(pairs, digests, rules) for pairs in _whole(split)]
+    found += _bounded(_joined(edges), rules) if edges else []
     return _together(found, len(rules.numbers))
 
 
@@ -160,23 +174,22 @@ def _in_order(stream: Iterable[Rows]) -> Iterator[Rows]:
             yield piece
 
 
-def _piece(rows: Rows, rules: Rules) -> tuple[Found, tuple[Rows, ...]]:
+def _piece(rows: Rows, rules: Rules) -> tuple[list[Found], tuple[Rows, ...]]:
     """What the owners add who are all in this piece; and the rows of the first and the last, who may have more."""
-    changes = np.flatnonzero(rows.owners[1:] != rows.owners[:-1]) + 1
+    changes = np.flatnonzero(rows.changes) + 1
     if not (rows.owners[changes] > rows.owners[changes - 1]).all():
         raise Unsuited
     first, last = (int(changes[0]), int(changes[-1])) if len(changes) else (0, 0)
     edges = (rows.some(slice(first)).copy(), rows.some(slice(last, None)).copy())
-    return _bounded(_pairs(rows.some(slice(first, last))), rows.digests, rules), edges
+    return _bounded(rows.some(slice(first, last)), rules), edges
 
 
 def _pairs(rows: Rows) -> Pairs:
     """Rows of one owner in one group, put together: a stable sort by group leaves them side by side."""
-    begins = rows.owners[1:] != rows.owners[:-1]
     groups, codes = _narrow(rows.groups)
     order = np.argsort(codes, kind="stable")
     both = codes.astype(np.uint32) << np.uint32(16)
-    both[1:] |= np.cumsum(begins, dtype=np.uint32)
+    both[1:] |= np.cumsum(rows.changes, dtype=np.uint32)
     both = both[order]
     ends = _ends(both[1:] != both[:-1])[: len(both)]
     both = both[ends]
@@ -185,7 +198,7 @@ def _pairs(rows: Rows) -> Pairs:
     for value, there in rows.values:
         sums += [_runs(value[order], ends), size if there is None else _runs(there[order], ends)]
     owner = (both & np.uint32(NARROW - 1)).astype(np.int64)
-    owners = rows.owners[_ends(begins)[: len(order)]]
+    owners = rows.owners[_ends(rows.changes)[: len(order)]]
     return Pairs(owners, groups, owner, (both >> np.uint32(16)).astype(np.int64), tuple(sums))
 
 
@@ -207,50 +220,85 @@ def _runs(values: NDArray[np.generic], ends: Places) -> Whole:
     return np.diff(np.cumsum(values, dtype=np.int64)[ends], prepend=0)
 
 
-def _bounded(pairs: Pairs, digests: tuple[Unsigned, ...], rules: Rules) -> Found:
-    """Each owner with no more groups than he may have, scaled down to the rows he may have; added up."""
-    pairs = _chosen(pairs, digests, rules)
-    numbers = [_number(number, pairs) for number in rules.numbers]
+def _bounded(rows: Rows, rules: Rules) -> list[Found]:
+    """What owners who are all here add, each with no more groups than he may have, and then no more rows."""
+    pairs, edges = _chosen(_gathered(rows), rows.digests, rules)
+    crowded = np.zeros(len(pairs.owners), bool)
     if rules.max_rows is not None:
-        totals = np.bincount(pairs.owner, pairs.sums[0], len(pairs.owners)).astype(np.int64)[pairs.owner]
-        over = np.flatnonzero(totals > rules.max_rows)
-        for place, number in enumerate(rules.numbers):
-            if over.size and number.kind != "units":
-                numbers[place] = numbers[place].copy()
-                numbers[place][over] = _scaled(numbers[place][over], rules.max_rows, totals[over])
-    return _added(pairs, numbers)
+        crowded = np.bincount(pairs.owner, pairs.sums[0], len(pairs.owners)) > rules.max_rows
+    if rules.max_rows is None or not crowded.any():
+        return [_added(pairs, rules)]
+    many = rows.some(np.flatnonzero(crowded[rows.places]))
+    if edges is not None:
+        inside = _grouped(many, rules) >> np.uint64(32) < edges[crowded][many.places]
+        many = many.some(np.flatnonzero(inside))
+    kept = _gathered(_fewer(many, rules.max_rows, rules))
+    return [_added(pairs.some(np.flatnonzero(~crowded[pairs.owner])), rules), _added(kept, rules)]
 
 
-def _added(pairs: Pairs, numbers: list[Whole]) -> Found:
+def _gathered(rows: Rows) -> Pairs:
+    """The pairs of rows of which there may be more than in one piece."""
+    return _whole([_pairs(piece) for piece in rows.pieces()] or [_pairs(rows)])
+
+
+def _added(pairs: Pairs, rules: Rules) -> Found:
     """The numbers of each group. Pairs come in the order of their groups."""
     ends = _ends(pairs.group[1:] != pairs.group[:-1])[: len(pairs.group)]
-    added = tuple(_runs(number, ends) for number in numbers)
+    added = tuple(_runs(_number(number, pairs), ends) for number in rules.numbers)
     return Found(pairs.groups[pairs.group[ends]], np.diff(ends, prepend=-1), added)
 
 
-def _chosen(pairs: Pairs, digests: tuple[Unsigned, ...], rules: Rules) -> Pairs:
-    """Of an owner with too many groups those with the smallest digests.
+def _chosen(pairs: Pairs, digests: tuple[Unsigned, ...], rules: Rules) -> tuple[Pairs, Unsigned | None]:
+    """Of an owner with too many groups those with the smallest digests; and where each owner's choice ends, if at all.
 
-    His choice ends before the (L + 1)-th smallest; equal ones fall together on the far side, so at most L are left.
+    It ends before the (L + 1)-th smallest; equal ones fall together on the far side, so at most L are left.
     """
     many = np.bincount(pairs.owner, minlength=len(pairs.owners))
     beyond = many > rules.max_groups
     if not beyond.any():
-        return pairs
+        return pairs, None
     at = np.flatnonzero(beyond[pairs.owner])
     owner = pairs.owner[at]
-    of_owner = mixed(pairs.owners.view(np.uint64) ^ np.uint64(rules.digest(-1, None)))
-    of_group = _digest(pairs.groups, digests)
+    of_owner, of_group = rules.owned(pairs.owners), _digest(pairs.groups, digests)
     digest = (mixed(of_owner[owner] ^ of_group[pairs.group[at]]) >> np.uint64(32)).astype(np.uint32)
     order = np.argsort(digest.astype(np.uint16), kind="stable")
     for figure in ((digest >> np.uint32(16)).astype(np.uint16), owner.astype(np.uint16)):
         order = order[np.argsort(figure[order], kind="stable")]
     firsts = np.cumsum(many[beyond]) - many[beyond]
-    edge = np.zeros(len(many), np.uint32)
-    edge[beyond] = digest[order[firsts + rules.max_groups]]
+    edges = np.full(len(many), 1 << 32, np.uint64)
+    edges[beyond] = digest[order[firsts + rules.max_groups]]
     kept = np.ones(len(pairs.owner), bool)
-    kept[at] = digest < edge[owner]
-    return pairs.some(np.flatnonzero(kept))
+    kept[at] = digest < edges[owner]
+    return pairs.some(np.flatnonzero(kept)), edges
+
+
+def _grouped(rows: Rows, rules: Rules) -> Unsigned:
+    """The digest of the group of each row, by which groups are chosen."""
+    return mixed(rules.owned(rows.owners) ^ _digest(rows.groups.astype(np.int64), rows.digests))
+
+
+def _fewer(rows: Rows, cap: int, rules: Rules) -> Rows:
+    """Of owners who all have too many rows, so many of each: those with the smallest digests.
+
+    As in `sql.choosing`, a digest is made of the owner, of what a row says, and of its number among his rows that say
+    the same. His choice ends before the (cap + 1)-th smallest; equal ones fall together on the far side.
+    """
+    digest, contents = _grouped(rows, rules), [rows.groups]
+    for value, there in rows.values:
+        present = np.ones(len(value), bool) if there is None else there
+        contents.append((value.astype(np.int64) * 2 + 1) * present)
+        digest = mixed(digest + contents[-1].view(np.uint64))
+    order = np.lexsort((*contents, rows.places))
+    changes = rows.places[order][1:] != rows.places[order][:-1]
+    for content in contents:
+        changes |= content[order][1:] != content[order][:-1]
+    begins = np.append(0, np.flatnonzero(changes) + 1)
+    copies = np.empty(len(order), np.int64)
+    copies[order] = np.arange(len(order)) - np.repeat(begins, np.diff(begins, append=len(order)))
+    digest = mixed(digest + copies.view(np.uint64))
+    firsts = np.append(0, np.flatnonzero(rows.changes) + 1)
+    edges = digest[np.lexsort((digest, rows.places))][firsts + cap]
+    return rows.some(np.flatnonzero(digest < edges[rows.places]))
 
 
 def _digest(groups: Whole, digests: tuple[Unsigned, ...]) -> Unsigned:
@@ -286,15 +334,6 @@ def _number(number: Number, pairs: Pairs) -> Whole:
             return np.zeros_like(pairs.sums[0])
 
 
-def _scaled(values: Whole, cap: int, totals: Whole) -> Whole:
-    """values · cap / totals, toward zero. The parts of a quotient are multiplied each by itself, so nothing overflows.
-
-    |value| = q·total + r with r < total makes ⌊|value|·cap / total⌋ = q·cap + ⌊r·cap / total⌋.
-    """
-    quotient, rest = np.divmod(np.abs(values), totals)
-    return np.sign(values) * (quotient * cap + rest * cap // totals)
-
-
 def _joined(parts: list[Rows]) -> Rows:
     """Rows one after the other. Of a value that is not everywhere in some part, all say where it is."""
     values = []
@@ -306,20 +345,17 @@ def _joined(parts: list[Rows]) -> Rows:
     return Rows(np.concatenate([part.owners for part in parts]), groups, tuple(values), parts[-1].digests)
 
 
-def _whole(parts: list[Pairs]) -> Iterator[Pairs]:
-    """Pairs of several pieces as one, where an owner has each group once; so many owners at a time as one piece has."""
+def _whole(parts: list[Pairs]) -> Pairs:
+    """Pairs of several pieces as one, where an owner has each group once."""
+    if len(parts) == 1:
+        return parts[0]
     owners, owner = np.unique(_all([each.owners[each.owner] for each in parts]), return_inverse=True)
     groups, group = np.unique(_all([each.groups[each.group] for each in parts]), return_inverse=True)
-    sums = [_all(list(columns)) for columns in zip(*(each.sums for each in parts), strict=True)]
-    if sums and sums[0].sum() > MOST_ROWS:
-        raise OverflowError
-    for start in range(0, len(owners), NARROW):
-        some = np.flatnonzero((owner >= start) & (owner < start + NARROW))
-        order = some[np.lexsort((owner[some], group[some]))]
-        whose, which = owner[order] - start, group[order]
-        ends = _ends((whose[1:] != whose[:-1]) | (which[1:] != which[:-1]))
-        added = tuple(_runs(each[order], ends) for each in sums)
-        yield Pairs(owners[start : start + NARROW], groups, whose[ends], which[ends], added)
+    order = np.lexsort((owner, group))
+    owner, group = owner[order], group[order]
+    ends = _ends((owner[1:] != owner[:-1]) | (group[1:] != group[:-1]))
+    sums = [_all(list(columns))[order] for columns in zip(*(each.sums for each in parts), strict=True)]
+    return Pairs(owners, groups, owner[ends], group[ends], tuple(_runs(each, ends) for each in sums))
 
 
 def _all(parts: list[Whole]) -> Whole:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import index
@@ -71,7 +71,7 @@ class Laplace:
 @registered("laplace-vector")
 @dataclass(frozen=True)
 class LaplaceVector:
-    """Adds independent discrete Laplace noise to each of several integers. Values count as within ±2^62.
+    """Adds independent discrete Laplace noise to each of several integers. In an array they count as within ±2^62.
 
     Guarantee: ‖f(x) − f(x')‖₁ ≤ sensitivity for neighbours x, x' implies Pure(sensitivity / scale).
     Proof: the logarithms of the coordinates' ratios add up to at most ‖f(x) − f(x')‖₁ / scale.
@@ -118,6 +118,12 @@ class LaplaceVector:
         if SMALLEST <= self.scale <= LARGEST:
             return clamped + laplaces(self.scale, clamped.size, rng=rng).reshape(clamped.shape)
         return _one_by_one(clamped, lambda: laplace(self.scale, rng=rng))
+
+    def exactly(self, values: Sequence[int], /, *, rng: Entropy = SECURE) -> list[int]:
+        """Python's integers of any size with noise of any scale: nothing is clamped."""
+        if SMALLEST <= self.scale <= LARGEST:
+            return _sums(values, laplaces(self.scale, len(values), rng=rng).tolist())
+        return _sums(values, [laplace(self.scale, rng=rng) for _ in values])
 
 
 @registered("gaussian")
@@ -169,7 +175,7 @@ class Gaussian:
 @registered("gaussian-vector")
 @dataclass(frozen=True)
 class GaussianVector:
-    """Adds independent discrete Gaussian noise to each of several integers. Values count as within ±2^62.
+    """Adds independent discrete Gaussian noise to each of several integers. In an array they count as within ±2^62.
 
     Guarantee: ‖f(x) − f(x')‖₂² ≤ sensitivity_squared for neighbours x, x' implies
         Concentrated(sensitivity_squared / (2 variance)).
@@ -219,6 +225,16 @@ class GaussianVector:
         if SMALLEST**2 <= self.variance <= LARGEST**2:
             return clamped + gaussians(self.variance, clamped.size, rng=rng).reshape(clamped.shape)
         return _one_by_one(clamped, lambda: gaussian(self.variance, rng=rng))
+
+    def exactly(self, values: Sequence[int], /, *, rng: Entropy = SECURE) -> list[int]:
+        """Python's integers of any size with noise of any variance: nothing is clamped."""
+        if SMALLEST**2 <= self.variance <= LARGEST**2:
+            return _sums(values, gaussians(self.variance, len(values), rng=rng).tolist())
+        return _sums(values, [gaussian(self.variance, rng=rng) for _ in values])
+
+
+def _sums(values: Sequence[int], noise: Sequence[int]) -> list[int]:
+    return [index(value) + each for value, each in zip(values, noise, strict=True)]
 
 
 def _one_by_one(values: NDArray[np.int64], draw: Callable[[], int]) -> NDArray[np.int64]:

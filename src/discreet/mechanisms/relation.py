@@ -105,7 +105,10 @@ class Relation(Outline, Protocol):
         ...
 
     def sums(self, by: Sequence[str], columns: Sequence[str], /) -> NDArray[np.int64]:
-        """Sums in steps of each numeric column for each combination of keys; the columns are the last axis."""
+        """Sums in steps of each numeric column for each combination of keys; the columns are the last axis.
+
+        A sum beyond ±2^62 counts as that.
+        """
         ...
 
     def quantile_counts(self, column: str, edges: Sequence[int], /) -> NDArray[np.int64]:

@@ -20,6 +20,8 @@ from discreet.sql.stepping import MOST_STEPS, fine_step
 from discreet.sql.text import shown as shown_text
 
 FARTHEST = Fraction(10) ** 30  # beyond it nobody sums
+_MOST_SUMMED = 1 << 62  # below it a bigint holds the steps of a double, as exact as that is
+_MOST_WHOLE = 1 << 63  # and those of a whole number, exactly
 
 
 @dataclass(frozen=True)
@@ -57,13 +59,15 @@ def grid_of(expression: Expression, shape: Shape, node: exp.Expr) -> Grid:
             f"{text} may be as large as {spoken(max(abs(low), abs(high)))}, which is too large to sum",
             hint=_how_to_bound(expression, text),
         )
-    grid = declared_grid(known)
-    if grid is None:
-        raise Refusal(f"{text} has more than 2^53 steps", hint="declare closer bounds or a larger step")
+    grid = declared_grid(known, _MOST_WHOLE)
+    most = _MOST_WHOLE if known.type is Type.BIGINT and (grid is None or grid.short) else _MOST_SUMMED
+    if grid is None or grid.reach >= most:
+        steps = f"2^{most.bit_length() - 1} steps"
+        raise Refusal(f"{text} may lie {steps} or more from zero", hint="declare closer bounds or a larger step")
     return grid
 
 
-def declared_grid(known: Facts) -> Grid | None:
+def declared_grid(known: Facts, most: int = MOST_STEPS) -> Grid | None:
     """The grid that follows from what is public about numbers; None if they have no bounds, or too many steps."""
     bounds = known.range.bounded
     if not known.type.numeric or bounds is None or max(map(abs, bounds)) > FARTHEST:
@@ -73,7 +77,7 @@ def declared_grid(known: Facts) -> Grid | None:
     first, last = math.ceil(low / step), math.floor(high / step)
     if first >= last:
         first, last = math.floor(low / step), math.floor(low / step) + 1
-    return Grid(first, last, step) if max(abs(first), abs(last)) < MOST_STEPS else None
+    return Grid(first, last, step) if max(abs(first), abs(last)) < most else None
 
 
 def _how_to_bound(expression: Expression, text: str) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from discreet.sql.bounding import among, is_plain, one_row_units, own_digest
+from discreet.sql.bounding import among, one_row_units
+from discreet.sql.choosing import Choice
 from discreet.sql.expression import Field
 from discreet.sql.range import Grid
 from discreet.sql.render import UNIT, Located, quoted, rows, summand
@@ -66,19 +67,11 @@ def bounded(tree: Rows, located: Located, salt: int, cap: int) -> str:
     Which rows a unit keeps depends on its own rows alone, and is the same for every table that is made of them. Only
     units that have more than they may are looked at closely.
     """
-    found = rows(tree, located)
+    source = rows(tree, located)
     if one_row_units(tree):
-        return found
-    names, unit = [quoted(name) for name in shape(tree).columns], quoted(UNIT)
-    once = "NOT MATERIALIZED" if is_plain(tree) else "MATERIALIZED"  # what is costly is computed once, and kept
-    order = ", ".join([own_digest(tree, names, salt, unit), *names])
-    return (
-        f"WITH base AS {once} ({found}),"
-        f" beyond AS MATERIALIZED (SELECT {unit} FROM base GROUP BY {unit} HAVING count(*) > {cap})"
-        f" SELECT * FROM base ANTI JOIN beyond USING ({unit})"
-        f" UNION ALL SELECT * FROM (SELECT * FROM base SEMI JOIN beyond USING ({unit}))"
-        f" QUALIFY row_number() OVER (PARTITION BY {unit} ORDER BY {order}) <= {cap}"
-    )
+        return source
+    names = tuple(quoted(name) for name in shape(tree).columns)
+    return Choice(tree, names, salt, quoted(UNIT)).capped(source, cap)
 
 
 def _side(side: Side, tree: Rows, located: Located, kinds: dict[str, Type]) -> str:

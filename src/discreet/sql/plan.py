@@ -15,7 +15,7 @@ from discreet.sql.schema import Key, check_caps
 from discreet.sql.shape import Shape, shape
 from discreet.sql.weight import light, weigh, weight
 
-VERSION = "2"  # of the meaning of a plan; a stored answer belongs to one
+VERSION = "3"  # of the meaning of a plan; a stored answer belongs to one
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,6 @@ class Measurement:
         expressions = [key.expression for key in self.keys] + [s.expression for s in self.statistics if s.expression]
         for expression in expressions:
             light(weight(expression, columns))
-        grids = [s.grid for s in self.statistics if isinstance(s, Statistic) and s.kind == "squares"]
-        if any(grid.half**2 * (self.max_rows or 1) >= 1 << 61 for grid in grids if grid is not None):
-            raise Refusal("the squares of these numbers do not fit", hint="declare closer bounds or a larger step")
 
     @cached_property
     def shape(self) -> Shape:

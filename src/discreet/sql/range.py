@@ -115,6 +115,11 @@ class Grid:
     step: Fraction
 
     @property
+    def short(self) -> bool:
+        """Whether a step is so short a number that 128 bits hold whole numbers on their way to steps."""
+        return max(self.step.numerator, self.step.denominator) < 1 << 60
+
+    @property
     def middle(self) -> int:
         """The step nearest to the centre."""
         return (self.low + self.high) // 2

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from discreet.sql.choosing import Choice
 from discreet.sql.expression import Call, Case, Expression, Field, Literal, Value
 from discreet.sql.functions import FUNCTIONS
 from discreet.sql.range import Grid
@@ -31,6 +32,7 @@ from discreet.sql.shape import shape
 
 UNIT = "#unit"  # no column can be called so: it is where the owner of a row travels
 _OTHER = "#other"  # and the owner of its partner
+_EXACT = 1 << 53  # below it a double holds every whole number
 _WIDEST = (1 << 31) - 1  # what an INTEGER holds, which is added up twice as fast as a BIGINT
 
 
@@ -101,10 +103,26 @@ def _as(tree: Expression, kind: Type) -> str:
 
 def steps(tree: Expression, grid: Grid) -> str:
     """A number as whole steps, clamped; NULL if it is not a number at all."""
+    if tree.type is Type.BIGINT and grid.reach > _WIDEST and grid.short:
+        return _whole_steps(expression(tree), grid)
     value = f"CAST({expression(tree)} AS DOUBLE)"
     scaled = f"round({value} / {float(grid.step)!r})"
     kind = "INTEGER" if grid.reach <= _WIDEST else "BIGINT"
-    return f"CAST(CASE WHEN NOT isnan({value}) THEN least(greatest({scaled}, {grid.low}), {grid.high}) END AS {kind})"
+    inside = f"least(greatest({scaled}, {grid.low}), {grid.high})"
+    if grid.reach >= _EXACT:  # a double that is near an end may lie beyond it, so the end is kept in whole numbers
+        ends = f"least(greatest({scaled}, {float(grid.low)!r}), {float(grid.high)!r})"
+        inside = f"least(greatest(CAST({ends} AS BIGINT), {grid.low}), {grid.high})"
+    return f"CAST(CASE WHEN NOT isnan({value}) THEN {inside} END AS {kind})"
+
+
+def _whole_steps(value: str, grid: Grid) -> str:
+    """A whole number as steps in whole numbers: a double would lose the last digits. Halves go away from zero."""
+    top, bottom = grid.step.numerator, grid.step.denominator
+    whole = f"CAST({value} AS HUGEINT)"
+    if grid.step != 1:
+        whole = f"({2 * bottom} * {whole} + sign({value}) * {top}) // {2 * top}"
+    inside = f"least(greatest({whole}, {grid.low}), {grid.high})"
+    return f"CAST(CASE WHEN {value} IS NOT NULL THEN {inside} END AS BIGINT)"
 
 
 def steps_name(column: str, grid: Grid) -> str:
@@ -197,7 +215,8 @@ def rows(tree: Rows, located: Located) -> str:  # noqa: C901, PLR0911  # one cas
         case Inline(columns, cells, _):
             return _inline(columns, cells)
         case Capped(source, most):
-            return _capped(tree, rows(source, located), most, located.salt)
+            names = tuple(quoted(name) for name in shape(tree).columns)
+            return Choice(tree, names, located.salt, quoted(UNIT)).capped(rows(source, located), most)
         case Filter(source, predicate):
             return f"SELECT * FROM ({rows(source, located)}) WHERE {expression(predicate)}"
         case Project(source, columns):
@@ -248,20 +267,6 @@ def _inline(columns: tuple[tuple[str, Type], ...], cells: tuple[tuple[Value, ...
     return f"SELECT * FROM (VALUES {', '.join(listed)}) AS listed ({names}){empty}"
 
 
-def _capped(tree: Capped, source: str, most: int, salt: int) -> str:
-    """Rows of units that have too many are ordered by salted hash, then by all their columns: by nothing else."""
-    names = ", ".join(quoted(name) for name in shape(tree).columns)
-    unit = quoted(UNIT)
-    order = f"hash(hash({unit}, {names}, CAST({salt} AS UBIGINT))), {names}"
-    place = f"row_number() OVER (PARTITION BY {unit} ORDER BY {order})"
-    return (
-        f"WITH every AS MATERIALIZED ({source}),"
-        f" many AS MATERIALIZED (SELECT {unit} FROM every GROUP BY {unit} HAVING count(*) > {most})"
-        f" SELECT * FROM every ANTI JOIN many USING ({unit})"
-        f" UNION ALL SELECT * FROM (SELECT every.* FROM every SEMI JOIN many USING ({unit})) QUALIFY {place} <= {most}"
-    )
-
-
 def _per_unit(source: str, keys: tuple[tuple[str, Expression], ...], summaries: tuple[tuple[str, Summary], ...]) -> str:
     items = [quoted(UNIT), *(f"{expression(value)} AS {quoted(name)}" for name, value in keys)]
     inner = [f'{inputs} AS "#x{i}"' for i, (_, summary) in enumerate(summaries) if (inputs := _input(summary))]
@@ -289,6 +294,8 @@ def _result(summary: Summary, x: str, over: str) -> str:  # noqa: PLR0911  # one
         case "distinct":
             return f"count(DISTINCT {x}){over}"
         case "total" | "average":
+            if summary.type is Type.BIGINT and (summary.grid is None or summary.grid.step.denominator == 1):
+                return _whole_total(f"sum({x}){over}", summary.grid)
             total = f"CAST(sum({x}){over} AS DOUBLE)"
             if summary.kind == "average":
                 total = f"({total} / nullif(count({x}){over}, 0))"
@@ -307,6 +314,16 @@ def _in_units(total: str, summary: Summary) -> str:
     step = Fraction(1) if summary.grid is None else summary.grid.step
     scaled = f"({total} * {float(step.numerator)!r} / {float(step.denominator)!r})"
     return f"TRY_CAST({scaled} AS BIGINT)" if summary.type is Type.BIGINT else scaled
+
+
+def _whole_total(total: str, grid: Grid | None) -> str:
+    """A total of whole numbers, in whole numbers; beyond what a BIGINT holds, the end of that."""
+    if grid is not None and grid.step != 1:
+        total = f"({total} * {grid.step.numerator})"
+    if grid is not None and grid.reach * grid.step < 1 << 22:  # of 2^40 rows that is not reached
+        return f"CAST({total} AS BIGINT)"
+    low, high = -(1 << 63), (1 << 63) - 1
+    return f"CAST(CASE WHEN {total} < {low} THEN {low} WHEN {total} > {high} THEN {high} ELSE {total} END AS BIGINT)"
 
 
 _UNTIED = ("row_number", "lag", "lead", "first", "last")

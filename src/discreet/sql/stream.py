@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.sql.bounding import among, is_plain, plain, summands
+from discreet.sql.bounding import among, plain, summands
+from discreet.sql.choosing import is_plain
 from discreet.sql.expression import Field
 from discreet.sql.plan import GroupKey, Measurement, Statistic
 from discreet.sql.render import UNIT, Located, code_name, expression, kept_code, kept_column, quoted, rows
@@ -12,7 +13,7 @@ from discreet.sql.rows import scanned
 from discreet.sql.schema import Table, Type
 
 _NAMED = (Type.VARCHAR, Type.BIGINT, Type.BOOLEAN, Type.DATE, Type.TIMESTAMP)  # equal values are one value
-_KINDS = ("rows", "units", "distinct", "present", "total", "centred")
+_KINDS = ("rows", "units", "present", "total", "centred")
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Stream:
 def streamed(tree: Measurement, located: Located, farthest: int) -> Stream | None:
     """The rows of a measurement, if they come in the order in which they are kept and its numbers are near enough.
 
+    All of its statistics are of the same kept rows, so one that a stream does not know takes the others with it.
     Files are sorted by their unit, and nothing that is plain changes the order of rows.
     """
     table = scanned(tree.rows)[0]
@@ -36,7 +38,7 @@ def streamed(tree: Measurement, located: Located, farthest: int) -> Stream | Non
         not is_plain(tree.rows)
         or table.unit is None
         or table.column(table.unit).type is not Type.BIGINT
-        or any(s.kind not in _KINDS for s in plain(tree))
+        or any(not isinstance(s, Statistic) or s.kind not in _KINDS for s in tree.statistics)
         or any(key.expression.type not in _NAMED for key in tree.keys)
         or any(grid.reach >= farthest for grid in grids)
     ):

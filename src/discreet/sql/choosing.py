@@ -1,0 +1,67 @@
+"""Which rows of a unit count where it has too many, as SQL: chosen by what its own rows and a secret salt say.
+
+A digest is made of a row's owner, of what it says, and of its number among those of that owner that say the same. Rows
+that say the same are interchangeable, so it does not matter which of them has which number, and no two rows of a unit
+have all three in common: those with the smallest digests are a uniform sample without replacement, and a function of
+the unit's own rows (as a multiset) and the salt. Nothing else has a say in it, neither other units nor an engine's
+order of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from discreet.sql.rows import Filter, Project, Rows, Scan, scanned
+
+_COPY = '"#copy"'  # no column can be called so: the number of a row among those that say the same
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How rows of a relation are chosen: by the column of their owner, those that say something, and a secret salt."""
+
+    tree: Rows
+    names: tuple[str, ...]
+    salt: int
+    unit: str = "u"
+
+    def digest(self, names: Sequence[str]) -> str:
+        """A salted hash of columns of a unit. A row that is its own unit has no name, only a place: it is left out."""
+        nameless = any(not table.public and table.unit is None for table in scanned(self.tree))
+        owner = [] if nameless else [self.unit]
+        return f"hash(hash({', '.join([*owner, *names, f'CAST({self.salt} AS UBIGINT)'])}))"
+
+    def fewer(self, source: str, cap: int) -> str:
+        """At most so many rows of each unit of a source."""
+        alike = ", ".join([self.unit, *self.names])
+        numbered = f"SELECT *, row_number() OVER (PARTITION BY {alike}) AS {_COPY} FROM ({source})"
+        order = ", ".join([self.digest([*self.names, _COPY]), *self.names, _COPY])
+        place = f"row_number() OVER (PARTITION BY {self.unit} ORDER BY {order})"
+        return f"SELECT * EXCLUDE ({_COPY}) FROM ({numbered}) QUALIFY {place} <= {cap}"
+
+    def capped(self, source: str, cap: int) -> str:
+        """A source with at most so many rows of each unit. Only units that have more are looked at closely."""
+        unit = self.unit
+        return (
+            f"WITH every AS {once(self.tree)} ({source}),"
+            f" many AS MATERIALIZED (SELECT {unit} FROM every GROUP BY {unit} HAVING count(*) > {cap})"
+            f" SELECT * FROM every ANTI JOIN many USING ({unit}) UNION ALL "
+            + self.fewer(f"SELECT every.* FROM every SEMI JOIN many USING ({unit})", cap)
+        )
+
+
+def once(tree: Rows) -> str:
+    """Whether rows are kept for a second look: what is costly is computed once."""
+    return "NOT MATERIALIZED" if is_plain(tree) else "MATERIALIZED"
+
+
+def is_plain(tree: Rows) -> bool:
+    """Whether rows are read twice as cheaply as they are kept."""
+    match tree:
+        case Scan():
+            return True
+        case Filter() | Project():
+            return is_plain(tree.source)
+        case _:
+            return False
