@@ -22,7 +22,7 @@ from discreet.ledger import Dataset, Event, Grant, Hold, Opened, Retired, Revoke
 from discreet.ledger.books import OWNER
 from discreet.ledger.entry import REMOVED, BudgetLoss
 from discreet.privacy import Approximate, Concentrated, Pure
-from discreet.sql.schema import Column, Key, Table, Type
+from discreet.sql.schema import Column, Table, Type
 
 ROLES = ("analyst", "custodian")
 _PRIVATE = (
@@ -361,25 +361,10 @@ def _column(name: str, kind: Type, said: Declared) -> Column:
         low, high = said.bounds[name]
         bounds = (exact(low, f"{name} bounds"), exact(high, f"{name} bounds"))
     step = exact(said.steps[name], f"{name} step") if name in said.steps else _usual_step(kind)
-    keys: tuple[Key, ...] | None = None
-    if name in said.keys:
-        keys = tuple(_key(text, kind, name) for text in said.keys[name])
+    keys = tuple(said.keys[name]) if name in said.keys else None
     return Column(name, kind, bounds, step, keys, said.describe.get(name, ""))
 
 
 def _usual_step(kind: Type) -> Fraction | None:
     """A constant of the type: whole numbers in ones, others in hundredths."""
     return {Type.BIGINT: Fraction(1), Type.DOUBLE: Fraction(1, 100)}.get(kind)
-
-
-def _key(given: object, kind: Type, name: str) -> Key:
-    text = str(given)
-    match kind:
-        case Type.BIGINT:
-            return int(exact(text, f"a key of {name}"))
-        case Type.BOOLEAN:
-            return text.lower() in ("true", "t", "1")
-        case Type.VARCHAR:
-            return text
-        case _:
-            raise Refusal(f"column {name!r} is {kind.value}: keys are declared for text, whole numbers and booleans")

@@ -15,7 +15,7 @@ from discreet.sql.schema import Key, check_caps
 from discreet.sql.shape import Shape, shape
 from discreet.sql.weight import light, weigh, weight
 
-VERSION = "2"  # of the meaning of a plan; a stored answer belongs to one
+VERSION = "3"  # of the meaning of a plan; a stored answer belongs to one
 
 
 @dataclass(frozen=True)
