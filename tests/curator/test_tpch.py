@@ -171,6 +171,17 @@ select count(*), sum(l_quantity) from lineitem;
 select count(*), count(distinct orders.o_custkey) from orders join lineitem on l_orderkey = o_orderkey
 where l_quantity > 25;
 select count(*) from orders where o_custkey in (select c_custkey from customer where c_nationkey = 1);
+select sum(l_quantity), count(distinct o_orderkey) from customer, orders, lineitem
+where o_orderkey in (select l_orderkey from lineitem group by l_orderkey having sum(l_quantity) > 100)
+    and c_custkey = o_custkey and o_orderkey = l_orderkey;
+select count(*) as numwait from supplier, lineitem l1, orders, nation
+where s_suppkey = l1.l_suppkey and o_orderkey = l1.l_orderkey and l1.l_receiptdate > l1.l_commitdate
+    and exists (select * from lineitem l2 where l2.l_orderkey = l1.l_orderkey and l2.l_suppkey <> l1.l_suppkey)
+    and not exists (select * from lineitem l3 where l3.l_orderkey = l1.l_orderkey and l3.l_suppkey <> l1.l_suppkey
+        and l3.l_receiptdate > l3.l_commitdate)
+    and s_nationkey = n_nationkey and n_name = 'CHINA';
+select count(*), avg(items) from (select l_orderkey, o_orderdate, count(*) as items from orders, lineitem
+    where l_orderkey = o_orderkey and o_orderdate < date '1995-03-15' group by l_orderkey, o_orderdate) as t;
 select n_name, count(c_custkey) from nation left join customer on c_nationkey = n_nationkey group by n_name order by 1;
 """
 CASES = [

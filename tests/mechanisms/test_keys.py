@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections import Counter
 from fractions import Fraction
 from itertools import pairwise, permutations, product
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -346,3 +348,20 @@ def test_a_delta_beyond_any_float_is_no_obstacle() -> None:
 def test_it_goes_through_a_door_and_comes_back(mechanism: Selector) -> None:
     parcel = described(mechanism)
     assert rebuilt(str(parcel["name"]), parcel["parameters"]) == mechanism
+
+
+@pytest.mark.parametrize("mechanism", selectors(), ids=told)
+@pytest.mark.parametrize("key", [1.0, 1.5, float("nan"), b"a", dt.date(2024, 1, 5), ("a", (1.0,))], ids=repr)
+def test_what_is_no_key_is_refused_and_not_repeated(mechanism: Selector, key: object) -> None:
+    with pytest.raises(Refusal, match="expected keys that are text") as refused:
+        mechanism({key: 10**6, "a": 10**6}, rng=Seeded(1))  # type: ignore[dict-item]
+    assert repr(key) not in str(refused.value)
+
+
+@pytest.mark.parametrize("mechanism", selectors(), ids=told)
+@pytest.mark.parametrize("number", [2.5, 3.0, float("nan"), True, "7", None, np.float64(2)], ids=repr)
+def test_a_number_of_units_that_is_not_whole_is_refused(mechanism: Selector, number: object) -> None:
+    with pytest.raises(Refusal, match="expected whole numbers of units"):
+        mechanism({"a": number}, rng=Seeded(1))  # type: ignore[dict-item]
+    units: dict[Key, Any] = {"a": np.int32(10**6)}
+    assert names(mechanism(units, rng=Seeded(1)), mechanism) == ["a"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter, deque
 from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -135,3 +137,21 @@ def test_nonsense_is_refused() -> None:
     wide = Frame.of({"a": [1]}, Column("a", keys=tuple(range(1001))))
     with pytest.raises(Refusal, match="cells"):
         wide.counts(["a"] * 3)
+
+
+def test_days_and_numbers_are_keys_as_text() -> None:
+    """A column may hold them as Python's, numpy's or pandas's; a key that is of no such kind is refused."""
+    days: list[Any] = [dt.date(2024, 1, 5), dt.date(2024, 1, 6), dt.date(2024, 1, 5), None]
+    moments: list[Any] = [dt.datetime(2024, 1, 5), dt.datetime(2024, 1, 5, 10, 0, 0, 500_000)]  # noqa: DTZ001
+    keyed = Column("x", keys=("2024-01-05", "2024-01-06"))
+    assert Frame.of({"x": days}, keyed).counts(["x"]).tolist() == [2, 1]
+    assert Frame.of({"x": np.array(days[:3], dtype="datetime64[D]")}, keyed).counts(["x"]).tolist() == [2, 1]
+    assert Frame.of({"x": np.array(moments, dtype="datetime64[ns]")}, keyed).counts(["x"]).tolist() == [1, 0]
+    exact = Column("x", keys=("2024-01-05 00:00:00", "2024-01-05 10:00:00.500000"))
+    assert Frame.of({"x": moments}, exact).counts(["x"]).tolist() == [1, 1]
+    halves = Column("x", keys=("0.5", "1", "0"))
+    assert Frame.of({"x": [0.5, 1.0, -0.0, np.nan]}, halves).counts(["x"]).tolist() == [1, 1, 1]
+    assert Frame.of({"x": [1.0, 2.0, np.nan]}, Column("x", keys=(1, 2))).counts(["x"]).tolist() == [1, 1]
+    for key in (0.5, 1.0, np.nan, dt.date(2024, 1, 5), b"a"):
+        with pytest.raises(Refusal, match="expected keys of column 'x' that are text"):
+            Column("x", keys=(key,))  # type: ignore[arg-type]

@@ -42,6 +42,7 @@ from discreet.ledger.entry import BudgetLoss, Plain, refuse_half_characters
 from discreet.mechanisms import TableMechanism
 from discreet.noise import SECURE, Entropy, Secure
 from discreet.privacy import Budget
+from discreet.sql.groups import PARTIAL
 from discreet.sql.measured import Caps
 from discreet.sql.question import Part, Question
 from discreet.sql.schema import Table
@@ -380,7 +381,7 @@ class Curator:
             cost(paid.new),
             None if paid.population is None else self.budget(paid.population).left,
             ",".join(str(bought.entry) for bought in paid.tables.values()),
-            BOUNDING if paid.tables else "",
+            (f"{BOUNDING} {PARTIAL}" if upper.question.partial else BOUNDING) if paid.tables else "",
             confidence,
             result.spans,
             at,

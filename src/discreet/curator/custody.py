@@ -21,7 +21,7 @@ from discreet.ledger import Dataset, Event, Grant, Hold, Opened, Retired, Revoke
 from discreet.ledger.books import OWNER
 from discreet.ledger.entry import REMOVED, BudgetLoss
 from discreet.privacy import Approximate, Concentrated, Pure
-from discreet.sql.schema import Column, Key, Table, Type
+from discreet.sql.schema import Column, Table, Type
 from discreet.sql.stepping import usual_step
 
 ROLES = ("analyst", "custodian")
@@ -361,20 +361,5 @@ def _column(name: str, kind: Type, said: Declared) -> Column:
         low, high = said.bounds[name]
         bounds = (exact(low, f"{name} bounds"), exact(high, f"{name} bounds"))
     step = exact(said.steps[name], f"{name} step") if name in said.steps else usual_step(kind, bounds)
-    keys: tuple[Key, ...] | None = None
-    if name in said.keys:
-        keys = tuple(_key(text, kind, name) for text in said.keys[name])
+    keys = tuple(said.keys[name]) if name in said.keys else None
     return Column(name, kind, bounds, step, keys, said.describe.get(name, ""))
-
-
-def _key(given: object, kind: Type, name: str) -> Key:
-    text = str(given)
-    match kind:
-        case Type.BIGINT:
-            return int(exact(text, f"a key of {name}"))
-        case Type.BOOLEAN:
-            return text.lower() in ("true", "t", "1")
-        case Type.VARCHAR:
-            return text
-        case _:
-            raise Refusal(f"column {name!r} is {kind.value}: keys are declared for text, whole numbers and booleans")

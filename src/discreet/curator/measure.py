@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from itertools import product
 from typing import Protocol, TypeVar
 
@@ -15,10 +14,9 @@ from discreet.engines import Counted
 from discreet.errors import Fault
 from discreet.ledger.entry import Plain
 from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector, Quantile
-from discreet.mechanisms.keys import Key as Name
 from discreet.noise import SECURE, Entropy
+from discreet.sql.key import Key, Type, canonical, canonical_groups
 from discreet.sql.plan import Measurement, Rank, Statistic
-from discreet.sql.schema import Key
 
 Group = tuple[Key, ...]
 V = TypeVar("V")
@@ -75,14 +73,12 @@ def _measure(priced: Priced, engine: Engine, rng: Entropy) -> Noisy:
 
 
 def _by_keys(measurement: Measurement, found: Mapping[Group, V]) -> Mapping[Group, V]:
-    """What an engine found, by keys as they are declared: days and moments are declared as text."""
-    if not measurement.declared or not any(_is_day(cell) for group in found for cell in group):
-        return found
-    return {tuple(str(cell) if _is_day(cell) else cell for cell in group): value for group, value in found.items()}
+    """What an engine found, by keys in the form in which they are declared, stored and shown."""
+    return canonical_groups(found, _kinds(measurement))
 
 
-def _is_day(cell: object) -> bool:
-    return isinstance(cell, date)
+def _kinds(measurement: Measurement) -> list[Type]:
+    return [key.expression.type for key in measurement.keys]
 
 
 def _groups(priced: Priced, counted: Counted, rng: Entropy) -> tuple[Group, ...]:
@@ -92,8 +88,9 @@ def _groups(priced: Priced, counted: Counted, rng: Entropy) -> tuple[Group, ...]
     chosen = priced.charge(None).mechanism
     if not isinstance(chosen, (LaplaceKeys, GaussianKeys)):
         raise Fault
-    named = {key for key, _ in chosen(dict[Name, int](counted.units.items()), rng=rng)}
-    return tuple(sorted((group for group in counted.units if group in named), key=_order))
+    groups = list(counted.units)  # by their places: what may be a key is decided, and nothing more can be refused
+    named = chosen({place: counted.units[group] for place, group in enumerate(groups)}, rng=rng)
+    return tuple(sorted((groups[place] for place, _ in named if isinstance(place, int)), key=_order))
 
 
 def _order(group: Group) -> list[tuple[bool, str, Key]]:
@@ -136,23 +133,20 @@ def _quantile(mechanism: Quantile, rank: Rank, rows: Mapping[int, int], rng: Ent
 def stored(noisy: Noisy) -> Plain:
     """A noisy table as the ledger keeps it."""
     return {
-        "groups": [[_cell(cell) for cell in group] for group in noisy.groups],
+        "groups": [list(group) for group in noisy.groups],
         "values": [[str(value) for value in row] for row in noisy.values],
     }
 
 
-def _cell(cell: object) -> Plain:  # a date is a key too, and JSON has none
-    return cell if cell is None or isinstance(cell, (bool, int, str)) else str(cell)
-
-
-def restored(body: Plain) -> Noisy:
-    """The table that `stored` wrote."""
+def restored(body: Plain, measurement: Measurement) -> Noisy:
+    """The table that `stored` wrote of a measurement."""
     if not isinstance(body, dict):
         raise Fault
     groups, values = body["groups"], body["values"]
     if not isinstance(groups, list) or not isinstance(values, list):
         raise Fault
+    kinds = _kinds(measurement)
     return Noisy(
-        tuple(tuple(group) for group in groups if isinstance(group, list)),  # type: ignore[arg-type]
+        tuple(tuple(map(canonical, group, kinds)) for group in groups if isinstance(group, list)),
         tuple(tuple(int(str(value)) for value in row) for row in values if isinstance(row, list)),
     )

@@ -20,7 +20,8 @@ from discreet.curator.catalogue import Catalogue, declaration
 from discreet.curator.custody import found_home
 from discreet.engines import DuckStore
 from discreet.ledger import Dataset, Opened, SqliteLedger
-from discreet.sql.schema import Column, Key, Table, Type
+from discreet.sql.key import value_of
+from discreet.sql.schema import Column, Table, Type
 
 ROWS = 2_000
 UNITS = 400  # each has five rows in a table, and the same name in all of them
@@ -69,7 +70,7 @@ def _unit(number: int, kind: Type) -> object:
 def _cell(column: Column, share: float) -> object:  # noqa: PLR0911  # one case a kind
     """The value that lies at a share of what is declared, from 0 up to 1."""
     if column.keys:
-        return _key(column.keys[int(share * len(column.keys))], column.type)
+        return value_of(column.keys[int(share * len(column.keys))], column.type)
     low, high = (min(max(end, -_FARTHEST), _FARTHEST) for end in column.bounds or (Fraction(0), Fraction(_WHOLE)))
     match column.type:
         case Type.BOOLEAN:
@@ -84,13 +85,6 @@ def _cell(column: Column, share: float) -> object:  # noqa: PLR0911  # one case 
             return _FIRST + timedelta(days=int(share * _DAYS))
         case Type.TIMESTAMP:
             return datetime.combine(_FIRST, datetime.min.time()) + timedelta(seconds=int(share * _DAYS * 86_400))
-
-
-def _key(key: Key, kind: Type) -> object:
-    """A key as a value of its column: days are declared as text."""
-    if kind is Type.DATE:
-        return date.fromisoformat(str(key))
-    return datetime.fromisoformat(str(key)) if kind is Type.TIMESTAMP else key
 
 
 def found_practice(folder: Path, known: Catalogue, public: Mapping[str, tuple[Path, str]]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,9 +11,10 @@ from discreet.curator import above
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
 from discreet.sql.expression import Value
+from discreet.sql.key import canonical
 from discreet.sql.question import Question
 from discreet.sql.rows import Inline, Rows
-from discreet.sql.schema import Key, Schema, Type
+from discreet.sql.schema import Schema, Type
 
 MOST_ROWS = 10_000  # of a public result that is used beside private rows
 
@@ -24,8 +24,8 @@ _READ: dict[Type, Callable[[object], Value]] = {
     Type.BIGINT: lambda cell: int(str(cell)),
     Type.DOUBLE: lambda cell: float(str(cell)),
     Type.VARCHAR: str,
-    Type.DATE: lambda cell: cell.isoformat() if isinstance(cell, dt.date) else str(cell),
-    Type.TIMESTAMP: lambda cell: cell.isoformat() if isinstance(cell, dt.date) else str(cell),
+    Type.DATE: lambda cell: canonical(cell, Type.DATE),
+    Type.TIMESTAMP: lambda cell: canonical(cell, Type.TIMESTAMP),
 }
 
 
@@ -37,7 +37,7 @@ class PublicTables:
     schema: Schema
     allow: Callable[[set[str]], None]  # refuses tables that the asker may not read
 
-    def values(self, rows: Rows, column: str) -> tuple[Key, ...]:
+    def values(self, rows: Rows, column: str) -> tuple[object, ...]:
         """The values of a column, in their own order."""
         return self.store.values(rows, column)
 

@@ -59,7 +59,11 @@ class Till:
         return found
 
     def _bought(self, price: Priced, paid: BudgetLoss, said: Said, number: int) -> Bought:
-        return Bought(priced([price.part], paid, self.population.neighbours)[0], restored(said.answer), number)
+        return Bought(
+            priced([price.part], paid, self.population.neighbours)[0],
+            restored(said.answer, price.part.measurement),
+            number,
+        )
 
     def buy(self, prices: Sequence[Priced], sql: str, *, within: bool = False) -> dict[str, Bought]:
         """Spend, then read, then record. A crash after the spend leaves it spent.

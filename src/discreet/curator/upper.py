@@ -140,7 +140,7 @@ def fill(tables: Tables, name: str, columns: Columns, rows: Sequence[tuple[objec
 
 
 def _array(cells: Sequence[object], kind: str) -> pa.Array:
-    """A column. Dates that the ledger kept are text."""
+    """A column. Keys that are days, moments or numbers with digits after the point are text in their one spelling."""
     if any(isinstance(cell, str) for cell in cells):
         return pa.array(cells, pa.string()).cast(_ARROW[kind])
     if kind == "double":  # Arrow takes no whole number that a double does not hold exactly

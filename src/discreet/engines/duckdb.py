@@ -321,7 +321,7 @@ class DuckStore:
         )
         return {tuple(group): int(number) for *group, number in rows}
 
-    def values(self, public: Rows, column: str) -> tuple[Key, ...]:
+    def values(self, public: Rows, column: str) -> tuple[object, ...]:
         """The values of a public column, in their own order. Nobody's data is read."""
         text = render.rows(public, render.Located(_where))
         name = render.quoted(column)

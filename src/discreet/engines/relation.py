@@ -17,8 +17,10 @@ from discreet.mechanisms.relation import grid_of, keys_of, sides
 from discreet.mechanisms.whole import whole
 from discreet.privacy import Neighbours
 from discreet.sql.cells import Cut, Keyed, Side
+from discreet.sql.key import Type, canonical
 from discreet.sql.range import Grid
 from discreet.sql.rows import Rows
+from discreet.sql.shape import shape
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +72,7 @@ class DuckRelation:
         found = self.store.cells(self.tree, (asked, values), self.caps.max_rows)
         place, inside = np.zeros(found.num_rows, dtype=np.int64), np.ones(found.num_rows, dtype=np.bool_)
         for i, (side, length) in enumerate(zip(asked, sides(self, axes), strict=True)):
-            own = _places(found.column(f"k{i}"), side)
+            own = _places(found.column(f"k{i}"), side, self._kind(side.column))
             place, inside = place * length + own, inside & (own >= 0) & (own < length)
         return found, place, inside
 
@@ -80,21 +82,19 @@ class DuckRelation:
         *edges, last = axis.edges
         return Cut(axis.column, self._grid(axis.column), (*edges, last + 1))  # the last bin has its upper edge
 
+    def _kind(self, column: str) -> Type:
+        return shape(self.tree).columns[column].type
+
     def _grid(self, column: str) -> Grid:
         grid = grid_of(self, column)
         return Grid(grid.low, grid.high, grid.step)
 
 
-def _places(column: Any, side: Side) -> NDArray[np.int64]:  # noqa: ANN401  # Arrow's arrays have no types of their own
+def _places(column: Any, side: Side, kind: Type) -> NDArray[np.int64]:  # noqa: ANN401  # Arrow's arrays have no types
     if isinstance(side, Cut):
         return np.asarray(column.to_numpy(), dtype=np.int64) - 1
-    known: dict[tuple[bool, object], int] = {(isinstance(key, bool), key): i for i, key in enumerate(side.values)}
+    known = {key: place for place, key in enumerate(side.values)}
     coded = column.combine_chunks().dictionary_encode("encode")
-    places = [_place(value, known) for value in coded.dictionary.to_pylist()]
+    places = [known.get(canonical(value, kind), -1) for value in coded.dictionary.to_pylist()]
     found: NDArray[np.int64] = np.array(places, dtype=np.int64)[coded.indices.to_numpy()]
     return found
-
-
-def _place(value: object, known: Mapping[tuple[bool, object], int]) -> int:
-    """Of a key as the engine writes it: a date is declared as text, and True is not 1."""
-    return known.get((isinstance(value, bool), value), known.get((False, str(value)), -1))

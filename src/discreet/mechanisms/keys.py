@@ -2,7 +2,8 @@
 
 Input is the number of *distinct units* of each key; a unit counts for at most `max_groups` keys. A key with no unit is
 never named. What comes out is a set, filled in an order that depends on nothing but what is in it, and of keys that
-Python holds equal it has the same one whichever came: True is named as 1.
+Python holds equal it has the same one whichever came: True is named as 1. A key is text, a whole number, a truth value,
+None, or a tuple of these; anything else is refused, as 1.0 is, which Python holds equal to 1 too.
 """
 
 from __future__ import annotations
@@ -107,8 +108,8 @@ class OptimalKeys:
     def __call__(self, units: Counts, /, *, rng: Entropy = SECURE) -> frozenset[Key]:
         """The keys that may be named."""
         chances, last = self.chances, len(self.chances) - 1
-        kept = [canonical(key) for key, n in units.items() if n > 0 and flip(chances[min(n, last)], rng=rng)]
-        return ordered(kept)
+        keys, numbers = _present(units)
+        return ordered(key for key, n in zip(keys, numbers, strict=True) if flip(chances[min(n, last)], rng=rng))
 
 
 @registered("laplace-keys")
@@ -168,7 +169,8 @@ class LaplaceKeys:
     def __call__(self, units: Counts, /, *, rng: Entropy = SECURE) -> Named:
         """The keys that may be named, each with its noisy number of units."""
         keys, numbers = _present(units)
-        return _reaching(keys, LaplaceVector(self.scale, self.max_groups)(numbers, rng=rng), self.threshold)
+        noisy = LaplaceVector(self.scale, self.max_groups)(np.array(numbers, dtype=np.int64), rng=rng)
+        return _reaching(keys, noisy, self.threshold)
 
 
 @registered("gaussian-keys")
@@ -228,7 +230,8 @@ class GaussianKeys:
     def __call__(self, units: Counts, /, *, rng: Entropy = SECURE) -> Named:
         """The keys that may be named, each with its noisy number of units."""
         keys, numbers = _present(units)
-        return _reaching(keys, GaussianVector(self.variance, self.max_groups)(numbers, rng=rng), self.threshold)
+        noisy = GaussianVector(self.variance, self.max_groups)(np.array(numbers, dtype=np.int64), rng=rng)
+        return _reaching(keys, noisy, self.threshold)
 
 
 def each(delta: Fraction, groups: int) -> Fraction:
@@ -245,11 +248,20 @@ def each(delta: Fraction, groups: int) -> Fraction:
 def canonical(key: Key) -> Key:
     """The one that stands for all keys equal to this: True is 1, also within a tuple.
 
-    A mapping keeps whichever of two equal keys came first, so what is named would tell of the order of the rows.
+    A mapping keeps whichever of two equal keys came first, so what is named would tell of the order of the rows. What
+    is no key is refused in words that tell nothing of it: it came from rows.
     """
     if isinstance(key, tuple):
         return tuple(canonical(part) for part in key)
-    return int(key) if isinstance(key, (int, np.integer, np.bool_)) else key
+    if isinstance(key, (int, np.integer, np.bool_)):
+        return int(key)
+    if key is not None and not isinstance(key, str):
+        raise Refusal(
+            "expected keys that are text, whole numbers, true or false, None, or tuples of these",
+            hint="write others as text, each value in one spelling",
+            ground=Ground.VALUE,
+        )
+    return key if key is None else str(key)
 
 
 def ordered(chosen: Iterable[T]) -> frozenset[T]:
@@ -272,14 +284,20 @@ def _chances(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, ...]:
     return tuple(Fraction(chance, one) for chance in table)
 
 
-def _present(units: Counts) -> tuple[list[Key], NDArray[np.int64]]:
-    """Keys that some unit has, and the number of units of each."""
-    keys = [key for key, n in units.items() if n > 0]
-    return keys, np.array([min(units[key], _LARGEST) for key in keys], dtype=np.int64)
+def _present(units: Counts) -> tuple[list[Key], list[int]]:
+    """Keys that some unit has, and the number of units of each. All are looked at before any is left out."""
+    keys = [canonical(key) for key in units]
+    if any(type(n) is bool or not isinstance(n, (int, np.integer)) for n in units.values()):
+        raise Refusal(
+            "expected whole numbers of units", hint="count the distinct units of each key", ground=Ground.VALUE
+        )
+    numbers = [min(int(n), _LARGEST) for n in units.values()]
+    there = [i for i, n in enumerate(numbers) if n > 0]
+    return [keys[i] for i in there], [numbers[i] for i in there]
 
 
 def _reaching(keys: list[Key], noisy: NDArray[np.int64], threshold: int) -> Named:
-    return ordered((canonical(keys[i]), int(noisy[i])) for i in np.flatnonzero(noisy >= threshold))
+    return ordered((keys[i], int(noisy[i])) for i in np.flatnonzero(noisy >= threshold))
 
 
 def _sure(threshold: int, beyond: Callable[[int], Fraction], confidence: Number) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -13,7 +14,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.errors import Refusal
+from discreet.errors import Ground, Refusal
 from discreet.exact import count, shown, spoken
 from discreet.mechanisms.grid import Grid, cells
 from discreet.mechanisms.mechanism import settle
@@ -38,7 +39,17 @@ class Column:
     grid: Grid | None = None
 
     def __post_init__(self) -> None:
-        if self.keys is not None and (not self.keys or len(set(self.keys)) < len(self.keys)):
+        if self.keys is None:
+            return
+        for key in self.keys:
+            if key is not None and not isinstance(key, (str, int)):
+                raise Refusal(
+                    f"expected keys of column {self.name!r} that are text, whole numbers, true or false, or None, "
+                    f"got {shown(key)}",
+                    hint="write days and numbers with digits after the point as text: '2026-01-31', '0.5'",
+                    ground=Ground.VALUE,
+                )
+        if not self.keys or len(set(self.keys)) < len(self.keys):
             raise Refusal(f"expected different keys for column {self.name!r}, at least one, got {self.keys}")
 
 
@@ -305,15 +316,26 @@ def _is_number(cell: object) -> bool:
 def _codes(values: NDArray[np.generic], keys: tuple[Cell, ...]) -> NDArray[np.int64]:
     """The place of each value among the keys, −1 where it is none of them."""
     places: dict[object, int] = {key: i for i, key in enumerate(keys)}
-    look = (lambda cell: _place(cell, places)) if values.dtype.kind == "O" else (lambda cell: places.get(cell, -1))
-    return np.fromiter(map(look, values.tolist()), dtype=np.int64, count=values.size)
+    if values.dtype.kind == "M":  # Python has days and microseconds, and numbers for anything finer
+        values = values.astype("datetime64[us]")
+    return np.fromiter((_place(cell, places) for cell in values.tolist()), dtype=np.int64, count=values.size)
 
 
 def _place(cell: object, places: Mapping[object, int]) -> int:
     try:
-        return places.get(cell, -1)
+        place = places.get(cell, -1)
     except (TypeError, ValueError):  # not hashable, so no key; numpy says the latter of a duration without a unit
         return -1
+    return place if place >= 0 else max((places.get(text, -1) for text in _spelled(cell)), default=-1)
+
+
+def _spelled(cell: object) -> tuple[str, ...]:
+    """The texts that mean this value: days and numbers with digits after the point are keys as text."""
+    if isinstance(cell, datetime) and cell.time() == time():
+        return str(cell), str(cell.date())
+    if isinstance(cell, date):
+        return (str(cell),)
+    return (repr(float(cell) + 0.0).removesuffix(".0"),) if isinstance(cell, (float, np.floating)) else ()
 
 
 def _summed(place: NDArray[np.int64], steps: NDArray[np.int64], size: int, reach: int) -> NDArray[np.int64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -41,8 +42,9 @@ class KeyAxis:
 
     def place(self, value: object) -> int:
         """Which cell a key is."""
+        spelled = str(value) if isinstance(value, date) else value  # days are keys as text
         for place, key in enumerate(self.keys):
-            if isinstance(key, bool) == isinstance(value, bool) and key == value:  # to Python, True is 1
+            if isinstance(key, bool) == isinstance(spelled, bool) and key == spelled:  # to Python, True is 1
                 return place
         raise Refusal(f"there is no key {shown(value)} of {self.column!r}", hint=f"there are {shown(list(self.keys))}")
 

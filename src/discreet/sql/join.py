@@ -13,7 +13,7 @@ from discreet.sql.reading import Reading
 from discreet.sql.repair import Edit, Misasked
 from discreet.sql.rows import Capped, Filter, Joined, Lookup, PerUnit, Project, Rows
 from discreet.sql.schema import Type
-from discreet.sql.shape import facts, same_population, shape
+from discreet.sql.shape import Facts, facts, same_population, shape
 from discreet.sql.text import tables_of, unwrapped
 from discreet.sql.translate import all_of
 
@@ -186,17 +186,20 @@ def _equal(one: Reading, two: Reading, given: Sequence[exp.Expr]) -> bool:
 
 
 def owners_meet(one: Reading, two: Reading, part: exp.Expr) -> bool:
-    """Whether a condition makes the owners of two rows one: both unit columns, or a declared link and its target."""
+    """Whether a condition makes the owners of two rows one: both are unit columns, or a declared link joins them."""
     sides = _sides(part, one, two)
     if sides is None:
         return False
     left, right = one.facts(sides[0]), two.facts(sides[1])
-    if left is None or right is None:
-        return False
-    linked = (left.link is not None and left.link == right.origin) or (
-        right.link is not None and right.link == left.origin
-    )
-    return (left.unit and right.unit) or linked
+    return left is not None and right is not None and ((left.unit and right.unit) or linked(left, right))
+
+
+def linked(one: Facts, two: Facts) -> bool:
+    """Whether two columns are a declared link and its target, or two links to one target: equal values, one owner."""
+    return (
+        (one.link is not None and one.link in (two.origin, two.link))
+        or (two.link is not None and two.link == one.origin)
+    )  # fmt: skip
 
 
 def _owners_meet(one: Reading, two: Reading, given: Sequence[exp.Expr]) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from sqlglot import exp
 
 from discreet.errors import Refusal
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
-from discreet.sql.plan import GroupKey
+from discreet.sql.key import canonical
+from discreet.sql.plan import GroupKey, Measurement
 from discreet.sql.reading import Reading
 from discreet.sql.repair import COUNTED, Edit, Misasked
 from discreet.sql.rows import Inline, Rows
@@ -21,7 +23,7 @@ from discreet.sql.translate import translate
 class Public(Protocol):
     """Public tables, read while a question is planned."""
 
-    def values(self, rows: Rows, column: str, /) -> tuple[Key, ...]:
+    def values(self, rows: Rows, column: str, /) -> tuple[object, ...]:
         """The values of a column, in their own order."""
         ...
 
@@ -33,7 +35,7 @@ class Public(Protocol):
 class NoPublic:
     """Where no public table is at hand."""
 
-    def values(self, _: Rows, column: str, /) -> tuple[Key, ...]:
+    def values(self, _: Rows, column: str, /) -> tuple[object, ...]:
         """Refused."""
         raise Refusal(f"the values of {column!r} are not at hand", hint="ask a curator")
 
@@ -55,16 +57,32 @@ def group_key(node: exp.Expr, name: str, reading: Reading, public: Public) -> Gr
         )
     if expression.type is Type.DOUBLE and _is_whole(expression):
         expression = Call("cast", (expression,), Type.BIGINT)
-    if expression.type is Type.DOUBLE:
+    values = (
+        domain(expression, reading.shape)
+        if reading.outer is None
+        else _kept_values(node, expression, reading.outer, public)
+    )
+    if expression.type is Type.DOUBLE and values is None:
         raise Misasked(
             f"GROUP BY {shown(node)} groups by a number with digits after the point",
             hint=f"group by whole numbers: CAST(FLOOR({shown(node)}) AS BIGINT)",
             node=node,
             edits=[Edit(same, "CAST(FLOOR({}) AS BIGINT)") for same in _everywhere(node)],
         )
-    if reading.outer is not None:
-        return GroupKey(name, expression, _kept_values(node, expression, reading.outer, public))
-    return GroupKey(name, expression, domain(expression, reading.shape))
+    return GroupKey(name, expression, values)
+
+
+def refuse_links(measurement: Measurement, targets: frozenset[tuple[str, str]]) -> None:
+    """Refuse groups by the key of a link: a value of it has one owner, so no group would ever be shown."""
+    for key in measurement.keys:
+        known = facts(key.expression, measurement.shape)
+        if key.values is None and (known.link is not None or known.origin in targets):
+            word = known.origin[1] if known.origin is not None else "it"
+            raise Misasked(
+                f"GROUP BY {word} gives groups of one person each: its values lead to one owner each",
+                hint="group by something that people share, or count them",
+                edits=[COUNTED],
+            )
 
 
 def _everywhere(node: exp.Expr) -> list[exp.Expr]:
@@ -95,27 +113,41 @@ def _kept_values(node: exp.Expr, expression: Expression, outer: Rows, public: Pu
             f"GROUP BY {shown(node)}: where public rows are kept, their own columns are the groups",
             hint="group by a column of the public table",
         )
-    return public.values(outer, expression.name)
+    return _keys(public.values(outer, expression.name), expression.type)
 
 
-def domain(expression: Expression, below: Shape) -> tuple[Key, ...] | None:  # noqa: PLR0911  # one case a kind
+def _keys(values: Iterable[object], kind: Type) -> tuple[Key, ...]:
+    """Values of a type as keys, each once."""
+    return tuple(dict.fromkeys(canonical(value, kind) for value in values))
+
+
+_WIDER = ((Type.DATE, Type.TIMESTAMP), (Type.BIGINT, Type.DOUBLE))
+
+
+def domain(expression: Expression, below: Shape) -> tuple[Key, ...] | None:
     """The values that an expression can have, if they follow from what is declared; rows with others are left out."""
+    values = _values(expression, below)
+    return None if values is None else _keys(values, expression.type)
+
+
+def _values(expression: Expression, below: Shape) -> Iterable[object] | None:  # noqa: PLR0911  # one case a kind
     match expression:
         case Field():
             keys = below.columns[expression.name].keys
             return (False, True) if keys is None and expression.type is Type.BOOLEAN else keys
-        case Literal(value, _) if not isinstance(value, float):
+        case Literal(value, _):
             return (value,)
         case Case(branches, otherwise, _):
-            parts = [domain(value, below) for value in (*(value for _, value in branches), otherwise)]
-            if any(part is None for part in parts):
-                return None
-            return tuple(dict.fromkeys(key for part in parts if part is not None for key in part))
+            parts = [_values(value, below) for value in (*(value for _, value in branches), otherwise)]
+            known = [part for part in parts if part is not None]
+            return [key for part in known for key in part] if len(known) == len(parts) else None
         case Call("lower" | "upper", (argument,), _):
             texts = domain(argument, below)
             changed = str.lower if expression.function == "lower" else str.upper
             plain = texts is not None and all(isinstance(key, str) and key.isascii() for key in texts)
-            return tuple(dict.fromkeys(changed(str(key)) for key in texts or ())) if plain else None
+            return [changed(str(key)) for key in texts or ()] if plain else None
+        case Call("cast", (argument,), kind) if (argument.type, kind) in _WIDER:
+            return _values(argument, below)
         case Call(_, _, Type.BOOLEAN):
             return False, True
         case _:

@@ -39,7 +39,7 @@ class Bench:
     public: Public
 
 
-def measured(select: exp.Select, texts: list[exp.Expr], reading: Reading, bench: Bench) -> None:
+def measured(select: exp.Select, texts: list[exp.Expr], reading: Reading, bench: Bench) -> Part:
     """Add what is measured to the bench, and let the SELECT read that instead of rows."""
     below, parts, caps = reading.shape, bench.parts, bench.caps
     texts = list({text.sql(): text for text in texts}.values())  # a key that is named twice is one key
@@ -70,6 +70,7 @@ def measured(select: exp.Select, texts: list[exp.Expr], reading: Reading, bench:
         select.set("where", exp.Where(this=having.this.copy()))
         select.set("having", None)
     select.set("from_", exp.From(this=exp.Table(this=exp.to_identifier(name, quoted=True))))
+    return parts[place]
 
 
 def _same(

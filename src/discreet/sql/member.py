@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from discreet.errors import Refusal, Unsupported
-from discreet.sql.expression import Expression
-from discreet.sql.join import capped, owners_meet
+from discreet.sql.expression import Expression, Field
+from discreet.sql.join import capped, linked, owners_meet
 from discreet.sql.reading import Reading
 from discreet.sql.repair import Edit, Misasked
-from discreet.sql.rows import Among, Kept, Rows, scanned
+from discreet.sql.rows import Among, Filter, Kept, Project, Rows, scanned
 from discreet.sql.shape import same_population, shape
 from discreet.sql.text import conjuncts, shown, tables_of, unwrapped
-from discreet.sql.translate import all_of, translate
+from discreet.sql.translate import all_of, call, translate
 
 Taken = Callable[[exp.Query], Rows]  # the rows of a query that stands alone
 Read = Callable[[exp.Select, list[exp.Expr]], Reading]  # the rows of a SELECT, but for the conditions listed
@@ -60,6 +60,9 @@ def _among(reading: Reading, node: exp.In, taken: Taken, *, negated: bool) -> Re
     same_population(reading.shape, shape(others), shown(node))
     if value.type is not known.type:
         raise Refusal(f"{shown(node)} compares {value.type.value} with {known.type.value}", hint="cast one side")
+    own = reading.facts(unwrapped(node.this))
+    if own is not None and linked(own, known) and not known.optional:
+        return _linked(reading, node, value, others, negated=negated)
     if not reading.is_unit(unwrapped(node.this)) or not known.unit or known.optional:
         raise Misasked(
             f"{shown(node)}: whether a row passes would depend on other people's rows",
@@ -68,6 +71,23 @@ def _among(reading: Reading, node: exp.In, taken: Taken, *, negated: bool) -> Re
             edits=_by_unit(reading, node, others),
         )
     return reading.on(Kept(reading.rows, others, None, negated))
+
+
+def _linked(reading: Reading, node: exp.In, value: Expression, others: Rows, *, negated: bool) -> Reading:
+    """Rows whose key, or whose link's, is among those of other rows: equal keys have one owner, so these are his own.
+
+    A link leads somewhere from every row. What it leads to may be NULL; NULL is in no list, and not outside one either.
+    """
+    (name, known), inner = next(iter(shape(others).columns.items())), f"#~{len(reading.names)}"
+    if negated and known.link is None:
+        raise Refusal(
+            f"NOT {shown(node)} passes no row at all if one of those is NULL, whoever's it is",
+            hint="write NOT EXISTS instead",
+        )
+    if negated:
+        reading = reading.on(Filter(reading.rows, call("not", [call("is null", [value], node)], node)))
+    listed = Project(others, ((inner, Field(name, known.type)),))
+    return reading.on(Kept(reading.rows, listed, call("=", [value, Field(inner, known.type)], node), negated))
 
 
 def _by_unit(reading: Reading, node: exp.In, others: Rows) -> list[Edit]:

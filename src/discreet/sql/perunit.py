@@ -59,7 +59,7 @@ def per_unit(select: exp.Select, keys: Sequence[exp.Expr], reading: Reading) -> 
     if not select.args.get("distinct") or not select.args.get("group"):
         return found
     columns = shape(found).columns
-    if not any(known.unit for known in columns.values()):
+    if not any(known.unit or known.link for known in columns.values()):
         raise Refusal("DISTINCT would compare rows of different people", hint="select the unit too, or leave it out")
     return PerUnit(found, tuple((name, Field(name, known.type)) for name, known in columns.items()), ())
 
@@ -137,7 +137,7 @@ def windowed(select: exp.Select, reading: Reading) -> Reading:
 
 def _window(node: exp.Window, reading: Reading, name: str) -> Windowed:
     keys = node.args.get("partition_by") or []
-    if not any(reading.is_unit(key) for key in keys):
+    if not any(reading.has_owner(key) for key in keys):
         raise Refusal(
             f"{shown(node)} looks at rows of other people",
             hint="PARTITION BY the unit, or use the window above an aggregate",
@@ -209,8 +209,8 @@ def _end(spec: exp.WindowSpec, name: str, side: str) -> int | None:
 
 
 def has_unit(select: exp.Select, keys: Sequence[exp.Expr], reading: Reading) -> bool:
-    """Whether one of the keys is the unit, so that every group is one owner's."""
-    if not any(reading.is_unit(key) for key in keys):
+    """Whether one of the keys is the unit or a link to it, so that every group is one owner's."""
+    if not any(reading.has_owner(key) for key in keys):
         return False
     for clause in ("order", "limit", "offset"):
         if select.args.get(clause):

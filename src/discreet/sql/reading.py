@@ -70,6 +70,11 @@ class Reading:
         known = self.facts(node)
         return known is not None and known.unit and not known.optional
 
+    def has_owner(self, node: exp.Expr) -> bool:
+        """Whether equal values of an expression belong to one owner: the unit, or a declared link to it."""
+        known = self.facts(node)
+        return self.is_unit(node) or (known is not None and known.link is not None and not known.optional)
+
     def on(self, rows: Rows) -> Reading:
         """The same names on other rows that have these columns."""
         return replace(self, rows=rows)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from fractions import Fraction
 
 from discreet.errors import Ground, Refusal
-from discreet.exact import count
+from discreet.exact import count, shown
+from discreet.sql.key import Key as Key  # noqa: PLC0414  # a column has a type, so whoever wants both asks here
+from discreet.sql.key import Type as Type  # noqa: PLC0414
+from discreet.sql.key import canonical
 
-Key = str | int | bool | None
 RESERVED = "#"  # names that begin so are ours
 
 
@@ -37,22 +38,6 @@ def distinct_names(names: Sequence[str]) -> None:
         seen.add(name.casefold())
 
 
-class Type(Enum):
-    """The types of columns; the value is the SQL name."""
-
-    BOOLEAN = "boolean"
-    BIGINT = "bigint"
-    DOUBLE = "double"
-    VARCHAR = "varchar"
-    DATE = "date"
-    TIMESTAMP = "timestamp"
-
-    @property
-    def numeric(self) -> bool:
-        """Whether values of this type can be summed."""
-        return self in (Type.BIGINT, Type.DOUBLE)
-
-
 @dataclass(frozen=True)
 class Column:
     """One column: bounds and step if it may be summed, keys if it may be grouped by without paying for them."""
@@ -73,8 +58,14 @@ class Column:
                 raise Refusal(f"column {self.name!r} needs bounds with low < high, got {low}:{high}")
         if self.step is not None and self.step <= 0:
             raise Refusal(f"column {self.name!r} needs step > 0, got {self.step}")
-        if self.keys is not None and len(set(self.keys)) != len(self.keys):
-            raise Refusal(f"column {self.name!r} declares a key twice")
+        if self.keys is not None:
+            keys = tuple(canonical(key, self.type, f"column {self.name!r}") for key in self.keys)
+            seen: set[Key] = set()
+            for key, given in zip(keys, self.keys, strict=True):
+                if key in seen:
+                    raise Refusal(f"column {self.name!r} declares the key {shown(given)} twice")
+                seen.add(key)
+            object.__setattr__(self, "keys", keys)
 
 
 @dataclass(frozen=True)
@@ -124,6 +115,11 @@ class Schema:
     """All tables that a question may name."""
 
     tables: Mapping[str, Table] = field(default_factory=dict)
+
+    @property
+    def link_targets(self) -> frozenset[tuple[str, str]]:
+        """The tables and columns through which other tables find their owners: a value there has one owner."""
+        return frozenset(table.link[1:] for table in self.tables.values() if table.link is not None)
 
     def table(self, name: str) -> Table:
         """The table of this name."""

@@ -12,19 +12,20 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from discreet.errors import Refusal, Unsupported
-from discreet.sql.expression import Field
+from discreet.sql.groups import Grouped, collapses, of_rows, refuse_partial, speaks_of_all
 from discreet.sql.join import Source, joined
-from discreet.sql.keys import NoPublic, Public
+from discreet.sql.keys import NoPublic, Public, refuse_links
 from discreet.sql.measured import Bench, Caps, measured
 from discreet.sql.member import kept, test_of
 from discreet.sql.naming import output_names
+from discreet.sql.noisy import Above, Joining, Taken, has_part, partial_keys, renamed
 from discreet.sql.parse import parsed
 from discreet.sql.perunit import has_unit, per_unit, projected, windowed
-from discreet.sql.question import PART, Part, Question, direct
+from discreet.sql.question import Part, Question, direct
 from discreet.sql.reading import Reading
 from discreet.sql.repair import COUNTED, Edit, Misasked, taught
 from discreet.sql.rewrite import plain
-from discreet.sql.rows import Project, Rows, Scan
+from discreet.sql.rows import Rows, Scan
 from discreet.sql.schema import Schema
 from discreet.sql.shape import shape
 from discreet.sql.stage import aggregates, is_one_row, number
@@ -32,17 +33,6 @@ from discreet.sql.text import conjuncts, inner_queries, pruned, shown, speaking_
 from discreet.sql.union import named_alike, united
 
 _CLAUSES_OF_ROWS = ("order", "limit", "offset", "having")
-
-
-@dataclass(frozen=True)
-class _Above:
-    """A query that stays above the noise; whether something noisy is in it."""
-
-    noisy: bool
-    query: exp.Query
-
-
-Taken = Rows | _Above
 
 
 @dataclass
@@ -57,6 +47,7 @@ class _Cut:
     public: set[str] = field(default_factory=set)
     first: list[Question] = field(default_factory=list)
     asked_first: dict[str, int] = field(default_factory=dict)  # their texts, and their places
+    partial: bool = False  # whether something is said about groups that may be missing
     named: dict[str, exp.CTE] = field(default_factory=dict)  # queries of WITH, as they were written
 
     # queries ---------------------------------------------------------------------------------------------------------
@@ -67,8 +58,8 @@ class _Cut:
         with_ = query.args.get("with_")
         for cte in list(with_.expressions) if with_ else []:
             self.named[cte.alias_or_name] = cte.copy()
-            known[cte.alias_or_name] = _renamed(self.take(cte.this, known), cte)
-            if not isinstance(known[cte.alias_or_name], _Above):
+            known[cte.alias_or_name] = renamed(self.take(cte.this, known), cte)
+            if not isinstance(known[cte.alias_or_name], Above):
                 cte.pop()
         if with_ and not with_.expressions:
             with_.pop()
@@ -85,10 +76,11 @@ class _Cut:
             raise Unsupported("UNION BY NAME is not supported", hint="put the columns of both sides in one order")
         named_alike(query.right, query.left.named_selects)
         sides = [self.take(side, known) for side in (query.left, query.right)]
-        rows = [side for side in sides if not isinstance(side, _Above)]
+        rows = [side for side in sides if not isinstance(side, Above)]
         if not rows:
             self._nested(query, known)
-            return _Above(any(side.noisy for side in sides if isinstance(side, _Above)), query)
+            above = [side for side in sides if isinstance(side, Above)]
+            return Above(any(side.noisy for side in above), query, partial_keys(above))
         if len(rows) < len(sides):
             raise Refusal(
                 f"UNION combines rows of people, each of one {shape(rows[0]).population}, with rows that are nobody's",
@@ -99,8 +91,7 @@ class _Cut:
     def _select(self, select: exp.Select, known: dict[str, Taken]) -> Taken:
         sources = self._sources(select, known)
         if not any(isinstance(source, Source) and not source.reading.public for source in sources):
-            self._nested(select, known)
-            return _Above(any(isinstance(s, _Above) and s.noisy for s in sources) or _has_part(select), select)
+            return self._above(select, sources, known)
         reading = self._read(select, sources, known, [])
         keys = list(select.args["group"].expressions) if select.args.get("group") else []
         if select.args.get("distinct") and not keys and not aggregates(select):
@@ -108,20 +99,41 @@ class _Cut:
         if keys and reading.outer is None and has_unit(select, keys, reading):
             return per_unit(select, keys, reading)
         if keys or aggregates(select):
-            self._nested(select, known, skip=("where",))
-            measured(select, keys, reading, Bench(self.parts, self.caps, self.at_hand))
-            return _Above(noisy=True, query=select)
+            return self._measured(select, keys, reading, known)
         return self._handed_on(select, reading)
+
+    def _measured(self, select: exp.Select, keys: list[exp.Expr], reading: Reading, known: dict[str, Taken]) -> Above:
+        """A SELECT over what is measured of private rows."""
+        written, texts = select.copy(), tuple(key.copy() for key in keys)
+        self._nested(select, known, skip=("where",))
+        bench = Bench(self.parts, self.caps, self.at_hand)
+        groups = Grouped(written, texts, reading, measured(select, keys, reading, bench).measurement.declared)
+        self.partial = self.partial or (not groups.declared and speaks_of_all(written, ()))
+        return Above(noisy=True, query=select, partial="" if groups.declared else groups.named, groups=groups)
+
+    def _above(self, select: exp.Select, sources: list[Source | Above], known: dict[str, Taken]) -> Above:
+        """A SELECT over noisy tables and public ones; or over rows, if they tell what it asks of their groups."""
+        noisy = [source for source in sources if isinstance(source, Joining)]
+        if len(sources) == 1 and noisy and noisy[0].groups is not None and collapses(select):
+            asked = of_rows(select, noisy[0].groups, noisy[0].names)
+            if asked is not None:
+                return self._measured(select, asked.keys, asked.reading, known)
+        nested, keys = self._nested(select, known), partial_keys(noisy)
+        if keys or nested:
+            refuse_partial(select, keys or nested)
+            sides = [source.kind for source in sources if isinstance(source, (Source, Joining))]
+            self.partial = self.partial or speaks_of_all(select, sides)
+        return Above(any(source.noisy for source in noisy) or has_part(select), select, keys or nested)
 
     def _read(
         self,
         select: exp.Select,
-        sources: list[Source | _Above],
+        sources: list[Source | Above],
         known: dict[str, Taken],
         without: Sequence[exp.Expr],
     ) -> Reading:
         """The rows of FROM and WHERE, but for some conditions."""
-        if any(isinstance(source, _Above) for source in sources):
+        if any(isinstance(source, Above) for source in sources):
             raise Refusal(
                 "noisy results are joined with rows of people, which would use them as if they were exact",
                 hint="aggregate the rows first, then join the results",
@@ -155,13 +167,13 @@ class _Cut:
     def _rows(self, query: exp.Query, known: dict[str, Taken]) -> Rows:
         """The rows of a query inside an expression: private, or of one public table."""
         taken = self.take(query, known)
-        return taken if not isinstance(taken, _Above) else self._public(taken, known)
+        return taken if not isinstance(taken, Above) else self._public(taken, known)
 
     # sources ---------------------------------------------------------------------------------------------------------
 
-    def _sources(self, select: exp.Select, known: dict[str, Taken]) -> list[Source | _Above]:
+    def _sources(self, select: exp.Select, known: dict[str, Taken]) -> list[Source | Above]:
         from_ = select.args.get("from_")
-        found: list[Source | _Above] = [self._source(from_.this, "inner", (), known)] if from_ else []
+        found: list[Source | Above] = [self._source(from_.this, "inner", (), known)] if from_ else []
         for join in select.args.get("joins") or []:
             odd = join.args.get("using") or join.args.get("method") or join.args.get("match_condition")
             if odd or (join.kind or "INNER").upper() not in ("INNER", "CROSS", "OUTER"):
@@ -173,13 +185,13 @@ class _Cut:
             return [self._as_public(s, known) for s in found]
         return found
 
-    def _source(self, node: exp.Expr, kind: str, on: tuple[exp.Expr, ...], known: dict[str, Taken]) -> Source | _Above:
+    def _source(self, node: exp.Expr, kind: str, on: tuple[exp.Expr, ...], known: dict[str, Taken]) -> Source | Above:
         if node.args.get("joins"):
             raise Unsupported(
                 f"{shown(node)}: a join inside a join is not supported", hint="write one join after another"
             )
         if isinstance(node, exp.Subquery):
-            taken: Taken = _renamed(self.take(node.this, known), node)
+            taken: Taken = renamed(self.take(node.this, known), node)
         elif isinstance(node, exp.Table) and node.name in known:
             taken = known[node.name]
         elif isinstance(node, exp.Table):
@@ -189,17 +201,18 @@ class _Cut:
                 self.public.add(table.name)
         else:
             raise Unsupported(f"{shown(node)} is not supported in FROM", hint="name a table or a query in parentheses")
-        if isinstance(taken, _Above):
-            return _Joining(taken.noisy, taken.query, node.alias_or_name, kind, on)
+        if isinstance(taken, Above):
+            names = tuple(node.alias_column_names or taken.query.named_selects)
+            return Joining(taken.noisy, taken.query, taken.partial, taken.groups, node.alias_or_name, kind, on, names)
         return Source(Reading.of(node.alias_or_name, taken), kind, on)
 
-    def _as_public(self, source: Source | _Above, known: dict[str, Taken]) -> Source | _Above:
+    def _as_public(self, source: Source | Above, known: dict[str, Taken]) -> Source | Above:
         """A query of public rows, where private rows are to be joined with it."""
-        if not isinstance(source, _Joining) or source.noisy:
+        if not isinstance(source, Joining) or source.noisy:
             return source
         return Source(Reading.of(source.alias, self._public(source, known)), source.kind, source.on)
 
-    def _public(self, above: _Above, known: dict[str, Taken]) -> Rows:
+    def _public(self, above: Above, known: dict[str, Taken]) -> Rows:
         """The rows of a query over public tables: read in place if it only names columns of one, else computed now."""
         select = above.query.unnest() if isinstance(above.query, exp.Subquery) else above.query
         if above.noisy or not isinstance(select, exp.Query):
@@ -234,8 +247,9 @@ class _Cut:
 
     # above the noise -------------------------------------------------------------------------------------------------
 
-    def _nested(self, query: exp.Query, known: dict[str, Taken], skip: tuple[str, ...] = ()) -> None:
-        """Queries inside expressions above the noise: they are measured like any other."""
+    def _nested(self, query: exp.Query, known: dict[str, Taken], skip: tuple[str, ...] = ()) -> str:
+        """Queries inside expressions above the noise: they are measured like any other. The keys of partial groups."""
+        partial = ""
         for name, value in query.args.items():
             if name in ("from_", "with_", "this", "expression", *skip):
                 continue
@@ -244,10 +258,14 @@ class _Cut:
                 nodes = [on for join in nodes if (on := join.args.get("on"))]
             for node in nodes:
                 for inner in inner_queries(node) if isinstance(node, exp.Expr) else ():
-                    if not isinstance(self.take(inner, known), _Above):
+                    taken = self.take(inner, known)
+                    if not isinstance(taken, Above):
                         raise Refusal(
                             f"{shown(inner)} gives rows of people", hint="aggregate them: COUNT, SUM, AVG, MEDIAN, …"
                         )
+                    partial = partial or taken.partial
+        self.partial = self.partial or bool(partial)
+        return partial
 
     def _answered_first(self, condition: exp.Expr, reading: Reading) -> exp.Expr:
         """A condition in which every question has become its answer."""
@@ -289,7 +307,7 @@ class _Cut:
     def _question(self, tree: exp.Query) -> Question:
         cut = _Cut(self.schema, self.caps, self.at_hand, ())
         text = shown(tree)
-        if not isinstance(cut.take(tree, {}), _Above) or cut.first or not is_one_row(tree, cut.parts):
+        if not isinstance(cut.take(tree, {}), Above) or cut.first or not is_one_row(tree, cut.parts):
             raise Refusal(f"{text} does not give one number", hint="aggregate inside, without GROUP BY")
         return cut.asked(tree, tuple(tree.named_selects))
 
@@ -301,26 +319,10 @@ class _Cut:
         used = "".join(repr(part.measurement) for part in parts) if self.first else ""
         if any(f"stage={i})" not in used for i in range(len(self.first))):
             raise Refusal("a query of WITH asks another one first, and is never read", hint="leave it out")
-        return Question(parts, tree, frozenset(self.public), names, direct(tree), tuple(self.first))
-
-
-@dataclass(frozen=True)
-class _Joining(_Above):
-    """A query above the noise that stands in a FROM clause."""
-
-    alias: str
-    kind: str
-    on: tuple[exp.Expr, ...]
-
-
-def _renamed(taken: Taken, node: exp.Expr) -> Taken:
-    """Rows with the column names that an alias gives them: t(a, b)."""
-    alias = node.args.get("alias")
-    names = [column.name for column in alias.columns] if isinstance(alias, exp.TableAlias) else []
-    if isinstance(taken, _Above) or not names:
-        return taken
-    old = shape(taken).columns
-    return Project(taken, tuple((new, Field(o, old[o].type)) for new, o in zip(names, old, strict=True)))
+        for part in parts:
+            refuse_links(part.measurement, self.schema.link_targets)
+        partial = self.partial or any(each.partial for each in self.first)
+        return Question(parts, tree, frozenset(self.public), names, direct(tree), tuple(self.first), partial)
 
 
 def _where(reading: Reading, condition: exp.Expr) -> Reading:
@@ -335,10 +337,6 @@ def _where(reading: Reading, condition: exp.Expr) -> Reading:
             hint="put it into the join's ON",
         )
     return replace(reading.where(condition), outer=public.where(condition).rows)
-
-
-def _has_part(select: exp.Select) -> bool:
-    return any(table.name.startswith(PART) for table in select.find_all(exp.Table))
 
 
 _NONE, _DECLARED = NoPublic(), Caps()
@@ -371,7 +369,7 @@ def _asked(text: str, schema: Schema, caps: Caps, at_hand: Public, scalars: Sequ
     cut = _Cut(schema, caps, at_hand, scalars)
     names = output_names(tree)
     taken = cut.take(tree, {})
-    if not isinstance(taken, _Above):
+    if not isinstance(taken, Above):
         raise Misasked(
             f"this question would return rows of people{_names_of(taken)}",
             hint="aggregate them: COUNT, SUM, AVG, MEDIAN, …",
@@ -389,6 +387,6 @@ def rows_of(text: str, schema: Schema) -> Rows:
     """The private rows that `text` selects, for a mechanism that takes rows."""
     tree, cut = plain(parsed(text, schema)), _Cut(schema, _DECLARED, _NONE, ())
     rows = cut.take(tree, {})
-    if isinstance(rows, _Above) or cut.parts or cut.first:
+    if isinstance(rows, Above) or cut.parts or cut.first:
         raise Refusal("expected a SELECT of private rows, without aggregates", hint="SELECT age, sex FROM patients")
     return rows

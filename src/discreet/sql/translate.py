@@ -13,11 +13,13 @@ from sqlglot import exp
 from discreet.errors import Refusal
 from discreet.sql.expression import Call, Case, Expression, Literal, parts
 from discreet.sql.functions import FUNCTIONS
+from discreet.sql.key import canonical
 from discreet.sql.schema import Type
 from discreet.sql.text import shown
 
 Columns = Callable[[exp.Column], Expression]
 
+_COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "in", "between", "is", "is distinct from"})
 _MOST_REPEATED = 20  # parts of an expression that is written once and compared many times
 
 _BINARY: dict[type[exp.Expr], str] = {
@@ -120,6 +122,8 @@ def _arguments(node: exp.Expr) -> list[exp.Expr]:
 def call(function: str, arguments: Sequence[Expression], node: exp.Expr) -> Expression:
     """A call, typed; text beside a date is read as a date, and constants are added up exactly."""
     arguments = _coerced(arguments)
+    if function in _COMPARISONS:
+        arguments = _comparable(arguments)
     if (folded := _folded(function, arguments)) is not None:
         return folded
     days = _days(function, arguments)
@@ -206,7 +210,7 @@ def _moved(text: str, unit: str, number: int) -> Literal:
             moved = moment.replace(year=year, month=month + 1, day=min(moment.day, last))
     except (ValueError, OverflowError):
         raise Refusal(f"{text} moved by {number} {unit}s is no date", hint="dates lie in the years 1 to 9999") from None
-    return Literal(moved.isoformat(), Type.TIMESTAMP)
+    return Literal(canonical(moved, Type.TIMESTAMP), Type.TIMESTAMP)
 
 
 def _coerced(arguments: Sequence[Expression]) -> list[Expression]:
@@ -220,6 +224,15 @@ def _coerced(arguments: Sequence[Expression]) -> list[Expression]:
     return found
 
 
+def _comparable(arguments: Sequence[Expression]) -> list[Expression]:
+    """Texts beside a number or a truth value are read as one, as Postgres does: code = '01' asks for 1."""
+    others = [argument.type for argument in arguments if not _loose(argument)]
+    kind = Type.DOUBLE if Type.DOUBLE in others else others[0] if others else Type.VARCHAR
+    if kind not in (Type.BIGINT, Type.DOUBLE, Type.BOOLEAN):
+        return list(arguments)
+    return [_read(a, kind) if isinstance(a, Literal) and a.type is Type.VARCHAR else a for a in arguments]
+
+
 def _loose(argument: Expression) -> bool:
     return isinstance(argument, Literal) and (argument.value is None or argument.type is Type.VARCHAR)
 
@@ -230,19 +243,14 @@ def _retyped(argument: Expression, kind: Type) -> Expression:
     if argument.value is None:
         return Literal(None, kind, argument.stage)
     if kind in (Type.DATE, Type.TIMESTAMP):
-        return _moment(str(argument.value), kind)
+        return _read(argument, kind)
     return argument
 
 
-def _moment(text: str, kind: Type) -> Literal:
-    try:
-        read = dt.date if kind is Type.DATE else dt.datetime
-        moment = read.fromisoformat(text)
-    except ValueError:
-        moment = None
-    if moment is None or (isinstance(moment, dt.datetime) and moment.tzinfo is not None):
-        raise Refusal(f"{text!r} is not a {kind.value}", hint="write it as 2026-01-31 or 2026-01-31 12:00:00")
-    return Literal(moment.isoformat(), kind)
+def _read(text: Literal, kind: Type) -> Literal:
+    """A text as a constant of a type, in the one spelling that its keys have."""
+    key = canonical(text.value, kind)
+    return Literal(float(str(key)) if kind is Type.DOUBLE and key is not None else key, kind)
 
 
 def _literal(node: exp.Expr) -> Literal:
@@ -305,7 +313,7 @@ def _cast(node: exp.Expr, columns: Columns) -> Expression:
             f"{shown(node)}: there is no such type here", hint=f"use one of {', '.join(t.value for t in Type)}"
         )
     if isinstance(value, Literal) and value.type is Type.VARCHAR and kind in (Type.DATE, Type.TIMESTAMP):
-        return _moment(str(value.value), kind)
+        return _read(value, kind)
     return value if value.type is kind else Call("cast", (value,), kind)
 
 

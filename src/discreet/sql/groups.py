@@ -1,0 +1,218 @@
+"""What is asked of groups of private rows: of the rows themselves where it can be, else of the groups that are shown.
+
+Where keys are not declared, groups with few people are missing above the noise. A count of groups, or a sum of their
+counts, can still be measured of the rows; other aggregates over such groups would be wrong without a word, and are
+refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from discreet.errors import Refusal
+from discreet.sql.aggregates import is_aggregate
+from discreet.sql.perunit import swapped
+from discreet.sql.reading import Reading
+from discreet.sql.schema import Type
+from discreet.sql.stage import aggregates
+from discreet.sql.text import shown, within
+from discreet.sql.translate import translate
+
+PARTIAL = (
+    "This answer is computed from the groups that are shown: groups with few people are missing from its totals. "
+    "Declare the keys to have all of them."
+)
+_ONLY_KEYS = ("having", "limit", "offset")  # with one of these, not every group is there
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """A SELECT that groups private rows, as it was written."""
+
+    select: exp.Select
+    keys: tuple[exp.Expr, ...]
+    reading: Reading
+    declared: bool
+
+    @property
+    def named(self) -> str:
+        """Its keys, in the asker's words."""
+        return ", ".join(key.name if isinstance(key, exp.Column) else shown(key) for key in self.keys)
+
+    @property
+    def whole(self) -> bool:
+        """Whether its rows are all of its groups, each once."""
+        chosen = any(self.select.args.get(clause) for clause in _ONLY_KEYS)
+        both = self.select.args.get("distinct") and self.select.args.get("group")
+        windows = any(item.find(exp.Window) for item in self.select.expressions)
+        return bool(self.keys) and self.reading.outer is None and not (chosen or both or windows)
+
+
+@dataclass(frozen=True)
+class OfRows:
+    """A SELECT over groups, turned into one over their rows."""
+
+    keys: list[exp.Expr]
+    reading: Reading
+
+
+class _Impossible(Exception):
+    """Rows do not tell what is asked of their groups."""
+
+
+def of_rows(select: exp.Select, groups: Grouped, names: Sequence[str]) -> OfRows | None:
+    """Let a SELECT over groups ask their rows instead, if they can tell; None, and nothing is changed, if not."""
+    if not groups.whole or select.args.get("joins") or select.args.get("distinct") or _windows(select):
+        return None
+    items = dict(zip(names, (item.unalias() for item in groups.select.expressions), strict=True))
+    asked = _Asked(groups, items)
+    try:
+        asked.rewrite(select.copy())
+    except _Impossible:
+        return None
+    if groups.declared and not (asked.counts_groups and not select.args.get("group")):
+        return None  # the noisy table has every declared group, so what is above it is what was meant
+    return asked.rewrite(select)
+
+
+@dataclass
+class _Asked:
+    """What the columns of a grouping SELECT stand for, by their names outside."""
+
+    groups: Grouped
+    items: Mapping[str, exp.Expr]
+    counts_groups: bool = True  # and nothing else
+
+    def rewrite(self, select: exp.Select) -> OfRows:
+        group = select.args.get("group")
+        where = select.args.get("where")
+        reading = self.groups.reading
+        if where is not None:
+            reading = reading.where(self._of_keys(where.this))
+        keys = [self._key(key) for key in (group.expressions if group else [])]
+        for clause in (*select.expressions, *(c for c in map(select.args.get, ("having", "order")) if c is not None)):
+            swapped(clause, self._swap)
+        return OfRows(keys, reading)
+
+    def _of_keys(self, condition: exp.Expr) -> exp.Expr:
+        """A condition on keys: it holds for a group if it does for its rows."""
+        if condition.find(exp.Select):
+            raise _Impossible
+        made = condition.copy()
+        for column in list(made.find_all(exp.Column)):
+            key = self._key(column)
+            if column is made:
+                return key
+            column.replace(key)
+        return made
+
+    def _key(self, node: exp.Expr) -> exp.Expr:
+        """The key that a column of the groups is."""
+        inner = self.items.get(node.name) if isinstance(node, exp.Column) else None
+        if inner is None or inner.sql() not in {key.sql() for key in self.groups.keys}:
+            raise _Impossible
+        return inner.copy()
+
+    def _swap(self, node: exp.Expr) -> exp.Expr:
+        if is_aggregate(node):
+            return self._aggregate(node)
+        named = isinstance(node, exp.Column) and bool(node.table)  # without a table, it is a name of the result
+        return self._key(node) if named else node
+
+    def _aggregate(self, node: exp.Expr) -> exp.Expr:
+        inner = node.this
+        if isinstance(node, exp.Count):
+            return self._count(inner)
+        self.counts_groups = False
+        made = self.items.get(inner.name) if isinstance(inner, exp.Column) else None
+        if made is None:
+            raise _Impossible
+        additive = isinstance(made, (exp.Count, exp.Sum)) and not isinstance(made.this, exp.Distinct)
+        if isinstance(node, exp.Sum) and additive:
+            return made.copy()
+        if isinstance(node, exp.Avg) and additive:
+            return self._average(made)
+        if isinstance(node, (exp.Min, exp.Max)):
+            return made.copy() if type(made) is type(node) else type(node)(this=self._key(inner))
+        raise _Impossible
+
+    def _count(self, inner: exp.Expr) -> exp.Expr:
+        if isinstance(inner, (exp.Star, exp.Literal)):
+            return self._number_of_groups()
+        if isinstance(inner, exp.Distinct) and len(inner.expressions) == 1:
+            return _distinct(self._key(inner.expressions[0]))
+        made = self.items.get(inner.name) if isinstance(inner, exp.Column) else None
+        if isinstance(made, exp.Count):  # a number in every group
+            return self._number_of_groups()
+        return self._number_of_groups(_present(self._key(inner)))
+
+    def _number_of_groups(self, having: exp.Expr | None = None) -> exp.Expr:
+        """How many groups have a row, or one that passes. NULL is a group too, so values are spelled, and it is not."""
+        spelled = [self._spelled(key) for key in self.groups.keys]
+        value = spelled[0]
+        for other in spelled[1:]:
+            value = exp.DPipe(this=value, expression=other)
+        return _distinct(value if having is None else exp.Case(ifs=[exp.If(this=having, true=value)]))
+
+    def _spelled(self, key: exp.Expr) -> exp.Expr:
+        """A key as text, so that no two rows of keys are spelled alike: each part says where it ends."""
+        value: exp.Expr = key.copy()
+        if translate(key, self.groups.reading.column).type is Type.VARCHAR:
+            long = exp.Cast(this=exp.Length(this=key.copy()), to=exp.DataType.build("varchar"))
+            value = exp.DPipe(this=exp.DPipe(this=long, expression=exp.Literal.string(":")), expression=value)
+        else:
+            value = exp.Cast(this=value, to=exp.DataType.build("varchar"))
+            value = exp.DPipe(this=value, expression=exp.Literal.string(";"))
+        return exp.Case(ifs=[exp.If(this=_present(key), true=value)], default=exp.Literal.string(";"))
+
+    def _average(self, made: exp.Expr) -> exp.Expr:
+        """The sum over all groups by the number of those that have one: a group of nothing but NULL has no sum."""
+        there = _present(made.this) if isinstance(made, exp.Sum) else None
+        total = exp.Cast(this=made.copy(), to=exp.DataType.build("double"))
+        number = exp.Nullif(this=self._number_of_groups(there), expression=exp.Literal.number(0))
+        return exp.Paren(this=exp.Div(this=total, expression=number))
+
+
+def _present(value: exp.Expr) -> exp.Expr:
+    return exp.Not(this=exp.Is(this=value.copy(), expression=exp.Null()))
+
+
+def _distinct(value: exp.Expr) -> exp.Count:
+    return exp.Count(this=exp.Distinct(expressions=[value]), big_int=True)
+
+
+def collapses(select: exp.Select) -> bool:
+    """Whether a SELECT makes one row of several."""
+    return bool(aggregates(select) or select.args.get("group"))
+
+
+def refuse_partial(select: exp.Select, keys: str) -> None:
+    """Refuse an aggregate over groups of which those with few people are missing."""
+    if not collapses(select):
+        return
+    nodes = [node for item in select.expressions for node in item.find_all(exp.AggFunc) if is_aggregate(node)]
+    what = shown(nodes[0]) if nodes else "GROUP BY"
+    largest = "ORDER BY … DESC LIMIT 1 gives the largest of the groups that are shown; or "
+    raise Refusal(
+        f"{what} is taken over groups by {keys}, and those with few people would be missing from it",
+        hint=(largest if nodes and isinstance(nodes[0], exp.Max) else "")
+        + f"declare the keys of {keys} with --keys, ask for the groups themselves, or aggregate the rows at once",
+    )
+
+
+def _windows(select: exp.Select) -> bool:
+    """Whether a window adds up rows of the result, rather than numbering them."""
+    order = select.args.get("order")
+    return any(within(item, _adds_up) for item in (*select.expressions, *([order] if order else [])))
+
+
+def _adds_up(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Window) and isinstance(node.this, (exp.Sum, exp.Avg, exp.Count, exp.Min, exp.Max))
+
+
+def speaks_of_all(select: exp.Select, sides: Sequence[str]) -> bool:
+    """Whether a SELECT over groups says something about those that are missing: a total, or a row without a partner."""
+    return _windows(select) or any(side != "inner" for side in sides)
