@@ -72,8 +72,8 @@ class Catalogue:
 
     def without_table(self, name: str) -> Catalogue:
         """The catalogue without a table. Its population stays, with what it has spent."""
-        self.schema.table(name)
-        return replace(self, tables={key: table for key, table in self.tables.items() if key != name})
+        gone = self.schema.table(name)
+        return replace(self, tables={key: table for key, table in self.tables.items() if table is not gone})
 
 
 def declaration(table: Table) -> str:

@@ -14,7 +14,8 @@ from sqlglot.schema import MappingSchema
 
 from discreet.errors import Ground, Refusal, Unsupported
 from discreet.sql.repair import Edit, Misasked
-from discreet.sql.schema import RESERVED, Column, Schema, Table
+from discreet.sql.schema import RESERVED, Schema
+from discreet.sql.spelling import spelled
 
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it would print what people ask
 
@@ -84,15 +85,14 @@ def parsed(text: str, schema: Schema) -> exp.Query:
             raise Refusal(
                 f"there is no table {table.sql()!r}", hint="name tables without a schema", ground=Ground.TABLE
             )
-    bare = {column.name for column in tree.find_all(exp.Column) if not column.table}
+    if sum(1 for _ in tree.find_all(exp.CTE)) > MOST_NAMED:
+        raise Refusal(f"this question names more than {MOST_NAMED} queries with WITH", hint="split it")
+    spelled(tree, schema)
     known = MappingSchema(
-        {
-            name: {column.name: column.type.value for column in _visible(table, bare, tree)}
-            for name, table in schema.tables.items()
-        },
+        {name: {column.name: column.type.value for column in table.columns} for name, table in schema.tables.items()},
         dialect="postgres",
+        normalize=False,  # names are spelled as they were declared
     )
-    _check_tables(tree, schema)
     try:
         tree = qualify(tree, schema=known, dialect="postgres", quote_identifiers=True, validate_qualify_columns=True)
         tree = annotate_types(tree, schema=known, dialect="postgres", expression_metadata=_METADATA)
@@ -113,28 +113,8 @@ def _ground(said: str) -> Ground:
     return Ground.COLUMN if said.startswith(("Column '", "Unknown column")) else Ground.PRIVACY
 
 
-def _visible(table: Table, bare: set[str], tree: exp.Expr) -> list[Column]:
-    """A table's columns. The unit that a link brought in gives way where a bare name could mean another table's."""
-    if table.link is None or table.unit not in bare or len({t.name for t in tree.find_all(exp.Table)}) == 1:
-        return list(table.columns)
-    return [column for column in table.columns if column.name != table.unit]
-
-
 # In Postgres a sum of whole numbers is no whole number's type, so dividing by it does not cut digits off.
 _METADATA = {**Postgres.EXPRESSION_METADATA, exp.Sum: {"returns": exp.DataType.Type.DOUBLE}}
-
-
-def _check_tables(tree: exp.Expr, schema: Schema) -> None:
-    ctes = [cte.alias_or_name for cte in tree.find_all(exp.CTE)]
-    named = set(ctes)
-    if len(ctes) > MOST_NAMED:
-        raise Refusal(f"this question names more than {MOST_NAMED} queries with WITH", hint="split it")
-    for name in ctes:
-        if name in schema.tables or ctes.count(name) > 1:
-            raise Refusal(f"WITH gives the name {name!r} a second meaning", hint="use another name")
-    for table in tree.find_all(exp.Table):
-        if table.name not in named:
-            schema.table(table.name)
 
 
 def _check(tree: exp.Expr) -> None:

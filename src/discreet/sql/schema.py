@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
@@ -26,15 +26,35 @@ def check_caps(max_rows: int | None, max_groups: int) -> None:
         raise Refusal(f"expected max_groups <= {MOST_GROUPS_A_UNIT}, got max_groups={max_groups}", ground=Ground.VALUE)
 
 
+def fold(name: str) -> str:
+    """A name without regard to upper and lower case."""
+    return name.casefold()
+
+
+def chosen(name: str, names: Iterable[str]) -> str | None:
+    """The one of some names that is meant: the same one, or the only one that is alike but for case; else none."""
+    names = tuple(names)
+    if name in names:
+        return name
+    alike = [each for each in names if fold(each) == fold(name)]
+    return alike[0] if len(alike) == 1 else None
+
+
 def distinct_names(names: Sequence[str]) -> None:
     """Refuse two columns that an engine would take for one: it does not tell upper from lower case."""
-    seen: set[str] = set()
+    seen: dict[str, str] = {}
     for name in names:
         if not name:
             raise Refusal("a column has no name", hint="give it one with AS")
-        if name.casefold() in seen:
-            raise Refusal(f"two columns are called {name!r}, but for upper and lower case", hint="rename one of them")
-        seen.add(name.casefold())
+        other = seen.setdefault(fold(name), name)
+        if other != name:
+            raise Refusal(
+                f"two columns are called {other!r} and {name!r}, the same but for upper and lower case",
+                hint="rename one of them",
+            )
+    if len(seen) < len(names):
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise Refusal(f"two columns are called {twice!r}", hint="rename one of them")
 
 
 class Type(Enum):
@@ -108,9 +128,10 @@ class Table:
         return self.population is None
 
     def column(self, name: str) -> Column:
-        """The column of this name."""
+        """The column of this name; upper and lower case matter only where two names differ in nothing else."""
+        spelling = chosen(name, (column.name for column in self.columns))
         for column in self.columns:
-            if column.name == name:
+            if column.name == spelling:
                 return column
         raise Refusal(
             f"table {self.name!r} has no column {name!r}",
@@ -126,7 +147,8 @@ class Schema:
     tables: Mapping[str, Table] = field(default_factory=dict)
 
     def table(self, name: str) -> Table:
-        """The table of this name."""
-        if name not in self.tables:
+        """The table of this name, in whatever case it is written."""
+        spelling = chosen(name, self.tables)
+        if spelling is None:
             raise Refusal(f"there is no table {name!r}", hint=f"there are {sorted(self.tables)}", ground=Ground.TABLE)
-        return self.tables[name]
+        return self.tables[spelling]

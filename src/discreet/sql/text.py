@@ -6,13 +6,22 @@ import re
 from collections.abc import Callable, Iterator
 
 from sqlglot import exp
+from sqlglot.dialects.postgres import Postgres
 
 MOST_SHOWN = 80
+_WORD = re.compile(r"[^\W\d]\w*")
+_KEYWORDS = frozenset(word for word in Postgres.Tokenizer.KEYWORDS if word.isalpha())
 
 
 def shown(node: exp.Expr) -> str:
-    """The part of the question that is meant, on one line."""
-    text = re.sub(r" AS _col_\d+|_col_\d+", "", node.sql(dialect="postgres").replace('"', ""))
+    """The part of the question that is meant, on one line, as the asker wrote its names."""
+    node = node.copy()
+    for part in list(node.walk()):
+        if isinstance(part, exp.Column) and part.args.get("table") and "start" not in part.args["table"].meta:
+            part.set("table", None)  # nobody wrote it
+        if isinstance(part, exp.Identifier):
+            part.set("quoted", not _WORD.fullmatch(part.name) or part.name.upper() in _KEYWORDS)
+    text = re.sub(r" AS _col_\d+|_col_\d+", "", node.sql(dialect="postgres"))
     if "#" in text:  # it was taken apart already: these are not the asker's words any more
         return "an expression above the aggregates"
     return text if len(text) <= MOST_SHOWN else text[: MOST_SHOWN - 3] + "…"
