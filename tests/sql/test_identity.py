@@ -28,8 +28,7 @@ QUESTIONS = (
     "SELECT median(cost) FROM visits WHERE urgent",
     "SELECT avg(c) FROM (SELECT * FROM (SELECT patient, region, sum(cost) AS c FROM visits GROUP BY 1, 2) t) u",
     "SELECT count(*) FROM visits a JOIN visits b ON a.patient = b.patient AND a.cost < b.cost",
-    "SELECT count(*) FROM (SELECT *, row_number() OVER (PARTITION BY patient ORDER BY day) AS k FROM visits) t "
-    "WHERE k = 1",
+    "SELECT count(*) FROM (SELECT *, row_number() OVER (PARTITION BY patient ORDER BY day) k FROM visits) t WHERE k = 1",
 )
 
 
@@ -83,7 +82,7 @@ def test_an_edit_changes_the_key_if_and_only_if_it_changes_what_is_measured(sql:
     rng, table = random.Random(sql), clinic.schema().table("visits")
     before = [part.measurement for part in question(sql, Schema({"visits": table})).parts]
     changed = 0
-    for _ in range(60):
+    for _ in range(25):
         try:
             after = question(sql, Schema({"visits": edited(table, rng)})).parts
         except Refusal:
@@ -91,7 +90,7 @@ def test_an_edit_changes_the_key_if_and_only_if_it_changes_what_is_measured(sql:
         for old, new in zip(before, (part.measurement for part in after), strict=True):
             assert (old.question == new.question) == (rendered(old) == rendered(new))
             changed += old.question != new.question
-    assert 0 < changed < 60
+    assert 0 < changed < 25
 
 
 def test_two_questions_never_share_a_key() -> None:

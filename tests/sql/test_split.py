@@ -144,7 +144,7 @@ def test_without_a_row_cap_only_units_are_counted() -> None:
 
 
 def test_a_refusal_offers_the_repair() -> None:
-    with pytest.raises(Refusal, match=r"LEAST\(GREATEST\(EXP\(cost\), low\), high\)"):
+    with pytest.raises(Refusal, match=r"LEAST\(GREATEST\(exp\(cost\), LOW\), HIGH\)"):
         question("SELECT sum(exp(cost)) FROM visits", clinic.schema())
     repaired = "SELECT sum(LEAST(GREATEST(EXP(visits.cost), 0), 10)) FROM visits"
     (part,) = question(repaired, clinic.schema()).parts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -10,13 +11,13 @@ from sqlglot import exp
 
 from discreet.errors import Refusal
 from discreet.exact import spoken
-from discreet.sql.expression import Expression, Field
+from discreet.sql.expression import Expression
 from discreet.sql.plan import Rank, Statistic
 from discreet.sql.range import Grid
 from discreet.sql.repair import Edit, Misasked
 from discreet.sql.schema import Type
 from discreet.sql.shape import Facts, Shape, facts
-from discreet.sql.text import shown as shown_text
+from discreet.sql.words import shown as shown_text
 
 FARTHEST = Fraction(10) ** 30  # beyond it nobody sums
 MOST_STEPS = 1 << 53  # below it a double counts every step
@@ -43,20 +44,26 @@ def grid_of(expression: Expression, shape: Shape, node: exp.Expr) -> Grid:
     text = shown_text(node)
     known = facts(expression, shape)
     bounds = known.range.bounded
+    if known.type is Type.BOOLEAN:
+        raise Misasked(
+            f"{text} is true or false, and only numbers can be summed",
+            hint=f"count it: CASE WHEN {text} THEN 1 ELSE 0 END",
+            node=node,
+            edits=[Edit(node, "CASE WHEN {} THEN 1 ELSE 0 END")],
+        )
     if not known.type.numeric:
         raise Refusal(f"{text} is {known.type.value}, and only numbers can be summed", hint="cast it to a number")
     if bounds is None:
         raise Misasked(
-            f"{text} has no bounds, so one person could change its sum without limit",
-            hint=_how_to_bound(expression, text),
+            f"{text} has no bounds, so one person could change the answer without limit",
+            hint=_how_to_bound(known, text),
             node=node,
-            edits=[Edit(node, "LEAST(GREATEST({}, 0), 100)")],
         )
     low, high = bounds
     if max(abs(low), abs(high)) > FARTHEST:
         raise Refusal(
             f"{text} may be as large as {spoken(max(abs(low), abs(high)))}, which is too large to sum",
-            hint=_how_to_bound(expression, text),
+            hint=_how_to_bound(known, text),
         )
     grid = declared_grid(known)
     if grid is None:
@@ -85,8 +92,9 @@ def _step(span: Fraction) -> Fraction:
     return Fraction(10) ** power
 
 
-def _how_to_bound(expression: Expression, text: str) -> str:
-    repaired = f"LEAST(GREATEST({text}, low), high)"
-    if isinstance(expression, Field):
-        return f"the custodian declares --bounds {expression.name}=LOW:HIGH, or you write {repaired}"
-    return f"write {repaired}"
+def _how_to_bound(known: Facts, text: str) -> str:
+    clamped = f"LEAST(GREATEST({text}, LOW), HIGH) with numbers of your own"
+    if known.origin is None:
+        return f"write {clamped}"
+    table, column = known.origin
+    return f"the custodian declares --bounds {shlex.quote(column)}=LOW:HIGH of table {table}, or you write {clamped}"

@@ -13,8 +13,8 @@ from discreet.sql.plan import Rank, Statistic
 from discreet.sql.reading import Reading
 from discreet.sql.schema import Type
 from discreet.sql.shape import Shape, facts, shape
-from discreet.sql.text import shown
 from discreet.sql.translate import Columns, translate
+from discreet.sql.words import shown
 
 _SPREAD: dict[type[exp.Expr], tuple[str, bool]] = {
     exp.Variance: ("variance", True),

@@ -15,9 +15,9 @@ from discreet.sql.perunit import swapped
 from discreet.sql.plan import GroupKey, Measurement, Rank, Statistic
 from discreet.sql.question import PART, Part
 from discreet.sql.reading import Reading
-from discreet.sql.repair import Edit, Misasked
+from discreet.sql.repair import GROUPED, Edit, Misasked
 from discreet.sql.rows import Rows
-from discreet.sql.text import shown
+from discreet.sql.words import shown
 
 MOST_AGGREGATES = 200
 
@@ -123,5 +123,5 @@ def _no_private_left(select: exp.Select, reading: Reading) -> None:
                         f"column {shown(found)} is neither grouped nor aggregated",
                         hint="add it to GROUP BY, or aggregate it",
                         node=found,
-                        edits=[Edit(found, "AVG({})")],
+                        edits=[Edit(found, GROUPED)],
                     )

@@ -81,7 +81,8 @@ class _Speller:
         alias = node.args.get("alias")
         if alias is not None and alias.this is not None:
             own(alias.this)
-            alias.this.meta.clear()  # its copies stand before columns, and would say that these are there
+            alias.this.meta.clear()  # its copies will stand before columns, and would say that these are there
+            alias.this.meta["given"] = True
         source = Source(())
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             source = self._table(node.this, named)
@@ -148,6 +149,13 @@ def _listed(value: object) -> list[exp.Expr]:
 def _using(join: exp.Join, before: Mapping[str, Source], scope: Scope) -> None:
     """USING names a column of both sides. Where they spell it in two ways, it is written out as ON."""
     (alias,) = [alias for alias in scope.sources if alias not in before][:1] or [""]
+    if join.method == "NATURAL":
+        _tell_apart(
+            (
+                *dict.fromkeys(name for source in before.values() for name in source.columns),
+                *scope.sources[alias].columns,
+            )
+        )
     apart: list[exp.Expr] = []
     for name in list(join.args.get("using") or []):
         left = match(name, [column for source in before.values() for column in source.columns])

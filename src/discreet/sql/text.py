@@ -1,30 +1,10 @@
-"""A question's words: which of them is meant, what they demand, and which queries are inside them."""
+"""A question's conditions and queries: what they demand, and what is inside them."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
 from sqlglot import exp
-from sqlglot.dialects.postgres import Postgres
-
-MOST_SHOWN = 80
-_WORD = re.compile(r"[^\W\d]\w*")
-_KEYWORDS = frozenset(word for word in Postgres.Tokenizer.KEYWORDS if word.isalpha())
-
-
-def shown(node: exp.Expr) -> str:
-    """The part of the question that is meant, on one line, as the asker wrote its names."""
-    node = node.copy()
-    for part in list(node.walk()):
-        if isinstance(part, exp.Column) and part.args.get("table") and "start" not in part.args["table"].meta:
-            part.set("table", None)  # nobody wrote it
-        if isinstance(part, exp.Identifier):
-            part.set("quoted", not _WORD.fullmatch(part.name) or part.name.upper() in _KEYWORDS)
-    text = re.sub(r" AS _col_\d+|_col_\d+", "", node.sql(dialect="postgres"))
-    if "#" in text:  # it was taken apart already: these are not the asker's words any more
-        return "an expression above the aggregates"
-    return text if len(text) <= MOST_SHOWN else text[: MOST_SHOWN - 3] + "…"
 
 
 def unwrapped(node: exp.Expr) -> exp.Expr:
@@ -76,12 +56,6 @@ def inner_queries(node: exp.Expr) -> list[exp.Query]:
         inner = node.unnest() if isinstance(node, exp.Subquery) else node
         return [inner] if isinstance(inner, exp.Query) else []
     return [query for child in node.iter_expressions() for query in inner_queries(child)]
-
-
-def speaking_of(query: exp.Query, aliases: frozenset[str]) -> list[exp.Expr]:
-    """The conditions of a query that speak of sources outside it."""
-    where = query.args.get("where")
-    return [part for part in conjuncts(where.this if where else None) if tables_of(part) & aliases]
 
 
 def pruned(tree: exp.Query) -> None:

@@ -14,7 +14,7 @@ from discreet.errors import Refusal
 from discreet.sql.expression import Call, Case, Expression, Literal, parts
 from discreet.sql.functions import FUNCTIONS
 from discreet.sql.schema import Type
-from discreet.sql.text import shown
+from discreet.sql.words import shown
 
 Columns = Callable[[exp.Column], Expression]
 
@@ -107,9 +107,7 @@ def _arguments(node: exp.Expr) -> list[exp.Expr]:
     """All arguments that are given, in order; an option that is set is not ours to ignore."""
     unread = [name for name, value in node.args.items() if value and name not in (*_HARMLESS, *_ARGUMENTS)]
     if unread:
-        raise Refusal(
-            f"{shown(node)} cannot be used on private rows with its option {unread[0]!r}", hint="leave the option out"
-        )
+        raise Refusal(f"{shown(node)} has an option that cannot be used on private rows", hint="leave the option out")
     found: list[exp.Expr] = []
     for name in _ARGUMENTS:
         value = node.args.get(name)
