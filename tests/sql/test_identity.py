@@ -28,7 +28,7 @@ QUESTIONS = (
     "SELECT median(cost) FROM visits WHERE urgent",
     "SELECT avg(c) FROM (SELECT * FROM (SELECT patient, region, sum(cost) AS c FROM visits GROUP BY 1, 2) t) u",
     "SELECT count(*) FROM visits a JOIN visits b ON a.patient = b.patient AND a.cost < b.cost",
-    "SELECT count(*) FROM (SELECT *, row_number() OVER (PARTITION BY patient ORDER BY day) k FROM visits) t WHERE k = 1",
+    "SELECT count(*) FROM (SELECT *, row_number() OVER (PARTITION BY patient ORDER BY day) k FROM visits) WHERE k < 2",
 )
 
 

@@ -230,7 +230,8 @@ def _countable(home: Path, source: str) -> list[str]:
     found = [
         column.name
         for column in table.columns
-        if column.name != table.unit and (column.keys or column.bounds or column.type is Type.BOOLEAN)
+        if column.name != table.unit
+        and (column.keys or (column.bounds and column.type.numeric) or column.type is Type.BOOLEAN)
     ]
     if not found:
         raise Refusal(f"no column of {source!r} has declared keys or bounds to be counted by", hint="see discreet add")

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from discreet.curator import catalogue
 from discreet.curator.agreement import in_words, recorded_file, refuse_contradictions
-from discreet.curator.catalogue import Catalogue, Population, budget_loss, declaration, population_of, type_of
+from discreet.curator.catalogue import Catalogue, Population, budget_loss, declaration, end_of, population_of, type_of
 from discreet.curator.source import guessed, source_types, untyped
 from discreet.curator.token import minted
 from discreet.engines.duckdb import DuckStore, Progress
@@ -388,7 +388,7 @@ def _column(name: str, kind: Type, said: Declared) -> Column:
     bounds = None
     if name in said.bounds:
         low, high = said.bounds[name]
-        bounds = (exact(low, f"{name} bounds"), exact(high, f"{name} bounds"))
+        bounds = (end_of(low, kind, f"{name} bounds"), end_of(high, kind, f"{name} bounds"))
     step = exact(said.steps[name], f"{name} step") if name in said.steps else _usual_step(kind)
     keys: tuple[Key, ...] | None = None
     if name in said.keys:

@@ -17,7 +17,7 @@ from discreet.sql.range import Grid
 from discreet.sql.repair import Edit, Misasked
 from discreet.sql.schema import Type
 from discreet.sql.shape import Facts, Shape, facts
-from discreet.sql.words import shown as shown_text
+from discreet.sql.words import shown
 
 FARTHEST = Fraction(10) ** 30  # beyond it nobody sums
 MOST_STEPS = 1 << 53  # below it a double counts every step
@@ -32,6 +32,7 @@ class Aggregate:
     kind: str  # count, sum, avg, variance, stddev, rank
     statistics: tuple[Statistic | Rank, ...]
     sample: bool = False  # divide by n − 1
+    moment: Type | None = None  # of which it is the number, if it is a day or a moment
 
     @property
     def type(self) -> Type:
@@ -41,34 +42,35 @@ class Aggregate:
 
 def grid_of(expression: Expression, shape: Shape, node: exp.Expr) -> Grid:
     """The grid on which an expression is summed: the column's own step, or a constant of its type and range."""
-    text = shown_text(node)
     known = facts(expression, shape)
-    bounds = known.range.bounded
+    grid = declared_grid(known)
+    if grid is None:
+        raise _refused(known, node)
+    return grid
+
+
+def _refused(known: Facts, node: exp.Expr) -> Refusal:
+    """Why something has no grid, and how it could have one."""
+    words, bounds = shown(node), known.range.bounded
     if known.type is Type.BOOLEAN:
-        raise Misasked(
-            f"{text} is true or false, and only numbers can be summed",
-            hint=f"count it: CASE WHEN {text} THEN 1 ELSE 0 END",
+        return Misasked(
+            f"{words} is true or false, and only numbers can be summed",
+            hint=f"count it: CASE WHEN {words} THEN 1 ELSE 0 END",
             node=node,
             edits=[Edit(node, "CASE WHEN {} THEN 1 ELSE 0 END")],
         )
     if not known.type.numeric:
-        raise Refusal(f"{text} is {known.type.value}, and only numbers can be summed", hint="cast it to a number")
+        instead = {Type.DATE: f"take days: {words} - DATE '2020-01-01'", Type.TIMESTAMP: f"EXTRACT(epoch FROM {words})"}
+        hint = instead.get(known.type, "count it, or group by it")
+        return Refusal(f"{words} is {known.type.value}, and only numbers can be summed", hint=hint)
     if bounds is None:
-        raise Misasked(
-            f"{text} has no bounds, so one person could change the answer without limit",
-            hint=_how_to_bound(known, text),
-            node=node,
-        )
-    low, high = bounds
-    if max(abs(low), abs(high)) > FARTHEST:
-        raise Refusal(
-            f"{text} may be as large as {spoken(max(abs(low), abs(high)))}, which is too large to sum",
-            hint=_how_to_bound(known, text),
-        )
-    grid = declared_grid(known)
-    if grid is None:
-        raise Refusal(f"{text} has more than 2^53 steps", hint="declare closer bounds or a larger step")
-    return grid
+        said = f"{words} has no bounds, so one person could change the answer without limit"
+        return Misasked(said, hint=_how_to_bound(known, words), node=node)
+    farthest = max(map(abs, bounds))
+    if farthest > FARTHEST:
+        said = f"{words} may be as large as {spoken(farthest)}, which is too large to sum"
+        return Refusal(said, hint=_how_to_bound(known, words))
+    return Refusal(f"{words} has more than 2^53 steps", hint="declare closer bounds or a larger step")
 
 
 def declared_grid(known: Facts) -> Grid | None:
@@ -93,7 +95,7 @@ def _step(span: Fraction) -> Fraction:
 
 
 def _how_to_bound(known: Facts, text: str) -> str:
-    clamped = f"LEAST(GREATEST({text}, LOW), HIGH) with numbers of your own"
+    clamped = f"LEAST(GREATEST({text}, LOW), HIGH) with ends of your own"
     if known.origin is None:
         return f"write {clamped}"
     table, column = known.origin

@@ -11,6 +11,7 @@ from discreet.errors import Refusal
 from discreet.sql.aggregate import Aggregate
 from discreet.sql.aggregates import aggregate_of, is_aggregate
 from discreet.sql.keys import Public, group_key
+from discreet.sql.moment import above
 from discreet.sql.perunit import swapped
 from discreet.sql.plan import GroupKey, Measurement, Rank, Statistic
 from discreet.sql.question import PART, Part
@@ -105,7 +106,8 @@ def _replaced(
                     raise Refusal(f"a question has at most {MOST_AGGREGATES} aggregates", hint="split it")
                 same = [replace(made, name=f"value_{len(aggregates)}")]
                 aggregates.extend(same)
-            return exp.column(same[0].name, table=part, quoted=True)
+            column = exp.column(same[0].name, table=part, quoted=True)
+            return column if same[0].moment is None else above(column, same[0].moment)
         return node
 
     for clause in clauses:

@@ -24,7 +24,9 @@ logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it would print what p
 LONGEST = 20_000  # characters of a question
 DEEPEST = 60  # levels of nesting
 MOST_NAMED = 50  # queries of WITH
-TIMES = frozenset({"year", "quarter", "month", "week", "day", "hour", "minute", "second", "dow", "isodow", "doy"})
+TIMES = frozenset(
+    {"year", "quarter", "month", "week", "day", "hour", "minute", "second", "dow", "isodow", "doy", "epoch"}
+)
 
 # Every node class that a question may hold, above or below the noise. Below it, `translate` is stricter.
 ALLOWED: frozenset[type[exp.Expr]] = frozenset({

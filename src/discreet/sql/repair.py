@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from discreet.errors import Ground, Refusal
 from discreet.sql.words import shown, span

@@ -72,10 +72,18 @@ class Type(Enum):
         """Whether values of this type can be summed."""
         return self in (Type.BIGINT, Type.DOUBLE)
 
+    @property
+    def ordered(self) -> bool:
+        """Whether values of this type lie between two others: numbers, days, moments."""
+        return self.numeric or self in (Type.DATE, Type.TIMESTAMP)
+
 
 @dataclass(frozen=True)
 class Column:
-    """One column: bounds and step if it may be summed, keys if it may be grouped by without paying for them."""
+    """One column: bounds and step if it may be summed, keys if it may be grouped by without paying for them.
+
+    Bounds of dates are days since 1970 began, those of timestamps seconds.
+    """
 
     name: str
     type: Type
@@ -87,8 +95,8 @@ class Column:
     def __post_init__(self) -> None:
         if self.bounds is not None:
             low, high = self.bounds
-            if not self.type.numeric:
-                raise Refusal(f"column {self.name!r} is {self.type.value}: only numbers have bounds")
+            if not self.type.ordered:
+                raise Refusal(f"column {self.name!r} is {self.type.value}: only numbers and dates have bounds")
             if not low < high:
                 raise Refusal(f"column {self.name!r} needs bounds with low < high, got {low}:{high}")
         if self.step is not None and self.step <= 0:

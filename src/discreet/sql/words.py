@@ -77,7 +77,7 @@ def _function(node: exp.Expr) -> str | None:
         return own[1]
     if isinstance(node, exp.Binary):
         return None
-    names = [name.lower() for name in type(node).sql_names()]
+    names = [name.lower() for name in node.sql_names()] if isinstance(node, exp.Func) else []
     before = [opened[1] for opened in re.finditer(r"(\w+)\s*[(\[]", text[:first])]
     known = [word for word in before if word.lower() in names]
     return next(iter((known or before)[-1:]), None)
