@@ -192,6 +192,7 @@ def _without_hidden(select: exp.Select, scope: Scope) -> None:
         return
     stars = [_star(item, scope) for item in select.expressions]
     plain = {name for star in stars for alias, name in star or () if scope.sources[alias].hidden != name}
+    plain |= {item.output_name for item, star in zip(select.expressions, stars, strict=True) if star is None}
     shown: set[str] = set()
     items: list[exp.Expr] = []
     for item, star in zip(select.expressions, stars, strict=True):
