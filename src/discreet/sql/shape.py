@@ -225,18 +225,18 @@ _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
 def _narrowed(columns: Mapping[str, Facts], predicate: Expression) -> Mapping[str, Facts]:
     """The columns, their ranges cut by comparisons with constants that hold for every row that is left."""
-    if not isinstance(predicate, Call):
-        return columns
-    if predicate.function == "and":
-        return _narrowed(_narrowed(columns, predicate.arguments[0]), predicate.arguments[1])
-    if predicate.function not in _TURNED:
-        return columns
-    one, two = predicate.arguments
-    if isinstance(one, Field) and isinstance(two, Literal):
-        return _cut(columns, one.name, predicate.function, two)
-    if isinstance(two, Field) and isinstance(one, Literal):
-        return _cut(columns, two.name, _TURNED[predicate.function], one)
-    return columns
+    match predicate:
+        case Call("and", (one, two), _):
+            return _narrowed(_narrowed(columns, one), two)
+        case Call("between", (value, low, high), kind):
+            both = Call(">=", (value, low), kind), Call("<=", (value, high), kind)
+            return _narrowed(columns, Call("and", both, kind))
+        case Call(comparison, (Field(name, _), Literal() as end), _) if comparison in _TURNED:
+            return _cut(columns, name, comparison, end)
+        case Call(comparison, (Literal() as end, Field(name, _)), _) if comparison in _TURNED:
+            return _cut(columns, name, _TURNED[comparison], end)
+        case _:
+            return columns
 
 
 def _cut(columns: Mapping[str, Facts], name: str, comparison: str, literal: Literal) -> Mapping[str, Facts]:

@@ -69,7 +69,7 @@ def _function(node: exp.Expr) -> str | None:
     texts = [part.meta["text"] for part in node.walk() if "text" in part.meta]
     place = span(node, texts[0]) if texts else None
     if place is None:
-        word = _WORD.match(_spelled(node))
+        word = None if isinstance(node, exp.Binary) else _WORD.match(_spelled(node))
         return word[0] if word else None
     text, (first, last) = texts[0], place
     own = re.match(r"(\w+)\s*\(", text[first:])
