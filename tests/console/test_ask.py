@@ -115,15 +115,15 @@ def test_an_answer_has_error_bars_a_table_and_a_file(asker: Watched, clinic_plac
 
 def test_a_refusal_marks_its_place_and_is_repaired(asker: Watched, clinic_place: Place) -> None:
     page, before = asker.signed_in("ann"), payments(clinic_place)
-    write(page, 'SELECT count(*) AS "🙂", sum(patient) AS s FROM visits')
-    expect(page.locator(".d-wrong-part")).to_have_text("patient")
-    expect(page.locator(".d-hint")).to_contain_text("visits.patient has no bounds")
+    write(page, 'SELECT count(*) AS "🙂", sum(urgent) AS s FROM visits')
+    expect(page.locator(".d-wrong-part")).to_have_text("urgent")
+    expect(page.locator(".d-hint")).to_contain_text("urgent is true or false")
     expect(page.get_by_role("alert")).to_have_count(0)  # nobody has asked yet
     page.keyboard.press("Control+Enter")
     expect(page.get_by_role("alert")).to_contain_text("Nothing was charged.")
-    expect(page.locator(".d-wrong-part")).to_have_text("patient")
+    expect(page.locator(".d-wrong-part")).to_have_text("urgent")
     page.get_by_role("button", name="Use the repaired question").click()
-    expect(page.get_by_label("SQL", exact=True)).to_contain_text("LEAST(GREATEST(patient, 0), 100)")
+    expect(page.get_by_label("SQL", exact=True)).to_contain_text("CASE WHEN urgent THEN 1 ELSE 0 END")
     button(page, "Ask · pays 0.06")
     expect(page.locator(".d-wrong-part")).to_have_count(0)
     write(page, "SELECT * FROM visits")

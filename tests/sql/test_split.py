@@ -144,7 +144,7 @@ def test_without_a_row_cap_only_units_are_counted() -> None:
 
 
 def test_a_refusal_offers_the_repair() -> None:
-    with pytest.raises(Refusal, match=r"LEAST\(GREATEST\(EXP\(visits.cost\), low\), high\)"):
+    with pytest.raises(Refusal, match=r"LEAST\(GREATEST\(exp\(cost\), LOW\), HIGH\)"):
         question("SELECT sum(exp(cost)) FROM visits", clinic.schema())
     repaired = "SELECT sum(LEAST(GREATEST(EXP(visits.cost), 0), 10)) FROM visits"
     (part,) = question(repaired, clinic.schema()).parts
@@ -153,3 +153,15 @@ def test_a_refusal_offers_the_repair() -> None:
     assert statistic.grid is not None
     assert statistic.grid.low * statistic.grid.step == 0
     assert statistic.grid.high * statistic.grid.step == 10
+
+
+def test_a_condition_bounds_what_passes_it() -> None:
+    for condition in ("cost BETWEEN 10 AND 20", "cost >= 10 AND 20 >= cost"):
+        (part,) = question(f"SELECT sum(cost) FROM visits WHERE {condition}", clinic.schema()).parts
+        (statistic,) = part.measurement.statistics
+        assert statistic.grid is not None
+        ends = statistic.grid.low * statistic.grid.step, statistic.grid.high * statistic.grid.step
+        assert ends == (10, 20)
+    outside, every = "SELECT sum(cost) FROM visits WHERE cost NOT BETWEEN 10 AND 20", "SELECT sum(cost) FROM visits"
+    (one,), (two,) = (question(sql, clinic.schema()).parts for sql in (outside, every))
+    assert one.measurement.statistics == two.measurement.statistics

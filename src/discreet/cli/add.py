@@ -36,7 +36,7 @@ def add(  # noqa: PLR0913  # each option is one declaration
     population: Annotated[str | None, _option("P", "Who the rows speak about; by default the unit's name.")] = None,
     max_rows: Annotated[int | None, _option("N", "Of a person with more rows, N of them count.")] = None,
     max_groups: Annotated[int | None, _option("N", "The most groups that one unit is in.")] = None,
-    bounds: Annotated[Many, _option("COL=LO:HI", "Between which numbers a column is summed.")] = None,
+    bounds: Annotated[Many, _option("COL=LO:HI", "Between which numbers or dates a column lies.")] = None,
     keys: Annotated[Many, _option("COL=a,b,c|@FILE", "The values that a column is grouped by.")] = None,
     types: Annotated[Many, _option("COL=TYPE", "The type of a column.")] = None,
     step: Annotated[Many, _option("COL=STEP", "The grid on which a column is summed.")] = None,
@@ -88,10 +88,12 @@ def pairs(texts: Sequence[str] | None, option: str) -> list[tuple[str, str]]:
 
 
 def _interval(column: str, text: str) -> tuple[str, str]:
-    low, colon, high = text.partition(":")
-    if not colon:
+    """Two ends with a colon between them. A time of day has colons too, as many on one side as on the other."""
+    parts = text.split(":")
+    half = len(parts) // 2
+    if len(parts) < 2 or len(parts) % 2:
         raise Refusal(f"--bounds takes {column}=LOW:HIGH, got {text!r}")
-    return low, high
+    return ":".join(parts[:half]), ":".join(parts[half:])
 
 
 def _listed(text: str) -> list[str]:

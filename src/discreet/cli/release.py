@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -211,7 +212,7 @@ class _How:
 
 
 def _wish(kind: str, columns: str | None, bins: list[str] | None, **parts: object) -> dict[str, Any]:
-    named = [] if columns is None else columns.split(",")
+    named = [] if columns is None else next(csv.reader([columns]), [])  # a name with a comma stands in quotes
     if not named and kind != "marginals":
         raise Refusal(f"{kind} is of one or two columns", hint="say --columns A, or --columns A,B")
     return {"kind": kind, "columns": named, "bins": dict(pairs(bins, "--bins")), **parts}
@@ -220,15 +221,17 @@ def _wish(kind: str, columns: str | None, bins: list[str] | None, **parts: objec
 def _countable(home: Path, source: str) -> list[str]:
     """The columns of a table that something is declared of, but for its unit."""
     from discreet.curator import Curator
-    from discreet.sql.schema import Type
+    from discreet.sql.schema import Type, chosen
 
-    table = next((table for table in Curator(home).tables() if table.name == source), None)
+    tables = {table.name: table for table in Curator(home).tables()}
+    table = tables.get(chosen(source, tables) or "")
     if table is None:
         raise Refusal(f"there is no table {source!r} whose columns could be taken", hint="say --columns A,B")
     found = [
         column.name
         for column in table.columns
-        if column.name != table.unit and (column.keys or column.bounds or column.type is Type.BOOLEAN)
+        if column.name != table.unit
+        and (column.keys or (column.bounds and column.type.numeric) or column.type is Type.BOOLEAN)
     ]
     if not found:
         raise Refusal(f"no column of {source!r} has declared keys or bounds to be counted by", hint="see discreet add")

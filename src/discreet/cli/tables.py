@@ -21,6 +21,7 @@ def tables(
 ) -> None:
     """List the tables, or the columns of one. Everything shown was declared; nothing was counted."""
     from discreet.curator import catalogue
+    from discreet.sql.moment import ends
 
     known = catalogue.read(home)
     if name is None:
@@ -42,7 +43,7 @@ def tables(
         [
             c.name,
             c.type.value,
-            "" if c.bounds is None else f"{c.bounds[0]}:{c.bounds[1]}",
+            ":".join(ends(c) or ()),
             c.step,
             "" if c.keys is None else ",".join(map(str, c.keys)),
             c.description,

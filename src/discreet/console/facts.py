@@ -6,6 +6,7 @@ from discreet.console.draft import KINDS
 from discreet.exact import spoken
 from discreet.ledger.books import Account
 from discreet.privacy import Replace
+from discreet.sql.moment import ends
 from discreet.sql.schema import Column, Table
 
 _MOST = 6  # keys that are named
@@ -20,7 +21,8 @@ def limits(column: Column) -> str:
     """Bounds and keys of a column."""
     said = []
     if column.bounds is not None:
-        said.append(f"{spoken(column.bounds[0])} to {spoken(column.bounds[1])}")
+        low, high = map(spoken, column.bounds) if column.type.numeric else ends(column) or ("", "")
+        said.append(f"{low} to {high}")
         if column.step is not None and column.step != 1:
             said.append(f"in steps of {spoken(column.step)}")
     if column.keys is not None:

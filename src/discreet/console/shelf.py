@@ -10,6 +10,7 @@ from nicegui import ui
 from discreet.console import sheet, theme
 from discreet.console.examples import written
 from discreet.exact import spoken
+from discreet.sql.moment import ends
 from discreet.sql.schema import Column, Key, Table
 
 _KEYS = 6  # that are shown of a column
@@ -55,8 +56,8 @@ def facts(column: Column, table: Table) -> tuple[str, ...]:
     if column.name == table.unit:
         found.append("names the person")
     if column.bounds is not None:
-        low, high = column.bounds
-        found.append(f"{_short(low)} to {_short(high)}")
+        low, high = map(_short, column.bounds) if column.type.numeric else ends(column) or ("", "")
+        found.append(f"{low} to {high}")
     if column.keys is not None:
         shown = ", ".join(map(_key, column.keys[:_KEYS]))
         found.append(f"{shown}, … {len(column.keys)} in all" if len(column.keys) > _KEYS else shown)

@@ -19,6 +19,7 @@ from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, positive, probability, shown
 from discreet.ledger.entry import BudgetLoss, refuse_half_characters
 from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Pure, Replace
+from discreet.sql.moment import NUMBERS, number, written
 from discreet.sql.schema import Column, Key, Schema, Table, Type
 
 T = TypeVar("T")
@@ -72,8 +73,8 @@ class Catalogue:
 
     def without_table(self, name: str) -> Catalogue:
         """The catalogue without a table. Its population stays, with what it has spent."""
-        self.schema.table(name)
-        return replace(self, tables={key: table for key, table in self.tables.items() if key != name})
+        gone = self.schema.table(name)
+        return replace(self, tables={key: table for key, table in self.tables.items() if table is not gone})
 
 
 def declaration(table: Table) -> str:
@@ -212,11 +213,18 @@ def _column(where: str, name: str, body: Mapping[str, Any]) -> Column:
     return Column(
         name,
         kind,
-        (exact(bounds[0], f"{where} bounds"), exact(bounds[1], f"{where} bounds")) if "bounds" in body else None,
+        (end_of(bounds[0], kind, f"{where} bounds"), end_of(bounds[1], kind, f"{where} bounds"))
+        if "bounds" in body
+        else None,
         positive(body["step"], f"{where} step") if "step" in body else None,
         tuple(keys) if "keys" in body else None,
         _typed(body, "description", str, f"{FILE}: {where}", ""),
     )
+
+
+def end_of(given: Any, kind: Type, what: str) -> Fraction:  # noqa: ANN401  # a number, or a day in text
+    """One end of a column's bounds."""
+    return number(given, kind, what) if kind in NUMBERS else exact(given, what)
 
 
 def _link(text: str, where: str) -> tuple[str, str, str] | None:
@@ -311,7 +319,7 @@ def _table_lines(catalogue: Catalogue) -> list[str]:
 def _column_lines(column: Column) -> list[str]:
     lines = [f'type = "{column.type.value}"']
     if column.bounds is not None:
-        lines.append(f"bounds = [{', '.join(_text(str(end)) for end in column.bounds)}]")
+        lines.append(f"bounds = [{', '.join(_text(written(end, column.type)) for end in column.bounds)}]")
     if column.step is not None:
         lines.append(f"step = {_text(str(column.step))}")
     if column.keys is not None:

@@ -46,7 +46,8 @@ from discreet.sql.groups import PARTIAL
 from discreet.sql.measured import Caps
 from discreet.sql.question import Part, Question
 from discreet.sql.schema import Table
-from discreet.sql.split import question
+from discreet.sql.shape import shape
+from discreet.sql.split import question, rows_of
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -195,14 +196,16 @@ class Curator:
     @_asked_now
     def bounds(self, /, table: str, column: str, **terms: object) -> BoundsAdvice | None:
         """Buy advice on the bounds of a column; None if nothing stands out of the noise at this price."""
-        bought = self._advice(bounds_parts(self._private(table), column), f"bounds {table} {column}", terms)
+        declared = self._private(table)
+        what = f"bounds {declared.name} {declared.column(column).name}"
+        bought = self._advice(bounds_parts(declared, column), what, terms)
         return advise_bounds(bought["#0"], bought.get("#1"))
 
     @_asked_now
     def caps(self, /, table: str, **terms: object) -> CapsAdvice:
         """Buy advice on how many rows of one unit an answer should count."""
         declared = self._private(table)
-        return advise_caps(self._advice(caps_parts(declared), f"caps {table}", terms)["#0"], declared.max_rows)
+        return advise_caps(self._advice(caps_parts(declared), f"caps {declared.name}", terms)["#0"], declared.max_rows)
 
     def _private(self, table: str) -> Table:
         found = self._catalogue.schema.table(table)
@@ -232,6 +235,14 @@ class Curator:
     def _planned(self, wanted: Wanted[T]) -> Run[T]:
         refuse_half_characters(wanted.sql)
         return planned(self._catalogue, wanted, self._allowed_tables)
+
+    @_asked_now
+    def selected(self, /, rows_sql: str) -> tuple[str, ...]:
+        """The names of the columns that a SELECT of rows has. Free."""
+        refuse_half_characters(rows_sql)
+        public = shape(rows_of(rows_sql, self._catalogue.schema))
+        self._allowed_tables(set(public.tables))
+        return tuple(public.columns)
 
     @_asked_now
     def offered(self, /, wanted: Wanted[T]) -> Offer[T]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 from discreet.curator import catalogue
 from discreet.curator.agreement import in_words, recorded_file, refuse_contradictions
-from discreet.curator.catalogue import Catalogue, Population, budget_loss, declaration, population_of, type_of
+from discreet.curator.catalogue import Catalogue, Population, budget_loss, declaration, end_of, population_of, type_of
 from discreet.curator.source import guessed, source_types, untyped
 from discreet.curator.token import minted
 from discreet.engines.duckdb import DuckStore, Progress
@@ -21,8 +23,10 @@ from discreet.ledger import Dataset, Event, Grant, Hold, Opened, Retired, Revoke
 from discreet.ledger.books import OWNER
 from discreet.ledger.entry import REMOVED, BudgetLoss
 from discreet.privacy import Approximate, Concentrated, Pure
-from discreet.sql.schema import Column, Table, Type
+from discreet.sql.schema import Column, Table, Type, chosen
 from discreet.sql.stepping import usual_step
+
+T = TypeVar("T")
 
 ROLES = ("analyst", "custodian")
 _PRIVATE = (
@@ -131,6 +135,7 @@ class Custody:
         for other in known.tables:
             if other.casefold() == name.casefold():
                 raise Refusal(f"there is a table {other!r} already, the same but for upper and lower case")
+        said = _spelled(said, [column for column, _ in source_types(source)])
         table, population = _declared(name, self._columns(source, said), said, known)
         table = replace(table, version=self._next(table, known))
         return table, population, [] if population is None else self._opening(population)
@@ -156,7 +161,7 @@ class Custody:
         with self._alone() as known:
             table = known.schema.table(name)
             text = catalogue.text_of(known.without_table(name))
-            gone = Dataset(name, table.population, table.unit, self._next(table, known), REMOVED)
+            gone = Dataset(table.name, table.population, table.unit, self._next(table, known), REMOVED)
             self._ledger.append(gone)
             catalogue.write(self._home, text)
             self._forget(table)
@@ -222,13 +227,12 @@ class Custody:
         if name == OWNER:
             raise Refusal(f"{OWNER!r} is whoever works in the home itself", hint="use another name")
         with self._alone() as known:
-            for table in tables or ():
-                known.schema.table(table)
+            granted = None if tables is None else [known.schema.table(table).name for table in tables]
             if name in self._ledger.books().grants:
                 raise Refusal(f"there is a user {name!r} already", hint="revoke it first")
             token, verifier = minted()
             loss = None if allowance is None else _allowance(allowance, known)
-            self._ledger.append(Grant(name, role, None if tables is None else list(tables), loss, verifier))
+            self._ledger.append(Grant(name, role, granted, loss, verifier))
             return token
 
     def shut_out(self, name: str) -> None:
@@ -242,12 +246,33 @@ class Custody:
         if unknown:
             raise Refusal(f"the source has no column {min(unknown)!r}", hint=f"it has {list(found)}")
         if untyped(source) and set(said.types) != set(found):
-            proposed = " ".join(f"--types {name}={kind}" for name, kind in guessed(source).items())
+            proposed = " ".join(f"--types {shlex.quote(f'{name}={kind}')}" for name, kind in guessed(source).items())
             raise Refusal(
                 "a CSV file does not say its types, and they must not be guessed from private rows",
                 hint=f"check and pass: {proposed}",
             )
         return {name: type_of(said.types.get(name, kind), name) for name, kind in found.items()}
+
+
+def _spelled(said: Declared, columns: Sequence[str]) -> Declared:
+    """What was said of columns, under the names that the source has for them."""
+
+    def spelled(given: Mapping[str, T]) -> dict[str, T]:
+        known = {chosen(name, columns) or name: value for name, value in given.items()}
+        if len(known) < len(given):
+            raise Refusal(f"one column is declared twice, as {list(given)} differ in upper and lower case only")
+        return known
+
+    return replace(
+        said,
+        unit=said.unit if said.unit in (None, "row") else chosen(said.unit, columns) or said.unit,
+        link=spelled(said.link),
+        bounds=spelled(said.bounds),
+        keys=spelled(said.keys),
+        types=spelled(said.types),
+        steps=spelled(said.steps),
+        describe=spelled(said.describe),
+    )
 
 
 def _events(opening: list[Event], table: Table, file: str) -> list[Event]:
@@ -327,15 +352,19 @@ def _linked(
         raise Refusal("a table has one owner: either a unit or one link", hint="leave out one of them")
     if own not in columns:
         raise Refusal(f"the link starts at {own!r}, and the source has no such column", hint=f"it has {list(columns)}")
-    if other not in known.tables or key not in [column.name for column in known.tables[other].columns]:
+    other = chosen(other, known.tables) or other
+    key = chosen(key, [column.name for column in known.tables[other].columns]) or "" if other in known.tables else ""
+    if not key:
         raise Refusal(f"the link leads to {target!r}, which is not there", hint="add that table first: TABLE.COLUMN")
     owners = known.tables[other]
     if owners.unit is None or owners.population is None:
         raise Refusal(f"the link leads to table {other!r}, whose rows have no unit", hint="link to a table with a unit")
     if owners.column(key).type is not columns[own]:
         raise Refusal(f"the link compares {own} with {target}, which has another type", hint="say --types")
-    if owners.unit in columns:
-        raise Refusal(f"the link would bring a second column {owners.unit!r}", hint="use that one with --unit")
+    if (twin := chosen(owners.unit, columns)) is not None:
+        raise Refusal(
+            f"the link would bring {owners.unit!r} beside the column {twin!r}", hint="use that one with --unit"
+        )
     if said.population not in (None, owners.population):
         raise Refusal(f"the link leads into population {owners.population!r}", hint="leave --population out")
     unit = owners.column(owners.unit)
@@ -359,7 +388,7 @@ def _column(name: str, kind: Type, said: Declared) -> Column:
     bounds = None
     if name in said.bounds:
         low, high = said.bounds[name]
-        bounds = (exact(low, f"{name} bounds"), exact(high, f"{name} bounds"))
+        bounds = (end_of(low, kind, f"{name} bounds"), end_of(high, kind, f"{name} bounds"))
     step = exact(said.steps[name], f"{name} step") if name in said.steps else usual_step(kind, bounds)
     keys = tuple(said.keys[name]) if name in said.keys else None
     return Column(name, kind, bounds, step, keys, said.describe.get(name, ""))

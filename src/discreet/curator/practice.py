@@ -21,6 +21,7 @@ from discreet.curator.custody import found_home
 from discreet.engines import DuckStore
 from discreet.ledger import Dataset, Opened, SqliteLedger
 from discreet.sql.key import value_of
+from discreet.sql.moment import written
 from discreet.sql.schema import Column, Table, Type
 
 ROWS = 2_000
@@ -81,6 +82,10 @@ def _cell(column: Column, share: float) -> object:  # noqa: PLR0911  # one case 
             return round(float(low) + share * float(high - low), 2)
         case Type.VARCHAR:
             return f"{column.name} {1 + int(share * _WORDS)}"
+        case Type.DATE if column.bounds is not None:
+            return date.fromisoformat(written(low + math.floor(Fraction(share) * (high - low + 1)), column.type))
+        case Type.TIMESTAMP if column.bounds is not None:
+            return datetime.fromisoformat(written(low + math.floor(Fraction(share) * (high - low)), column.type))
         case Type.DATE:
             return _FIRST + timedelta(days=int(share * _DAYS))
         case Type.TIMESTAMP:

@@ -17,6 +17,8 @@ from discreet.ledger.entry import BudgetLoss, Plain
 from discreet.mechanisms import TableMechanism
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Approximate, Concentrated, Loss, Neighbours, Replace, convert
+from discreet.sql.identity import described
+from discreet.sql.plan import VERSION
 from discreet.sql.rows import Rows, scanned
 from discreet.sql.shape import shape
 from discreet.sql.split import rows_of
@@ -56,9 +58,13 @@ class Run(Generic[T]):
 
     @property
     def question(self) -> str:
-        """The key under which its answer is stored: mechanism, plan, caps and data versions."""
+        """The key under which its answer is stored: mechanism, plan, caps and data versions.
+
+        A release says itself what is declared of the columns that it counts; of any other mechanism all it sees counts.
+        """
         form = "run" if isinstance(self.told, str) else "release"  # what is kept of an answer, a word or a file
-        said = f"{form}\n{self.mechanism!r}\n{self.outline.caps!r}\n{self.rows!r}"
+        seen = "" if form == "release" else f"\n{self.outline.schema!r}"
+        said = f"{form} {VERSION}\n{self.mechanism!r}\n{self.outline.caps!r}\n{described(self.rows)}{seen}"
         return hashlib.sha256(said.encode()).hexdigest()
 
     @property

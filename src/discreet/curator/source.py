@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import duckdb
 from discreet.curator.catalogue import type_of
 from discreet.engines.ingest import read_source
 from discreet.errors import Refusal
-from discreet.sql.schema import Type
+from discreet.sql.schema import Type, distinct_names
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,34 @@ def untyped(source: object) -> bool:
 
 
 def source_types(source: object) -> list[tuple[str, str]]:
-    """The columns of a source and the types it declares itself. No row is read."""
+    """The columns of a source and the types it declares itself. No row is read.
+
+    Columns that are alike but for case are refused: an engine would give one of them another name, and say nothing.
+    """
     with duckdb.connect() as connection:
         try:
+            distinct_names(list(dict.fromkeys(_own_names(connection, source))))
             described = connection.execute(f"DESCRIBE SELECT * FROM {read_source(connection, source)}").fetchall()
         except duckdb.Error as broken:
             raise _unreadable(source, broken) from None
     return [(str(row[0]), str(row[1])) for row in described]
+
+
+def _own_names(connection: duckdb.DuckDBPyConnection, source: object) -> list[str]:
+    """The names in a source as they stand there, before an engine makes them different; of a database file, none."""
+    if not isinstance(source, (str, Path)):
+        names = getattr(getattr(source, "schema", None), "names", None) or getattr(source, "columns", None)
+        return [str(name) for name in names] if isinstance(names, Iterable) else []
+    file, suffix = str(source).replace("'", "''"), Path(str(source)).suffix.lower()
+    if not Path(str(source)).exists():
+        return []
+    if suffix in (".parquet", ".pq"):
+        rows = connection.execute(f"SELECT name, num_children FROM parquet_schema('{file}')").fetchall()
+        return [] if any(children for _, children in rows[1:]) else [str(name) for name, _ in rows[1:]]
+    if untyped(source):
+        first = f"SELECT * FROM read_csv('{file}', all_varchar = true, header = false) LIMIT 1"  # its head
+        return [str(name) for row in connection.execute(first).fetchall() for name in row if name]
+    return []
 
 
 def guessed(source: object) -> dict[str, str]:

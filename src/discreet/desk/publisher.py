@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from discreet.ledger.entry import BudgetLoss, Entry, Plain, refuse_half_characte
 from discreet.release import Publication, Release, Wish, publication
 from discreet.release.certificate import Certificate, held, kept
 from discreet.release.folder import copy, digest, file, refuse_taken, write
+from discreet.sql.render import quoted
+from discreet.sql.schema import chosen
 
 _LONGEST = 120  # letters of a name
 
@@ -30,6 +32,7 @@ class Order:
     sql: str  # a SELECT of private rows
     wish: Wish
     name: str = ""
+    table: str = ""  # where it is of a table by its name
 
     @classmethod
     def of(cls, source: str, wish: Wish, name: str = "") -> Order:
@@ -37,10 +40,20 @@ class Order:
         refuse_half_characters(source + name)
         if len(name) > _LONGEST or not name.isprintable():
             raise Refusal(f"a release is called by one line of at most {_LONGEST} letters, got {shown(name)}")
-        selected = ", ".join('"' + column.replace('"', '""') + '"' for column in wish.columns)
-        table = '"' + source.strip().replace('"', '""') + '"'
-        sql = source if len(source.split()) > 1 else f"SELECT {selected} FROM {table}"  # noqa: S608  # planned as any
-        return cls(sql, wish, name or _usual(wish))
+        table = "" if len(source.split()) > 1 else source.strip()
+        return cls(_selected(table, wish) if table else source, wish, name or _usual(wish), table)
+
+    def spelled(self, curator: Curator) -> Order:
+        """The same, its table and columns spelled as they are declared."""
+        if not self.table:
+            wish = self.wish.spelled(curator.selected(self.sql))
+            return replace(self, wish=wish, name=_usual(wish) if self.name == _usual(self.wish) else self.name)
+        tables = {table.name: table for table in curator.tables()}
+        name = chosen(self.table, tables)
+        if name is None:
+            return self  # which is refused when it is planned
+        wish = self.wish.spelled(column.name for column in tables[name].columns)
+        return Order(_selected(name, wish), wish, _usual(wish) if self.name == _usual(self.wish) else self.name, name)
 
     @property
     def wanted(self) -> Wanted[Release]:
@@ -76,6 +89,11 @@ def called(order: Order, listed: Listed) -> str:
     return f"this was published before, and a release keeps its first name: it is called {shown(listed.name)}"
 
 
+def _selected(table: str, wish: Wish) -> str:
+    names = ", ".join(quoted(column) for column in wish.columns)
+    return f"SELECT {names} FROM {quoted(table)}"  # noqa: S608  # planned as any
+
+
 def _usual(wish: Wish) -> str:
     return f"{wish.kind} of {', '.join(wish.columns)}"
 
@@ -88,10 +106,11 @@ class Publisher:
 
     def offered(self, curator: Curator, order: Order) -> Offer[Release]:
         """What a release would be, and what it costs. Free."""
-        return curator.offered(order.wanted)
+        return curator.offered(order.spelled(curator).wanted)
 
     def published(self, curator: Curator, order: Order) -> int:
         """Pay for a release, unless it was paid for before: the entry that holds its digest."""
+        order = order.spelled(curator)
 
         def keep(found: Release, spend: Spend) -> Plain:
             text = found.to_json().encode()
@@ -172,6 +191,7 @@ class Publisher:
 
 def tried(curator: Curator, order: Order) -> Release:
     """A release of the rows of a home in which everything was made up."""
+    order = order.spelled(curator)
     return curator.run(order.chosen(curator.offered(order.wanted).run.outline), order.sql)
 
 

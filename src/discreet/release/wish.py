@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
@@ -11,7 +11,7 @@ from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.registry import Plain
 from discreet.release.bins import Cut, read_cut, written
 from discreet.release.method import KINDS, MARGINALS, methods
-from discreet.sql.schema import check_caps
+from discreet.sql.schema import check_caps, chosen
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,17 @@ class Wish:
             said["tables"] = [list(table) for table in self.tables]
         return said
 
+    def spelled(self, names: Iterable[str]) -> Wish:
+        """The same wish, its columns spelled as those of a table are; what is not there stays as it is."""
+        known = tuple(names)
+        spelling = {name: chosen(name, known) or name for name in self.columns}
+        return replace(
+            self,
+            columns=tuple(spelling.values()),
+            bins={spelling[name]: cut for name, cut in self.bins.items()},
+            tables=tuple(tuple(spelling.get(name, name) for name in table) for table in self.tables),
+        )
+
     @property
     def cuts(self) -> dict[str, Cut]:
         """How columns of numbers are to be cut."""
@@ -96,11 +107,12 @@ class Wish:
         """Bins by column, in the plainest form."""
         if not isinstance(self.bins, Mapping):
             raise Refusal(f"expected bins by column, got bins={shown(self.bins)}")
-        for name in self.bins:
+        given = {chosen(str(name), columns) or str(name): value for name, value in self.bins.items()}
+        for name in given:
             if name not in columns:
                 hint = f"the columns are {shown(list(columns))}"
                 raise Refusal(f"bins are given for {shown(name)}, which is not published", hint=hint)
-        return {name: read_cut(value, name).plain for name, value in self.bins.items()}
+        return {name: read_cut(value, name).plain for name, value in given.items()}
 
     def _refuse_prices(self) -> None:
         if (self.epsilon is None) == (self.rho is None):

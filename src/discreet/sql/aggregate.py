@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -10,14 +11,14 @@ from sqlglot import exp
 
 from discreet.errors import Refusal
 from discreet.exact import spoken
-from discreet.sql.expression import Expression, Field
+from discreet.sql.expression import Expression
 from discreet.sql.plan import Rank, Statistic
 from discreet.sql.range import Grid
 from discreet.sql.repair import Edit, Misasked
 from discreet.sql.schema import Type
 from discreet.sql.shape import Facts, Shape, facts
 from discreet.sql.stepping import MOST_STEPS, fine_step
-from discreet.sql.text import shown as shown_text
+from discreet.sql.words import shown
 
 FARTHEST = Fraction(10) ** 30  # beyond it nobody sums
 _MOST_SUMMED = 1 << 62  # below it a bigint holds the steps of a double, as exact as that is
@@ -32,6 +33,7 @@ class Aggregate:
     kind: str  # count, sum, avg, variance, stddev, rank
     statistics: tuple[Statistic | Rank, ...]
     sample: bool = False  # divide by n − 1
+    moment: Type | None = None  # of which it is the number, if it is a day or a moment
 
     @property
     def type(self) -> Type:
@@ -41,30 +43,37 @@ class Aggregate:
 
 def grid_of(expression: Expression, shape: Shape, node: exp.Expr) -> Grid:
     """The grid on which an expression is summed: the column's own step, or a constant of its type and range."""
-    text = shown_text(node)
     known = facts(expression, shape)
-    bounds = known.range.bounded
-    if not known.type.numeric:
-        raise Refusal(f"{text} is {known.type.value}, and only numbers can be summed", hint="cast it to a number")
-    if bounds is None:
-        raise Misasked(
-            f"{text} has no bounds, so one person could change its sum without limit",
-            hint=_how_to_bound(expression, text),
-            node=node,
-            edits=[Edit(node, "LEAST(GREATEST({}, 0), 100)")],
-        )
-    low, high = bounds
-    if max(abs(low), abs(high)) > FARTHEST:
-        raise Refusal(
-            f"{text} may be as large as {spoken(max(abs(low), abs(high)))}, which is too large to sum",
-            hint=_how_to_bound(expression, text),
-        )
     grid = declared_grid(known, _MOST_WHOLE)
     most = _MOST_WHOLE if known.type is Type.BIGINT and (grid is None or grid.short) else _MOST_SUMMED
     if grid is None or grid.reach >= most:
-        steps = f"2^{most.bit_length() - 1} steps"
-        raise Refusal(f"{text} may lie {steps} or more from zero", hint="declare closer bounds or a larger step")
+        raise _refused(known, node, most)
     return grid
+
+
+def _refused(known: Facts, node: exp.Expr, most: int) -> Refusal:
+    """Why something has no grid, and how it could have one."""
+    words, bounds = shown(node), known.range.bounded
+    if known.type is Type.BOOLEAN:
+        return Misasked(
+            f"{words} is true or false, and only numbers can be summed",
+            hint=f"count it: CASE WHEN {words} THEN 1 ELSE 0 END",
+            node=node,
+            edits=[Edit(node, "CASE WHEN {} THEN 1 ELSE 0 END")],
+        )
+    if not known.type.numeric:
+        instead = {Type.DATE: f"take days: {words} - DATE '2020-01-01'", Type.TIMESTAMP: f"EXTRACT(epoch FROM {words})"}
+        hint = instead.get(known.type, "count it, or group by it")
+        return Refusal(f"{words} is {known.type.value}, and only numbers can be summed", hint=hint)
+    if bounds is None:
+        said = f"{words} has no bounds, so one person could change the answer without limit"
+        return Misasked(said, hint=_how_to_bound(known, words), node=node)
+    farthest = max(map(abs, bounds))
+    if farthest > FARTHEST:
+        said = f"{words} may be as large as {spoken(farthest)}, which is too large to sum"
+        return Refusal(said, hint=_how_to_bound(known, words))
+    steps = f"2^{most.bit_length() - 1} steps"
+    return Refusal(f"{words} may lie {steps} or more from zero", hint="declare closer bounds or a larger step")
 
 
 def declared_grid(known: Facts, most: int = MOST_STEPS) -> Grid | None:
@@ -80,8 +89,9 @@ def declared_grid(known: Facts, most: int = MOST_STEPS) -> Grid | None:
     return Grid(first, last, step) if max(abs(first), abs(last)) < most else None
 
 
-def _how_to_bound(expression: Expression, text: str) -> str:
-    repaired = f"LEAST(GREATEST({text}, low), high)"
-    if isinstance(expression, Field):
-        return f"the custodian declares --bounds {expression.name}=LOW:HIGH, or you write {repaired}"
-    return f"write {repaired}"
+def _how_to_bound(known: Facts, text: str) -> str:
+    clamped = f"LEAST(GREATEST({text}, LOW), HIGH) with ends of your own"
+    if known.origin is None:
+        return f"write {clamped}"
+    table, column = known.origin
+    return f"the custodian declares --bounds {shlex.quote(column)}=LOW:HIGH of table {table}, or you write {clamped}"

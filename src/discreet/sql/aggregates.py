@@ -9,12 +9,13 @@ from sqlglot import exp
 from discreet.errors import Refusal, Unsupported
 from discreet.exact import exact
 from discreet.sql.aggregate import Aggregate, grid_of
+from discreet.sql.expression import Expression
+from discreet.sql.moment import NUMBERS, numbered
 from discreet.sql.plan import Rank, Statistic
 from discreet.sql.reading import Reading
-from discreet.sql.schema import Type
 from discreet.sql.shape import Shape, facts, shape
-from discreet.sql.text import shown
 from discreet.sql.translate import Columns, translate
+from discreet.sql.words import shown
 
 _SPREAD: dict[type[exp.Expr], tuple[str, bool]] = {
     exp.Variance: ("variance", True),
@@ -58,9 +59,9 @@ def aggregate_of(node: exp.Expr, reading: Reading) -> Aggregate:
     if isinstance(node.this, exp.Distinct):
         raise Refusal(f"{shown(node)}: DISTINCT is supported in COUNT only", hint="aggregate without DISTINCT")
     expression = translate(node.this, columns)
-    grid = grid_of(expression, below, node.this)
     if kind in _RANKS:
-        return Aggregate("", "rank", (Rank(_RANKS[kind], expression, grid),))
+        return _ranked(_RANKS[kind], expression, below, node.this)
+    grid = grid_of(expression, below, node.this)
     present = Statistic("present", expression)
     if isinstance(node, exp.Sum):
         return Aggregate("", "sum", (Statistic("total", expression, grid),))
@@ -128,7 +129,20 @@ def _percentile(node: exp.WithinGroup, below: Shape, columns: Columns) -> Aggreg
     ordered = order.expressions[0]
     if ordered.args.get("desc"):
         share = 1 - share
-    expression = translate(ordered.this, columns)
-    if expression.type is Type.VARCHAR:
-        raise Refusal(f"{shown(node)} needs a number to order by")
-    return Aggregate("", "rank", (Rank(share, expression, grid_of(expression, below, ordered.this)),))
+    return _ranked(share, translate(ordered.this, columns), below, ordered.this)
+
+
+def _ranked(share: Fraction, value: Expression, below: Shape, node: exp.Expr) -> Aggregate:
+    """A quantile of numbers; of days and moments, that of the numbers which they are."""
+    if not value.type.ordered:
+        raise Refusal(
+            f"{shown(node)} is {value.type.value}, and only numbers and dates are ranked",
+            hint="group by it, and count: GROUP BY names each value that enough people share",
+        )
+    number = numbered(value)
+    return Aggregate(
+        "",
+        "rank",
+        (Rank(share, number, grid_of(number, below, node)),),
+        moment=value.type if value.type in NUMBERS else None,
+    )

@@ -203,7 +203,22 @@ FUNCTIONS: dict[str, Function] = {
     "between": Function((3, 3), _truth, lambda args, _: f"({args[0]} BETWEEN {args[1]} AND {args[2]})"),
     "nullif": Function((2, 2), _same, _call("nullif"), lambda r: r[0]),
     "days between": Function(
-        (2, 2), _dates(Type.DATE, Type.DATE, Type.BIGINT), lambda args, _: f"date_diff('day', {args[1]}, {args[0]})"
+        (2, 2),
+        _dates(Type.DATE, Type.DATE, Type.BIGINT),
+        lambda args, _: f"date_diff('day', {args[1]}, {args[0]})",
+        lambda r: r[0] - r[1],
+    ),
+    "day number": Function(
+        (1, 1),
+        lambda types: Type.BIGINT if types[0] is Type.DATE else None,
+        lambda args, _: f"date_diff('day', DATE '1970-01-01', {args[0]})",
+        lambda r: r[0],
+    ),
+    "second number": Function(
+        (1, 1),
+        lambda types: Type.DOUBLE if types[0] is Type.TIMESTAMP else None,
+        lambda args, _: f"(epoch_us({args[0]}) / 1000000.0)",
+        lambda r: r[0],
     ),
     "days after": Function((2, 2), _dates(Type.DATE, Type.BIGINT, Type.DATE), lambda args, _: _day(args, "+")),
     "days before": Function((2, 2), _dates(Type.DATE, Type.BIGINT, Type.DATE), lambda args, _: _day(args, "-")),

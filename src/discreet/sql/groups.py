@@ -18,8 +18,9 @@ from discreet.sql.perunit import swapped
 from discreet.sql.reading import Reading
 from discreet.sql.schema import Type
 from discreet.sql.stage import aggregates
-from discreet.sql.text import shown, within
+from discreet.sql.text import within
 from discreet.sql.translate import translate
+from discreet.sql.words import shown
 
 PARTIAL = (
     "This answer is computed from the groups that are shown: groups with few people are missing from its totals. "

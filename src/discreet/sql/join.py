@@ -123,13 +123,15 @@ def capped(side: Reading) -> Rows:
 
 
 def _on_units(one: Reading, two: Reading, given: tuple[exp.Expr, ...]) -> list[Edit]:
-    """What the conditions between two sides could be instead: the units are equal."""
+    """What the conditions between two sides could be: the same, where units are equal, unless they speak of units."""
     on = [part for part in given if tables_of(part) & one.aliases and tables_of(part) & two.aliases]
+    if any(each.is_unit(column) for part in on for column in part.find_all(exp.Column) for each in (one, two)):
+        return []
     units = [
         next((f"{alias}.{name}" for (alias, name), column in each.names.items() if each.shape.columns[column].unit), "")
         for each in (one, two)
     ]
-    return [Edit(part, " = ".join(units) if i == 0 else "TRUE") for i, part in enumerate(on)] if all(units) else []
+    return [Edit(on[0], f"{' = '.join(units)} AND ({{}})")] if on and all(units) else []
 
 
 def _looked_up(private: Reading, public: Reading, kind: str, given: _Given) -> Reading:

@@ -38,6 +38,11 @@ class Type(Enum):
         """Whether values of this type can be summed."""
         return self in (Type.BIGINT, Type.DOUBLE)
 
+    @property
+    def ordered(self) -> bool:
+        """Whether values of this type lie between two others: numbers, days, moments."""
+        return self.numeric or self in (Type.DATE, Type.TIMESTAMP)
+
 
 _HOW = {
     Type.BOOLEAN: "write true or false",

@@ -16,8 +16,8 @@ from discreet.sql.repair import COUNTED, Edit, Misasked
 from discreet.sql.rows import Inline, Rows
 from discreet.sql.schema import Key, Type
 from discreet.sql.shape import Shape, facts, shape
-from discreet.sql.text import shown
 from discreet.sql.translate import translate
+from discreet.sql.words import shown
 
 
 class Public(Protocol):

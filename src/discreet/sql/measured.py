@@ -11,13 +11,14 @@ from discreet.errors import Refusal
 from discreet.sql.aggregate import Aggregate
 from discreet.sql.aggregates import aggregate_of, is_aggregate
 from discreet.sql.keys import Public, group_key
+from discreet.sql.moment import above
 from discreet.sql.perunit import swapped
 from discreet.sql.plan import GroupKey, Measurement, Rank, Statistic
 from discreet.sql.question import PART, Part
 from discreet.sql.reading import Reading
-from discreet.sql.repair import Edit, Misasked
+from discreet.sql.repair import GROUPED, Edit, Misasked
 from discreet.sql.rows import Rows
-from discreet.sql.text import shown
+from discreet.sql.words import shown
 
 MOST_AGGREGATES = 200
 
@@ -106,7 +107,8 @@ def _replaced(
                     raise Refusal(f"a question has at most {MOST_AGGREGATES} aggregates", hint="split it")
                 same = [replace(made, name=f"value_{len(aggregates)}")]
                 aggregates.extend(same)
-            return exp.column(same[0].name, table=part, quoted=True)
+            column = exp.column(same[0].name, table=part, quoted=True)
+            return column if same[0].moment is None else above(column, same[0].moment)
         return node
 
     for clause in clauses:
@@ -124,5 +126,5 @@ def _no_private_left(select: exp.Select, reading: Reading) -> None:
                         f"column {shown(found)} is neither grouped nor aggregated",
                         hint="add it to GROUP BY, or aggregate it",
                         node=found,
-                        edits=[Edit(found, "AVG({})")],
+                        edits=[Edit(found, GROUPED)],
                     )

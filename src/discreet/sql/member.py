@@ -11,11 +11,12 @@ from discreet.errors import Refusal, Unsupported
 from discreet.sql.expression import Expression, Field
 from discreet.sql.join import capped, linked, owners_meet
 from discreet.sql.reading import Reading
-from discreet.sql.repair import Edit, Misasked
-from discreet.sql.rows import Among, Filter, Kept, Project, Rows, scanned
+from discreet.sql.repair import Misasked
+from discreet.sql.rows import Among, Filter, Kept, Project, Rows
 from discreet.sql.shape import same_population, shape
-from discreet.sql.text import conjuncts, shown, tables_of, unwrapped
+from discreet.sql.text import conjuncts, tables_of, unwrapped
 from discreet.sql.translate import all_of, call, translate
+from discreet.sql.words import keyword, shown
 
 Taken = Callable[[exp.Query], Rows]  # the rows of a query that stands alone
 Read = Callable[[exp.Select, list[exp.Expr]], Reading]  # the rows of a SELECT, but for the conditions listed
@@ -68,7 +69,6 @@ def _among(reading: Reading, node: exp.In, taken: Taken, *, negated: bool) -> Re
             f"{shown(node)}: whether a row passes would depend on other people's rows",
             hint="test the unit itself: unit IN (SELECT unit FROM …)",
             node=node,
-            edits=_by_unit(reading, node, others),
         )
     return reading.on(Kept(reading.rows, others, None, negated))
 
@@ -90,25 +90,15 @@ def _linked(reading: Reading, node: exp.In, value: Expression, others: Rows, *, 
     return reading.on(Kept(reading.rows, listed, call("=", [value, Field(inner, known.type)], node), negated))
 
 
-def _by_unit(reading: Reading, node: exp.In, others: Rows) -> list[Edit]:
-    """The same test of the unit, if both sides have it under one name."""
-    inner = node.args["query"].unnest()
-    mine = [name for (alias, name), column in reading.names.items() if reading.shape.columns[column].unit]
-    tables = [table for table in scanned(others) if table.unit is not None]
-    if not mine or not tables or not isinstance(inner, exp.Select):
-        return []
-    return [Edit(node.this, mine[0]), Edit(inner.expressions[0].unalias(), str(tables[0].unit))]
-
-
 def _exists(reading: Reading, node: exp.Exists, read: Read, *, negated: bool) -> Reading:
     select = node.this.unnest() if isinstance(node.this, exp.Subquery) else node.this
     if not isinstance(select, exp.Select):
         raise Unsupported(f"{shown(node)} is not supported", hint="write EXISTS (SELECT … FROM … WHERE …)")
     if any(item.find(exp.AggFunc) for item in select.expressions):
         raise Refusal(f"{shown(node)} asks an aggregate, which always has a row", hint="select a column there")
-    for clause in ("group", "having", "limit", "offset", "distinct", "with_"):
-        if select.args.get(clause):
-            raise Unsupported(f"{clause.upper()} inside EXISTS is not supported", hint="leave it out, or use IN")
+    for name in ("group", "having", "limit", "offset", "distinct", "with_"):
+        if select.args.get(name):
+            raise Unsupported(f"{keyword(name)} inside EXISTS is not supported", hint="leave it out, or use IN")
     where = select.args.get("where")
     across = [part for part in conjuncts(where.this if where else None) if tables_of(part) & reading.aliases]
     others = read(select, across).prefixed("~")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from functools import lru_cache
 
 from sqlglot import exp, parse
@@ -13,15 +14,19 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
 from discreet.errors import Ground, Refusal, Unsupported
-from discreet.sql.repair import Edit, Misasked
-from discreet.sql.schema import RESERVED, Column, Schema, Table
+from discreet.sql.repair import Misasked, alike
+from discreet.sql.schema import RESERVED, Schema
+from discreet.sql.spelling import spelled
+from discreet.sql.words import called, keyword, marked
 
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it would print what people ask
 
 LONGEST = 20_000  # characters of a question
 DEEPEST = 60  # levels of nesting
 MOST_NAMED = 50  # queries of WITH
-TIMES = frozenset({"year", "quarter", "month", "week", "day", "hour", "minute", "second", "dow", "isodow", "doy"})
+TIMES = frozenset(
+    {"year", "quarter", "month", "week", "day", "hour", "minute", "second", "dow", "isodow", "doy", "epoch"}
+)
 
 # Every node class that a question may hold, above or below the noise. Below it, `translate` is stricter.
 ALLOWED: frozenset[type[exp.Expr]] = frozenset({
@@ -62,7 +67,7 @@ def read(text: str) -> exp.Expr:
         raise Refusal("this question is nested too deeply", hint="split it") from None
     if len(found) != 1:
         raise Refusal(f"expected one question, got {len(found)}", hint="ask them one by one", ground=Ground.SYNTAX)
-    return found[0]
+    return marked(found[0], text)
 
 
 def _where(broken: ParseError | TokenError) -> str:
@@ -77,28 +82,29 @@ def parsed(text: str, schema: Schema) -> exp.Query:
     """The question as a tree in which every column names its table and every node is allowed and has a type."""
     tree = read(text).copy()
     if not isinstance(tree, (exp.Select, exp.Union)):
-        raise Unsupported(f"only SELECT is answered here, got {tree.key.upper()}", hint="ask with SELECT … FROM …")
+        if isinstance(tree, exp.SetOperation):
+            raise Unsupported(f"{called(tree)} is not supported", hint="ask both questions, and compare their answers")
+        word = text.split(maxsplit=1)[0].upper()
+        raise Unsupported(f"only SELECT is answered here, got {word}", hint="ask with SELECT … FROM …")
     _check(tree)
     for table in tree.find_all(exp.Table):
         if table.db or table.catalog:
             raise Refusal(
                 f"there is no table {table.sql()!r}", hint="name tables without a schema", ground=Ground.TABLE
             )
-    bare = {column.name for column in tree.find_all(exp.Column) if not column.table}
+    if sum(1 for _ in tree.find_all(exp.CTE)) > MOST_NAMED:
+        raise Refusal(f"this question names more than {MOST_NAMED} queries with WITH", hint="split it")
+    spelled(tree, schema)
     known = MappingSchema(
-        {
-            name: {column.name: column.type.value for column in _visible(table, bare, tree)}
-            for name, table in schema.tables.items()
-        },
+        {name: {column.name: column.type.value for column in table.columns} for name, table in schema.tables.items()},
         dialect="postgres",
+        normalize=False,  # names are spelled as they were declared
     )
-    _check_tables(tree, schema)
     try:
         tree = qualify(tree, schema=known, dialect="postgres", quote_identifiers=True, validate_qualify_columns=True)
         tree = annotate_types(tree, schema=known, dialect="postgres", expression_metadata=_METADATA)
     except OptimizeError as unknown:
-        said = str(unknown).split(" Line:", maxsplit=1)[0].rstrip(".")
-        raise Refusal(said, hint="see discreet tables", ground=_ground(said)) from None
+        raise _unresolved(str(unknown).split(" Line:", maxsplit=1)[0].rstrip(".")) from None
     except (AssertionError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         # what a parser lets through and its other half did not foresee; nobody's rows were read for it
         raise Refusal("this question cannot be taken apart", hint="name its columns, and group by names") from None
@@ -106,45 +112,33 @@ def parsed(text: str, schema: Schema) -> exp.Query:
     return tree
 
 
-def _ground(said: str) -> Ground:
-    """What sqlglot did not find: it has one kind of error, and words for each."""
-    if said.startswith("Unknown table"):
-        return Ground.TABLE
-    return Ground.COLUMN if said.startswith(("Column '", "Unknown column")) else Ground.PRIVACY
+_SAID = (  # what sqlglot says, what we say, what to do; names that are not there were refused before
+    (r"Column '(.*?)' could not be resolved", "{} is a column of more than one table", "write its table before it"),
+    (r"Cannot automatically join: (.*)", "USING ({}) needs this column on both sides", "write the join with ON"),
+    (r"Unknown output column: (.*)", "this SELECT has no column {}", "count its columns from 1"),
+    (r"Alias already used: (.*)", "two tables are called {} in one FROM", "give one of them another name"),
+)
 
 
-def _visible(table: Table, bare: set[str], tree: exp.Expr) -> list[Column]:
-    """A table's columns. The unit that a link brought in gives way where a bare name could mean another table's."""
-    if table.link is None or table.unit not in bare or len({t.name for t in tree.find_all(exp.Table)}) == 1:
-        return list(table.columns)
-    return [column for column in table.columns if column.name != table.unit]
+def _unresolved(said: str) -> Refusal:
+    for pattern, message, hint in _SAID:
+        if (told := re.match(pattern, said)) is not None:
+            return Refusal(message.format(told[1]), hint=hint, ground=Ground.COLUMN)
+    return Refusal("this question cannot be taken apart", hint="name its columns, and group by names")
 
 
 # In Postgres a sum of whole numbers is no whole number's type, so dividing by it does not cut digits off.
 _METADATA = {**Postgres.EXPRESSION_METADATA, exp.Sum: {"returns": exp.DataType.Type.DOUBLE}}
 
 
-def _check_tables(tree: exp.Expr, schema: Schema) -> None:
-    ctes = [cte.alias_or_name for cte in tree.find_all(exp.CTE)]
-    named = set(ctes)
-    if len(ctes) > MOST_NAMED:
-        raise Refusal(f"this question names more than {MOST_NAMED} queries with WITH", hint="split it")
-    for name in ctes:
-        if name in schema.tables or ctes.count(name) > 1:
-            raise Refusal(f"WITH gives the name {name!r} a second meaning", hint="use another name")
-    for table in tree.find_all(exp.Table):
-        if table.name not in named:
-            schema.table(table.name)
-
-
 def _check(tree: exp.Expr) -> None:
     for node in tree.walk():
         if type(node) not in ALLOWED:
             raise Misasked(
-                f"{_named(node)} is not supported",
-                hint="see what may be asked in the docs",
+                f"{called(node)} is not supported",
+                hint=_instead(node),
                 node=node,
-                edits=_as_count(node),
+                edits=alike(node),
                 ground=Ground.SUPPORT,
             )
         if isinstance(node, exp.With) and node.args.get("recursive"):
@@ -154,11 +148,13 @@ def _check(tree: exp.Expr) -> None:
         if isinstance(node, exp.Identifier) and not node.name:
             raise Refusal("a name is empty", hint="give it a letter")
         if isinstance(node, (exp.Limit, exp.Offset)) and not isinstance(node.expression, exp.Literal):
-            raise Refusal(f"{node.key.upper()} needs a number", hint="write it as digits")
+            raise Refusal(f"{keyword(node.key)} needs a number", hint="write it as digits")
         if isinstance(node, exp.Identifier) and node.name.startswith(RESERVED):
             raise Refusal(f"a name cannot begin with {RESERVED}, as {node.name!r} does", hint="use another name")
         if isinstance(node, exp.Var) and not _is_part_of_time(node):
-            raise Unsupported(f"{node.name!r} is not supported here", hint="see what may be asked in the docs")
+            raise Unsupported(
+                f"{node.name.lower()!r} is not supported here", hint=f"the parts of a date are {sorted(TIMES)}"
+            )
         if node.depth > DEEPEST:
             raise Refusal("this question is nested too deeply", hint="split it")
 
@@ -168,14 +164,23 @@ def _is_part_of_time(node: exp.Var) -> bool:
     return node.name.lower() in TIMES
 
 
-def _as_count(node: exp.Expr) -> list[Edit]:
-    """An aggregate that would return values of rows could count them."""
-    if not isinstance(node, exp.AggFunc) or not isinstance(node.this, exp.Expr):
-        return []
-    return [Edit(node, f"COUNT({node.this.sql(dialect='postgres')})")]
+_INSTEAD: dict[type[exp.Expr], str] = {
+    exp.Corr: "it can be computed from AVG(x * y), AVG(x), AVG(y), STDDEV_POP(x) and STDDEV_POP(y)",
+    exp.CovarPop: "it is AVG(x * y) - AVG(x) * AVG(y)",
+    exp.Mode: "the most frequent value: SELECT x, COUNT(*) … GROUP BY x ORDER BY 2 DESC LIMIT 1",
+    exp.CurrentDate: "write the day that you mean: DATE '2026-01-31'",
+    exp.CurrentTimestamp: "write the moment that you mean: TIMESTAMP '2026-01-31 12:00:00'",
+    exp.RegexpLike: "LIKE and ILIKE are",
+    exp.SimilarTo: "LIKE and ILIKE are",
+    exp.StartsWith: "LIKE 'start%' is",
+    exp.Concat: "a || b is",
+    exp.Right: "LEFT and SUBSTRING are",
+    exp.TimeToStr: "EXTRACT and DATE_TRUNC are",
+    exp.Trunc: "FLOOR and ROUND are",
+    exp.Log: "LN is: LN(x) / LN(10)",
+}
 
 
-def _named(node: exp.Expr) -> str:
-    if isinstance(node, exp.Anonymous):
-        return f"the function {node.name}()"
-    return node.key.upper().replace("_", " ")
+def _instead(node: exp.Expr) -> str:
+    """What would be answered in the place of something that is not."""
+    return _INSTEAD.get(type(node), "see what may be asked in the docs")

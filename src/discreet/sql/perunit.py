@@ -14,8 +14,8 @@ from discreet.sql.reading import Reading
 from discreet.sql.rows import Order, PerUnit, Project, Rows, Summary, Windowed
 from discreet.sql.schema import Type
 from discreet.sql.shape import shape
-from discreet.sql.text import shown
 from discreet.sql.translate import is_whole, translate
+from discreet.sql.words import keyword, shown
 
 _HERE = "#"  # the name of what is made here, as a source
 
@@ -212,9 +212,7 @@ def has_unit(select: exp.Select, keys: Sequence[exp.Expr], reading: Reading) -> 
     """Whether one of the keys is the unit or a link to it, so that every group is one owner's."""
     if not any(reading.has_owner(key) for key in keys):
         return False
-    for clause in ("order", "limit", "offset"):
-        if select.args.get(clause):
-            raise Refusal(
-                f"{clause.upper()} on rows of people would choose among them", hint="use it after aggregating"
-            )
+    for name in ("order", "limit", "offset"):
+        if select.args.get(name):
+            raise Refusal(f"{keyword(name)} on rows of people would choose among them", hint="use it after aggregating")
     return True

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from discreet.errors import Refusal
 from discreet.sql.expression import Expression
+from discreet.sql.identity import described
 from discreet.sql.range import Grid
 from discreet.sql.rows import Rows
 from discreet.sql.schema import Key, check_caps
@@ -77,8 +78,8 @@ class Measurement:
 
     @cached_property
     def question(self) -> str:
-        """The key under which an answer is stored: the whole plan with its literals, caps and data versions."""
-        return hashlib.sha256(f"discreet-plan {VERSION}\n{self!r}".encode()).hexdigest()
+        """The key under which an answer is stored: the plan with its literals, caps, data versions and what it uses."""
+        return hashlib.sha256(f"discreet-plan {VERSION}\n{described(self)}".encode()).hexdigest()
 
     def needs_rows_cap(self, what: str) -> int:
         """The cap on a unit's rows, which `what` cannot do without."""

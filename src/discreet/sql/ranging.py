@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
 from discreet.sql.functions import FUNCTIONS
+from discreet.sql.moment import NUMBERS, number, ranged_moment, years
 from discreet.sql.range import Range, greatest, least, union
 from discreet.sql.schema import Type
 
@@ -32,6 +33,9 @@ def ranged(expression: Expression, columns: Mapping[str, Range]) -> Range:
 
 
 def _of_constant(literal: Literal) -> Range:
+    if literal.type in NUMBERS and literal.value is not None and literal.stage is None:
+        moment = number(literal.value, literal.type, "a constant")
+        return Range(moment, moment)
     if isinstance(literal.value, bool) or not isinstance(literal.value, (int, float)) or literal.stage is not None:
         return Range()
     value = Fraction(str(literal.value))
@@ -39,21 +43,32 @@ def _of_constant(literal: Literal) -> Range:
 
 
 def _of_call(call: Call, columns: Mapping[str, Range]) -> Range:
-    if call.function.startswith("extract "):
-        low, high = _PARTS[call.function.removeprefix("extract ")]
-        return Range(Fraction(low), Fraction(high))
-    if call.function == "cast":
-        inner = (
-            Range(Fraction(0), Fraction(1))
-            if call.arguments[0].type is Type.BOOLEAN
-            else ranged(call.arguments[0], columns)
-        )
-        return inner.whole() if call.type is Type.BIGINT else inner if call.type is Type.DOUBLE else Range()
-    if call.function not in FUNCTIONS or not call.type.numeric:
-        return Range()
     ranges = [ranged(argument, columns) for argument in call.arguments]
-    if call.function in ("least", "greatest"):
+    if call.function in ("least", "greatest") and call.type.ordered:
         sure = [isinstance(a, Literal) and a.value is not None for a in call.arguments]
         return (least if call.function == "least" else greatest)(ranges, sure)
+    if call.function.startswith("extract "):
+        return _of_part(call.function.removeprefix("extract "), call.arguments[0].type, ranges[0])
+    if call.type in NUMBERS and call.function not in ("coalesce", "nullif"):
+        return ranged_moment(call, ranges)
+    if call.function == "cast":
+        return _of_cast(call.arguments[0].type, call.type, ranges[0])
+    if call.function not in FUNCTIONS or not call.type.ordered:
+        return Range()
     between = FUNCTIONS[call.function].ranging(ranges)
     return between.whole() if call.type is Type.BIGINT else between  # a quotient of whole numbers is cut to one
+
+
+def _of_part(part: str, kind: Type, own: Range) -> Range:
+    if part == "year":
+        return years(own, kind)
+    low, high = _PARTS[part]
+    return Range(Fraction(low), Fraction(high))
+
+
+def _of_cast(old: Type, new: Type, own: Range) -> Range:
+    if old is Type.BOOLEAN:
+        own = Range(Fraction(0), Fraction(1))
+    if old in NUMBERS or not new.numeric:
+        return Range()
+    return own.whole() if new is Type.BIGINT else own

@@ -13,8 +13,8 @@ from discreet.sql.expression import Expression, Field
 from discreet.sql.rows import Filter, Project, Rows
 from discreet.sql.schema import Type
 from discreet.sql.shape import Facts, Shape, facts, shape
-from discreet.sql.text import shown
 from discreet.sql.translate import translate
+from discreet.sql.words import shown
 
 Name = tuple[str, str]  # of a source and of a column, as the question writes them
 

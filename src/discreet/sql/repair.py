@@ -6,8 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
+from sqlglot.dialects.postgres import Postgres
+from sqlglot.tokenizer_core import TokenType
 
 from discreet.errors import Ground, Refusal
+from discreet.sql.words import shown, span
 
 
 @dataclass(frozen=True)
@@ -16,6 +19,9 @@ class Edit:
 
     node: exp.Expr | None  # None: the whole question
     template: str
+
+
+GROUPED = "GROUP BY {}"  # a template: the words are added to the groups of the question
 
 
 class Misasked(Refusal):
@@ -44,21 +50,12 @@ def taught(refusal: Misasked, text: str, answerable: Callable[[str], bool]) -> R
     return Refusal(refusal.message, hint=refusal.hint, place=place, repair=repair, ground=refusal.ground)
 
 
-def span(node: exp.Expr, text: str) -> tuple[int, int] | None:
-    """Where the words of a node stand: from the first to the last that is marked, and the parentheses they open."""
-    marks = [part.meta for part in node.walk() if "start" in part.meta and "end" in part.meta]
-    if not marks:
-        return None
-    first, last = min(mark["start"] for mark in marks), max(mark["end"] for mark in marks) + 1
-    while text[first:last].count("(") > text[first:last].count(")") and last < len(text):
-        last += 1
-    return first, last
-
-
 def _edited(text: str, edits: Sequence[Edit]) -> str | None:
     text = text.strip().rstrip(";").rstrip()
     places: dict[tuple[int, int], str] = {}
     for edit in edits:
+        if edit.template == GROUPED:
+            return None if edit.node is None else _grouped(text, shown(edit.node))
         place = (0, len(text)) if edit.node is None else span(edit.node, text)
         if place is None:
             return None
@@ -66,6 +63,39 @@ def _edited(text: str, edits: Sequence[Edit]) -> str | None:
     for (first, last), template in sorted(places.items(), reverse=True):
         text = text[:first] + template.replace("{}", text[first:last]) + text[last:]
     return text
+
+
+def _grouped(text: str, words: str) -> str | None:
+    """The question with one more group: before what comes after GROUP BY, outside all parentheses."""
+    depth, place, grouped = 0, len(text), False
+    for token in Postgres().tokenize(text):
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if depth == 0 and token.token_type in _TOGETHER:
+            return None  # which of several it is cannot be told
+        grouped = grouped or (depth == 0 and token.token_type is TokenType.GROUP_BY)
+        if depth == 0 and token.token_type in _LATER:
+            place = token.start
+            break
+    head, tail = text[:place].rstrip(), text[place:]
+    return f"{head}{', ' if grouped else ' GROUP BY '}{words} {tail}".rstrip()
+
+
+_TOGETHER = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
+_LATER = (TokenType.HAVING, TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH, TokenType.WINDOW)
+_ALIKE: dict[type[exp.Expr], str] = {  # other words for the same number; what is between them is told as it was written
+    exp.ApproxDistinct: "COUNT(DISTINCT {0})",
+    exp.Corr: "(AVG(({0}) * ({1})) - AVG({0}) * AVG({1})) / NULLIF(STDDEV_POP({0}) * STDDEV_POP({1}), 0)",
+    exp.CovarPop: "AVG(({0}) * ({1})) - AVG({0}) * AVG({1})",
+}
+
+
+def alike(node: exp.Expr) -> list[Edit]:
+    """Other words for what a function computes, if there are such; never for something else."""
+    template = _ALIKE.get(type(node))
+    if template is None:
+        return []
+    words = [shown(part).replace("{", "").replace("}", "") for part in node.iter_expressions()]
+    return [Edit(node, template.format(*words))] if template.count("{1}") == 0 or len(words) == 2 else []
 
 
 COUNTED = Edit(None, "SELECT COUNT(*) FROM ({}) AS t")

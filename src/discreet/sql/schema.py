@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -27,20 +27,43 @@ def check_caps(max_rows: int | None, max_groups: int) -> None:
         raise Refusal(f"expected max_groups <= {MOST_GROUPS_A_UNIT}, got max_groups={max_groups}", ground=Ground.VALUE)
 
 
+def fold(name: str) -> str:
+    """A name without regard to upper and lower case."""
+    return name.casefold()
+
+
+def chosen(name: str, names: Iterable[str]) -> str | None:
+    """The one of some names that is meant: the same one, or the only one that is alike but for case; else none."""
+    names = tuple(names)
+    if name in names:
+        return name
+    alike = [each for each in names if fold(each) == fold(name)]
+    return alike[0] if len(alike) == 1 else None
+
+
 def distinct_names(names: Sequence[str]) -> None:
     """Refuse two columns that an engine would take for one: it does not tell upper from lower case."""
-    seen: set[str] = set()
+    seen: dict[str, str] = {}
     for name in names:
         if not name:
             raise Refusal("a column has no name", hint="give it one with AS")
-        if name.casefold() in seen:
-            raise Refusal(f"two columns are called {name!r}, but for upper and lower case", hint="rename one of them")
-        seen.add(name.casefold())
+        other = seen.setdefault(fold(name), name)
+        if other != name:
+            raise Refusal(
+                f"two columns are called {other!r} and {name!r}, the same but for upper and lower case",
+                hint="rename one of them",
+            )
+    if len(seen) < len(names):
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise Refusal(f"two columns are called {twice!r}", hint="rename one of them")
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: bounds and step if it may be summed, keys if it may be grouped by without paying for them."""
+    """One column: bounds and step if it may be summed, keys if it may be grouped by without paying for them.
+
+    Bounds of dates are days since 1970 began, those of timestamps seconds.
+    """
 
     name: str
     type: Type
@@ -52,8 +75,8 @@ class Column:
     def __post_init__(self) -> None:
         if self.bounds is not None:
             low, high = self.bounds
-            if not self.type.numeric:
-                raise Refusal(f"column {self.name!r} is {self.type.value}: only numbers have bounds")
+            if not self.type.ordered:
+                raise Refusal(f"column {self.name!r} is {self.type.value}: only numbers and dates have bounds")
             if not low < high:
                 raise Refusal(f"column {self.name!r} needs bounds with low < high, got {low}:{high}")
         if self.step is not None and self.step <= 0:
@@ -99,9 +122,10 @@ class Table:
         return self.population is None
 
     def column(self, name: str) -> Column:
-        """The column of this name."""
+        """The column of this name; upper and lower case matter only where two names differ in nothing else."""
+        spelling = chosen(name, (column.name for column in self.columns))
         for column in self.columns:
-            if column.name == name:
+            if column.name == spelling:
                 return column
         raise Refusal(
             f"table {self.name!r} has no column {name!r}",
@@ -122,7 +146,8 @@ class Schema:
         return frozenset(table.link[1:] for table in self.tables.values() if table.link is not None)
 
     def table(self, name: str) -> Table:
-        """The table of this name."""
-        if name not in self.tables:
+        """The table of this name, in whatever case it is written."""
+        spelling = chosen(name, self.tables)
+        if spelling is None:
             raise Refusal(f"there is no table {name!r}", hint=f"there are {sorted(self.tables)}", ground=Ground.TABLE)
-        return self.tables[name]
+        return self.tables[spelling]

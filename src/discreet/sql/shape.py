@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from discreet.errors import Refusal
 from discreet.sql.expression import Call, Expression, Field, Literal
+from discreet.sql.moment import NUMBERS
 from discreet.sql.range import Range, union
 from discreet.sql.ranging import ranged
 from discreet.sql.rows import (
@@ -208,6 +209,9 @@ def facts(expression: Expression, below: Shape) -> Facts:
     """
     if isinstance(expression, Field):
         return below.columns[expression.name]
+    if isinstance(expression, Call) and expression.function in NUMBERS.values():
+        inner = facts(expression.arguments[0], below)
+        return Facts(expression.type, inner.range, inner.step or Fraction(1), origin=inner.origin)
     if isinstance(expression, Call) and expression.function == "coalesce":
         parts = [below.columns[each.name] for each in expression.arguments if isinstance(each, Field)]
         sure = any(not part.optional for part in parts) or all(part.full for part in parts)
@@ -230,24 +234,25 @@ _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
 def _narrowed(columns: Mapping[str, Facts], predicate: Expression) -> Mapping[str, Facts]:
     """The columns, their ranges cut by comparisons with constants that hold for every row that is left."""
-    if not isinstance(predicate, Call):
-        return columns
-    if predicate.function == "and":
-        return _narrowed(_narrowed(columns, predicate.arguments[0]), predicate.arguments[1])
-    if predicate.function not in _TURNED:
-        return columns
-    one, two = predicate.arguments
-    if isinstance(one, Field) and isinstance(two, Literal):
-        return _cut(columns, one.name, predicate.function, two)
-    if isinstance(two, Field) and isinstance(one, Literal):
-        return _cut(columns, two.name, _TURNED[predicate.function], one)
-    return columns
+    match predicate:
+        case Call("and", (one, two), _):
+            return _narrowed(_narrowed(columns, one), two)
+        case Call("between", (value, low, high), kind):
+            both = Call(">=", (value, low), kind), Call("<=", (value, high), kind)
+            return _narrowed(columns, Call("and", both, kind))
+        case Call(comparison, (Field(name, _), Literal() as end), _) if comparison in _TURNED:
+            return _cut(columns, name, comparison, end)
+        case Call(comparison, (Literal() as end, Field(name, _)), _) if comparison in _TURNED:
+            return _cut(columns, name, _TURNED[comparison], end)
+        case _:
+            return columns
 
 
 def _cut(columns: Mapping[str, Facts], name: str, comparison: str, literal: Literal) -> Mapping[str, Facts]:
-    if isinstance(literal.value, bool) or not isinstance(literal.value, (int, float)) or literal.stage is not None:
-        return columns  # what was answered first is noisy: no bound of ours hangs on it
-    known, end = columns[name], Fraction(str(literal.value))
+    end = ranged(literal, {}).low
+    if end is None:
+        return columns  # no number or moment; or what was answered first, and is noisy: no bound of ours hangs on it
+    known = columns[name]
     low, high = known.range.low, known.range.high
     if comparison in (">", ">=", "="):
         low = end if low is None else max(low, end)

@@ -23,14 +23,15 @@ from discreet.sql.parse import parsed
 from discreet.sql.perunit import has_unit, per_unit, projected, windowed
 from discreet.sql.question import Part, Question, direct
 from discreet.sql.reading import Reading
-from discreet.sql.repair import COUNTED, Edit, Misasked, taught
+from discreet.sql.repair import COUNTED, Misasked, taught
 from discreet.sql.rewrite import plain
 from discreet.sql.rows import Rows, Scan
 from discreet.sql.schema import Schema
 from discreet.sql.shape import shape
 from discreet.sql.stage import aggregates, is_one_row, number
-from discreet.sql.text import conjuncts, inner_queries, pruned, shown, speaking_of, tables_of
+from discreet.sql.text import conjuncts, inner_queries, pruned, tables_of
 from discreet.sql.union import named_alike, united
+from discreet.sql.words import keyword, shown
 
 _CLAUSES_OF_ROWS = ("order", "limit", "offset", "having")
 
@@ -233,10 +234,10 @@ class _Cut:
 
     @staticmethod
     def _handed_on(select: exp.Select, reading: Reading) -> Rows:
-        for clause in _CLAUSES_OF_ROWS:
-            if select.args.get(clause):
+        for name in _CLAUSES_OF_ROWS:
+            if select.args.get(name):
                 raise Refusal(
-                    f"{clause.upper()} on rows of people would choose among them", hint="use it after aggregating"
+                    f"{keyword(name)} on rows of people would choose among them", hint="use it after aggregating"
                 )
         if reading.outer is not None:
             raise Refusal(
@@ -277,7 +278,6 @@ class _Cut:
                     f"{shown(query)} speaks of the row around it, so it would be asked once for each person",
                     hint="a question inside a condition must stand alone; or compare units with EXISTS",
                     node=query,
-                    edits=[Edit(part, "TRUE") for part in speaking_of(query, reading.aliases)],
                 )
             holder = query.parent if isinstance(query.parent, exp.Subquery) else query
             kind = query.selects[0].type if len(query.selects) == 1 else None

@@ -1,21 +1,10 @@
-"""A question's words: which of them is meant, what they demand, and which queries are inside them."""
+"""A question's conditions and queries: what they demand, and what is inside them."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
 from sqlglot import exp
-
-MOST_SHOWN = 80
-
-
-def shown(node: exp.Expr) -> str:
-    """The part of the question that is meant, on one line."""
-    text = re.sub(r" AS _col_\d+|_col_\d+", "", node.sql(dialect="postgres").replace('"', ""))
-    if "#" in text:  # it was taken apart already: these are not the asker's words any more
-        return "an expression above the aggregates"
-    return text if len(text) <= MOST_SHOWN else text[: MOST_SHOWN - 3] + "…"
 
 
 def unwrapped(node: exp.Expr) -> exp.Expr:
@@ -67,12 +56,6 @@ def inner_queries(node: exp.Expr) -> list[exp.Query]:
         inner = node.unnest() if isinstance(node, exp.Subquery) else node
         return [inner] if isinstance(inner, exp.Query) else []
     return [query for child in node.iter_expressions() for query in inner_queries(child)]
-
-
-def speaking_of(query: exp.Query, aliases: frozenset[str]) -> list[exp.Expr]:
-    """The conditions of a query that speak of sources outside it."""
-    where = query.args.get("where")
-    return [part for part in conjuncts(where.this if where else None) if tables_of(part) & aliases]
 
 
 def pruned(tree: exp.Query) -> None:

@@ -14,8 +14,10 @@ from discreet.errors import Refusal
 from discreet.sql.expression import Call, Case, Expression, Literal, parts
 from discreet.sql.functions import FUNCTIONS
 from discreet.sql.key import canonical
+from discreet.sql.moment import NUMBERS, seconds
 from discreet.sql.schema import Type
-from discreet.sql.text import shown
+from discreet.sql.text import unwrapped
+from discreet.sql.words import shown
 
 Columns = Callable[[exp.Column], Expression]
 
@@ -55,7 +57,7 @@ _TYPES: dict[exp.DType, Type] = {
     exp.DataType.Type.DATE: Type.DATE,
     exp.DataType.Type.TIMESTAMP: Type.TIMESTAMP,
 }
-_PARTS = ("year", "quarter", "month", "week", "day", "hour", "minute", "dow", "isodow", "doy")
+_PARTS = ("year", "quarter", "month", "week", "day", "hour", "minute", "dow", "isodow", "doy")  # and epoch
 _UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute")
 
 
@@ -109,9 +111,7 @@ def _arguments(node: exp.Expr) -> list[exp.Expr]:
     """All arguments that are given, in order; an option that is set is not ours to ignore."""
     unread = [name for name, value in node.args.items() if value and name not in (*_HARMLESS, *_ARGUMENTS)]
     if unread:
-        raise Refusal(
-            f"{shown(node)} cannot be used on private rows with its option {unread[0]!r}", hint="leave the option out"
-        )
+        raise Refusal(f"{shown(node)} has an option that cannot be used on private rows", hint="leave the option out")
     found: list[exp.Expr] = []
     for name in _ARGUMENTS:
         value = node.args.get(name)
@@ -314,6 +314,11 @@ def _cast(node: exp.Expr, columns: Columns) -> Expression:
         )
     if isinstance(value, Literal) and value.type is Type.VARCHAR and kind in (Type.DATE, Type.TIMESTAMP):
         return _read(value, kind)
+    if (kind in NUMBERS) != (value.type in NUMBERS) and Type.VARCHAR not in (kind, value.type):
+        raise Refusal(
+            f"{shown(node)}: {value.type.value} never becomes {kind.value}",
+            hint="EXTRACT(epoch FROM x) is a date in seconds, x - DATE '2020-01-01' one in days",
+        )
     return value if value.type is kind else Call("cast", (value,), kind)
 
 
@@ -327,7 +332,20 @@ def _is(node: exp.Is, columns: Columns) -> Expression:
     raise Refusal(f"{shown(node)} cannot be used on private rows", hint="IS NULL, IS TRUE and IS FALSE can")
 
 
-def _of_time(function: str, part: str, time: exp.Expr, columns: Columns, node: exp.Expr) -> Call:
+def _epoch(time: exp.Expr, columns: Columns, node: exp.Expr) -> Expression:
+    """The seconds since 1970 began; or those between two moments."""
+    inner = unwrapped(time)
+    if isinstance(inner, exp.Sub) and not isinstance(inner.right, exp.Interval):
+        return call("-", [_epoch(inner.left, columns, node), _epoch(inner.right, columns, node)], node)
+    value = translate(time, columns)
+    if value.type not in NUMBERS:
+        raise Refusal(f"{shown(node)} cannot be used on private rows", hint="it takes a date or a timestamp")
+    return seconds(value)
+
+
+def _of_time(function: str, part: str, time: exp.Expr, columns: Columns, node: exp.Expr) -> Expression:
+    if function == "extract" and part == "epoch":
+        return _epoch(time, columns, node)
     value = translate(time, columns)
     if part not in (_PARTS if function == "extract" else _UNITS) or value.type not in (Type.DATE, Type.TIMESTAMP):
         raise Refusal(f"{shown(node)} cannot be used on private rows", hint=f"the parts of a date are {list(_PARTS)}")

@@ -9,6 +9,7 @@ from discreet.sql.expression import Call, Expression, Field
 from discreet.sql.rows import PerUnit, Project, Rows, Union
 from discreet.sql.schema import Type
 from discreet.sql.shape import same_population, shape
+from discreet.sql.words import keyword
 
 
 def named_alike(query: exp.Expr, names: list[str]) -> None:
@@ -23,11 +24,9 @@ def named_alike(query: exp.Expr, names: list[str]) -> None:
 
 def united(query: exp.Union, one: Rows, two: Rows) -> Rows:
     """The rows of both sides; without ALL, each owner's rows once."""
-    for clause in ("order", "limit", "offset"):
-        if query.args.get(clause):
-            raise Refusal(
-                f"{clause.upper()} on rows of people would choose among them", hint="use it after aggregating"
-            )
+    for name in ("order", "limit", "offset"):
+        if query.args.get(name):
+            raise Refusal(f"{keyword(name)} on rows of people would choose among them", hint="use it after aggregating")
     same_population(shape(one), shape(two), "UNION")
     types = [
         _common(a.type, b.type) for a, b in zip(shape(one).columns.values(), shape(two).columns.values(), strict=False)

@@ -23,7 +23,7 @@ ASKED: list[tuple[str, dict[str, object], Ground]] = [
     ("WITH RECURSIVE a AS (SELECT 1 AS x) SELECT count(*) FROM visits", {}, Ground.SUPPORT),
     ("SELECT count(*) FROM nowhere", {}, Ground.TABLE),
     ("SELECT count(*) FROM public.visits", {}, Ground.TABLE),
-    ("SELECT count(x.cost) FROM visits", {}, Ground.COLUMN),
+    ("SELECT count(x.cost) FROM visits", {}, Ground.TABLE),
     ("SELECT count(nothing) FROM visits", {}, Ground.COLUMN),
     ("SELECT count(visits.nothing) FROM visits", {}, Ground.COLUMN),
     ("SELECT cost FROM visits", {}, Ground.PRIVACY),

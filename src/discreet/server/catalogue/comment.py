@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from discreet.sql.moment import ends
 from discreet.sql.schema import Column, Table
 
 SHOWN = 20  # keys in a comment; a list may be long
@@ -35,8 +36,8 @@ def _parts(table: Table, column: Column) -> Iterator[str]:
     if column.name == table.unit:
         yield "the unit"
     if column.bounds is not None:
-        low, high = column.bounds
-        yield f"bounds {_decimal(low)} to {_decimal(high)}"
+        low, high = map(_decimal, column.bounds) if column.type.numeric else ends(column) or ("", "")
+        yield f"bounds {low} to {high}"
         if column.step is not None:
             yield f"step {_decimal(column.step)}"
     if column.keys is not None:

@@ -12,6 +12,7 @@ from discreet.server.catalogue.casting import call, plain
 from discreet.server.catalogue.facts import CATALOGUE, INFORMATION, Relation, facts
 from discreet.server.catalogue.scope import Columns, Scope, Source, folded, label
 from discreet.server.catalogue.words import Words
+from discreet.sql.words import called
 
 SCHEMAS = {CATALOGUE: "pg", INFORMATION: "information"}  # what we call them: a database has its own of these names
 
@@ -282,7 +283,7 @@ def _single(words: Words, node: exp.Expr, here: Scope) -> exp.Expr:
             words, node.this if isinstance(node, exp.Subquery) else node, Scope(here, here.tables)
         )
         return _derived(query, _renamed(columns, renamed), name or f"#{len(here.sources)}", here)
-    raise Refusal(f"the catalogue does not answer {node.key.upper()} in FROM")
+    raise Refusal(f"the catalogue does not answer {called(node)} in FROM")
 
 
 def _table(node: exp.Table, name: str, renamed: Sequence[str], here: Scope) -> exp.Expr:

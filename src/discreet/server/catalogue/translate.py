@@ -12,6 +12,7 @@ from discreet.server.catalogue import calls, casting, kinds, operators, query
 from discreet.server.catalogue.casting import Names, Typed
 from discreet.server.catalogue.reading import read
 from discreet.server.catalogue.scope import Columns, Scope
+from discreet.sql.words import called
 
 _RULES = {**operators.RULES, **calls.RULES}  # whatever is not in it is refused
 
@@ -38,7 +39,7 @@ class _Translation:
             raise Refusal("this is not SQL as Postgres would read it", ground=Ground.SYNTAX)
         rule = _RULES.get(type(node))
         if rule is None:
-            raise Refusal(f"the catalogue does not answer {node.key.upper()}")
+            raise Refusal(f"the catalogue does not answer {called(node)}")
         return rule(self, node, scope)
 
     def fit(self, value: Typed, kind: int) -> exp.Expr:

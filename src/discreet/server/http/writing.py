@@ -16,6 +16,7 @@ from discreet.curator.history import Receipt
 from discreet.ledger.entry import BudgetLoss, write_loss, write_neighbours
 from discreet.privacy import Budget
 from discreet.server.http import shapes
+from discreet.sql.moment import ends
 from discreet.sql.schema import Column, Table
 
 
@@ -117,7 +118,7 @@ def _column(value: Column) -> shapes.Column:
     return shapes.Column(
         name=value.name,
         type=value.type.value,
-        bounds=None if value.bounds is None else [str(end) for end in value.bounds],
+        bounds=None if value.bounds is None else list(ends(value) or ()),
         step=None if value.step is None else str(value.step),
         keys=None if value.keys is None else list(value.keys),
         description=value.description,

@@ -1,0 +1,26 @@
+"""What a plan says, in one text: two plans have the same one if and only if they mean the same.
+
+Of a table stand here the facts that decide which rows there are and whose: its name, version, owners and the names of
+its columns. What else is declared of columns (bounds, steps, keys, caps) stands where a plan uses it: in the grid of a
+sum, in the values of a key, in a cap. So what is declared of a column that a plan does not use changes nothing here,
+nor does a description.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+
+from discreet.sql.schema import Table
+
+
+def described(value: object) -> str:
+    """The text of a plan, or of a part of one. Texts and numbers are written so that nothing can pass for another."""
+    if isinstance(value, Table):
+        names = tuple(column.name for column in value.columns)
+        return f"Table{(value.name, value.version, value.population, value.unit, value.link, names)!r}"
+    if isinstance(value, tuple):
+        return f"({''.join(f'{described(part)}, ' for part in value)})"
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = ", ".join(f"{each.name}={described(getattr(value, each.name))}" for each in fields(value))
+        return f"{type(value).__name__}({parts})"
+    return repr(value)

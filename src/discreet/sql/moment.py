@@ -1,0 +1,100 @@
+"""Days and moments as numbers: a date is so many days after 1970 began, a timestamp so many seconds."""
+
+from __future__ import annotations
+
+import datetime as dt
+from fractions import Fraction
+
+from sqlglot import exp
+
+from discreet.sql.expression import Call, Expression, Literal
+from discreet.sql.key import canonical
+from discreet.sql.range import Range
+from discreet.sql.schema import Column, Type
+
+_FIRST = dt.date(1970, 1, 1)
+_BEGINNING = dt.datetime(1970, 1, 1)  # noqa: DTZ001  # a moment by the clock on the wall
+A_DAY = 86_400  # seconds
+_LENGTHS = {"year": 366, "quarter": 92, "month": 31, "week": 7}  # days that truncation takes away at most; else one
+NUMBERS = {Type.DATE: "day number", Type.TIMESTAMP: "second number"}
+
+
+def number(text: object, kind: Type, what: str) -> Fraction:
+    """The number of a day or a moment in ISO text."""
+    moment = dt.datetime.fromisoformat(str(canonical(str(text), kind, what)))
+    return Fraction((moment - _BEGINNING) // dt.timedelta(microseconds=1), 10**6 * (A_DAY if kind is Type.DATE else 1))
+
+
+def written(value: Fraction, kind: Type) -> str:
+    """The day or the moment of a number, in ISO text; of a number, its digits."""
+    if kind is Type.DATE:
+        return (_FIRST + dt.timedelta(days=int(value))).isoformat()
+    if kind is Type.TIMESTAMP:
+        return (_BEGINNING + dt.timedelta(microseconds=int(value * 10**6))).isoformat(" ")
+    return str(value)
+
+
+def ends(column: Column) -> tuple[str, str] | None:
+    """The bounds of a column, as they are written."""
+    return (
+        None
+        if column.bounds is None
+        else (written(column.bounds[0], column.type), written(column.bounds[1], column.type))
+    )
+
+
+def numbered(value: Expression) -> Expression:
+    """A day or a moment as its number; anything else as it is."""
+    return Call(NUMBERS[value.type], (value,), _KINDS[value.type]) if value.type in NUMBERS else value
+
+
+_KINDS = {Type.DATE: Type.BIGINT, Type.TIMESTAMP: Type.DOUBLE}
+
+
+def seconds(value: Expression) -> Expression:
+    """The seconds since 1970 began, of a day or a moment."""
+    if value.type is Type.TIMESTAMP:
+        return numbered(value)
+    return Call("*", (numbered(value), Literal(A_DAY, Type.BIGINT)), Type.BIGINT)
+
+
+def above(column: exp.Expr, kind: Type) -> exp.Expr:
+    """The day or the moment that a noisy number is, as SQL above the noise."""
+    whole: exp.Expr = exp.cast(column, "int" if kind is Type.DATE else "bigint")
+    if kind is Type.TIMESTAMP:
+        whole = exp.Mul(this=exp.Interval(this=exp.Literal.string("1"), unit=exp.Var(this="SECOND")), expression=whole)
+    beginning = exp.cast(exp.Literal.string(_FIRST.isoformat()), kind.value)
+    return exp.Paren(this=exp.Add(this=beginning, expression=whole))
+
+
+def ranged_moment(call: Call, ranges: list[Range]) -> Range:
+    """Between which days or moments a function of some lies."""
+    first = call.arguments[0].type if call.arguments else call.type
+    own = ranges[0]
+    if call.type is Type.TIMESTAMP and first is Type.DATE:
+        own = own * _exactly(A_DAY)
+    match call.function.split(" "):
+        case ["cast"] if first in NUMBERS:
+            return own if call.type is Type.TIMESTAMP or first is Type.DATE else (own / _exactly(A_DAY)).whole()
+        case ["days", "after"] | ["later", "second"]:
+            return own + ranges[1]
+        case ["days", "before"]:
+            return own - ranges[1]
+        case ["later", "month"]:
+            return own + ranges[1] * Range(Fraction(28 * A_DAY), Fraction(31 * A_DAY))
+        case ["date_trunc", unit]:
+            return own + Range(Fraction(-_LENGTHS.get(unit, 1) * A_DAY), Fraction(0))
+        case _:
+            return Range()
+
+
+def years(own: Range, kind: Type) -> Range:
+    """The years of some days or moments, if it is known between which they lie; there are those from 1 to 9999."""
+    first, last = (number(f"{end:04}-01-01", kind, "a year") for end in (1, 9999))
+    low = first if own.low is None else min(max(own.low, first), last)
+    high = last if own.high is None else min(max(own.high, first), last)
+    return Range(*(Fraction(int(written(end, kind)[:4])) for end in (low, high)))
+
+
+def _exactly(value: int) -> Range:
+    return Range(Fraction(value), Fraction(value))

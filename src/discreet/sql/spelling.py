@@ -1,0 +1,232 @@
+"""Names as they were declared: what a question writes without quotes finds them in upper and lower case alike.
+
+After it every name of a table or column that is there is in quotes and spelled as its declaration spells it. A name in
+quotes means what it says. One without is looked up without regard to case, the same spelling first; two that differ in
+nothing else are not guessed between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from discreet.errors import Ground, Refusal
+from discreet.sql.schema import Schema, Table, chosen, fold
+from discreet.sql.scope import Columns, Scope, Source, column, match, own, respell, written
+
+
+def spelled(tree: exp.Query, schema: Schema) -> None:
+    """Put every name of the question into its declared spelling, in place."""
+    _Speller(schema).query(tree, {}, None)
+
+
+@dataclass(frozen=True)
+class _Speller:
+    """A walk from the outside in; `known` are the queries of WITH that were met, wherever they stand."""
+
+    schema: Schema
+    known: set[str] = field(default_factory=set)
+
+    def query(self, node: exp.Expr, named: Mapping[str, Columns], around: Scope | None) -> Columns:
+        """The names of a query's columns."""
+        named = dict(named)
+        with_ = node.args.get("with_")
+        for cte in with_.expressions if with_ else ():
+            columns = self.query(cte.this, named, around)
+            named[self._new_name(cte)] = _renamed(cte, columns)
+        if isinstance(node, exp.Select):
+            return self._select(node, named, around)
+        if isinstance(node, exp.SetOperation):
+            names = self.query(node.this, named, around)
+            self.query(node.expression, named, around)
+        elif isinstance(node.this, exp.Query):
+            names = self.query(node.this, named, around)
+        else:
+            return ()
+        self._ordered(node, Scope({}, around, outputs=names), named)
+        return names
+
+    def _new_name(self, cte: exp.Expr) -> str:
+        name = own(cte.args["alias"].this)
+        if fold(name) in {fold(other) for other in (*self.schema.tables, *self.known)}:
+            raise Refusal(f"WITH gives the name {name!r} a second meaning", hint="use another name")
+        self.known.add(name)
+        return name
+
+    # one SELECT ------------------------------------------------------------------------------------------------------
+
+    def _select(self, select: exp.Select, named: Mapping[str, Columns], around: Scope | None) -> Columns:
+        scope = Scope({}, around)
+        from_, joins = select.args.get("from_"), select.args.get("joins") or []
+        if from_ is not None:
+            self._source(from_.this, named, scope)
+        for join in joins:
+            before = dict(scope.sources)
+            self._source(join.this, named, scope)
+            _using(join, before, scope)
+        scope.aliases = tuple(own(item.args["alias"]) for item in select.expressions if isinstance(item, exp.Alias))
+        for clause in ("expressions", "joins", "where", "group", "having", "windows", "qualify", "distinct"):
+            for part in _listed(select.args.get(clause)):
+                self._names(part.args.get("on") if isinstance(part, exp.Join) else part, scope, named)
+        _without_hidden(select, scope)
+        scope.outputs = tuple(_outputs(select, scope))
+        self._ordered(select, scope, named)
+        if around is not None or select.parent is not None or select.args.get("order"):
+            _tell_apart(scope.outputs)
+        return scope.outputs
+
+    def _source(self, node: exp.Expr, named: Mapping[str, Columns], scope: Scope) -> None:
+        alias = node.args.get("alias")
+        if alias is not None and alias.this is not None:
+            own(alias.this)
+            alias.this.meta.clear()  # its copies will stand before columns, and would say that these are there
+            alias.this.meta["given"] = True
+        source = Source(())
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+            source = self._table(node.this, named)
+            if alias is None:  # else one would be made up for it, in small letters
+                node.set("alias", exp.TableAlias(this=exp.to_identifier(node.name, quoted=True)))
+        elif isinstance(node, exp.Subquery):
+            source = Source(self.query(node, named, scope.around))
+        source.columns = _renamed(node, source.columns)
+        scope.sources[node.alias_or_name or f"#{len(scope.sources)}"] = source
+        for join in node.args.get("joins") or []:
+            self._source(join.this, named, scope)
+
+    def _table(self, name: exp.Identifier, named: Mapping[str, Columns]) -> Source:
+        cte = match(name, named)
+        if cte is not None:
+            respell(name, cte)
+            return Source(named[cte])
+        table = self.schema.tables.get(match(name, self.schema.tables) or "")
+        if table is None:
+            table = _refused_table(name, self.schema)
+        respell(name, table.name)
+        return Source(tuple(column.name for column in table.columns), table.unit if table.link is not None else None)
+
+    # names -----------------------------------------------------------------------------------------------------------
+
+    def _names(self, node: exp.Expr | None, scope: Scope, named: Mapping[str, Columns], *, first: bool = False) -> None:
+        """Respell what an expression names. `first` says that names of the answer go before those of the rows."""
+        if node is None:
+            return
+        if isinstance(node, exp.Query):
+            self.query(node, named, scope)
+        elif isinstance(node, exp.Column):
+            column(node, scope, first=first)
+        else:
+            first = first and not isinstance(node, exp.AggFunc)  # which aggregates rows, and so names theirs
+            for child in list(node.iter_expressions()):
+                self._names(child, scope, named, first=first)
+
+    def _ordered(self, node: exp.Expr, scope: Scope, named: Mapping[str, Columns]) -> None:
+        self._names(node.args.get("order"), scope, named, first=True)
+
+
+def _refused_table(name: exp.Identifier, schema: Schema) -> Table:
+    if name.args.get("quoted") and chosen(name.name, schema.tables) is not None:
+        raise Refusal(
+            f'there is no table "{name.name}"',
+            hint=f"a name in quotes is spelled exactly: {written(chosen(name.name, schema.tables) or '')}",
+            ground=Ground.TABLE,
+        )
+    return schema.table(name.name)
+
+
+def _renamed(node: exp.Expr, columns: Columns) -> Columns:
+    """The columns under the names that an alias gives them: t(a, b)."""
+    alias = node.args.get("alias")
+    given = [own(name) for name in alias.columns] if isinstance(alias, exp.TableAlias) else []
+    return (*given, *columns[len(given) :])
+
+
+def _listed(value: object) -> list[exp.Expr]:
+    return [part for part in (value if isinstance(value, list) else [value]) if isinstance(part, exp.Expr)]
+
+
+def _using(join: exp.Join, before: Mapping[str, Source], scope: Scope) -> None:
+    """USING names a column of both sides. Where they spell it in two ways, it is written out as ON."""
+    (alias,) = [alias for alias in scope.sources if alias not in before][:1] or [""]
+    if join.method == "NATURAL":
+        _tell_apart(
+            (
+                *dict.fromkeys(name for source in before.values() for name in source.columns),
+                *scope.sources[alias].columns,
+            )
+        )
+    apart: list[exp.Expr] = []
+    for name in list(join.args.get("using") or []):
+        left = match(name, [column for source in before.values() for column in source.columns])
+        right = match(name, scope.sources[alias].columns) if alias else None
+        if left is None or right is None:
+            continue  # which is told when the join is taken apart
+        if left == right:
+            respell(name, left)
+            scope.using.add(left)
+            continue
+        owner = next(each for each, source in before.items() if left in source.columns)
+        scope.merged[fold(left)] = owner, left
+        apart.append(exp.EQ(this=_of(owner, left), expression=_of(alias, right)))
+        join.set("using", [each for each in join.args["using"] if each is not name])
+    if apart:
+        if join.args.get("using") or join.side in ("RIGHT", "FULL"):
+            raise Refusal("USING names a column that is spelled in two ways", hint="write the join with ON")
+        join.set("using", None)
+        join.set("on", exp.and_(*apart, copy=False))
+
+
+def _of(alias: str, name: str) -> exp.Column:
+    return exp.column(exp.to_identifier(name, quoted=True), table=exp.to_identifier(alias, quoted=True))
+
+
+def _bare(name: str) -> exp.Column:
+    return exp.column(exp.to_identifier(name, quoted=True))
+
+
+def _without_hidden(select: exp.Select, scope: Scope) -> None:
+    """Write stars out where they would bring the unit of a link beside another column of that name."""
+    every = scope.every()
+    if not any(source.hidden is not None and every.count(source.hidden) > 1 for source in scope.sources.values()):
+        return
+    stars = [_star(item, scope) for item in select.expressions]
+    plain = {name for star in stars for alias, name in star or () if scope.sources[alias].hidden != name}
+    plain |= {item.output_name for item, star in zip(select.expressions, stars, strict=True) if star is None}
+    shown: set[str] = set()
+    items: list[exp.Expr] = []
+    for item, star in zip(select.expressions, stars, strict=True):
+        items += [item] if star is None else []
+        for alias, name in star or ():
+            hidden = scope.sources[alias].hidden == name
+            if (hidden and name in plain | shown) or (name in shown & scope.using):
+                continue
+            shown.add(name)
+            items.append(_bare(name) if name in scope.using else _of(alias, name))
+    select.set("expressions", items)
+
+
+def _star(item: exp.Expr, scope: Scope) -> list[tuple[str, str]] | None:
+    """The sources and columns that a star stands for; None of anything else."""
+    if isinstance(item, exp.Star):
+        return [(alias, name) for alias, source in scope.sources.items() for name in source.columns]
+    if isinstance(item, exp.Column) and isinstance(item.this, exp.Star) and item.table in scope.sources:
+        return [(item.table, name) for name in scope.sources[item.table].columns]
+    return None
+
+
+def _outputs(select: exp.Select, scope: Scope) -> Iterator[str]:
+    for place, item in enumerate(select.expressions):
+        star = _star(item, scope)
+        yield from [item.output_name or f"_col_{place}"] if star is None else [name for _, name in star]
+
+
+def _tell_apart(names: Columns) -> None:
+    """Refuse columns that are alike but for case where they are read again: an engine does not tell them apart."""
+    spelling: dict[str, str] = {}
+    for name in names:
+        if spelling.setdefault(fold(name), name) != name:
+            raise Refusal(
+                f"two columns are called {spelling[fold(name)]!r} and {name!r}, the same but for upper and lower case",
+                hint="give one of them another name with AS",
+            )

@@ -1,0 +1,156 @@
+"""Bounds on dates and timestamps: declared, kept, and used where those of a number would be."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+import hospital
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from discreet.cli.command import app
+from discreet.curator import Curator
+from discreet.curator.catalogue import read
+from discreet.curator.custody import Custody, Declared, found_home
+from discreet.errors import Refusal
+from discreet.sql.moment import number, written, years
+from discreet.sql.range import Range
+from discreet.sql.schema import Type
+
+DAYS = ("2015-01-01", "2024-12-31")
+MOMENTS = ("2020-01-01 00:00:00", "2020-12-31 23:59:59")
+BOUNDS = {"Admitted": DAYS, "left": DAYS, "seen": MOMENTS}
+
+
+def stays(people: int = 300) -> pa.Table:
+    rng, first = random.Random(3), dt.date(2015, 1, 1)
+    moments = [dt.datetime(2020, 1, 1) + dt.timedelta(seconds=rng.randrange(3 * 10**7)) for _ in range(people)]  # noqa: DTZ001
+    days = [[first + dt.timedelta(days=rng.randrange(3600)) for _ in range(people)] for _ in range(2)]
+    return pa.table({
+        "who": list(range(people)),
+        "Admitted": [None if i % 37 == 0 else day for i, day in enumerate(days[0])],
+        "left": days[1],
+        "seen": moments,
+        "free": days[0],
+        "sex": [rng.choice("fm") for _ in range(people)],
+    })  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dates") / "home"
+    found_home(folder)
+    said = Declared(unit="who", epsilon=10**21, delta="1e-3", max_rows=1, bounds=BOUNDS, keys={"sex": ["f", "m"]})
+    Custody(folder).add("stays", stays(), said)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT min(admitted), max(admitted), max(stays.left) FROM stays",
+        "SELECT sex, percentile_disc(0.25) WITHIN GROUP (ORDER BY admitted) FROM stays GROUP BY sex ORDER BY sex",
+        "SELECT max(seen), min(seen) FROM stays",
+        "SELECT avg(stays.left - admitted), sum(stays.left - admitted) FROM stays",
+        "SELECT avg(admitted - DATE '2020-01-01') FROM stays",
+        "SELECT avg(extract(epoch FROM seen)) FROM stays",
+        "SELECT max(extract(epoch FROM admitted)) FROM stays",
+        "SELECT avg(extract(year FROM admitted)) FROM stays",
+        "SELECT max(admitted) - min(admitted) FROM stays",
+        "SELECT sex, max(admitted) FROM stays GROUP BY sex HAVING max(admitted) > DATE '2016-01-01' ORDER BY sex",
+        "SELECT max(free) FROM stays WHERE free >= DATE '2016-01-01' AND free < DATE '2018-01-01'",
+        "SELECT max(date_trunc('month', admitted)), min(date_trunc('year', seen)) FROM stays",
+        "SELECT max(admitted + 10), min(admitted - 400) FROM stays",
+        "SELECT max(admitted + INTERVAL '5' MONTH), min(seen - INTERVAL '3' HOUR) FROM stays",
+        "SELECT max(LEAST(GREATEST(free, DATE '2019-01-01'), DATE '2019-06-30')) FROM stays",
+        "SELECT max(m) FROM (SELECT who, max(admitted) AS m FROM stays GROUP BY who) t",
+        "SELECT max(CASE WHEN sex = 'f' THEN admitted END) FROM stays",
+        "SELECT max(CAST(seen AS DATE)), max(CAST(admitted AS TIMESTAMP)) FROM stays",
+    ],
+)
+def test_the_answer_is_that_of_an_engine_without_noise(home: Path, sql: str) -> None:
+    with duckdb.connect() as plain:
+        plain.register("stays", stays())
+        theirs = plain.execute(sql).fetchall()
+    assert not hospital.unlike(hospital.exactly(Curator(home), sql), theirs)
+
+
+def test_bounds_are_kept_as_they_were_written(home: Path) -> None:
+    columns = {column.name: column for column in read(home).tables["stays"].columns}
+    assert 'bounds = ["2015-01-01", "2024-12-31"]' in (home / "discreet.toml").read_text()
+    assert columns["Admitted"].bounds == (Fraction(16436), Fraction(20088))
+    told = CliRunner().invoke(app, ["tables", "stays", "--home", str(home), "--format", "csv"]).output
+    assert "2015-01-01:2024-12-31" in told
+    assert "2020-01-01 00:00:00:2020-12-31 23:59:59" in told
+
+
+def test_values_beyond_the_bounds_are_clamped(tmp_path: Path) -> None:
+    found_home(tmp_path / "home")
+    bounds = {"admitted": ("2017-01-01", "2017-12-31"), "seen": ("2020-03-01 00:00:00", "2020-03-01 12:00:00")}
+    Custody(tmp_path / "home").add("stays", stays(), Declared(unit="who", epsilon=10**21, max_rows=1, bounds=bounds))
+    ((early, late, moment),) = hospital.exactly(
+        Curator(tmp_path / "home"), "SELECT min(admitted), max(admitted), max(seen) FROM stays"
+    )
+    assert (early, late) == (dt.date(2017, 1, 1), dt.date(2017, 12, 31))
+    assert moment == dt.datetime(2020, 3, 1, 12)  # noqa: DTZ001
+
+
+@pytest.mark.parametrize(
+    ("sql", "says"),
+    [
+        ("SELECT max(free) FROM stays", "free has no bounds"),
+        ("SELECT avg(admitted) FROM stays", "only numbers can be summed"),
+        ("SELECT max(sex) FROM stays", "only numbers and dates are ranked"),
+        ("SELECT avg(CAST(admitted AS BIGINT)) FROM stays", "date never becomes bigint"),
+        ("SELECT avg(stays.left - free) FROM stays", "has no bounds"),
+    ],
+)
+def test_what_has_no_answer_is_refused_with_a_way_out(home: Path, sql: str, says: str) -> None:
+    with pytest.raises(Refusal, match=says) as refused:
+        Curator(home).explain(sql, epsilon=1)
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("bounds", "says"),
+    [
+        (("2015-01-01", "yesterday"), "'yesterday' is no date"),
+        (("2015-01-01", "2014-01-01"), "low < high"),
+        (("2015-02-30", "2016-01-01"), "'2015-02-30' is no date"),
+    ],
+)
+def test_bounds_that_are_none_are_refused(home: Path, bounds: tuple[str, str], says: str) -> None:
+    with pytest.raises(Refusal, match=says):
+        Custody(home).rehearse("more", stays(), Declared(unit="who", max_rows=1, bounds={"admitted": bounds}))
+
+
+def test_a_table_is_added_with_them_on_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "stays.csv").write_text("who,day,at\n1,2020-05-05,2020-05-05 12:00:00\n2,2021-01-01,\n")
+    home = str(tmp_path / "home")
+    runner = CliRunner()
+    runner.invoke(app, ["init", home])
+    added = ["add", "stays", str(tmp_path / "stays.csv"), "--home", home, "--unit", "who", "--epsilon", "1000000000"]
+    added += ["--types", "who=bigint", "--types", "day=date", "--types", "at=timestamp", "--max-rows", "1"]
+    added += ["--bounds", "day=2020-01-01:2021-12-31", "--bounds", "at=2020-01-01 00:00:00:2020-12-31 00:00:00"]
+    assert runner.invoke(app, added).exit_code == 0
+    sql = "SELECT avg(day - DATE '2020-01-01') AS n, max(day) AS d, max(at) AS m FROM stays"
+    said = runner.invoke(app, ["query", sql, "--epsilon", "100000000", "--home", home, "--format", "csv"])
+    days, latest, moment = said.stdout.splitlines()[1].split(",")[:3]
+    assert float(days) == pytest.approx((125 + 366) / 2, abs=0.01)
+    assert DAYS[0] < latest < "2022-01-01"
+    assert MOMENTS[0] <= moment <= MOMENTS[1]
+
+
+@pytest.mark.parametrize("kind", [Type.DATE, Type.TIMESTAMP])
+def test_a_moment_and_its_number_are_one_another(kind: Type) -> None:
+    rng = random.Random(8)
+    for _ in range(200):
+        moment = dt.datetime(1, 1, 1) + dt.timedelta(seconds=rng.randrange(9998 * 365 * 86400))  # noqa: DTZ001
+        text = moment.date().isoformat() if kind is Type.DATE else moment.isoformat(" ")
+        assert written(number(text, kind, "it"), kind) == text
+        assert years(Range(number(text, kind, "it"), None), kind).low == moment.year
