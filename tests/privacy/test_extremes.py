@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 import mpmath
+import numpy as np
 import pytest
 
 from discreet.errors import Refusal
@@ -39,7 +42,11 @@ from discreet.privacy import (
     tradeoff,
     winning,
 )
+from discreet.privacy.account import Omission
 from discreet.privacy.clones import Clones
+from discreet.privacy.convolve import compose, near_delta
+from discreet.privacy.event import LaplaceNoise
+from discreet.privacy.finite import finite
 
 HUGE, TINY = "1e300", "1e-300"
 RARE = Fraction("1e-6")
@@ -83,14 +90,127 @@ def test_a_large_epsilon_is_accounted_from_above(kind: str, epsilon: int) -> Non
 
 @pytest.mark.parametrize("kind", ["pure", "laplace", "gaussian", "discrete_gaussian", "discrete_laplace"])
 @pytest.mark.parametrize("parameter", [HUGE, TINY, "1e999", "1e-999"])
-def test_the_account_of_an_extreme_parameter_is_nothing_or_refused(kind: str, parameter: str) -> None:
-    hides = (Fraction(parameter) > 1) == ("gaussian" in kind)
-    if hides:
-        totals = account(**{kind: [(parameter, 7)]}, delta=RARE)  # type: ignore[arg-type]
+def test_the_account_of_an_extreme_parameter_is_nothing_or_astronomic(kind: str, parameter: str) -> None:
+    silent: list[Omission] = []
+    totals = account(**{kind: [(parameter, 7)]}, delta=RARE, omitted=silent.append)  # type: ignore[arg-type]
+    if (Fraction(parameter) > 1) == ("gaussian" in kind):
         assert 0 <= totals[0].epsilon < Fraction(1, 10**290)
     else:
-        with pytest.raises(Refusal, match="expected epsilon <= 1000000, got"):
-            account(**{kind: [(parameter, 7)]}, delta=RARE)  # type: ignore[arg-type]
+        assert totals[0].epsilon > Fraction(10) ** 290
+        assert {"basic", "zero-concentrated"} <= {total.theorem.split()[0] for total in totals}
+        assert {"advanced", "optimal"} <= {one.theorem.split()[0] for one in silent}
+        assert all("expected epsilon <= 1000" in one.reason for one in silent if one.theorem.startswith("optimal"))
+    assert len({*(total.theorem for total in totals), *(one.theorem for one in silent)}) == len(totals) + len(silent)
+
+
+def test_a_theorem_that_does_not_apply_is_named_and_the_others_answer() -> None:
+    silent: list[Omission] = []
+    totals = account(gaussian=[("1e-6", 1)], delta=RARE, omitted=silent.append)
+    with mpmath.workdps(60):
+        assert all(gaussian_delta(mpmath.mpf("1e12"), real(total.epsilon)) <= real(RARE) for total in totals)
+    assert [one.theorem.split()[0] for one in silent] == ["advanced", "optimal", "optimal"]
+    assert totals[0].epsilon == pytest.approx(5.00004753448e11, rel=1e-9)
+
+
+def gaussian_delta(mu_squared: mpmath.mpf, epsilon: mpmath.mpf) -> mpmath.mpf:
+    """Φ(a) − e^ε Φ(b); as φ(a) = e^ε φ(b), the second term is φ(a) times Mills's ratio at −b."""
+    mu = mpmath.sqrt(mu_squared)
+    a, b = mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu
+    if abs(a) > 10**4:
+        return mpmath.mpf(a > 0)
+    series = sum(c / -(b ** (2 * i + 1)) for i, c in enumerate((1, -1, 3, -15, 105, -945, 10395)))
+    mills = series if b < -50 else mpmath.ncdf(b) / mpmath.npdf(b)
+    return mpmath.ncdf(a) - mpmath.npdf(a) * mills
+
+
+def discrete_delta(sigma: str, sensitivity: int, epsilon: Fraction) -> mpmath.mpf:
+    """Every outcome of discrete Gaussian noise whose loss is above ε; e^ε times the neighbour's chance is taken off."""
+    s, e = mpmath.mpf(sigma), real(epsilon)
+    last = int(mpmath.ceil((sensitivity**2 - 2 * s * s * e) / (2 * sensitivity))) - 1
+    first = -int(40 * s) - 60 - sensitivity
+
+    def weight(n: int) -> mpmath.mpf:
+        return mpmath.exp(-(mpmath.mpf(n) ** 2) / (2 * s * s))
+
+    above = mpmath.fsum(weight(n) - mpmath.exp(e) * weight(n - sensitivity) for n in range(first, last + 1))
+    return above / mpmath.jtheta(3, 0, mpmath.exp(-1 / (2 * s * s)))
+
+
+SIGMAS = ("0.005", "0.01", "0.02", "0.03", "0.05", "0.1", "0.3", "1", "10")
+DELTAS = ("1e-10", "1e-6", "0.01", "0.5", "0.9")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sensitivity", [1, 7])
+@pytest.mark.parametrize("sigma", SIGMAS)
+def test_narrow_discrete_noise_is_counted_outcome_by_outcome(sigma: str, sensitivity: int) -> None:
+    profile = Profile.discrete_gaussian(sigma, sensitivity)
+    if (sigma, sensitivity) == ("0.005", 7):
+        with pytest.raises(Refusal, match="losses up to 1000000"):
+            profile.epsilon_at(RARE)
+        return
+    found = [profile.epsilon_at(delta) for delta in DELTAS]
+    assert all(more >= less * (1 - Fraction(1, 10**9)) for more, less in pairwise(found))  # it falls as δ grows
+    with mpmath.workdps(60):
+        for delta, epsilon in zip(DELTAS, found, strict=True):
+            assert discrete_delta(sigma, sensitivity, epsilon) <= real(Fraction(delta))
+            less = epsilon * (1 - Fraction(1, 10**4)) - Fraction(1, 1000)
+            assert epsilon == 0 or discrete_delta(sigma, sensitivity, max(Fraction(0), less)) > real(Fraction(delta))
+
+
+def test_the_figures_that_a_swallowed_nan_once_halved() -> None:
+    assert float(Profile.discrete_gaussian("0.03").epsilon_at(RARE)) == pytest.approx(555.5555546, rel=1e-9)
+    assert float(Profile.discrete_gaussian("0.01").epsilon_at(RARE)) == pytest.approx(4999.9999990, rel=1e-9)
+    many = (50 * Profile.discrete_gaussian("0.03")).epsilon_at(RARE)  # each loses 1/(2σ²) but for a chance of e^−555
+    assert 50 * Fraction(10**4, 18) - Fraction(1, 100) <= many <= 50 * Fraction(10**4, 18) * (1 + Fraction(1, 10**6))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("times", [1, 1000, 10**6])
+@pytest.mark.parametrize("sigma", ["1e-6", "1e-3", "0.03", "1", "1e3", "1e6"])
+def test_gaussian_totals_are_never_below_the_truth(sigma: str, times: int) -> None:
+    with np.errstate(invalid="raise", divide="raise", over="raise"), mpmath.workdps(80):
+        best = []
+        for delta in ("1e-30", "1e-10", "1e-6", "0.1", "0.9"):
+            totals = account(gaussian=[(sigma, times)], delta=delta)
+            for total in totals:
+                truth = gaussian_delta(mpmath.mpf(times) / mpmath.mpf(sigma) ** 2, real(total.epsilon))
+                assert truth <= real(Fraction(delta)), total
+            best.append(totals[0].epsilon)
+    assert best == sorted(best, reverse=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("times", [1, 300, 10**6])
+@pytest.mark.parametrize("epsilon", ["1e-9", "1e-3", "0.1", "1", "30", "1e4"])
+def test_pure_totals_are_never_below_the_truth(epsilon: str, times: int) -> None:
+    with np.errstate(invalid="raise", divide="raise", over="raise"), mpmath.workdps(80):
+        best = []
+        for delta in ("1e-30", "1e-10", "1e-6", "0.1", "0.9"):
+            totals = account(pure=[(epsilon, times)], delta=delta)
+            if times <= 300:
+                for total in totals:
+                    assert exact_delta(Fraction(epsilon), times, total.epsilon) <= real(Fraction(delta)), total
+            best.append(totals[0].epsilon)
+    assert best == sorted(best, reverse=True)
+    assert best[0] <= times * Fraction(epsilon)
+
+
+@pytest.mark.parametrize("broken", [math.nan, math.inf])
+def test_what_is_not_a_number_raises_wherever_floats_become_a_promise(broken: float) -> None:
+    with pytest.raises(Refusal, match="beyond what floats hold"):
+        finite(broken, "a δ")
+    with pytest.raises(Refusal, match="beyond what floats hold"):
+        finite(np.array([0.0, broken]), "masses")
+    whole = compose([(LaplaceNoise(Fraction(1)), 3)], 0.0, "remove", near_delta(1e-6))
+    with np.errstate(invalid="ignore"), pytest.raises(Refusal, match="beyond what floats hold"):
+        replace(whole, masses=np.full_like(whole.masses, broken)).delta_at(0.5)
+    with pytest.raises(Refusal, match="beyond what floats hold"):
+        replace(whole, infinite=broken).delta_at(0.5)
+    crowd = Clones(1.0, 1000, 0.3)
+    crowd._chances = np.full_like(crowd._chances, broken)  # noqa: SLF001
+    with np.errstate(invalid="ignore"), pytest.raises(Refusal, match="beyond what floats hold"):
+        crowd.delta_at(0.1)
 
 
 def test_advanced_composition_refuses_an_epsilon_that_it_cannot_write_out() -> None:

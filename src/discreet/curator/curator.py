@@ -32,7 +32,7 @@ from discreet.curator.public import PublicTables
 from discreet.curator.quote import Terms, quote
 from discreet.curator.recall import AtHand, Recall, answer_key
 from discreet.curator.run import Offer, RowMechanism, Run, Wanted, planned, run
-from discreet.curator.till import Bought, Till, cost, total
+from discreet.curator.till import Till, cost, total
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
 from discreet.exact import share
@@ -192,16 +192,19 @@ class Curator:
         return list(dict(self._books().grants).values())
 
     @_asked_now
-    def bounds(self, /, table: str, column: str, **terms: object) -> BoundsAdvice | None:
-        """Buy advice on the bounds of a column; None if nothing stands out of the noise at this price."""
-        bought = self._advice(bounds_parts(self._private(table), column), f"bounds {table} {column}", terms)
-        return advise_bounds(bought["#0"], bought.get("#1"))
+    def bounds(self, /, table: str, column: str, **terms: object) -> BoundsAdvice:
+        """Buy advice on the bounds of a column."""
+        paid = self._advice(bounds_parts(self._private(table), column), f"bounds {table} {column}", terms)
+        advice = advise_bounds(paid.tables["#0"], paid.tables.get("#1"))
+        return replace(advice, cost=cost(paid.new), left=self._left_of(paid))
 
     @_asked_now
     def caps(self, /, table: str, **terms: object) -> CapsAdvice:
         """Buy advice on how many rows of one unit an answer should count."""
         declared = self._private(table)
-        return advise_caps(self._advice(caps_parts(declared), f"caps {table}", terms)["#0"], declared.max_rows)
+        paid = self._advice(caps_parts(declared), f"caps {table}", terms)
+        advice = advise_caps(paid.tables["#0"], declared.max_rows)
+        return replace(advice, cost=cost(paid.new), left=self._left_of(paid))
 
     def _private(self, table: str) -> Table:
         found = self._catalogue.schema.table(table)
@@ -209,10 +212,13 @@ class Curator:
             raise Refusal(f"table {table!r} is public: nothing of it is bounded")
         return found
 
-    def _advice(self, parts: tuple[Part, ...], what: str, terms: dict[str, object]) -> dict[str, Bought]:
+    def _advice(self, parts: tuple[Part, ...], what: str, terms: dict[str, object]) -> Paid:
         asked = Terms(**terms)  # type: ignore[arg-type]
         self._allowed_tables(set(parts[0].measurement.shape.tables))
-        return self._paid(self._priced(parts, asked), what, asked, self._store, SECURE).tables
+        return self._paid(self._priced(parts, asked), what, asked, self._store, SECURE)
+
+    def _left_of(self, paid: Paid) -> BudgetLoss | None:
+        return None if paid.population is None else self.budget(paid.population).left
 
     @_asked_now
     def run(self, mechanism: RowMechanism[T] | TableMechanism[T], rows_sql: str, *, max_rows: int | None = None) -> T:
@@ -378,7 +384,7 @@ class Curator:
             tuple(kind for _, kind in result.columns),
             result.rows,
             cost(paid.new),
-            None if paid.population is None else self.budget(paid.population).left,
+            self._left_of(paid),
             ",".join(str(bought.entry) for bought in paid.tables.values()),
             BOUNDING if paid.tables else "",
             confidence,

@@ -50,6 +50,11 @@ def said(loss: BudgetLoss) -> str:
     )
 
 
+def paid_for(cost: BudgetLoss | None) -> str:
+    """What something cost, in words."""
+    return "free: bought before" if cost is None else said(cost)
+
+
 def explained(found: Question, prices: Sequence[Priced], confidence: Fraction, named: bool) -> Explanation:  # noqa: FBT001
     """The explanation of a question at a price."""
     total: BudgetLoss | None = None

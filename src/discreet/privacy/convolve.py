@@ -192,7 +192,7 @@ def _transform(parts: Sequence[Part], cumulants: Cumulants, theta: float, mu: fl
     farthest = [max(abs(atoms.first), abs(atoms.first + len(atoms.masses))) * step for atoms, _, _ in parts]
     return Composed(
         losses=np.asarray(first + np.arange(size), dtype=np.float64) * step,
-        masses=masses,
+        masses=finite(masses, "a convolution"),
         theta=theta,
         mu=mu,
         log_moment=math.fsum(times * x for (_, times, _), x in zip(parts, each, strict=True))
