@@ -208,7 +208,7 @@ def test_what_is_not_a_number_raises_wherever_floats_become_a_promise(broken: fl
     with pytest.raises(Refusal, match="beyond what floats hold"):
         replace(whole, infinite=broken).delta_at(0.5)
     crowd = Clones(1.0, 1000, 0.3)
-    crowd._chances = np.full_like(crowd._chances, broken)  # noqa: SLF001
+    crowd._chances = np.full_like(crowd._chances, broken)
     with np.errstate(invalid="ignore"), pytest.raises(Refusal, match="beyond what floats hold"):
         crowd.delta_at(0.1)
 

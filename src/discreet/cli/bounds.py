@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from discreet.cli.caps import HIDDEN
+from discreet.cli.caps import HIDDEN, told
 from discreet.cli.home import HOME, AtHome, new_app
 from discreet.cli.printing import AsFormat, Format, print_rows
 from discreet.cli.query import Epsilon, Rho
@@ -32,8 +32,8 @@ def bounds(  # noqa: PLR0913  # where, what, and the price
     advice = Curator(home).bounds(table, column, epsilon=epsilon, rho=rho)
     if advice.low is None:
         typer.echo(HIDDEN, err=True)
-    head = ["column", "suggested", "values beyond them", "values cut off now", "cost", "left"]
     ends = None if advice.low is None else f"{advice.low}:{advice.high}"
-    shares = [None if share is None else str(share) for share in (advice.beyond, advice.cut)]
+    shares = {**told(form, "values beyond them", advice.beyond), **told(form, "values cut off now", advice.cut)}
     left = None if advice.left is None else said(advice.left)
-    print_rows(form, head, [[column, ends, *shares, paid_for(advice.cost), left]])
+    line = {"column": column, "suggested": ends, **shares, "cost": paid_for(advice.cost), "left": left}
+    print_rows(form, list(line), [list(line.values())])

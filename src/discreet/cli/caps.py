@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import typer
 
 from discreet.cli.home import HOME, AtHome, new_app
 from discreet.cli.printing import AsFormat, Format, print_rows
 from discreet.cli.query import Epsilon, Rho
+
+if TYPE_CHECKING:
+    from discreet.curator.bars import Share
 
 app = new_app()
 HIDDEN = "nothing stands out of the noise at this price; name a higher one, or there are too few people to tell"
@@ -26,7 +31,15 @@ def caps(
     advice = Curator(home).caps(table, epsilon=epsilon, rho=rho)
     if advice.rows is None:
         typer.echo(HIDDEN, err=True)
-    head = ["table", "suggested max_rows", "units with more", "units cut now", "cost", "left"]
-    shares = [None if share is None else str(share) for share in (advice.beyond, advice.cut)]
+    shares = {**told(form, "units with more", advice.beyond), **told(form, "units cut now", advice.cut)}
     left = None if advice.left is None else said(advice.left)
-    print_rows(form, head, [[table, advice.rows, *shares, paid_for(advice.cost), left]])
+    line = {"table": table, "suggested max_rows": advice.rows, **shares, "cost": paid_for(advice.cost), "left": left}
+    print_rows(form, list(line), [list(line.values())])
+
+
+def told(form: Format, name: str, share: Share | None) -> dict[str, object]:
+    """A share: for eyes in words, for programs its two ends."""
+    if form is Format.table:
+        return {name: None if share is None else str(share)}
+    low, high = (None, None) if share is None else (share.low, share.high)
+    return {f"{name}, low": low, f"{name}, high": high}

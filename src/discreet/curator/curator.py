@@ -20,11 +20,12 @@ from discreet.curator.advice import (
     caps_parts,
 )
 from discreet.curator.agreement import Declarations, recorded_file
-from discreet.curator.answer import BOUNDING, Answer
+from discreet.curator.answer import Answer
 from discreet.curator.estimate import estimates
 from discreet.curator.explain import Due, Explanation, explained
 from discreet.curator.history import Receipt, receipts
 from discreet.curator.measure import Engine
+from discreet.curator.notices import bounding, notices
 from discreet.curator.paid import Counter, Flights, Paid
 from discreet.curator.plans import Allow, Plans, key_of
 from discreet.curator.price import Priced, priced
@@ -328,7 +329,8 @@ class Curator:
         paid = self._paid(last, sql, asked, *by)
         answer = self._spoken(above.upper(asked_now), paid, asked)
         new = {f"{i} {name}": bought for i, part in enumerate((*before, paid)) for name, bought in part.new.items()}
-        return replace(answer, cost=cost(new))
+        prices = tuple(bought.price for part in (*before, paid) for bought in part.tables.values())
+        return replace(answer, cost=cost(new), bounding=bounding(prices), notices=notices(prices))
 
     def _refuse_over(self, prices: tuple[Priced, ...], sql: str, asked: Terms) -> None:
         """Refuse what will not fit in the end before the first part of it is paid."""
@@ -378,7 +380,7 @@ class Curator:
             return above.run(upper, tables, files)
 
         confidence = share(asked.confidence, "confidence")
-        result = at(confidence)
+        result, prices = at(confidence), [bought.price for bought in paid.tables.values()]
         return Answer(
             tuple(name for name, _ in result.columns),
             tuple(kind for _, kind in result.columns),
@@ -386,8 +388,9 @@ class Curator:
             cost(paid.new),
             self._left_of(paid),
             ",".join(str(bought.entry) for bought in paid.tables.values()),
-            BOUNDING if paid.tables else "",
+            bounding(prices),
             confidence,
             result.spans,
             at,
+            notices(prices),
         )

@@ -5,21 +5,19 @@ Not-a-number compares false with everything, so `max(0.0, x)` and a search for a
 
 from __future__ import annotations
 
-import math
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 
-Floats = TypeVar("Floats", float, NDArray[np.float64])
+Floats = TypeVar("Floats", bound=float | NDArray[np.float64])
 
 
 def finite(value: Floats, what: str) -> Floats:
     """The value itself, if all of it is a finite number."""
-    known = math.isfinite(value) if isinstance(value, float) else bool(np.isfinite(value).all())
-    if not known:
+    if not np.isfinite(value).all():
         hint = "use Renyi or Concentrated, which are exact, or add the losses"
         raise Refusal(f"{what} cannot be computed: the numbers are beyond what floats hold", hint=hint)
-    return cast("Floats", value)
+    return value

@@ -184,7 +184,7 @@ def _split(losses: Floats, masses: Floats, step: float, failing: float = 0.0) ->
     size = int(below.max()) - first + 2
     up = np.bincount(below - first + 1, masses * share, size)
     down = np.bincount(below - first, masses * (1 - share), size)
-    return _atoms(first, (up + down) * (1 - failing), failing)
+    return _atoms(first, np.asarray((up + down) * (1 - failing), dtype=np.float64), failing)
 
 
 def _atoms(first: int, masses: Floats, infinite: float) -> Atoms:
