@@ -62,7 +62,7 @@ def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
         ),
         (
             "SELECT region, count(*) FROM visits GROUP BY region",
-            [CAP, GROUPS, "Rows in which region is NULL or none of its keys are in no group.", OWNERLESS],
+            [CAP, GROUPS, "Rows in which region is NULL or none of its declared keys are in no group.", OWNERLESS],
         ),
         (
             "SELECT urgent, count(*) FROM visits GROUP BY urgent",
