@@ -91,7 +91,12 @@ def outside_of(
     return known[low, high]
 
 
-PRICES = {"0.1": Pure("0.1"), "0.5": Pure("0.5"), "2": Pure(2), "rho 0.1": Concentrated("0.1")}
+PRICES: dict[str, Pure | Concentrated] = {
+    "0.1": Pure("0.1"),
+    "0.5": Pure("0.5"),
+    "2": Pure(2),
+    "rho 0.1": Concentrated("0.1"),
+}
 
 
 @pytest.mark.parametrize("paid", PRICES)

@@ -164,7 +164,13 @@ def _keys(key: GroupKey, known: Shape) -> Iterator[str]:
         return
     name, many = _called(key.expression, known), len([value for value in key.values if value is not None])
     null = "" if None in key.values or _never_null(key.expression) else "NULL"
-    other = "" if key.expression.type is Type.BOOLEAN else "none of its declared keys" if many != 1 else "not its only declared key"
+    other = (
+        ""
+        if key.expression.type is Type.BOOLEAN
+        else "none of its declared keys"
+        if many != 1
+        else "not its only declared key"
+    )
     if null or other:
         yield f"Rows in which {name} is {' or '.join(word for word in (null, other) if word)} are in no group."
 
