@@ -111,6 +111,10 @@ def test_narrow_discrete_noise_is_counted_outcome_by_outcome(sigma: str, sensiti
 def test_the_figures_that_a_swallowed_nan_once_halved() -> None:
     assert float(Profile.discrete_gaussian("0.03").epsilon_at(RARE)) == pytest.approx(555.5555546, rel=1e-9)
     assert float(Profile.discrete_gaussian("0.01").epsilon_at(RARE)) == pytest.approx(4999.9999990, rel=1e-9)
+
+
+@pytest.mark.slow
+def test_narrow_noise_many_times_is_as_many_times_the_loss() -> None:
     many = (50 * Profile.discrete_gaussian("0.03")).epsilon_at(RARE)  # each loses 1/(2σ²) but for a chance of e^−555
     assert 50 * Fraction(10**4, 18) - Fraction(1, 100) <= many <= 50 * Fraction(10**4, 18) * (1 + Fraction(1, 10**6))
 
