@@ -13,15 +13,18 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.curator.till import Bought
 from discreet.errors import Refusal
-from discreet.exact import spoken
 from discreet.mechanisms import GaussianVector, LaplaceVector
+
+Floats = NDArray[np.float64]
 
 CONFIDENCE = Fraction(95, 100)  # of every share that is told
 RARE = Fraction(1, 1000)  # how often an empty bar may stand out of the noise, all of them together
-_TRIED = np.linspace(1e-3, 1 - 1e-3, 999)  # where Chernoff's exponent is looked for, as a share of what is possible
+SHARES = np.concatenate([[0.0], np.geomspace(1e-6, 1e-3, 60)[:-1], np.linspace(1e-3, 1, 2000)])  # that are tried
+_STEPS = np.linspace(1 / 65, 64 / 65, 64)  # exponents for Chernoff's bound: each proves one, the best is taken
 
 
 @dataclass(frozen=True)
@@ -57,59 +60,81 @@ class Bars:
     @property
     def visible(self) -> list[int]:
         """The bars that stand out of the noise, in order."""
-        threshold = slack(self.noise, 1, RARE / len(self.heights))
+        threshold = standing_out(self.noise, len(self.heights))
         return sorted(bar for bar, height in self.heights.items() if height > threshold)
 
     def beyond(self, outside: Callable[[int], bool], choices: int = 1) -> Share:
         """The share of the whole in the bars outside.
 
         `choices` is how many sets of bars the noisy numbers could have chosen this one from: with 95 % probability what
-        would be told of each of them is true. With the number outside between a₁ and a₂ and the number inside between
-        b₁ and b₂, the share lies between a₁/(a₁ + b₂) and a₂/(a₂ + b₁).
+        would be told of each of them is true.
         """
-        rare = (1 - CONFIDENCE) / (4 * choices)  # two numbers, and two ends of each
-        far, near = self._between(outside, rare), self._between(lambda bar: not outside(bar), rare)
-        return Share(_part(far[0], near[1]), _part(far[1], near[0]) if near[0] else 1.0)
-
-    def _between(self, among: Callable[[int], bool], rare: Fraction) -> tuple[int, int]:
-        chosen = [height for bar, height in self.heights.items() if among(bar)]
-        middle, far = sum(chosen), slack(self.noise, len(chosen), rare)
-        return max(0, middle - far), max(0, middle + far)
-
-
-def _part(some: int, rest: int) -> float:
-    return some / (some + rest) if some else 0.0
+        far = [height for bar, height in self.heights.items() if outside(bar)]
+        near = [height for bar, height in self.heights.items() if not outside(bar)]
+        if not far or not near:
+            return Share(float(not near), float(not near))
+        rare = (1 - CONFIDENCE) / (2 * choices)
+        return _shares(sum(far), sum(near), _reaches((self.noise, len(far)), (self.noise, len(near)), rare))
 
 
 def ratio(part: int, whole: int, noise: Sequence[LaplaceVector | GaussianVector]) -> Share:
     """The share that one noisy number is of another, which it is a part of; each with its own noise."""
-    rare = (1 - CONFIDENCE) / 4
-    far = [slack(each, 1, rare) for each in noise]
-    low, high = max(0, part - far[0]) / max(1, whole + far[1]), (part + far[0]) / max(1, whole - far[1])
-    return Share(min(1.0, low), min(1.0, max(0.0, high)) if whole > far[1] else 1.0)
+    one, two = noise
+    rare = (1 - CONFIDENCE) / 2  # and part − p·whole is (1 − p)·part − p·(whole − part)
+    return _shares(part, whole - part, _reaches((one, 1), (two, 1), rare, part_of=True))
 
 
-@lru_cache(maxsize=256)
-def slack(noise: LaplaceVector | GaussianVector, terms: int, rare: Fraction) -> int:
-    """A number that a sum of so many independent noises reaches with probability at most `rare`, on either side.
+def _shares(some: int, rest: int, reaches: Floats) -> Share:
+    """The shares p for which (1 − p)·some − p·rest is no larger than its noise may make it (Fieller 1954).
 
-    Chernoff: Pr[sum ≥ s] ≤ M(t)^terms e^{−ts} for every t, so s = (terms ln M(t) + ln(1/rare))/t. Discrete Laplace
-    noise has M(t) = (1 − a)²/((1 − a e^t)(1 − a e^{−t})), a = e^{−1/scale}. Discrete Gaussian noise has at most
-    e^{t²σ²/2}: completing the square leaves Σ e^{−(n − tσ²)²/2σ²} over Σ e^{−n²/2σ²}, and of all shifts none sums to
-    more (Poisson: its coefficients are positive). Floats choose t; what is returned is rounded up.
+    At the true share that is (1 − p) times the one noise less p times the other: so the truth is left out as rarely as
+    that noise is larger. Between two shares that were tried nothing is lost: one more is taken at either end.
     """
-    if terms == 0:
-        return 0
-    if terms == 1:
-        return noise.error(1 - 2 * rare)
-    far = -math.log(rare)
+    known = np.flatnonzero(np.abs((1 - SHARES) * some - SHARES * rest) <= reaches)
+    if not len(known):  # the noise was larger than it should be
+        return Share(0.0, 1.0)
+    first, last = max(0, known[0] - 1), min(len(SHARES) - 1, known[-1] + 1)
+    return Share(float(SHARES[first]) if known[0] else 0.0, float(SHARES[last]))
+
+
+Sum = tuple[LaplaceVector | GaussianVector, int]  # so many independent noises of one law
+
+
+@lru_cache(maxsize=64)
+def _reaches(one: Sum, two: Sum, rare: Fraction, *, part_of: bool = False) -> Floats:
+    """For each share p, what (1 − p)·one − p·two reaches with probability at most `rare`; of a part, one − p·two."""
+    weights = (np.ones_like(SHARES) if part_of else 1 - SHARES), SHARES
+    least = min(1 / _width(each[0]) for each in (one, two))
+    t = least * _STEPS[np.newaxis, :] / np.maximum(*weights)[:, np.newaxis]
+    logs = sum(
+        (
+            each[1] * _log_moment(each[0], weight[:, np.newaxis] * t)
+            for each, weight in zip((one, two), weights, strict=True)
+        ),
+        start=np.full_like(t, -math.log(rare)),
+    )
+    return np.asarray((logs / t).min(axis=1) * (1 + 1e-9))
+
+
+def _width(noise: LaplaceVector | GaussianVector) -> float:
+    """Below one over it every moment is finite; of Gaussian noise, where the best exponents surely lie."""
+    return float(noise.scale) if isinstance(noise, LaplaceVector) else math.sqrt(noise.variance) / 16
+
+
+def _log_moment(noise: LaplaceVector | GaussianVector, t: Floats) -> Floats:
+    """ln E[e^{t noise}], or more.
+
+    Discrete Laplace noise has (1 − a)²/((1 − a e^t)(1 − a e^{−t})), a = e^{−1/scale}. Discrete Gaussian noise has at
+    most e^{t²σ²/2}: completing the square leaves Σ e^{−(n − tσ²)²/2σ²} over Σ e^{−n²/2σ²}, and of all shifts none sums
+    to more (Poisson: its coefficients are positive).
+    """
     if isinstance(noise, GaussianVector):
-        return math.ceil(math.sqrt(2 * terms * float(noise.variance) * far) * (1 + 1e-9))
-    width = float(noise.scale)
-    t = _TRIED / width
-    # 1 − a e^t = −expm1(t − 1/scale), and 1 − a = −expm1(−1/scale): nothing cancels
-    logs = 2 * math.log(-math.expm1(-1 / width)) - np.log(-np.expm1(t - 1 / width)) - np.log(-np.expm1(-t - 1 / width))
-    reached = float(((terms * logs + far) / t).min())
-    if not math.isfinite(reached):
-        raise Refusal(f"noise of scale {spoken(noise.scale)} is beyond what floats hold", hint="name a higher price")
-    return math.ceil(reached * (1 + 1e-9))
+        return np.asarray(t**2 * float(noise.variance) / 2)
+    step = 1 / float(noise.scale)  # 1 − a e^t = −expm1(t − step): nothing cancels
+    return np.asarray(2 * math.log(-math.expm1(-step)) - np.log(-np.expm1(t - step)) - np.log(-np.expm1(-t - step)))
+
+
+@lru_cache(maxsize=64)
+def standing_out(noise: LaplaceVector | GaussianVector, bars: int) -> int:
+    """What none of so many empty bars exceeds, but with probability `RARE`."""
+    return noise.error(1 - RARE / bars)
