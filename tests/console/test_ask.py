@@ -66,7 +66,7 @@ def test_a_question_is_priced_as_it_is_written_and_paid_once(asker: Watched, cli
 
     page.locator(".d-main-button").dblclick()
     expect(page.get_by_label("Answer", exact=True)).to_contain_text("Paid 0.06. 2.94 is left of the budget.")
-    expect(page.get_by_label("Answer", exact=True)).to_contain_text("They do not cover what was cut off before it")
+    expect(page.get_by_label("Answer", exact=True)).to_contain_text("They do not cover what is left out before it")
     assert payments(clinic_place) == before + 1
     button(page, "Ask · free")
     expect(page.get_by_text("you have this already")).to_be_visible()

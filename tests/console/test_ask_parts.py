@@ -116,6 +116,16 @@ def test_a_tag_tells_price_error_and_what_is_left(home: Path) -> None:
     assert spoken_button(tag) == "Ask · pays 0.06"
 
 
+def test_a_tag_tells_what_is_hardly_meant_and_what_will_not_be_shown(home: Path) -> None:
+    desk, visitor = ann(home, "told")
+    sql = "SELECT diagnosis, count(*) AS n FROM visits WHERE region = 'West' GROUP BY diagnosis"
+    doubt, hidden = tagged(desk, visitor, sql, Wish()).notices
+    assert doubt.startswith("'West' is none of the declared keys of region")
+    assert hidden.startswith("Groups with fewer than about ")
+    cheaper = tagged(desk, visitor, sql, Wish(price=Fraction(1, 100))).notices[1]
+    assert int(cheaper.split()[5]) > int(hidden.split()[5])  # of the price that the tag names
+
+
 def test_price_and_error_follow_each_other(home: Path) -> None:
     desk, visitor = ann(home, "both")
     cheap, dear = (tagged(desk, visitor, clinic.COUNT, Wish(price=Fraction(each))) for each in ("0.1", "1"))

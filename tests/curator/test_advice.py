@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -9,11 +11,12 @@ import clinic
 import pytest
 
 from discreet.curator import Curator
-from discreet.curator.advice import outer
+from discreet.curator.advice import ROWS, most_rows, outer
 from discreet.errors import Fault, OverBudget, Refusal
 from discreet.mechanisms import Gaussian, Laplace, Quantile
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Approximate, Replace
+from discreet.sql.schema import MOST_ROWS_A_UNIT
 
 
 def rows(values: list[float], per_unit: int = 1) -> list[tuple[object, ...]]:
@@ -32,29 +35,61 @@ def rows(values: list[float], per_unit: int = 1) -> list[tuple[object, ...]]:
 def test_suggested_bounds_hold_what_is_there(tmp_path: Path, values: list[float], low: int, high: int) -> None:
     folder = clinic.home(tmp_path / "home", clinic.table(rows(values)), max_rows=1, bounds={"cost": (0, 10)})
     found = Curator(folder).bounds("visits", "cost", epsilon=20)
-    assert found is not None
     assert found.low == low
     assert found.high == high
-    assert found.cut == pytest.approx(sum(not 0 <= value <= 10 for value in values) / len(values), abs=0.05)
+    truth = sum(not 0 <= value <= 10 for value in values) / len(values)
+    assert found.cut is not None
+    assert found.cut.low <= truth <= found.cut.high <= truth + 0.05
+    assert found.beyond is not None
+    assert found.beyond.low == 0
+    assert found.beyond.high < 0.05
 
 
 def test_bounds_cost_what_was_named_and_the_same_again_is_free(home: Path) -> None:
     curator = Curator(home)
     first = curator.bounds("visits", "cost", epsilon="0.5")
-    assert curator.bounds("visits", "cost", epsilon="0.5") == first
+    assert first.cost == Approximate("0.5")
+    assert first.left == curator.budget("patient").left
+    assert curator.bounds("visits", "cost", epsilon="0.5") == replace(first, cost=None)
     assert curator.budget("patient").spent == Approximate("0.5")
     with pytest.raises(Refusal, match="only numbers"):
         curator.bounds("visits", "region", epsilon="0.5")
 
 
-@pytest.mark.parametrize(("per_unit", "suggested"), [(1, 1), (3, 3), (5, 7), (8, 15)])
+@pytest.mark.parametrize(("per_unit", "suggested"), [(1, 1), (2, 2), (3, 3), (5, 5), (8, 11)])
 def test_suggested_caps_hold_nearly_all_units(tmp_path: Path, per_unit: int, suggested: int) -> None:
     data = clinic.table(rows([1.0] * (200 * per_unit), per_unit))
     curator = Curator(clinic.home(tmp_path / "home", data, max_rows=2))
-    found = curator.caps("visits", epsilon=50)
-    assert found.rows == suggested
-    assert found.cut == pytest.approx(1.0 if per_unit > 3 else 0.0, abs=0.1)
-    assert curator.budget("patient").spent == Approximate(50)
+    advice = curator.caps("visits", epsilon=50)
+    assert advice.rows == suggested
+    assert advice.beyond is not None
+    assert advice.beyond.low == 0
+    assert advice.beyond.high < 0.05
+    assert advice.cut is not None
+    assert advice.cut.low <= (per_unit > 2) <= advice.cut.high <= advice.cut.low + 0.05
+    assert (advice.cost, advice.left) == (Approximate(50), curator.budget("patient").left)
+
+
+def test_where_nothing_stands_out_nothing_is_suggested_and_the_price_is_told(tmp_path: Path) -> None:
+    data = clinic.table(rows([1.0] * 20))
+    curator = Curator(clinic.home(tmp_path / "home", data, max_rows=2))
+    caps, bounds = curator.caps("visits", epsilon="0.001"), curator.bounds("visits", "cost", epsilon="0.001")
+    assert (caps.rows, caps.beyond, bounds.low, bounds.high, bounds.beyond) == (None,) * 5
+    assert caps.cut is not None
+    assert str(caps.cut) == "anything from 0 to 100 %"
+    assert caps.cost == bounds.cost == Approximate("0.001")
+    assert bounds.left == curator.budget("patient").left
+
+
+def test_each_number_of_rows_lies_in_the_bar_that_says_so() -> None:
+    ends = [most_rows(bar) for bar in ROWS]
+    assert 22 not in ROWS  # no number of rows has a square of 2 or 3
+    assert ends == sorted(ends)
+    assert ends[:7] == [1, 2, 3, 5, 7, 11, 15]
+    assert ends[-1] == MOST_ROWS_A_UNIT
+    for rows_of_one in range(1, 5000):
+        bar = 21 + math.floor(math.log2(rows_of_one**2))
+        assert (most_rows(bar - 1) if bar > ROWS[0] else 0) < rows_of_one <= most_rows(bar)
 
 
 def test_bars_cover_the_line() -> None:

@@ -95,7 +95,7 @@ def test_answers_travel_as_arrow_and_frames(home: Path) -> None:
     assert list(found.to_pandas().columns) == ["region", "n", "a"]
     assert found.to_polars().shape == (3, 3)
     assert len(found.plot().axes[0].patches) == 3
-    assert "bounds" in found.bounding
+    assert "Values of cost below 0 count as 0, and above 1000 as 1000." in found.bounding
 
 
 @pytest.mark.parametrize(

@@ -47,8 +47,10 @@ def account(  # noqa: PLR0913  # one option for each kind of noise
         return
     if delta is None:
         raise Refusal("ε depends on δ, and no δ was given", hint="say which, as in --delta 1e-6")
+    from discreet.privacy.account import Omission
     from discreet.privacy.account import account as totals
 
+    silent: list[Omission] = []
     with busy("adding up"):
         found = totals(
             gaussian=_read(gaussian, "gaussian"),
@@ -58,7 +60,10 @@ def account(  # noqa: PLR0913  # one option for each kind of noise
             pure=_read(pure, "pure"),
             sampled_gaussian=[_read_sampled(text) for text in sampled_gaussian or ()],
             delta=delta,
+            omitted=silent.append,
         )
+    for one in silent:
+        typer.echo(f"{one.theorem} does not apply: {one.reason}", err=True)
     if form is Format.json:
         lines = [{"theorem": total.theorem, "epsilon": _above(total.epsilon)} for total in found]
         print_json({"delta": float(exact(delta, "delta")), "totals": lines})

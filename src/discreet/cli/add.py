@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +12,7 @@ from discreet.cli.home import HOME, AtHome, new_app
 from discreet.errors import Refusal
 
 app = new_app()
+Strict = Annotated[bool, typer.Option("--strict", help="Refuse rows with cells that cannot be read as declared.")]
 Many = list[str] | None
 
 
@@ -42,6 +43,7 @@ def add(  # noqa: PLR0913  # each option is one declaration
     step: Annotated[Many, _option("COL=STEP", "The grid on which a column is summed.")] = None,
     describe: Annotated[Many, _option("COL=TEXT", "What a column means.")] = None,
     public: Annotated[bool, typer.Option("--public", help="Nobody's data: free to ask.")] = False,
+    strict: Strict = False,
     home: AtHome = HOME,
 ) -> None:
     """Take a table in, with its unit, caps, bounds and keys. The first table of a population sets its budget."""
@@ -67,13 +69,33 @@ def add(  # noqa: PLR0913  # each option is one declaration
         public=public,
     )
     with gauge(f"reading {source}") as progress:
-        table = Custody(home).add(name, rows_from(source, public=public), said, progress=progress)
+        table = Custody(home).add(
+            name, rows_from(source, public=public), said, progress=progress, unread=listener(strict=strict)
+        )
     typer.echo(f"added {name}, version {table.version}")
     if table.population is not None:
         shared = "each row is its own unit" if table.unit is None else f"unit {table.unit}"
         typer.echo(f"{shared}; budget of population {table.population}", err=True)
         if table.max_rows is None and table.unit is not None:
             typer.echo("without --max-rows only COUNT(DISTINCT unit) is answered", err=True)
+
+
+def listener(*, strict: bool) -> Callable[[tuple[str, ...]], None]:
+    """Says which columns cannot all be read; or refuses the rows. On this terminal alone: it tells of the rows."""
+
+    def heard(columns: tuple[str, ...]) -> None:
+        if strict:
+            raise Refusal(
+                f"--strict: some cells cannot be read as declared, in the columns {', '.join(columns)}",
+                hint="nothing was stored; declare other --types, mend the cells, or leave out --strict",
+            )
+        typer.echo(
+            f"some cells cannot be read as declared and become NULL, or are read only in part, in the columns: "
+            f"{', '.join(columns)}",
+            err=True,
+        )
+
+    return heard
 
 
 def pairs(texts: Sequence[str] | None, option: str) -> list[tuple[str, str]]:

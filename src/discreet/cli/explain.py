@@ -34,7 +34,8 @@ def explain(  # noqa: PLR0913  # the terms of a question
     price = None if found.price is None else said(found.price)
     errors = {name: LATER if value is None else str(value) for name, value in found.error}
     if form is Format.json:
-        print_json({"price": price, "error": errors, "plan": list(found.plan)})
+        print_json({"price": price, "error": errors, "plan": list(found.plan), "notices": list(found.notices)})
         return
     rows = [("price", "", price), *(("error", name, error) for name, error in errors.items())]
-    print_csv(["what", "column", "value"], [*rows, *(("measure", "", line) for line in found.plan)])
+    plan = [("measure", "", line) for line in found.plan]
+    print_csv(["what", "column", "value"], [*rows, *plan, *(("notice", "", line) for line in found.notices)])

@@ -41,9 +41,13 @@ def query(  # noqa: PLR0913  # the terms of a question
     from discreet.curator import Curator
     from discreet.curator.explain import said
 
-    answer = Curator(home).query(
-        sql, epsilon=epsilon, rho=rho, error=error, delta=delta, confidence=confidence, fresh=fresh, within=within
-    )
+    curator = Curator(home)
+    terms = {"epsilon": epsilon, "rho": rho, "error": error, "delta": delta, "confidence": confidence}
+    told = curator.explain(sql, **terms)
+    for sentence in told.notices:  # before it is paid: the same follows from the plan
+        if sentence not in told.bounding:
+            typer.echo(f"notice: {sentence}", err=True)
+    answer = curator.query(sql, **terms, fresh=fresh, within=within)
     _print(answer, form, confidence, intervals=intervals)
     if answer.left is not None:
         price = "free: answered before" if answer.cost is None else said(answer.cost)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import typer
 
+from discreet.cli.add import Strict, listener
 from discreet.cli.home import HOME, AtHome, new_app
 
 app = new_app()
 
 
 @app.command()
-def update(name: str, source: str, *, home: AtHome = HOME) -> None:
+def update(name: str, source: str, *, strict: Strict = False, home: AtHome = HOME) -> None:
     """Bring new rows for a table. Declarations stay, and so does what was spent."""
     from discreet.cli.printing import gauge
     from discreet.cli.source import rows_from
@@ -19,5 +20,6 @@ def update(name: str, source: str, *, home: AtHome = HOME) -> None:
 
     with gauge(f"reading {source}") as progress:
         custody, known = Custody(home), catalogue.read(home).schema.table(name)
-        table = custody.update(name, rows_from(source, public=known.public), progress=progress)
+        rows = rows_from(source, public=known.public)
+        table = custody.update(name, rows, progress=progress, unread=listener(strict=strict))
     typer.echo(f"updated {name}, version {table.version}")

@@ -82,6 +82,7 @@ def answer(found: dict[str, Any]) -> Answer:
         confidence,
         spans,
         again,
+        tuple(found["notices"]),
     )
 
 
@@ -90,7 +91,9 @@ def explanation(found: dict[str, Any]) -> Explanation:
     errors = tuple(
         (each["name"], None if each["error"] is None else Fraction(each["error"])) for each in found["error"]
     )
-    return Explanation(_loss(found["price"]), errors, tuple(found["plan"]), found["notice"])
+    return Explanation(
+        _loss(found["price"]), errors, tuple(found["plan"]), found["notice"], tuple(found["notices"]), found["bounding"]
+    )
 
 
 def budgets(found: dict[str, Any]) -> dict[str, Budget[BudgetLoss]]:

@@ -29,6 +29,12 @@ _RELATIONS = {
 _LOOKS = "looks like"
 
 
+UNREAD = (
+    "A cell that cannot be read as the type you choose becomes NULL. Which columns have such cells is not told here, "
+    "because that depends on the rows: discreet add says it at the server itself."
+)
+
+
 def text(label: str, kept: object, name: str, after: Redraw | None = None) -> ui.input:
     """A field whose text is kept in an attribute."""
 
@@ -124,6 +130,7 @@ def columns(draft: Draft) -> None:
         "Everybody who may ask sees what you say here. Say what you know without the rows: bounds that were read off "
         "the rows would tell about the people in them.",
     ).classes("d-lead")
+    theme.tag("p", UNREAD).classes("d-muted d-small")
 
     def draw() -> None:
         box.clear()

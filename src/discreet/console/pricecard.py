@@ -29,6 +29,7 @@ class Strip:
             self._again, self._again_note = _number("More like it")
         with ui.element("div").classes("d-expected"):
             self._columns = ui.element("div").classes("d-row")
+        self._notices = ui.element("div").props('aria-live="polite"')
 
     def show(self, tag: Tag | None) -> None:
         """These numbers, or none."""
@@ -39,6 +40,10 @@ class Strip:
         self._columns.clear()
         with self._columns:
             _columns(tag)
+        self._notices.clear()
+        with self._notices:
+            for sentence in () if tag is None else tag.notices:
+                theme.tag("p", sentence).classes("d-small d-hint")
 
 
 def _words(tag: Tag | None) -> tuple[str, str, str, str, str, str]:

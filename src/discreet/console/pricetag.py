@@ -69,6 +69,7 @@ class Tag:
     purse: Purse | None
     columns: tuple[tuple[str, Fraction | None], ...]  # None: the error is known after paying
     plan: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()  # what in it is hardly meant, and groups that will not be shown
 
     @property
     def bought(self) -> bool:
@@ -140,7 +141,7 @@ def tagged(desk: Desk, visitor: Visitor, sql: str, wish: Wish) -> Tag:
         for name, kind in desk.described(visitor, sql, wish.plain())
         if name in errors or (kind == "double" and purse is not None)  # not listed: computed from noisy numbers
     )
-    return Tag(sql, terms, found.price, due.loss, usual.price, purse, columns, found.plan)
+    return Tag(sql, terms, found.price, due.loss, usual.price, purse, columns, found.plan, found.notices)
 
 
 def promised(tag: Tag, shown: Tag | None) -> bool:

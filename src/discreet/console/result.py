@@ -209,6 +209,9 @@ def _small_print(result: Result) -> None:
                     theme.tag("a", "See it in History").props('href="/history"')
                     theme.tag("span", " · ")
                     theme.tag("a", "Proof").props(f'href="/ledger?entry={answer.entry.partition(",")[0]}"')
+        for sentence in answer.notices:
+            if sentence not in answer.bounding:
+                theme.tag("p", sentence)
         if answer.bounding:
             theme.tag("p", answer.bounding)
         with ui.element("details"):

@@ -1,7 +1,7 @@
 """Bounds and caps, bought: what the declared ones cut off, and which ones would cut off less.
 
 Bounds and caps never come from data unless a mechanism paid. Here one does: a histogram over powers of two, which
-needs no bounds itself, with noise on every bar.
+needs no bounds itself, with noise on every bar. Whatever is said with a share holds with 95 % confidence.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.curator.measure import Noisy
-from discreet.curator.price import Priced
+from discreet.curator.bars import Bars, Share, ratio
 from discreet.curator.till import Bought
 from discreet.errors import Refusal
+from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianVector, LaplaceVector
 from discreet.sql.aggregate import Aggregate
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
@@ -21,29 +21,38 @@ from discreet.sql.plan import GroupKey, Measurement, Statistic
 from discreet.sql.question import Part
 from discreet.sql.range import Grid
 from discreet.sql.rows import PerUnit, Scan, Summary
-from discreet.sql.schema import Table, Type
+from discreet.sql.schema import MOST_ROWS_A_UNIT, Table, Type
 from discreet.sql.shape import shape
 
 # Bar 0 holds what is below 2^−20 in size, bar ±b the sizes from 2^(b−21) up to 2^(b−20), ±61 also what is beyond.
 BARS = tuple(range(-61, 62))
-_RARE = Fraction(1, 1000)  # how often an empty bar may stand out of the noise
+# Of squares: bar b holds numbers of rows from 2^((b−21)/2) up to 2^((b−20)/2), two bars for each doubling.
+ROWS = (21, *range(23, 62))  # no number has a square of 2 or 3
+_CUT = 100  # is added to the bar of a person who has more rows than max_rows
+_NEARLY_ALL = Fraction(99, 100)
 
 
 @dataclass(frozen=True)
 class BoundsAdvice:
     """Between which numbers nearly all values of a column lie, as far as the noise lets one see."""
 
-    low: Fraction
-    high: Fraction
-    cut: float | None  # the share of values beyond the declared bounds; None where none are declared
+    low: Fraction | None  # both None: nothing stands out of the noise at this price
+    high: Fraction | None
+    beyond: Share | None  # the share of values beyond the suggested bounds
+    cut: Share | None  # the share of values beyond the declared bounds; None where none are declared
+    cost: BudgetLoss | None = None  # None: it was free
+    left: BudgetLoss | None = None
 
 
 @dataclass(frozen=True)
 class CapsAdvice:
     """How many rows a unit has, as far as the noise lets one see."""
 
-    rows: int  # 99 of 100 units have at most so many
-    cut: float | None  # the share of units with more than the declared max_rows; None where none is declared
+    rows: int | None  # nearly all units have at most so many; None: nothing stands out of the noise at this price
+    beyond: Share | None  # the share of units with more than the suggested number
+    cut: Share | None  # the share of units with more than the declared max_rows; None where none is declared
+    cost: BudgetLoss | None = None  # None: it was free
+    left: BudgetLoss | None = None
 
 
 def outer(bar: int) -> Fraction:
@@ -51,8 +60,13 @@ def outer(bar: int) -> Fraction:
     return Fraction(0) if bar == 0 else Fraction(2) ** (abs(bar) - 20) * (1 if bar > 0 else -1)
 
 
-def _bar(column: Field) -> GroupKey:
-    return GroupKey("key_0", Call("bar", (column,), Type.BIGINT), BARS)
+def most_rows(bar: int) -> int:
+    """The largest number of rows in a bar of `ROWS`: its square is below 2^(b−20)."""
+    return math.isqrt((1 << (bar - 20)) - 1) if bar < ROWS[-1] else MOST_ROWS_A_UNIT
+
+
+def _bar(size: Expression) -> Expression:
+    return Call("bar", (size,), Type.BIGINT)
 
 
 def _count(statistic: Statistic) -> tuple[Aggregate, ...]:
@@ -67,7 +81,8 @@ def bounds_parts(table: Table, column: str) -> tuple[Part, ...]:
     rows, value = Scan(table), Field(declared.name, declared.type)
     below = shape(rows)
     counted = Statistic("rows")
-    histogram = Measurement(rows, (_bar(value),), (counted,), below.max_rows, below.max_rows or 1)
+    key = GroupKey("key_0", _bar(value), BARS)
+    histogram = Measurement(rows, (key,), (counted,), below.max_rows, below.max_rows or 1)
     histogram.needs_rows_cap("advice on bounds")
     parts = [Part("#0", histogram, _count(counted))]
     if declared.bounds is not None:
@@ -78,63 +93,70 @@ def bounds_parts(table: Table, column: str) -> tuple[Part, ...]:
     return tuple(parts)
 
 
+_ONE, _NONE = Literal(1, Type.BIGINT), Literal(0, Type.BIGINT)
+
+
 def _beyond(value: Field, bounds: tuple[Fraction, Fraction]) -> Expression:
     low, high = (Literal(float(end), Type.DOUBLE) for end in bounds)
-    one, none = Literal(1, Type.BIGINT), Literal(0, Type.BIGINT)
-    outside = (Call("<", (value, low), Type.BOOLEAN), one), (Call(">", (value, high), Type.BOOLEAN), one)
-    return Case(outside, none, Type.BIGINT)
+    outside = (Call("<", (value, low), Type.BOOLEAN), _ONE), (Call(">", (value, high), Type.BOOLEAN), _ONE)
+    return Case(outside, _NONE, Type.BIGINT)
 
 
 def caps_parts(table: Table) -> tuple[Part, ...]:
-    """What is measured to advise on caps: how many units have how many rows. A unit is in one bar."""
+    """What is measured to advise on caps: how many units have how many rows. A unit is in one bar.
+
+    The bar in which the declared cap lies is two: who has more rows than that is counted apart.
+    """
     if table.unit is None:
         raise Refusal(f"every row of {table.name!r} is its own unit, so nothing is capped")
-    counted = Statistic("units")
-    measurement = Measurement(
-        PerUnit(Scan(table), (), (("rows", Summary("rows", Type.BIGINT)),)),
-        (_bar(Field("rows", Type.BIGINT)),),
-        (counted,),
-        1,
-        1,
-    )
+    counted, rows, declared = Statistic("units"), Field("rows", Type.BIGINT), table.max_rows
+    bar, values = _bar(Call("*", (rows, rows), Type.BIGINT)), ROWS
+    if declared is not None:
+        more = Call(">", (rows, Literal(declared, Type.BIGINT)), Type.BOOLEAN)
+        bar = Call("+", (bar, Case(((more, Literal(_CUT, Type.BIGINT)),), _NONE, Type.BIGINT)), Type.BIGINT)
+        holding = next(b for b in ROWS if most_rows(b) >= declared)
+        values = (*(b for b in ROWS if b <= holding), *(b + _CUT for b in ROWS if most_rows(b) > declared))
+    everybody = PerUnit(Scan(table), (), (("rows", Summary("rows", Type.BIGINT)),))
+    measurement = Measurement(everybody, (GroupKey("key_0", bar, values),), (counted,), 1, 1)
     return (Part("#0", measurement, _count(counted)),)
 
 
-def _heights(noisy: Noisy) -> dict[int, int]:
-    return {int(str(group[0])): row[0] for group, row in zip(noisy.groups, noisy.values, strict=True)}
-
-
-def _visible(heights: dict[int, int], price: Priced) -> list[int]:
-    """The bars that stand out of the noise."""
-    mechanism = price.charge(price.part.measurement.statistics[0]).mechanism
-    if not isinstance(mechanism, (LaplaceVector, GaussianVector)):
-        raise Refusal("a histogram needs additive noise")
-    threshold = mechanism.error(1 - _RARE / len(heights))
-    return [bar for bar, height in heights.items() if height > threshold]
-
-
-def advise_bounds(histogram: Bought, share: Bought | None) -> BoundsAdvice | None:
-    """Bounds that hold every bar which stands out of the noise; None if none does."""
-    seen = _visible(_heights(histogram.noisy), histogram.price)
-    if not seen:
-        return None
-    low, high = min(outer(min(seen)), Fraction(0)), max(outer(max(seen)), Fraction(0))
+def advise_bounds(histogram: Bought, share: Bought | None) -> BoundsAdvice:
+    """Bounds that hold every bar which stands out of the noise."""
+    bars = Bars.of(histogram)
     cut = None
     if share is not None:
         beyond, present = share.noisy.values[0]
-        cut = min(1.0, max(0, beyond) / max(1, present))
-    return BoundsAdvice(low, high if high > low else low + 1, cut)
+        noises = [share.price.charge(what).mechanism for what in share.price.part.measurement.statistics]
+        cut = ratio(beyond, present, [each for each in noises if isinstance(each, (LaplaceVector, GaussianVector))])
+    seen = bars.visible
+    if not seen:
+        return BoundsAdvice(None, None, None, cut)
+    first, last = min(seen[0], 0), max(seen[-1], 0)
+    low, high = outer(first), outer(last)
+    pairs = (BARS[-1] + 1) ** 2  # of a first bar and a last one
+    held = bars.beyond(lambda bar: not first <= bar <= last, pairs)
+    return BoundsAdvice(low, high if high > low else low + 1, held, cut)
 
 
 def advise_caps(sizes: Bought, declared: int | None) -> CapsAdvice:
-    """The smallest number of the form 2^k − 1 that 99 of 100 units stay within."""
-    heights = {bar: max(0, height) for bar, height in _heights(sizes.noisy).items() if bar > 20}
-    total, running, rows = max(1, sum(heights.values())), 0, 1
-    for bar in sorted(heights):
-        running, rows = running + heights[bar], int(outer(bar)) - 1
-        if running >= math.ceil(total * 0.99):
+    """The smallest number at the end of a bar that 99 of 100 units which can be seen stay within."""
+    bars = Bars.of(sizes)
+    cut = None if declared is None else bars.beyond(lambda bar: bar > _CUT)
+    seen = sorted(bars.visible, key=lambda bar: bar % _CUT)
+    if not seen:
+        return CapsAdvice(None, None, cut)
+    total, running, last = sum(bars.heights[bar] for bar in seen), 0, seen[0]
+    for last in seen:
+        running += bars.heights[last]
+        if running >= _NEARLY_ALL * total:
             break
-    above = None
-    if declared is not None:
-        above = sum(height for bar, height in heights.items() if outer(bar) / 2 > declared) / total
-    return CapsAdvice(max(1, rows), above)
+    rows = most_rows(last % _CUT)
+    if declared is not None and last < _CUT:  # of a bar in two, the lower half
+        rows = min(rows, declared)
+    return CapsAdvice(rows, bars.beyond(lambda bar: _more(bar, last), len(bars.heights)), cut)
+
+
+def _more(bar: int, last: int) -> bool:
+    """Whether a bar lies above another: by rows, and of a bar in two the half beyond the cap is the upper."""
+    return (bar % _CUT, bar) > (last % _CUT, last)

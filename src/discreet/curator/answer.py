@@ -19,12 +19,6 @@ if TYPE_CHECKING:
 
     from discreet.curator.above import Result
 
-BOUNDING = (
-    "Error bars cover the noise. They do not cover what was cut off before it: values beyond the declared bounds, "
-    "rows beyond max_rows and groups beyond max_groups of one unit. A person with more than max_rows rows counts with "
-    "max_rows of them, chosen at random once per table version."
-)
-
 Spans = tuple[tuple[tuple[float, float] | None, ...], ...]
 
 _ARROW = {"bigint": "int64", "double": "float64", "boolean": "bool_", "varchar": "string", "date": "date32"}
@@ -40,10 +34,11 @@ class Answer:
     cost: BudgetLoss | None  # None: it was free
     left: BudgetLoss | None
     entry: str
-    bounding: str
+    bounding: str  # what is left out before the noise: caps, bounds, NULLs, groups that are not shown
     confidence: Fraction
     spans: Spans  # at this confidence
     _again: Callable[[Fraction], Result]
+    notices: tuple[str, ...] = ()  # what in the question is hardly meant, and groups that are not shown
 
     def intervals(self, confidence: Number = Fraction(95, 100)) -> Spans:
         """For each cell, between which numbers the bounded truth lies with this probability; None where not known."""

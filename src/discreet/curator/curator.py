@@ -20,11 +20,12 @@ from discreet.curator.advice import (
     caps_parts,
 )
 from discreet.curator.agreement import Declarations, recorded_file
-from discreet.curator.answer import BOUNDING, Answer
+from discreet.curator.answer import Answer
 from discreet.curator.estimate import estimates
 from discreet.curator.explain import Due, Explanation, explained
 from discreet.curator.history import Receipt, receipts
 from discreet.curator.measure import Engine
+from discreet.curator.notices import bounding, notices
 from discreet.curator.paid import Counter, Flights, Paid
 from discreet.curator.plans import Allow, Plans, key_of
 from discreet.curator.price import Priced, priced
@@ -32,7 +33,7 @@ from discreet.curator.public import PublicTables
 from discreet.curator.quote import Terms, quote
 from discreet.curator.recall import AtHand, Recall, answer_key
 from discreet.curator.run import Offer, RowMechanism, Run, Wanted, planned, run
-from discreet.curator.till import Bought, Till, cost, total
+from discreet.curator.till import Till, cost, total
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
 from discreet.exact import share
@@ -42,7 +43,6 @@ from discreet.ledger.entry import BudgetLoss, Plain, refuse_half_characters
 from discreet.mechanisms import TableMechanism
 from discreet.noise import SECURE, Entropy, Secure
 from discreet.privacy import Budget
-from discreet.sql.groups import PARTIAL
 from discreet.sql.measured import Caps
 from discreet.sql.question import Part, Question
 from discreet.sql.schema import Table
@@ -194,18 +194,21 @@ class Curator:
         return list(dict(self._books().grants).values())
 
     @_asked_now
-    def bounds(self, /, table: str, column: str, **terms: object) -> BoundsAdvice | None:
-        """Buy advice on the bounds of a column; None if nothing stands out of the noise at this price."""
+    def bounds(self, /, table: str, column: str, **terms: object) -> BoundsAdvice:
+        """Buy advice on the bounds of a column."""
         declared = self._private(table)
         what = f"bounds {declared.name} {declared.column(column).name}"
-        bought = self._advice(bounds_parts(declared, column), what, terms)
-        return advise_bounds(bought["#0"], bought.get("#1"))
+        paid = self._advice(bounds_parts(declared, column), what, terms)
+        advice = advise_bounds(paid.tables["#0"], paid.tables.get("#1"))
+        return replace(advice, cost=cost(paid.new), left=self._left_of(paid))
 
     @_asked_now
     def caps(self, /, table: str, **terms: object) -> CapsAdvice:
         """Buy advice on how many rows of one unit an answer should count."""
         declared = self._private(table)
-        return advise_caps(self._advice(caps_parts(declared), f"caps {declared.name}", terms)["#0"], declared.max_rows)
+        paid = self._advice(caps_parts(declared), f"caps {declared.name}", terms)
+        advice = advise_caps(paid.tables["#0"], declared.max_rows)
+        return replace(advice, cost=cost(paid.new), left=self._left_of(paid))
 
     def _private(self, table: str) -> Table:
         found = self._catalogue.schema.table(table)
@@ -213,10 +216,13 @@ class Curator:
             raise Refusal(f"table {table!r} is public: nothing of it is bounded")
         return found
 
-    def _advice(self, parts: tuple[Part, ...], what: str, terms: dict[str, object]) -> dict[str, Bought]:
+    def _advice(self, parts: tuple[Part, ...], what: str, terms: dict[str, object]) -> Paid:
         asked = Terms(**terms)  # type: ignore[arg-type]
         self._allowed_tables(set(parts[0].measurement.shape.tables))
-        return self._paid(self._priced(parts, asked), what, asked, self._store, SECURE).tables
+        return self._paid(self._priced(parts, asked), what, asked, self._store, SECURE)
+
+    def _left_of(self, paid: Paid) -> BudgetLoss | None:
+        return None if paid.population is None else self.budget(paid.population).left
 
     @_asked_now
     def run(self, mechanism: RowMechanism[T] | TableMechanism[T], rows_sql: str, *, max_rows: int | None = None) -> T:
@@ -334,7 +340,10 @@ class Curator:
         paid = self._paid(last, sql, asked, *by)
         answer = self._spoken(above.upper(asked_now), paid, asked)
         new = {f"{i} {name}": bought for i, part in enumerate((*before, paid)) for name, bought in part.new.items()}
-        return replace(answer, cost=cost(new))
+        prices = tuple(bought.price for part in (*before, paid) for bought in part.tables.values())
+        return replace(
+            answer, cost=cost(new), bounding=bounding(prices, partial=asked_now.partial), notices=notices(prices)
+        )
 
     def _refuse_over(self, prices: tuple[Priced, ...], sql: str, asked: Terms) -> None:
         """Refuse what will not fit in the end before the first part of it is paid."""
@@ -384,16 +393,17 @@ class Curator:
             return above.run(upper, tables, files)
 
         confidence = share(asked.confidence, "confidence")
-        result = at(confidence)
+        result, prices = at(confidence), [bought.price for bought in paid.tables.values()]
         return Answer(
             tuple(name for name, _ in result.columns),
             tuple(kind for _, kind in result.columns),
             result.rows,
             cost(paid.new),
-            None if paid.population is None else self.budget(paid.population).left,
+            self._left_of(paid),
             ",".join(str(bought.entry) for bought in paid.tables.values()),
-            (f"{BOUNDING} {PARTIAL}" if upper.question.partial else BOUNDING) if paid.tables else "",
+            bounding(prices, partial=upper.question.partial),
             confidence,
             result.spans,
             at,
+            notices(prices),
         )

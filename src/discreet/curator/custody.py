@@ -17,6 +17,7 @@ from discreet.curator.catalogue import Catalogue, Population, budget_loss, decla
 from discreet.curator.source import guessed, source_types, untyped
 from discreet.curator.token import minted
 from discreet.engines.duckdb import DuckStore, Progress
+from discreet.engines.unread import Unread, hear
 from discreet.errors import Refusal
 from discreet.exact import Number, exact
 from discreet.ledger import Dataset, Event, Grant, Hold, Opened, Retired, Revoked, SqliteLedger
@@ -103,15 +104,18 @@ class Custody:
         finally:
             os.close(lock)
 
-    def add(self, name: str, source: object, said: Declared, *, progress: Progress | None = None) -> Table:
+    def add(
+        self, name: str, source: object, said: Declared, *, progress: Progress | None = None, unread: Unread = None
+    ) -> Table:
         """Take a table in: declare it, open its population's budget if it is new, copy its rows.
 
-        `progress` hears the share of the copying that is done.
+        `progress` hears the share of the copying that is done, `unread` of columns that cannot all be read.
         """
         with self._alone() as known:
             table, population, opening = self._prepared(name, source, said, known)
             after = known if population is None else known.with_population(population)
             text = catalogue.text_of(after.with_table(table))
+            hear(unread, table, source)
             self._take(opening, table, source, (progress, known))
             catalogue.write(self._home, text)
             return table
@@ -140,8 +144,8 @@ class Custody:
         table = replace(table, version=self._next(table, known))
         return table, population, [] if population is None else self._opening(population)
 
-    def update(self, name: str, source: object, *, progress: Progress | None = None) -> Table:
-        """New rows for a table, read by the declared types. Its budget stays as it is."""
+    def update(self, name: str, source: object, *, progress: Progress | None = None, unread: Unread = None) -> Table:
+        """New rows for a table, read by the declared types. Its budget stays as it is. `unread` is as for `add`."""
         with self._alone() as known:
             old = known.schema.table(name)
             brought = old.unit if old.link is not None else None  # the link brings it
@@ -151,6 +155,7 @@ class Custody:
                 raise Refusal(f"the new rows have no column {missing}", hint="an update keeps what was declared")
             table = replace(old, version=self._next(old, known))
             text = catalogue.text_of(known.with_table(table))
+            hear(unread, table, source)
             self._take([], table, source, (progress, known))
             catalogue.write(self._home, text)
             self._forget(old)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from discreet.curator.notices import bounding, notices
 from discreet.curator.price import Priced
 from discreet.exact import spoken
 from discreet.ledger.entry import BudgetLoss
@@ -26,11 +27,14 @@ class Explanation:
     error: tuple[tuple[str, Fraction | None], ...]  # for each output column; None: known after paying, or free of noise
     plan: tuple[str, ...]
     notice: str = ""
+    notices: tuple[str, ...] = ()  # what in the question is hardly meant, and groups that will not be shown
+    bounding: str = ""  # what its answer leaves out before the noise
 
     def __str__(self) -> str:
         lines = [f"price    {'free' if self.price is None else said(self.price)}"]
         lines += [f"error    {name}: {LATER if error is None else '± ' + spoken(error)}" for name, error in self.error]
         lines += [f"measure  {line}" for line in self.plan]
+        lines += [f"notice   {sentence}" for sentence in self.notices]
         return "\n".join([*lines, *([self.notice] if self.notice else [])])
 
 
@@ -50,6 +54,11 @@ def said(loss: BudgetLoss) -> str:
     )
 
 
+def paid_for(cost: BudgetLoss | None) -> str:
+    """What something cost, in words."""
+    return "free: bought before" if cost is None else said(cost)
+
+
 def explained(found: Question, prices: Sequence[Priced], confidence: Fraction, named: bool) -> Explanation:  # noqa: FBT001
     """The explanation of a question at a price."""
     total: BudgetLoss | None = None
@@ -65,7 +74,7 @@ def explained(found: Question, prices: Sequence[Priced], confidence: Fraction, n
     )
     plan = tuple(line for price in prices for line in _lines(price))
     notice = "" if named or total is None else f"no price was named: this is the default, {said(total)}"
-    return Explanation(total, errors, plan, notice)
+    return Explanation(total, errors, plan, notice, notices(prices), bounding(prices, partial=found.partial))
 
 
 def error_of(aggregate: Aggregate, price: Priced, confidence: Fraction) -> Fraction | None:
@@ -86,7 +95,7 @@ def _lines(price: Priced) -> list[str]:
         what, mechanism = charge.what, charge.mechanism
         share = said(mechanism.privacy)
         if isinstance(mechanism, (LaplaceKeys, GaussianKeys)):
-            lines.append(f"which groups exist: {share}; a group needs about {mechanism.threshold} units to be named")
+            lines.append(f"which groups exist: {share}")
         elif isinstance(what, Statistic) and isinstance(mechanism, LaplaceVector):
             lines.append(f"{what.kind}: {share}; noise of scale {spoken(mechanism.scale)}")
         elif isinstance(what, Statistic) and isinstance(mechanism, GaussianVector):

@@ -23,7 +23,7 @@ import duckdb
 import pyarrow as pa
 
 from discreet.engines import passing
-from discreet.engines.ingest import copy_rows
+from discreet.engines.ingest import SAFE, copy_rows
 from discreet.engines.spill import Spill, flocked
 from discreet.errors import Fault, Refusal
 from discreet.sql import bounding, cells, render
@@ -40,10 +40,6 @@ Naming = Callable[[Table], str]  # the random name in the file of a table's vers
 _Key = tuple[tuple[str, int], ...]  # tables and their versions
 
 _GLANCE = 0.1  # seconds between two looks at how far an ingest is
-
-# This optimizer moves a TRY_CAST into the reader of a file and makes an error of what should be NULL (seen in
-# DuckDB 2.0).
-_SAFE = "SET disabled_optimizers = 'type_pushdown'"
 
 
 @dataclass(frozen=True)
@@ -189,7 +185,7 @@ class DuckStore:
             with duckdb.connect(
                 str(aside), config={"memory_limit": self._memory, "threads": self._threads}
             ) as connection:
-                connection.execute(_SAFE)
+                connection.execute(SAFE)
                 connection.execute("SET preserve_insertion_order = false")
                 with _watched(connection, progress):
                     copy_rows(connection, table, source, None if owners is None else self.checked(owners))
@@ -254,7 +250,7 @@ class DuckStore:
         for table in tables:
             self._attach(connection, table)
         own = {table.name: _own(connection, table) for table in tables if not table.public}
-        connection.execute(_SAFE)
+        connection.execute(SAFE)
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         return _Opened(

@@ -18,23 +18,26 @@ from discreet.sql.schema import Column, Table, Type
 from discreet.sql.shape import shape
 
 MOST_CODES = 1 << 16
+# This optimizer moves a TRY_CAST into the reader of a file and makes an error of what should be NULL (seen in
+# DuckDB 2.0).
+SAFE = "SET disabled_optimizers = 'type_pushdown'"
 
 
 def copy_rows(connection: duckdb.DuckDBPyConnection, table: Table, given: object, owners: Path | None) -> None:
     """Copy a source into the table `rows` of a new file. `owners` is the file that a link leads to."""
     columns = [column for column in table.columns if not _materialised(column, table)]
-    typed = ", ".join(f"{_typed(column, table)} AS {quoted(column.name)}" for column in columns)
+    items = ", ".join(f"{typed(column, table)} AS {quoted(column.name)}" for column in columns)
     try:
-        source = f"SELECT {typed} FROM {read_source(connection, given)}"
+        source = f"SELECT {items} FROM {read_source(connection, given)}"
     except duckdb.Error as broken:
-        raise _unreadable(table, broken) from None
+        raise unreadable(table, broken) from None
     if owners is not None and table.link is not None and table.unit is not None:
         source = _linked(connection, source, table, owners)
     try:
         _write(connection, table, source)
         connection.execute("CREATE TABLE salt AS SELECT CAST(? AS UBIGINT) AS salt", [secrets.randbits(64)])
     except duckdb.Error as broken:
-        raise _unreadable(table, broken) from None
+        raise unreadable(table, broken) from None
 
 
 def _write(connection: duckdb.DuckDBPyConnection, table: Table, source: str) -> None:
@@ -95,7 +98,8 @@ def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def _unreadable(table: Table, broken: duckdb.Error) -> Refusal:
+def unreadable(table: Table, broken: duckdb.Error) -> Refusal:
+    """What the engine said about a source that it could not read."""
     first = str(broken).split("\n", maxsplit=1)[0][:200]
     return Refusal(f"table {table.name!r} could not be read: {first}")
 
@@ -105,7 +109,8 @@ def _materialised(column: Column, table: Table) -> bool:
     return table.link is not None and column.name == table.unit
 
 
-def _typed(column: Column, table: Table) -> str:
+def typed(column: Column, table: Table) -> str:
+    """A cell of the source as its column was declared; NULL if it does not fit."""
     cast = as_type(quoted(column.name), column.type)
     if column.name != table.unit or column.type is not Type.BIGINT:
         return cast

@@ -6,6 +6,7 @@ a `Guarantee` is a loss together with the neighbours it compares, and a `Budget`
 """
 
 from discreet.privacy.account import Allowance as Allowance
+from discreet.privacy.account import Omission as Omission
 from discreet.privacy.account import Total as Total
 from discreet.privacy.account import account as account
 from discreet.privacy.account import lifetime as lifetime

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from math import log, log1p
@@ -19,7 +18,6 @@ from discreet.interval import simpler_up
 from discreet.privacy.amplify import poisson
 from discreet.privacy.compose import (
     MANY,
-    STEEPEST,
     Price,
     advanced,
     advanced_each,
@@ -30,7 +28,7 @@ from discreet.privacy.compose import (
 from discreet.privacy.convert import convert, epsilon_at
 from discreet.privacy.loss import Approximate, Concentrated, Pure, best_order, ln
 from discreet.privacy.neighbours import AddRemove, Guarantee
-from discreet.privacy.profile import SMALLEST_DELTA, Profile
+from discreet.privacy.profile import Profile
 from discreet.privacy.renyi import ORDERS, Renyi
 from discreet.privacy.tradeoff import Gaussian
 
@@ -49,6 +47,14 @@ class Total:
 
     theorem: str
     epsilon: Fraction
+
+
+@dataclass(frozen=True)
+class Omission:
+    """A theorem that says nothing about these mechanisms, and why."""
+
+    theorem: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -82,8 +88,9 @@ def account(  # noqa: PLR0913  # one argument for each kind of mechanism
     discrete_laplace: Uses = (),
     sampled_gaussian: SampledUses = (),
     delta: Number,
+    omitted: Callable[[Omission], None] = lambda _: None,
 ) -> tuple[Total, ...]:
-    """The total ε at this δ by every theorem that applies, tightest first.
+    """The total ε at this δ by every theorem that applies, tightest first; `omitted` hears of those that do not.
 
     A Gaussian use is (σ/sensitivity, times), a Laplace or pure one (ε each, times), a sampled one (rate, σ, times).
     `gaussian` and `laplace` are continuous noise. The integer noise that this package draws may lose a little more and
@@ -100,7 +107,16 @@ def account(  # noqa: PLR0913  # one argument for each kind of mechanism
     ]
     if not uses:
         raise Refusal("there is nothing to account for", hint="name at least one mechanism, as in gaussian=[(10, 100)]")
-    totals = [*_by_price(uses, total), *_by_moments(uses, total), *_by_distribution(uses, total)]
+    totals: list[Total] = []
+    refused: list[Refusal] = []
+    for theorem, proves in _theorems(uses, total):
+        try:
+            totals.append(Total(theorem, proves()))
+        except Refusal as refusal:  # one theorem that does not apply is no reason to hide the others
+            refused.append(refusal)
+            omitted(Omission(theorem, refusal.message))
+    if not totals:
+        raise refused[0]
     return tuple(sorted(totals, key=lambda line: line.epsilon))
 
 
@@ -131,7 +147,17 @@ _EXACT = "Gaussian privacy (Dong, Roth & Su 2022)"
 _PROFILE = "privacy loss distribution, on a grid from above"
 
 
-def _by_price(uses: list[_Use], delta: Fraction) -> Iterator[Total]:
+_Theorem: TypeAlias = tuple[str, Callable[[], Fraction]]  # its name, and the ε that it proves; or it refuses
+
+
+def _theorems(uses: list[_Use], delta: Fraction) -> Iterator[_Theorem]:
+    """Every theorem about mechanisms of these kinds."""
+    yield from _by_price(uses, delta)
+    yield from _by_moments(uses, delta)
+    yield from _by_distribution(uses, delta)
+
+
+def _by_price(uses: list[_Use], delta: Fraction) -> Iterator[_Theorem]:
     """Each mechanism gets an (ε, δ) of its own first. Where it needs a δ, half of the total is shared out for that."""
     needy = sum(use.times for use in uses if use.needs_delta)
     slack, own = (delta / 2, delta / 2 / needy) if needy else (delta, ZERO)
@@ -139,34 +165,43 @@ def _by_price(uses: list[_Use], delta: Fraction) -> Iterator[Total]:
     for use in uses:
         prices[use.at(own)] += use.times
     plain = ((use.times, use.at(2 * own)) for use in uses) if len(uses) <= _FEW else ((n, p) for p, n in prices.items())
-    yield Total(_BASIC, sum((times * price.epsilon for times, price in plain), ZERO))
-    if max(price.epsilon for price in prices) <= STEEPEST:
-        yield Total(_ADVANCED, advanced(prices, slack=slack).epsilon)
-    yield Total(_CLOSED, optimal_closed(prices, delta=delta).epsilon)
-    if len(prices) == 1 and sum(prices.values()) <= MANY:
+    yield _BASIC, lambda: sum((times * price.epsilon for times, price in plain), ZERO)
+    yield _ADVANCED, lambda: advanced(prices, slack=slack).epsilon
+    yield _CLOSED, lambda: optimal_closed(prices, delta=delta).epsilon
+    if len(prices) == 1:
         ((price, times),) = prices.items()
-        yield Total(_OPTIMAL, optimal(price, times, delta=delta).epsilon)
+        yield _OPTIMAL, lambda: optimal(price, times, delta=delta).epsilon
 
 
-def _by_moments(uses: list[_Use], delta: Fraction) -> Iterator[Total]:
+def _by_moments(uses: list[_Use], delta: Fraction) -> Iterator[_Theorem]:
     known = [(use.times, use.concentrated) for use in uses if use.concentrated is not None]
     orders = ORDERS
     if len(known) == len(uses):
         loss = sum((times * concentrated for times, concentrated in known), Concentrated(0))
-        yield Total(_ZCDP, epsilon_at(loss, delta))
+        yield _ZCDP, lambda: epsilon_at(loss, delta)
         orders = _nearest(loss, delta) if len(uses) > _FEW else ORDERS
-    curves = [use.times * use.renyi(orders) for use in uses]
-    yield Total(_RENYI, sum(curves[1:], curves[0]).epsilon_at(delta))
+
+    def curve() -> Renyi:
+        curves = [use.times * use.renyi(orders) for use in uses]
+        return sum(curves[1:], curves[0])
+
+    yield _RENYI, lambda: curve().epsilon_at(delta)
 
 
-def _by_distribution(uses: list[_Use], delta: Fraction) -> Iterator[Total]:
+def _by_distribution(uses: list[_Use], delta: Fraction) -> Iterator[_Theorem]:
     gaussians = [use.times * use.gaussian for use in uses if use.gaussian is not None]
     if len(gaussians) == len(uses):
-        yield Total(_EXACT, sum(gaussians[1:], gaussians[0]).epsilon_at(delta))
+        yield _EXACT, lambda: sum(gaussians[1:], gaussians[0]).epsilon_at(delta)
     profiles = [use.times * use.profile for use in uses if use.profile is not None]
-    if len(profiles) == len(uses) and delta >= SMALLEST_DELTA and sum(use.times for use in uses) <= MANY:
-        with suppress(Refusal):  # of events that floats do not follow
-            yield Total(_PROFILE, Profile.together(profiles).epsilon_at(delta))
+    if len(profiles) == len(uses):
+        yield _PROFILE, lambda: _distribution(profiles, delta)
+
+
+def _distribution(profiles: list[Profile], delta: Fraction) -> Fraction:
+    together = Profile.together(profiles)
+    if sum(times for _, times in together.events) > MANY:
+        raise Refusal(f"it is worked out for at most {MANY} mechanisms")
+    return together.epsilon_at(delta)
 
 
 def _nearest(loss: Concentrated, delta: Fraction) -> tuple[Fraction, ...]:

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
+from discreet.privacy.finite import finite
+
 Floats: TypeAlias = NDArray[np.float64]
 
 _DEVIATIONS = 10  # counts further from their mean are not looked at; their probability is added to δ
@@ -56,7 +58,7 @@ class Clones:
         gain = edge * _fair(a - 1, c)
         cost = math.expm1(epsilon) * np.where(a <= c, special.betainc(a, np.maximum(c - a + 1, 0.5), 0.5), 0.0)
         seen = float(self._chances @ (np.maximum(0.0, gain - cost) + _ROUNDING * (gain + cost)))
-        return min(1.0, seen * (1 + _ROUNDING) + self._unseen + _FAINTEST)
+        return min(1.0, finite(seen * (1 + _ROUNDING) + self._unseen + _FAINTEST, "the δ of shuffled reports"))
 
     def epsilon_at(self, delta: float) -> float:
         """An ε with `delta_at(ε)` at most δ, as small as floats find one; at most ε₀, which always is enough."""

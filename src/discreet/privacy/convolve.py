@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from scipy import fft, optimize, special
 
 from discreet.privacy.event import Event
-from discreet.privacy.grid import UNIT, Atoms, Direction, Floats, on_grid, reach
+from discreet.privacy.finite import finite
+from discreet.privacy.grid import UNIT, Atoms, Direction, Floats, grain, on_grid, reach
 
 Part: TypeAlias = tuple[Atoms, int, float]  # how an event loses, how often it happened, the step of its grid
 Aim: TypeAlias = Callable[[float, float], float]  # of θ and ln E[e^{θ loss}]; the best tilt makes it small
@@ -49,6 +50,7 @@ class Cumulants:
     def __init__(self, parts: Sequence[Part]) -> None:
         kept = [np.flatnonzero(atoms.masses) for atoms, _, _ in parts]
         sizes = [len(some) for some in kept]
+        self._kept, self._sizes = kept, [len(atoms.masses) for atoms, _, _ in parts]
         self._starts = np.cumsum([0, *sizes[:-1]])
         self._owner = np.repeat(np.arange(len(parts)), sizes)
         self._losses = np.concatenate([(a.first + some) * step for (a, _, step), some in zip(parts, kept, strict=True)])
@@ -57,9 +59,25 @@ class Cumulants:
 
     def each(self, theta: float) -> Floats:
         """ln E[e^{θ loss}] of each part, once."""
-        heights = self._logs + theta * self._losses
+        heights = finite(self._logs + theta * self._losses, "a tilted loss")
         peaks = np.maximum.reduceat(heights, self._starts)
         return np.asarray(peaks + np.log(np.add.reduceat(np.exp(heights - peaks[self._owner]), self._starts)))
+
+    def tilted(self, theta: float) -> list[Floats]:
+        """The tilted chances of each part, at all of its grid points; no chance becomes no chance, whatever the loss.
+
+        The exponents are never above 0, so none of them is too large for a float; a chance below 1e-308 becomes 0.
+        """
+        chances = np.exp(self._logs + theta * self._losses - self.each(theta)[self._owner])
+        spread = [np.zeros(size) for size in self._sizes]
+        for whole, some, start in zip(spread, self._kept, self._starts, strict=True):
+            whole[some] = chances[start : start + len(some)]
+        return spread
+
+    @property
+    def faintest(self) -> list[float]:
+        """How large the logarithm of a chance is at most, part by part: what it may be off by, in units."""
+        return [float(x) for x in np.maximum.reduceat(np.abs(self._logs), self._starts)]
 
     def total(self, theta: float) -> float:
         """ln E[e^{θ loss}] of the sum."""
@@ -99,9 +117,10 @@ class Composed:
         begin = 0 if self.mu else int(np.searchsorted(self.losses, epsilon))  # else the losses below weigh nothing
         weights = _weights(epsilon - self.losses[begin:], self.theta, self.mu)
         lost = float(np.linalg.norm(weights)) * self.error + 4 * _LOST  # no weight is above 1
-        finite = max(0.0, float(weights @ self.masses[begin:])) + lost
-        exponent = self.log_moment - self.theta * epsilon + math.log(finite) + self.slop
-        return min(1.0, math.exp(min(0.0, exponent)) + self.infinite * math.exp(self.slop) + _FAINTEST)
+        average = finite(float(weights @ self.masses[begin:]), "an average of weights")
+        exponent = self.log_moment - self.theta * epsilon + math.log(max(0.0, average) + lost) + self.slop
+        delta = math.exp(min(0.0, exponent)) + self.infinite * math.exp(self.slop) + _FAINTEST
+        return min(1.0, finite(delta, "a δ"))
 
     def epsilon_at(self, delta: float) -> float:
         """An ε with `delta_at(ε)` at most δ, as small as floats find one; infinity where no ε is enough."""
@@ -130,18 +149,16 @@ def compose(events: Sequence[tuple[Event, int]], mu: float, direction: Direction
     points = min(_LARGEST, _FINENESS * (high - low) / max(typical, 1e-9), max(_SMALLEST, _WORK // len(events)))
     step = max((high - low) / max(_SMALLEST, points), max(high - low for low, high in spans) / _WIDEST)
     widest = max(range(len(events)), key=lambda i: events[i][1] * spans[i][1] ** 2)  # whose largest loss matters most
-    if spans[widest][1] >= step:  # then it may lie on the grid; a smaller one would make the grid endless
-        step = spans[widest][1] / math.ceil(spans[widest][1] / step)
+    for part in (grain(events[widest][0]), spans[widest][1]):  # all of its losses may lie on the grid, or the largest
+        if part >= step:  # a smaller one would make the grid endless
+            step = part / math.ceil(part / step)
+            break
     parts = _parts(events, [step] * len(events), direction)
     return _transform(parts, Cumulants(parts), theta, mu)
 
 
 def _parts(events: Sequence[tuple[Event, int]], steps: Sequence[float], direction: Direction) -> list[Part]:
     return [(on_grid(event, step, direction), times, step) for (event, times), step in zip(events, steps, strict=True)]
-
-
-def _losses(atoms: Atoms, step: float) -> Floats:
-    return np.asarray((atoms.first + np.arange(len(atoms.masses))) * step)
 
 
 def _tilt(cumulants: Cumulants, mu: float, aim: Aim) -> float:
@@ -165,8 +182,7 @@ def _transform(parts: Sequence[Part], cumulants: Cumulants, theta: float, mu: fl
     first = math.floor(low / step)
     size = int(fft.next_fast_len(math.ceil(high / step) - first + 1, real=True))
     spectrum, excess = np.ones(size // 2 + 1, dtype=np.complex128), 0.0
-    for (atoms, times, _), log_mass in zip(parts, each, strict=True):
-        tilted = atoms.masses * np.exp(theta * _losses(atoms, step) - log_mass)
+    for (_, times, _), tilted in zip(parts, cumulants.tilted(theta), strict=True):
         spectrum *= _power(fft.rfft(_folded(tilted, size)), times)
         excess += times * max(0.0, float(tilted.sum()) - 1)
     start = sum(atoms.first * times for atoms, times, _ in parts)
@@ -176,14 +192,16 @@ def _transform(parts: Sequence[Part], cumulants: Cumulants, theta: float, mu: fl
     farthest = [max(abs(atoms.first), abs(atoms.first + len(atoms.masses))) * step for atoms, _, _ in parts]
     return Composed(
         losses=np.asarray(first + np.arange(size), dtype=np.float64) * step,
-        masses=masses,
+        masses=finite(masses, "a convolution"),
         theta=theta,
         mu=mu,
         log_moment=math.fsum(times * x for (_, times, _), x in zip(parts, each, strict=True))
         + theta * (theta + 1) * mu**2 / 2,
         error=(mechanisms + 2) * unit * math.exp(mechanisms * unit * math.sqrt(size) + excess),
         slop=1e-9
-        + 4 * UNIT * sum(t * (theta * far + 16) for (_, t, _), far in zip(parts, farthest, strict=True))
+        + 4
+        * UNIT
+        * sum(t * (theta * x + y + 16) for (_, t, _), x, y in zip(parts, farthest, cumulants.faintest, strict=True))
         + 4 * UNIT * mu * (theta + 1) * (theta * mu + 32),
         infinite=-math.expm1(sum(times * math.log1p(-atoms.infinite) for atoms, times, _ in parts)),
     )

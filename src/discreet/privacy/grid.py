@@ -31,6 +31,7 @@ from discreet.privacy.event import (
     LaplaceNoise,
     SampledGaussianNoise,
 )
+from discreet.privacy.finite import finite
 
 Floats: TypeAlias = NDArray[np.float64]
 Direction: TypeAlias = Literal["remove", "add"]
@@ -136,6 +137,17 @@ def reach(event: Event, direction: Direction) -> tuple[float, float]:
     raise TypeError(f"{event} has no grid: Gaussian noise is composed in closed form")
 
 
+def grain(event: Event) -> float:
+    """A loss of which every loss of the event is a whole multiple; 0 where there is none, or none worth a grid."""
+    if isinstance(event, AnyMechanism):
+        return _price(event)
+    if isinstance(event, DiscreteLaplaceNoise) and event.sensitivity <= _FINEST:
+        return _price(event) / event.sensitivity
+    if isinstance(event, DiscreteGaussianNoise):
+        return event.sensitivity / (2 * _down(event.sigma) ** 2)
+    return 0.0
+
+
 def _sampled_reach(rate: float, shift: float, direction: Direction) -> tuple[float, float]:
     far = math.log1p(rate * math.expm1(shift * (_DEVIATIONS + shift / 2)))
     return (math.log1p(-rate), far) if direction == "remove" else (-far, -math.log1p(-rate))
@@ -172,7 +184,12 @@ def _split(losses: Floats, masses: Floats, step: float, failing: float = 0.0) ->
     size = int(below.max()) - first + 2
     up = np.bincount(below - first + 1, masses * share, size)
     down = np.bincount(below - first, masses * (1 - share), size)
-    return Atoms(first, np.asarray((up + down) * (1 - failing), dtype=np.float64), failing)
+    return _atoms(first, np.asarray((up + down) * (1 - failing), dtype=np.float64), failing)
+
+
+def _atoms(first: int, masses: Floats, infinite: float) -> Atoms:
+    """The boundary where floats become probabilities that are relied on."""
+    return Atoms(first, finite(masses, "the privacy loss of an event"), finite(infinite, "an infinite loss"))
 
 
 def _response(epsilon: float) -> tuple[Floats, Floats]:
@@ -219,7 +236,7 @@ def _sampled(rate: float, shift: float, step: float, direction: Direction) -> At
     tails = np.minimum(1.0, np.maximum.accumulate(tails[::-1])[::-1] * (1 + 8 * UNIT))
     infinite = float(delta[-1] + error[-1])
     tails = np.concatenate([[1.0], tails, [infinite]])
-    return Atoms(first, np.maximum(0.0, tails[:-1] - tails[1:]), infinite)
+    return _atoms(first, np.maximum(0.0, tails[:-1] - tails[1:]), infinite)
 
 
 def _sampled_profile(epsilons: Floats, rate: float, shift: float, direction: Direction) -> tuple[Floats, Floats]:

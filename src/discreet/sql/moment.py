@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from fractions import Fraction
+from typing import TypeGuard
 
 from sqlglot import exp
 
@@ -46,6 +47,11 @@ def ends(column: Column) -> tuple[str, str] | None:
 def numbered(value: Expression) -> Expression:
     """A day or a moment as its number; anything else as it is."""
     return Call(NUMBERS[value.type], (value,), _KINDS[value.type]) if value.type in NUMBERS else value
+
+
+def is_numbered(value: Expression) -> TypeGuard[Call]:
+    """Whether it is a day or a moment as its number."""
+    return isinstance(value, Call) and value.function in NUMBERS.values()
 
 
 _KINDS = {Type.DATE: Type.BIGINT, Type.TIMESTAMP: Type.DOUBLE}

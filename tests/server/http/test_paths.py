@@ -43,6 +43,18 @@ def test_an_answer_has_the_promised_shape_and_is_free_the_second_time(place: Pla
     assert at_home.cost is None
 
 
+def test_what_is_hardly_meant_is_told_free_and_with_the_answer(place: Place, server: Server) -> None:
+    sql = "SELECT count(*) AS n FROM visits WHERE region = 'West'"
+    told = server.call("POST", "/api/v1/explain", place.ann, {"sql": sql, "epsilon": 0.5}).json
+    assert [notice.split(" is none")[0] for notice in told["notices"]] == ["'West'"]
+    assert told["bounding"].startswith("Error bars cover the noise.")
+    for _ in range(2):
+        found = server.call("POST", "/api/v1/query", place.ann, {"sql": sql, "epsilon": 0.5}).json
+        assert (found["notices"], found["bounding"]) == (told["notices"], told["bounding"])
+    there = server.connect(place.ann).query(sql, epsilon="0.5")
+    assert (list(there.notices), there.bounding) == (told["notices"], told["bounding"])
+
+
 def test_a_connection_has_the_methods_of_an_open_home(place: Place, server: Server) -> None:
     there, here = server.connect(place.ann), dp.open(place.home)
     sql = "SELECT region, count(*) AS n, sum(cost) AS s FROM visits GROUP BY region"

@@ -37,6 +37,20 @@ def test_the_price_and_what_is_left_are_told_and_a_repeat_is_free(client: Raw) -
     assert again[0]["M"].startswith("free: this was answered before; left epsilon ")
 
 
+def test_what_is_hardly_meant_and_what_is_not_shown_have_notices(client: Raw) -> None:
+    client.ask("SET discreet.epsilon = 0.25")
+    sql = "SELECT diagnosis, count(*) AS n FROM visits WHERE region = 'West' GROUP BY diagnosis"
+    plan = b"".join(body for kind, body in client.ask(f"EXPLAIN {sql}") if kind == b"D").decode(errors="replace")
+    for _ in range(2):  # when it is paid, and when it is free again
+        doubt, hidden, price = [fields(body) for kind, body in client.ask(sql) if kind == b"N"]
+        assert doubt["M"].startswith("'West' is none of the declared keys of region")
+        assert hidden["M"].startswith("Groups with fewer than about ")
+        assert doubt["M"] in plan
+        assert hidden["M"] in plan
+        assert hidden["M"] in price["D"]
+        assert "Rows of visits in which patient is NULL are left out." in price["D"]
+
+
 def test_that_no_price_was_named_is_told(client: Raw) -> None:
     (notice,) = [fields(body) for kind, body in client.ask("SELECT sum(cost) AS s FROM visits") if kind == b"N"]
     assert notice["M"].startswith("no price was named, so the default was paid: epsilon 20000; left")

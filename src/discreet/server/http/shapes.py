@@ -69,7 +69,10 @@ class Typed(BaseModel):
 
 
 class Answered(BaseModel):
-    """An answer. `cost` is null if it was free; an interval is null where the noise of a cell is not known."""
+    """An answer. `cost` is null if it was free; an interval is null where the noise of a cell is not known.
+
+    `bounding` says what is left out before the noise, `notices` what in the question is hardly meant.
+    """
 
     columns: list[Typed]
     rows: list[list[Cell]]
@@ -79,6 +82,7 @@ class Answered(BaseModel):
     left: Loss | None
     entry: str
     bounding: str
+    notices: list[str]
 
 
 class ColumnError(BaseModel):
@@ -95,6 +99,8 @@ class Explained(BaseModel):
     error: list[ColumnError]
     plan: list[str]
     notice: str
+    notices: list[str]
+    bounding: str
     words: str
 
 

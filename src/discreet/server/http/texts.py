@@ -35,4 +35,4 @@ _Written = tuple[object, ...]
 def _written(answer: Answer) -> _Written:
     """What a text follows from, beside what is left. Not the answer itself: it holds all that it was made of."""
     cells = answer.rows, answer.spans, answer.columns, answer.types
-    return *cells, answer.cost, answer.entry, answer.bounding, answer.confidence
+    return *cells, answer.cost, answer.entry, answer.bounding, answer.notices, answer.confidence

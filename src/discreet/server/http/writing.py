@@ -74,7 +74,7 @@ def answer(value: Answer) -> Text:
         "intervals": [[None if span is None else [cell(span[0]), cell(span[1])] for span in row] for row in spans],
         "confidence": str(value.confidence),
     }
-    after = {"entry": value.entry, "bounding": value.bounding}
+    after = {"entry": value.entry, "bounding": value.bounding, "notices": list(value.notices)}
     return Text(_json(before)[:-1], b"," + _json(after)[1:])
 
 
@@ -96,6 +96,8 @@ def explanation(value: Explanation) -> shapes.Explained:
         ],
         plan=list(value.plan),
         notice=value.notice,
+        notices=list(value.notices),
+        bounding=value.bounding,
         words=str(value),
     )
 

@@ -182,16 +182,17 @@ _words = lru_cache(maxsize=256)(said)  # what is left stays the same while nobod
 
 
 def _told(answer: Answer, terms: Mapping[str, object]) -> tuple[Notice, ...]:
-    """What it cost, and what is left."""
+    """What in it is hardly meant, what it cost and what is left, and in detail what was left out."""
+    doubts = tuple(Notice(sentence) for sentence in answer.notices)
     if answer.left is None:
-        return ()
+        return doubts
     if answer.cost is None:
-        return (Notice(f"free: this was answered before; left {_words(answer.left)}"),)
+        return *doubts, Notice(f"free: this was answered before; left {_words(answer.left)}", answer.bounding)
     named = any(word in terms for word in ("epsilon", "rho", "error"))
     price = (
         f"price {said(answer.cost)}" if named else f"no price was named, so the default was paid: {said(answer.cost)}"
     )
-    return (Notice(f"{price}; left {said(answer.left)}", answer.bounding),)
+    return *doubts, Notice(f"{price}; left {said(answer.left)}", answer.bounding)
 
 
 def _sample(oid: int, number: int) -> Value:

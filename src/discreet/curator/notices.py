@@ -1,0 +1,56 @@
+"""What an asker should know beside the numbers: what a question leaves out, and what in it is hardly meant.
+
+All of it follows from the plan and its price, never from a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from discreet.curator.price import Priced
+from discreet.mechanisms import GaussianKeys, LaplaceKeys
+from discreet.mechanisms.mechanism import USUAL
+from discreet.sql.doubts import doubts
+from discreet.sql.groups import PARTIAL
+from discreet.sql.leftout import left_out
+from discreet.sql.rows import scanned
+
+COVERED = "Error bars cover the noise. They do not cover what is left out before it."
+
+
+def bounding(prices: Sequence[Priced], *, partial: bool = False) -> str:
+    """What the numbers of a question leave out; nothing of a question that measures nothing.
+
+    `partial` says that it totals the groups that are shown.
+    """
+    if not prices:
+        return ""
+    told = [sentence for price in prices for sentence in left_out(price.part.measurement)]
+    return " ".join(dict.fromkeys([COVERED, *hidden_groups(prices), *([PARTIAL] if partial else []), *told]))
+
+
+def notices(prices: Sequence[Priced]) -> tuple[str, ...]:
+    """What should be known before paying: constants that no declared value meets, groups that will not be shown."""
+    doubtful = [sentence for price in prices for sentence in doubts(price.part.measurement)]
+    return tuple(dict.fromkeys([*doubtful, *hidden_groups(prices)]))
+
+
+def hidden_groups(prices: Sequence[Priced]) -> tuple[str, ...]:
+    """How many people a group needs to be shown, where groups are not declared."""
+    told = []
+    for price in prices:
+        private = [table for table in scanned(price.part.measurement.rows) if not table.public]
+        whom = "rows" if all(table.unit is None for table in private) else "people"
+        choosing = [charge.mechanism for charge in price.charges]
+        told += [_hidden(each, whom) for each in choosing if isinstance(each, (LaplaceKeys, GaussianKeys))]
+    return tuple(dict.fromkeys(told))
+
+
+@lru_cache(maxsize=256)  # exact tails take milliseconds
+def _hidden(mechanism: LaplaceKeys | GaussianKeys, whom: str) -> str:
+    half, sure = mechanism.threshold, mechanism.error(USUAL)
+    return (
+        f"Groups with fewer than about {half} {whom} are not shown: one of {half} is shown about every second time, "
+        f"one of {sure} in 95 of 100 cases. Declare keys to see all."
+    )
