@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
 
-    from discreet.curator.above import Result
-
 BOUNDING = (
     "Error bars cover the noise. They do not cover what was cut off before it: values beyond the declared bounds, "
     "rows beyond max_rows and groups beyond max_groups of one unit."
@@ -42,12 +40,12 @@ class Answer:
     bounding: str
     confidence: Fraction
     spans: Spans  # at this confidence
-    _again: Callable[[Fraction], Result]
+    _again: Callable[[Fraction], Spans]
 
     def intervals(self, confidence: Number = Fraction(95, 100)) -> Spans:
         """For each cell, between which numbers the bounded truth lies with this probability; None where not known."""
         wanted = share(confidence, "confidence")
-        return self.spans if wanted == self.confidence else self._again(wanted).spans
+        return self.spans if wanted == self.confidence else self._again(wanted)
 
     def to_arrow(self) -> pa.Table:
         """The rows as an Arrow table."""

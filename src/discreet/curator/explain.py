@@ -92,5 +92,6 @@ def _lines(price: Priced) -> list[str]:
         elif isinstance(what, Statistic) and isinstance(mechanism, GaussianVector):
             lines.append(f"{what.kind}: {share}; noise of variance {spoken(mechanism.variance)}")
         elif isinstance(what, Rank):
-            lines.append(f"quantile {spoken(what.quantile)}: {share}")
+            bars = f"; its error bar: epsilon {spoken(charge.each_end)} for each end" if charge.each_end else ""
+            lines.append(f"quantile {spoken(what.quantile)}: {share}{bars}")
     return lines
