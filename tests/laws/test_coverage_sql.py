@@ -136,8 +136,8 @@ class Case:
     of: Callable[..., float]
 
 
-STEP = 1e-4  # of the grid on which costs lie: a power of ten, about a millionth of 0 to 1000
-MIDDLE = 5_000_000
+STEP = 0.01  # of the grid on which costs lie
+MIDDLE = 50_000
 
 CASES = {
     "count": Case("count(*)", lambda n: n),
@@ -194,16 +194,21 @@ def test_a_number_is_covered_and_its_bar_nearly_as_short_as_can_be(
     assert found.width <= 1.3 * best(world, case, price), found
 
 
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("name", "law"),
+    [(name, "epsilon") for name in ("avg", "stddev", "share", "twice", "difference")]
+    + [("avg", "rho"), ("share", "rho")],
+)
 def test_few_rows_are_covered_too(worlds: Callable[[str, int], World], name: str, law: str) -> None:
     world = worlds(law, 60)
     found = asked(world, CASES[name].expression, "1" if law == "epsilon" else "0.1")
     assert not found.refuted(CONFIDENCE), found
 
 
-@pytest.mark.parametrize("confidence", ["0.5", "0.9", "0.99"])
-@pytest.mark.parametrize("name", ["count", "avg", "share", "difference"])
+@pytest.mark.parametrize(
+    ("name", "confidence"),
+    [("count", "0.5"), ("parts", "0.9"), ("avg", "0.99"), ("share", "0.8"), ("difference", "0.9")],
+)
 def test_other_confidences_hold_as_well(worlds: Callable[[str, int], World], name: str, confidence: str) -> None:
     found = asked(worlds("epsilon", 6000), CASES[name].expression, "0.7", Fraction(confidence))
     assert not found.refuted(Fraction(confidence)), found
@@ -216,10 +221,14 @@ def test_bars_that_promise_less_are_told_apart(worlds: Callable[[str, int], Worl
     assert found.refuted(CONFIDENCE), found
 
 
-@pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize(
-    "expression",
-    ["round(avg(cost), 1)", "cast(avg(cost) AS bigint)", "round(100.0 * count(urgent) / count(*))", "floor(sum(cost))"],
+    ("expression", "law"),
+    [
+        ("round(avg(cost), 1)", "epsilon"),
+        ("cast(avg(cost) AS bigint)", "rho"),
+        ("round(100.0 * count(urgent) / count(*))", "epsilon"),
+        ("floor(sum(cost))", "rho"),
+    ],
 )
 def test_what_is_rounded_is_covered(worlds: Callable[[str, int], World], expression: str, law: str) -> None:
     found = asked(worlds(law, 6000), expression, "2" if law == "epsilon" else "0.5")
@@ -234,8 +243,7 @@ QUANTILES = (
 )
 
 
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("expression", QUANTILES)
+@pytest.mark.parametrize(("expression", "law"), [*((each, "epsilon") for each in QUANTILES), (QUANTILES[0], "rho")])
 def test_quantiles_are_covered(worlds: Callable[[str, int], World], expression: str, law: str) -> None:
     found = asked(worlds(law, 1000), expression, "2" if law == "epsilon" else "0.5")
     assert not found.refuted(CONFIDENCE), found

@@ -50,6 +50,14 @@ class Upper:
     hidden: int  # columns at the end of a row that are not the answer's
     columns: tuple[tuple[str, str], ...] = ()  # of the answer, once it was rehearsed
 
+    @property
+    def noisy(self) -> tuple[bool, ...]:
+        """Which columns have noise in them: of what is not known, all."""
+        width = len(self.question.columns)
+        if not self.sides:
+            return (bool(self.question.parts),) * width
+        return tuple(any(side.noisy[i] for side in self.sides) for i in range(width))
+
 
 def rehearse(question: Question, public: Mapping[str, str]) -> Upper:
     """Run the upper half of a question on made-up tables: what does not work out is refused before it is paid.

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from discreet.curator.formula import Bounded, Constant, Formula, Leaf, Noisy, Product, Quotient, Ranked, Root, Sum
+from discreet.curator.formula import (
+    Bounded,
+    Constant,
+    Formula,
+    Leaf,
+    Noisy,
+    Product,
+    Quotient,
+    Ranked,
+    Root,
+    Sum,
+    Untraced,
+)
 from discreet.sql.aggregate import Aggregate
 from discreet.sql.plan import Rank, Statistic
 from discreet.sql.question import Part
@@ -17,6 +29,8 @@ def aggregated(part: Part, aggregate: Aggregate, place: int | None) -> Formula:
     each: list[Formula] = [Noisy(Leaf(part.name, place, statistics.index(s))) for s in aggregate.statistics]
     first = aggregate.statistics[0]
     if isinstance(first, Rank):
+        if not first.inner:
+            raise Untraced
         return Ranked(Leaf(part.name, place, statistics.index(first)), first.grid.step)
     if aggregate.kind == "count":
         return each[0]

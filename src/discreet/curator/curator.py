@@ -385,4 +385,5 @@ class Curator:
             confidence,
             at(confidence),
             at,
+            upper.noisy,
         )

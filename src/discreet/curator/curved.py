@@ -124,6 +124,9 @@ def _sum(one: Jet, two: Jet) -> Jet:
 
 
 def _product(one: Jet, two: Jet) -> Jet:
+    if not one.slope or not two.slope:
+        number, other = (one, two) if not one.slope else (two, one)
+        return _outer(other, times(one.value, two.value), _ends(number.value), 0.0)
     first, second = _ends(one.value), _ends(two.value)
     leaves = {*one.slope, *two.slope}
     slope = {

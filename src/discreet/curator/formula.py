@@ -11,6 +11,10 @@ Range = tuple[Fraction, Fraction]
 Place = int | None  # which hidden column says the row of a noisy table; None: it has one row
 
 
+class Untraced(Exception):  # not an error: an answer
+    """This number cannot be read as a formula."""
+
+
 @dataclass(frozen=True)
 class Leaf:
     """One noisy statistic: of which part, in which row, and which of the part's statistics."""

@@ -26,6 +26,7 @@ from discreet.curator.formula import (
     Rounded,
     Sum,
     Total,
+    Untraced,
     changed,
     ratio,
 )
@@ -35,10 +36,6 @@ from discreet.sql.text import inner_queries, within
 ROW = "#row"  # the column of a noisy table that numbers its rows
 _HIDDEN = "#h"
 _MOST_DIGITS = 30
-
-
-class Untraced(Exception):  # not an error: an answer
-    """This number cannot be read as a formula."""
 
 
 @dataclass(frozen=True)

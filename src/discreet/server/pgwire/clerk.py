@@ -17,7 +17,7 @@ from discreet.curator import Answer
 from discreet.curator.explain import said
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
-from discreet.server.pgwire import inference, naming, probes
+from discreet.server.pgwire import bars, inference, naming, probes
 from discreet.server.pgwire.binding import Bound, bound, count
 from discreet.server.pgwire.commands import Question
 from discreet.server.pgwire.failures import Failure, failure
@@ -171,11 +171,17 @@ def _outcome(answer: Answer, text: str, settings: Settings, noisy: set[int]) -> 
             [cell for i, own in enumerate(row) for cell in (own, *((span[i] or (None, None)) if i in noisy else ()))]
             for row, span in zip(answer.rows, spans, strict=True)
         ]
-    return Outcome("SELECT", tuple(fields), rows, _told(answer, settings.terms))
+    return Outcome("SELECT", tuple(fields), rows, (*_told(answer, settings.terms), *_bars(answer, list(names))))
 
 
 def _ends(own: Field) -> tuple[Field, Field]:
     return field(f"{own.name}_low", FLOAT8), field(f"{own.name}_high", FLOAT8)
+
+
+def _bars(answer: Answer, names: list[str]) -> tuple[Notice, ...]:
+    """The error bars, in one notice."""
+    lines = bars.told(answer, names)
+    return (Notice("\n".join(["error bars " + lines[0], *lines[1:]])),) if lines else ()
 
 
 _words = lru_cache(maxsize=256)(said)  # what is left stays the same while nobody pays
