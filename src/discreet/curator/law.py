@@ -21,6 +21,8 @@ Weighted = tuple[tuple[Additive, Fraction], ...]  # noises, each with the weight
 
 _SURE = 1 + 1e-9  # more than rounding in a few hundred operations on doubles can add up to
 _LISTED = 40_000  # deviations² up to which a discrete Gaussian is listed, number by number
+_UNSEEN = 1e-11  # more than what rounding hides in a sum of probabilities
+_MORE = (1 / 12, 1 / 8, 1 / 6, 1 / 4, 1 / 3, 1 / 2, 1.0, 2.0)  # what a variance may gain
 _RAREST = Fraction(1, 10**9)  # of what is convolved: below it, rounding could tell
 _POINTS = 1 << 16  # of the lattice on which laws are convolved
 _APART = 1.02  # neighbouring scales in the closed form differ by this factor at least
@@ -81,12 +83,12 @@ class Sums:
 
     @cached_property
     def _scales(self) -> list[float]:
-        """Of continuous noises that reach further than these, each by half a step (Laplace) or 3/2 (Gaussian)."""
-        return [_scale(noise) for noise in self.noises]
+        """Of continuous noises that reach at least as far as these do, but for a slack."""
+        return [_smooth(noise)[0] for noise in self.noises]
 
     @cached_property
-    def _slack(self) -> float:
-        return 0.5 if isinstance(self.noises[0], LaplaceVector) else 1.5
+    def _slacks(self) -> list[float]:
+        return [_smooth(noise)[1] for noise in self.noises]
 
     @cached_property
     def reaches(self) -> tuple[int, ...]:
@@ -114,21 +116,54 @@ class Sums:
         return high
 
     def _tail(self, weights: Sequence[float], far: float) -> float:
-        left = far / _SURE - self._slack * sum(map(abs, weights))
+        left = far / _SURE - sum(abs(w) * slack for w, slack in zip(weights, self._slacks, strict=True))
         if left <= 0:
             return 1.0
         scales = [abs(w) * s for w, s in zip(weights, self._scales, strict=True) if w]
         if isinstance(self.noises[0], GaussianVector):
-            return math.erfc(left / math.sqrt(2 * math.fsum(s * s for s in scales)))
+            return math.erfc(left / math.sqrt(2 * math.fsum(s * s for s in scales))) + len(scales) * _UNSEEN
         return _laplace_tail(scales, left)
 
 
-def _scale(noise: Additive) -> float:
-    """Of a discrete Laplace law s: s + 1/(12 s), which is above 1/(2 tanh(1/2s)). Of a Gaussian one, its deviation."""
-    if isinstance(noise, GaussianVector):
-        return math.sqrt(noise.variance) * _SURE
-    scale = float(noise.scale)
-    return (scale + 1 / (12 * scale)) * _SURE
+@lru_cache(maxsize=1024)
+def _smooth(noise: Additive) -> tuple[float, float]:
+    """The scale of a continuous noise of the same kind that reaches further, and by how many steps it may fall short.
+
+    Of a discrete Laplace law s it is s + 1/(12 s), which is above 1/(2 tanh(1/2s)). A Gaussian one gets the least of
+    some variances that a look at all its cells allows; if it is wide, its own and a larger slack.
+    """
+    if isinstance(noise, LaplaceVector):
+        scale = float(noise.scale)
+        return (scale + 1 / (12 * scale)) * _SURE, 0.5
+    variance = float(noise.variance)
+    if variance > _LISTED:
+        return math.sqrt(variance) * _SURE, 1.5
+    sizes = np.diff(_below(noise, np.arange(reach(noise, Fraction(1, 10**14)) + 1.0)), prepend=0.0)
+    wider = next((more for more in _MORE if _covers(sizes, math.sqrt(variance + more))), None)
+    return (math.sqrt(variance) * _SURE, 1.5) if wider is None else (math.sqrt(variance + wider) * _SURE, 0.5)
+
+
+def _covers(sizes: NDArray[np.float64], deviation: float) -> bool:
+    """Whether a normal number is beyond t at least as often as noise blurred by half a step, for every t.
+
+    Within the cell of k the second probability is a line and the first convex, so that their difference is least where
+    the slopes agree, or at an end.
+    """
+    first = np.arange(sizes.size) - 0.5
+    first[0] = 0.0
+    width = np.arange(sizes.size) + 0.5 - first
+    slopes = sizes / width  # of what falls: density of |noise + blur|
+    with np.errstate(divide="ignore", invalid="ignore"):
+        squares = -2 * np.log(slopes * deviation * math.sqrt(math.pi / 2))
+        nearest = deviation * np.sqrt(np.maximum(squares, 0.0))
+    places = np.clip(np.nan_to_num(nearest, posinf=np.inf), first, first + width)
+    before = 1 - np.concatenate([[0.0], np.cumsum(sizes)[:-1]])
+    for at in (first, places, first + width):
+        blurred = before - slopes * (at - first)
+        normal = np.array([math.erfc(x) for x in at / (deviation * math.sqrt(2))])
+        if (normal < blurred - _UNSEEN / 2).any():
+            return False
+    return True
 
 
 def _laplace_tail(scales: list[float], far: float) -> float:
