@@ -26,7 +26,7 @@ def told(answer: Answer, names: list[str]) -> tuple[str, ...]:
     if not lines:
         return ()
     more = [f"and {len(lines) - _MOST} columns more"] if len(lines) > _MOST else []
-    return (f"at {100 * float(answer.confidence):g} % confidence:", *lines[:_MOST], *more)
+    return (f"error bars at {100 * float(answer.confidence):g} % confidence:", *lines[:_MOST], *more)
 
 
 def _error(cell: object, span: tuple[float, float]) -> float:

@@ -171,33 +171,28 @@ def _outcome(answer: Answer, text: str, settings: Settings, noisy: set[int]) -> 
             [cell for i, own in enumerate(row) for cell in (own, *((span[i] or (None, None)) if i in noisy else ()))]
             for row, span in zip(answer.rows, spans, strict=True)
         ]
-    return Outcome("SELECT", tuple(fields), rows, (*_told(answer, settings.terms), *_bars(answer, list(names))))
+    return Outcome("SELECT", tuple(fields), rows, _told(answer, settings.terms, list(names)))
 
 
 def _ends(own: Field) -> tuple[Field, Field]:
     return field(f"{own.name}_low", FLOAT8), field(f"{own.name}_high", FLOAT8)
 
 
-def _bars(answer: Answer, names: list[str]) -> tuple[Notice, ...]:
-    """The error bars, in one notice."""
-    lines = bars.told(answer, names)
-    return (Notice("\n".join(["error bars " + lines[0], *lines[1:]])),) if lines else ()
-
-
 _words = lru_cache(maxsize=256)(said)  # what is left stays the same while nobody pays
 
 
-def _told(answer: Answer, terms: Mapping[str, object]) -> tuple[Notice, ...]:
-    """What it cost, and what is left."""
+def _told(answer: Answer, terms: Mapping[str, object], names: list[str]) -> tuple[Notice, ...]:
+    """What it cost, what is left, and how far off its numbers may be."""
     if answer.left is None:
         return ()
+    lines = bars.told(answer, names)
     if answer.cost is None:
-        return (Notice(f"free: this was answered before; left {_words(answer.left)}"),)
+        return (Notice(f"free: this was answered before; left {_words(answer.left)}", "\n".join(lines)),)
     named = any(word in terms for word in ("epsilon", "rho", "error"))
     price = (
         f"price {said(answer.cost)}" if named else f"no price was named, so the default was paid: {said(answer.cost)}"
     )
-    return (Notice(f"{price}; left {said(answer.left)}", answer.bounding),)
+    return (Notice(f"{price}; left {said(answer.left)}", "\n".join([*lines, answer.bounding])),)
 
 
 def _sample(oid: int, number: int) -> Value:
