@@ -31,6 +31,7 @@ from discreet.mechanisms.median import PureMedian, PureRank, SmoothMedian, Smoot
 from discreet.mechanisms.moments import Mean, Variance
 from discreet.mechanisms.propose import ProposedMedian, ProposeTestRelease
 from discreet.mechanisms.quantile import Quantile
+from discreet.mechanisms.quantile_end import QuantileEnd
 from discreet.mechanisms.quantiles import Quantiles
 from discreet.mechanisms.sample import BlockMean
 from discreet.mechanisms.sparse import RefreshedSparseVector, SparseVector
@@ -53,6 +54,7 @@ COSTLY = {
     "pure-median",
     "pure-rank",
     "quantile",
+    "quantile-end",
     "quantiles",
     "report-noisy-max",
     "smooth-median",
@@ -83,6 +85,10 @@ EXAMPLES: dict[str, list[Any]] = {
     "sparse-vector": [SparseVector(HALF, HALF, 0), SparseVector(HALF, HALF, 0, hard=2, epsilon_numbers=HALF)],
     "sparse-vector-refreshed": [RefreshedSparseVector(ONE, 0), RefreshedSparseVector(ONE, 0, hard=2)],
     "quantile": [Quantile(ONE, *GRID), Quantile(ONE, *GRID, neighbours=Replace())],
+    "quantile-end": [
+        QuantileEnd(ONE, *GRID, Fraction(4), HALF, HALF),
+        QuantileEnd(ONE, *GRID, ONE, Fraction(3, 4), HALF, "upper", 2),
+    ],
     "quantiles": [Quantiles(ONE, *GRID, MEDIAN_LEVELS)],
     "smooth-median": [SmoothMedian(ONE, Fraction(1, 100), *GRID)],
     "pure-median": [PureMedian(ONE, *GRID)],

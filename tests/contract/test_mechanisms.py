@@ -45,6 +45,7 @@ from discreet.mechanisms import (
     PureMedian,
     PureRank,
     Quantile,
+    QuantileEnd,
     Quantiles,
     RandomizedResponse,
     RefreshedSparseVector,
@@ -81,6 +82,7 @@ MORE: tuple[Mechanism[Whatever, object, Loss], ...] = (
     RandomizedResponse.warner(),
     Tulap(HALF, Fraction(1, 10), 1),
     Quantile(ONE, *AGES, Fraction(9, 10)),
+    QuantileEnd(ONE, *AGES, Fraction(40), Fraction(9, 10), side="upper"),
     Quantiles(ONE, *AGES, (Fraction(1, 4), HALF, Fraction(3, 4))),
     Mean(ONE, *AGES),
     Variance(ONE, *AGES),
@@ -108,7 +110,7 @@ IDS = [f"{NAMES[type(one)]} {i}" for i, one in enumerate(EVERY)]
 each = pytest.mark.parametrize("mechanism", EVERY, ids=IDS)
 kinds = pytest.mark.parametrize("name", sorted(REGISTRY))
 
-MAY_BE_NEGATIVE = {"lower", "upper", "threshold"}  # places on a line, no sizes
+MAY_BE_NEGATIVE = {"lower", "upper", "threshold", "around"}  # places on a line, no sizes
 MAY_BE_ZERO = MAY_BE_NEGATIVE | {"delta", "epsilon_numbers", "rounds"}  # what need not be bought, or said
 
 

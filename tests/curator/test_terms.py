@@ -25,17 +25,19 @@ def replaced(sql: str, loss: BudgetLoss) -> list[Loss]:
     part = question(sql, clinic.schema()).parts[0]
     priced_at = [priced([part], loss, relation)[0] for relation in (AddRemove("patient"), Replace("patient"))]
     assert [each.loss for each in priced_at] == [loss, loss]
-    return [charge.mechanism.privacy.group(2) for charge in priced_at[1].charges]
+    charges = priced_at[1].charges
+    bought = [one for charge in charges for one in (charge.mechanism, *charge.ends(Fraction(400)))]
+    return [mechanism.privacy.group(2) for mechanism in bought]
 
 
 def test_where_units_are_replaced_a_pair_of_changes_fits_the_price() -> None:
     pure = [loss.epsilon for loss in replaced(BY_REGION, Pure(1)) if isinstance(loss, Pure)]
     assert sum(pure) == 1
-    assert len(pure) == 3
+    assert len(pure) == 5  # a median has two ends beside itself
     found = replaced(BY_REGION, Concentrated("0.5"))
     rho = [loss.rho for loss in found if isinstance(loss, Concentrated)]
     rho += [loss.epsilon**2 / 8 for loss in found if isinstance(loss, Pure)]  # the exponential mechanism
-    assert len(rho) == 3
+    assert len(rho) == 5
     assert Fraction(49, 100) < sum(rho) <= Fraction(1, 2)
 
 

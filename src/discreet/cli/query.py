@@ -31,7 +31,9 @@ def query(  # noqa: PLR0913  # the terms of a question
     error: Error = None,
     delta: Delta = None,
     confidence: Confidence = "0.95",
-    intervals: Annotated[bool, typer.Option("--intervals", help="Print the ends of the error bars too.")] = False,
+    intervals: Annotated[
+        bool, typer.Option("--intervals/--no-intervals", help="Print the ends of the error bars too, or do not.")
+    ] = True,
     fresh: Annotated[bool, typer.Option("--fresh", help="Buy a new draw even if this was answered before.")] = False,
     within: Annotated[bool, typer.Option("--within", help="If the price does not fit, use what is left.")] = False,
     home: AtHome = HOME,
@@ -49,6 +51,8 @@ def query(  # noqa: PLR0913  # the terms of a question
             typer.echo(f"notice: {sentence}", err=True)
     answer = curator.query(sql, **terms, fresh=fresh, within=within)
     _print(answer, form, confidence, intervals=intervals)
+    if intervals and answer.unbarred:
+        typer.echo(f"no error bar: {', '.join(answer.unbarred)}", err=True)
     if answer.left is not None:
         price = "free: answered before" if answer.cost is None else said(answer.cost)
         typer.echo(f"cost {price}; left {said(answer.left)}", err=True)

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.curator import Answer, Explanation
-from discreet.curator.above import Result
+from discreet.curator.answer import Spans
 from discreet.curator.history import Receipt
 from discreet.desk import Listed
 from discreet.desk.offered import Offered
@@ -65,7 +65,7 @@ def answer(found: dict[str, Any]) -> Answer:
     )
     confidence = Fraction(found["confidence"])
 
-    def again(wanted: Fraction) -> Result:
+    def again(wanted: Fraction) -> Spans:
         raise Refusal(
             f"this answer came with error bars at {float(confidence)}, not at {float(wanted)}",
             hint=f"ask again with confidence={float(wanted)}: the same question is free",

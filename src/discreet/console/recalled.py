@@ -5,7 +5,7 @@ from __future__ import annotations
 from nicegui import ui
 
 from discreet.console import theme
-from discreet.console.figures import Span, is_number, key, measured
+from discreet.console.figures import NO_BAR, Span, is_number, key, measured
 from discreet.curator import Answer
 
 _MOST = 200  # rows on a page; a download has all
@@ -13,6 +13,7 @@ _MOST = 200  # rows on a page; a download has all
 
 def table(answer: Answer) -> None:
     """The rows, scrolling in their place."""
+    known = answer.noisy or (False,) * len(answer.columns)
     region = ui.element("div").classes("d-scroll").props('tabindex="0" role="region" aria-label="The answer"')
     with region, ui.element("table").classes("d-table"):
         with ui.element("thead"), ui.element("tr"):
@@ -21,8 +22,8 @@ def table(answer: Answer) -> None:
         with ui.element("tbody"):
             for row, spans in list(zip(answer.rows, answer.spans, strict=True))[:_MOST]:
                 with ui.element("tr"):
-                    for cell, kind, span in zip(row, answer.types, spans, strict=True):
-                        _cell(cell, kind, span)
+                    for cell, kind, span, noisy in zip(row, answer.types, spans, known, strict=True):
+                        _cell(cell, kind, span, noisy=noisy)
     if len(answer.rows) > _MOST:
         theme.tag("p", f"The first {_MOST} of {len(answer.rows):,} rows. A download has all.").classes(
             "d-muted d-small"
@@ -34,8 +35,8 @@ def table(answer: Answer) -> None:
         theme.tag("p", f"{sure} {answer.bounding}").classes("d-muted d-small")
 
 
-def _cell(cell: object, kind: str, span: Span) -> None:
-    value, give = (key(cell), "") if span is None else measured(cell, span)
+def _cell(cell: object, kind: str, span: Span, *, noisy: bool) -> None:
+    value, give = (key(cell), NO_BAR if noisy and cell is not None else "") if span is None else measured(cell, span)
     with theme.tag("td", value).classes("d-num" if is_number(kind) else ""):
         if give:
             words = give if give.startswith("±") else f"({give})"

@@ -12,7 +12,7 @@ from nicegui import ui
 
 from discreet.console import theme
 from discreet.console.bars import MOST, Axis, Bar, axis, bars, measures
-from discreet.console.figures import Span, is_number, key, measured, plain
+from discreet.console.figures import NO_BAR, Span, is_number, key, measured, plain
 from discreet.console.tally import figure, size
 from discreet.curator import Answer
 from discreet.curator.answer import Spans
@@ -169,6 +169,7 @@ def _table(result: Result) -> None:
 
 def _cells(result: Result, start: int, end: int) -> None:
     answer, noisy = result.answer, _noisy(result)
+    noisy = [has or own for has, own in zip(noisy, answer.noisy or noisy, strict=True)]
     with ui.element("thead"), ui.element("tr"):
         for name, kind, has in zip(answer.columns, answer.types, noisy, strict=True):
             theme.tag("th", name).props('scope="col"').classes("d-right" if is_number(kind) else "")
@@ -183,6 +184,7 @@ def _cells(result: Result, start: int, end: int) -> None:
 
 def _cell(cell: object, kind: str, span: Span, *, noisy: bool) -> None:
     value, give = measured(cell, span) if noisy else (key(cell), "")
+    give = give or (NO_BAR if cell is not None else "")
     made = theme.tag("td", value).classes("d-right" if is_number(kind) else "")
     if cell is None:
         made.classes("d-muted")

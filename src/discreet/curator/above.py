@@ -11,6 +11,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from discreet.curator.estimate import Estimate
+from discreet.curator.trace import ROW, Side, traced
 from discreet.curator.upper import database, fill, show
 from discreet.errors import Fault, Refusal
 from discreet.sql.plan import GroupKey
@@ -24,24 +25,19 @@ Table = tuple[Named, tuple[tuple[Cell, ...], ...]]  # columns, rows
 
 @dataclass(frozen=True)
 class Result:
-    """Columns with their SQL types, rows, and for each cell the span of the noise where it is known."""
+    """Columns with their SQL types, rows, and the hidden cells of each row, which say where its numbers come from."""
 
     columns: tuple[tuple[str, str], ...]
     rows: tuple[tuple[Cell, ...], ...]
-    spans: tuple[tuple[tuple[float, float] | None, ...], ...]
+    hidden: tuple[tuple[Cell, ...], ...]
 
 
 def noisy_table(part: Part, groups: Sequence[tuple[Key, ...]], rows: Sequence[Sequence[Estimate]]) -> Table:
-    """A part's table: its keys, then each value with the two ends of its span."""
+    """A part's table: its keys, its values, and the numbers of its rows."""
     columns = [(key.name, key.expression.type.value) for key in part.measurement.keys]
-    for aggregate in part.aggregates:
-        columns += [(aggregate.name, aggregate.type.value)]
-        columns += [(f"{aggregate.name}_{end}", "double") for end in ("low", "high")]
-    cells = []
-    for group, row in zip(groups, rows, strict=True):
-        values = [cell for e in row for cell in (e.value, *(e.span or (None, None)))]
-        cells.append((*group, *values))
-    return tuple(columns), tuple(cells)
+    columns += [(aggregate.name, aggregate.type.value) for aggregate in part.aggregates]
+    cells = tuple((*group, *row, place) for place, (group, row) in enumerate(zip(groups, rows, strict=True)))
+    return (*columns, (ROW, "bigint")), cells
 
 
 @dataclass(frozen=True)
@@ -50,8 +46,17 @@ class Upper:
 
     question: Question
     text: str
-    spans: tuple[int, ...]  # the output columns that are followed, at the end of a row, by the ends of their spans
+    sides: tuple[Side, ...]  # what its columns are; none where that is not known
+    hidden: int  # columns at the end of a row that are not the answer's
     columns: tuple[tuple[str, str], ...] = ()  # of the answer, once it was rehearsed
+
+    @property
+    def noisy(self) -> tuple[bool, ...]:
+        """Which columns have noise in them: of what is not known, all."""
+        width = len(self.question.columns)
+        if not self.sides:
+            return (bool(self.question.parts),) * width
+        return tuple(any(side.noisy[i] for side in self.sides) for i in range(width))
 
 
 def rehearse(question: Question, public: Mapping[str, str]) -> Upper:
@@ -106,7 +111,7 @@ def _made_up(part: Part, first: int) -> Table:
     keys = part.measurement.keys
     places = range(len(_NUMBERS)) if keys else [first]
     groups = [tuple(_key(key, i) for key in keys) for i in places]
-    return noisy_table(part, groups, [[Estimate(_NUMBERS[i], (-1.5, 1.5)) for _ in part.aggregates] for i in places])
+    return noisy_table(part, groups, [[_NUMBERS[i] for _ in part.aggregates] for i in places])
 
 
 def _key(key: GroupKey, place: int) -> Key:
@@ -126,10 +131,10 @@ def upper(question: Question) -> Upper:
     for cast in list(above.find_all(exp.Cast)):
         if type(cast) is exp.Cast:  # what cannot be cast is NULL: it was paid for, and must not fail
             cast.replace(exp.TryCast(this=cast.this, to=cast.args["to"]))
-    spans = _with_spans(above, question)
+    sides, hidden = traced(above, question)
     text = above.sql(dialect="duckdb")
     _refuse_other_statements(text)
-    return Upper(question, text, tuple(spans))
+    return Upper(question, text, sides, hidden)
 
 
 @lru_cache(maxsize=256)
@@ -148,11 +153,7 @@ def run(above: Upper, tables: Mapping[str, Table], public: Mapping[str, str]) ->
     names, rows = _executed(above.text, tables, public)
     columns = _columns(above, names)
     width = len(columns)
-    return Result(
-        columns,
-        tuple(row[:width] for row in rows),
-        tuple(_spans(row, width, above.spans) for row in rows),
-    )
+    return Result(columns, tuple(row[:width] for row in rows), tuple(row[width:] for row in rows))
 
 
 def _executed(
@@ -174,51 +175,11 @@ def _executed(
 
 
 def _columns(above: Upper, names: Named) -> Named:
-    """The columns of an answer, without the ends of its spans."""
-    width = len(names) - 2 * len(above.spans)
+    """The columns of an answer, without the hidden ones."""
+    width = len(names) - above.hidden
     if width != len(above.question.columns):  # a star under a name of its own
         raise _unworkable()
     return tuple(_typed(names[:width], above.question))
-
-
-def _with_spans(above: exp.Query, question: Question) -> list[int]:
-    """Ask for the spans of the columns that are a part's own values; which output columns those are."""
-    values = {(part.name, aggregate.name) for part in question.parts for aggregate in part.aggregates}
-    selects = _selects(above)
-    sources = [[_source(item) for item in select.expressions] for select in selects]
-    width = min((len(each) for each in sources), default=0)
-    places = [i for i in range(width) if all(each[i] in values for each in sources)]
-    for select, each in zip(selects, sources, strict=True):
-        for i in places:
-            part, name = each[i]
-            for end in ("low", "high"):
-                column = exp.column(f"{name}_{end}", table=part, quoted=True)
-                select.append("expressions", exp.alias_(column, f"#{i} {end}", quoted=True))
-    return places
-
-
-def _selects(query: exp.Expr) -> list[exp.Select]:
-    """The SELECTs whose rows are the answer's; none where rows that are alike become one."""
-    if isinstance(query, exp.Select):
-        return [] if query.args.get("distinct") else [query]
-    if isinstance(query, exp.Union) and not query.args.get("distinct"):
-        sides = [_selects(query.left), _selects(query.right)]
-        return [*sides[0], *sides[1]] if all(sides) else []
-    return []
-
-
-def _source(item: exp.Expr) -> tuple[str, str]:
-    inner = item.unalias()
-    return (inner.table, inner.name) if isinstance(inner, exp.Column) else ("", "")
-
-
-def _spans(row: tuple[Cell, ...], width: int, places: tuple[int, ...]) -> tuple[tuple[float, float] | None, ...]:
-    found: list[tuple[float, float] | None] = [None] * width
-    for k, i in enumerate(places):
-        low, high = row[width + 2 * k], row[width + 2 * k + 1]
-        if isinstance(low, float) and isinstance(high, float):
-            found[i] = (low, high)
-    return tuple(found)
 
 
 def _typed(names: Named, question: Question) -> list[tuple[str, str]]:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
 
-    from discreet.curator.above import Result
 
 Spans = tuple[tuple[tuple[float, float] | None, ...], ...]
 
@@ -37,13 +36,14 @@ class Answer:
     bounding: str  # what is left out before the noise: caps, bounds, NULLs, groups that are not shown
     confidence: Fraction
     spans: Spans  # at this confidence
-    _again: Callable[[Fraction], Result]
+    _again: Callable[[Fraction], Spans]
     notices: tuple[str, ...] = ()  # what in the question is hardly meant, and groups that are not shown
+    noisy: tuple[bool, ...] = ()  # which columns have noise in them; empty where that is not known
 
     def intervals(self, confidence: Number = Fraction(95, 100)) -> Spans:
         """For each cell, between which numbers the bounded truth lies with this probability; None where not known."""
         wanted = share(confidence, "confidence")
-        return self.spans if wanted == self.confidence else self._again(wanted).spans
+        return self.spans if wanted == self.confidence else self._again(wanted)
 
     def to_arrow(self) -> pa.Table:
         """The rows as an Arrow table."""
@@ -100,10 +100,30 @@ class Answer:
         figure.tight_layout()
         return figure
 
+    @property
+    def unbarred(self) -> tuple[str, ...]:
+        """The columns that have noise in them and no error bar."""
+        return tuple(
+            name
+            for i, (name, noisy) in enumerate(zip(self.columns, self.noisy, strict=bool(self.noisy)))
+            if noisy and all(row[i] is None for row in self.spans)
+        )
+
     def __str__(self) -> str:
         lines = ["  ".join(self.columns)]
-        lines += ["  ".join("NULL" if cell is None else str(cell) for cell in row) for row in self.rows]
+        noisy = self.noisy or (False,) * len(self.columns)
+        for row, spans in zip(self.rows, self.spans, strict=True):
+            lines.append("  ".join(_written(*cell) for cell in zip(row, spans, noisy, strict=True)))
         return "\n".join(lines)
+
+
+def _written(cell: object, span: tuple[float, float] | None, noisy: bool) -> str:  # noqa: FBT001
+    """A cell with its error bar."""
+    if cell is None:
+        return "NULL"
+    if span is None:
+        return f"{cell} (no error bar)" if noisy else str(cell)
+    return f"{cell} [{span[0]:.10g}, {span[1]:.10g}]"
 
 
 def _bar(height: float, span: tuple[float, float] | None) -> tuple[float, float]:

@@ -1,140 +1,179 @@
-"""A histogram with noise on every bar: which bars stand out, and which share of it lies beyond some of them.
+"""Error bars: between which numbers a formula of noisy statistics lies, with a stated probability.
 
-An empty bar is noise. Dozens of empty bars, each held at 0 where it is negative and then added up, look like a crowd:
-so bars are chosen by a threshold first, and sums are taken of the noisy numbers as they are.
+Functions of what was bought and of the noises' public laws, never of rows. Proofs: docs/proofs/intervals.md.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
+from discreet.curator.curved import MayBeAnything, clipped, enclosed, jet
+from discreet.curator.formula import (
+    Formula,
+    Leaf,
+    Range,
+    Ranked,
+    Ratio,
+    Root,
+    Rounded,
+    bare,
+    declared,
+    every,
+    leaves,
+    ratio,
+    root,
+    rounded,
+)
+from discreet.curator.law import Additive, bar, sums_of
 
-from discreet.curator.till import Bought
-from discreet.errors import Refusal
-from discreet.mechanisms import GaussianVector, LaplaceVector
+_BOX = Fraction(1, 5)  # of what may go wrong: the box around all statistics of a formula that is neither line nor ratio
+_STEPS = 256  # an end of a ratio is found to this share of the first guess
 
-Floats = NDArray[np.float64]
-
-CONFIDENCE = Fraction(95, 100)  # of every share that is told
-RARE = Fraction(1, 1000)  # how often an empty bar may stand out of the noise, all of them together
-SHARES = np.concatenate([[0.0], np.geomspace(1e-6, 1e-3, 60)[:-1], np.linspace(1e-3, 1, 2000)])  # that are tried
-_STEPS = np.linspace(1 / 65, 64 / 65, 64)  # exponents for Chernoff's bound: each proves one, the best is taken
-
-
-@dataclass(frozen=True)
-class Share:
-    """Between which two shares the truth lies, with 95 % confidence."""
-
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        low, high = math.floor(self.low * 1000) / 10, math.ceil(self.high * 1000) / 10
-        if high >= 100:
-            return f"at least {low:g} %" if low > 0 else "anything from 0 to 100 %"
-        return f"{low:g} to {high:g} %" if low > 0 else f"at most {high:g} %"
+Numbers = Mapping[Leaf, int]
+Law = Callable[[Leaf], Additive]
+Bought = Mapping[Leaf, tuple[int, int]]  # the intervals that were bought with quantiles, in steps
 
 
 @dataclass(frozen=True)
-class Bars:
-    """Noisy numbers, each with independent noise of one law, by the name of their bar."""
+class Barred:
+    """Finds the interval of one formula at one confidence, for many rows."""
 
-    heights: Mapping[int, int]
-    noise: LaplaceVector | GaussianVector
+    formula: Formula
+    law: Law
+    rare: Fraction
+    quick: bool = False  # for very many rows: wider intervals, soon found
+    _parts: dict[Formula, _Part] = field(default_factory=dict)
+
+    @cached_property
+    def leaves(self) -> frozenset[Leaf]:
+        """The noisy statistics that it is made of."""
+        return leaves(self.formula)
+
+    def at(self, numbers: Numbers, bought: Bought) -> Range | None:
+        """The interval where the noisy statistics are these; None if there is none."""
+        return self._of(self.formula, numbers, bought)
+
+    def _of(self, formula: Formula, numbers: Numbers, bought: Bought) -> Range | None:
+        match formula:  # what rises with its argument takes the argument's ends to its own
+            case Rounded(inner, digits, way):
+                one = self._of(inner, numbers, bought)
+                return None if one is None else rounded(one, digits, way)
+            case Root(inner):
+                one = self._of(inner, numbers, bought)
+                return None if one is None else root(one)
+        part = self._parts.get(formula)
+        if part is None:
+            part = self._parts[formula] = _Part.of(formula)
+        found = self._found(part, numbers, bought)
+        if found is None or part.declared is None:
+            return found or part.declared
+        return clipped(found, part.declared)
+
+    def _found(self, part: _Part, numbers: Numbers, bought: Bought) -> Range | None:
+        if part.ranked is not None:
+            return _quantile(part, bought.get(part.ranked))
+        if part.ratio is None:
+            return self._curved(part, numbers)
+        line = part.ratio.linear
+        if line is not None:
+            middle = line.at(numbers)
+            error = bar(tuple((self.law(leaf), weight) for leaf, weight in line.weights.items()), self.rare)
+            return middle - error, middle + error
+        return self._fieller(part.ratio, numbers)
+
+    def _fieller(self, quotient: Ratio, numbers: Numbers) -> Range | None:
+        """Every r that the test |A − r B| ≤ quantile of its noise does not reject."""
+        below = quotient.below.at(numbers)
+        if not below:
+            return None
+        middle = quotient.above.at(numbers) / below
+        names = tuple({**quotient.above.weights, **quotient.below.weights})
+        sums = sums_of(tuple(self.law(leaf) for leaf in names), self.rare)
+        rest = quotient.above + quotient.below * -middle  # A − r̂ B, and with r = r̂ + d it is d B less
+        own = [float(rest.weights.get(leaf, 0)) for leaf in names]
+        slopes = [float(quotient.below.weights.get(leaf, 0)) for leaf in names]
+        sure = abs(float(below)) - sum(abs(w) * a for w, a in zip(slopes, sums.reaches, strict=True)) * (1 + 1e-9)
+        if sure <= 0:  # the divisor may be 0
+            return None
+        first = sum(abs(w) * a for w, a in zip(own, sums.reaches, strict=True)) / sure * (1 + 1e-9)
+        if self.quick:
+            return middle - Fraction(first), middle + Fraction(first)
+        size = abs(float(below)) * (1 - 1e-9)
+
+        def rejected(near: float, far: float) -> bool:
+            weights = [max(abs(w - near * s), abs(w - far * s)) for w, s in zip(own, slopes, strict=True)]
+            return sums.within(weights, min(abs(near), abs(far)) * size)
+
+        low, high = (_nearest(rejected, side * first) for side in (-1, 1))
+        return middle + Fraction(low), middle + Fraction(high)
+
+    def _curved(self, part: _Part, numbers: Numbers) -> Range | None:
+        """Of what is smooth, its tangent and how far it leaves that within a box; of the rest, the box."""
+        names = tuple(part.leaves)
+        if not names:
+            return None
+        smooth = part.smooth and not self.quick
+        wide = _BOX * self.rare if smooth else self.rare
+        sums = sums_of(tuple(self.law(leaf) for leaf in names), wide)
+        reaches = dict(zip(names, sums.reaches, strict=True))
+        box = {leaf: (Fraction(numbers[leaf] - a), Fraction(numbers[leaf] + a)) for leaf, a in reaches.items()}
+        try:
+            found = enclosed(part.formula, box)
+            if not smooth:
+                return found
+            bent = jet(part.formula, box)
+            middle = enclosed(part.bare, {leaf: (Fraction(numbers[leaf]), Fraction(numbers[leaf])) for leaf in names})
+        except MayBeAnything:
+            return None
+        weights = [max(map(abs, bent.slope.get(leaf, (0.0, 0.0)))) * (1 + 1e-9) for leaf in names]
+        straight = sums_of(sums.noises, self.rare - wide).quantile(weights)
+        rest = sum(size * reaches[k] * reaches[j] for (k, j), size in bent.bend.items()) / 2
+        error = Fraction((straight + rest) * (1 + 1e-9))
+        return clipped((middle[0] - error, middle[1] + error), found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """What is known of a formula before a number is put in."""
+
+    formula: Formula
+    bare: Formula  # without its declared bounds, which are not smooth
+    ratio: Ratio | None
+    declared: Range | None
+    leaves: frozenset[Leaf]
+    ranked: Leaf | None
+    smooth: bool
 
     @classmethod
-    def of(cls, bought: Bought) -> Bars:
-        """The histogram that was bought: one key, one number."""
-        noise = bought.price.charge(bought.price.part.measurement.statistics[0]).mechanism
-        if not isinstance(noise, (LaplaceVector, GaussianVector)):
-            raise Refusal("a histogram needs additive noise")
-        rows = zip(bought.noisy.groups, bought.noisy.values, strict=True)
-        return cls({int(str(group[0])): row[0] for group, row in rows}, noise)
-
-    @property
-    def visible(self) -> list[int]:
-        """The bars that stand out of the noise, in order."""
-        threshold = standing_out(self.noise, len(self.heights))
-        return sorted(bar for bar, height in self.heights.items() if height > threshold)
-
-    def beyond(self, outside: Callable[[int], bool], choices: int = 1) -> Share:
-        """The share of the whole in the bars outside.
-
-        `choices` is how many sets of bars the noisy numbers could have chosen this one from: with 95 % probability what
-        would be told of each of them is true.
-        """
-        far = [height for bar, height in self.heights.items() if outside(bar)]
-        near = [height for bar, height in self.heights.items() if not outside(bar)]
-        if not far or not near:
-            return Share(float(not near), float(not near))
-        rare = (1 - CONFIDENCE) / (2 * choices)
-        return _shares(sum(far), sum(near), _reaches((self.noise, len(far)), (self.noise, len(near)), rare))
+    def of(cls, formula: Formula) -> _Part:
+        found = ratio(formula)
+        ranked = next((part.leaf for part in every(formula) if isinstance(part, Ranked)), None)
+        smooth = not any(isinstance(part, Rounded) for part in every(formula))
+        return cls(formula, bare(formula), found, declared(formula), leaves(formula), ranked, smooth)
 
 
-def ratio(part: int, whole: int, noise: Sequence[LaplaceVector | GaussianVector]) -> Share:
-    """The share that one noisy number is of another, which it is a part of; each with its own noise."""
-    one, two = noise
-    rare = (1 - CONFIDENCE) / 2  # and part − p·whole is (1 − p)·part − p·(whole − part)
-    return _shares(part, whole - part, _reaches((one, 1), (two, 1), rare, part_of=True))
+def _quantile(part: _Part, ends: tuple[int, int] | None) -> Range | None:
+    """Of a function of one quantile alone: what it makes of the interval that was bought."""
+    if ends is None or part.leaves != {part.ranked} or part.ranked is None:
+        return None
+    try:
+        return enclosed(part.formula, {part.ranked: (Fraction(ends[0]), Fraction(ends[1]))})
+    except MayBeAnything:
+        return None
 
 
-def _shares(some: int, rest: int, reaches: Floats) -> Share:
-    """The shares p for which (1 − p)·some − p·rest is no larger than its noise may make it (Fieller 1954).
-
-    At the true share that is (1 − p) times the one noise less p times the other: so the truth is left out as rarely as
-    that noise is larger. Between two shares that were tried nothing is lost: one more is taken at either end.
-    """
-    known = np.flatnonzero(np.abs((1 - SHARES) * some - SHARES * rest) <= reaches)
-    if not len(known):  # the noise was larger than it should be
-        return Share(0.0, 1.0)
-    first, last = max(0, known[0] - 1), min(len(SHARES) - 1, known[-1] + 1)
-    return Share(float(SHARES[first]) if known[0] else 0.0, float(SHARES[last]))
-
-
-Sum = tuple[LaplaceVector | GaussianVector, int]  # so many independent noises of one law
-
-
-@lru_cache(maxsize=64)
-def _reaches(one: Sum, two: Sum, rare: Fraction, *, part_of: bool = False) -> Floats:
-    """For each share p, what (1 − p)·one − p·two reaches with probability at most `rare`; of a part, one − p·two."""
-    weights = (np.ones_like(SHARES) if part_of else 1 - SHARES), SHARES
-    least = min(1 / _width(each[0]) for each in (one, two))
-    t = least * _STEPS[np.newaxis, :] / np.maximum(*weights)[:, np.newaxis]
-    logs = sum(
-        (
-            each[1] * _log_moment(each[0], weight[:, np.newaxis] * t)
-            for each, weight in zip((one, two), weights, strict=True)
-        ),
-        start=np.full_like(t, -math.log(rare)),
-    )
-    return np.asarray((logs / t).min(axis=1) * (1 + 1e-9))
-
-
-def _width(noise: LaplaceVector | GaussianVector) -> float:
-    """Below one over it every moment is finite; of Gaussian noise, where the best exponents surely lie."""
-    return float(noise.scale) if isinstance(noise, LaplaceVector) else math.sqrt(noise.variance) / 16
-
-
-def _log_moment(noise: LaplaceVector | GaussianVector, t: Floats) -> Floats:
-    """ln E[e^{t noise}], or more.
-
-    Discrete Laplace noise has (1 − a)²/((1 − a e^t)(1 − a e^{−t})), a = e^{−1/scale}. Discrete Gaussian noise has at
-    most e^{t²σ²/2}: completing the square leaves Σ e^{−(n − tσ²)²/2σ²} over Σ e^{−n²/2σ²}, and of all shifts none sums
-    to more (Poisson: its coefficients are positive).
-    """
-    if isinstance(noise, GaussianVector):
-        return np.asarray(t**2 * float(noise.variance) / 2)
-    step = 1 / float(noise.scale)  # 1 − a e^t = −expm1(t − step): nothing cancels
-    return np.asarray(2 * math.log(-math.expm1(-step)) - np.log(-np.expm1(t - step)) - np.log(-np.expm1(-t - step)))
-
-
-@lru_cache(maxsize=64)
-def standing_out(noise: LaplaceVector | GaussianVector, bars: int) -> int:
-    """What none of so many empty bars exceeds, but with probability `RARE`."""
-    return noise.error(1 - RARE / bars)
+def _nearest(rejected: Callable[[float, float], bool], far: float) -> float:
+    """The end of what is not rejected, between 0 and `far`, beyond which everything is: strides that shrink."""
+    if not far:
+        return 0.0
+    stride, end, least = far / 4, far, abs(far) / _STEPS
+    while abs(stride) >= least:
+        near = end - stride
+        if near * far > 0 and rejected(near, end):
+            end = near
+        else:
+            stride /= 2
+    return end

@@ -20,7 +20,7 @@ from discreet.curator.advice import (
     caps_parts,
 )
 from discreet.curator.agreement import Declarations, recorded_file
-from discreet.curator.answer import Answer
+from discreet.curator.answer import Answer, Spans
 from discreet.curator.estimate import estimates
 from discreet.curator.explain import Due, Explanation, explained
 from discreet.curator.history import Receipt, receipts
@@ -33,6 +33,7 @@ from discreet.curator.public import PublicTables
 from discreet.curator.quote import Terms, quote
 from discreet.curator.recall import AtHand, Recall, answer_key
 from discreet.curator.run import Offer, RowMechanism, Run, Wanted, planned, run
+from discreet.curator.spans import Spans as Bars
 from discreet.curator.till import Till, cost, total
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
@@ -381,19 +382,20 @@ class Curator:
     def _spoken(self, upper: above.Upper, paid: Paid, asked: Terms) -> Answer:
         files = self._files(upper.question)
 
-        def at(confidence: Fraction) -> above.Result:
-            tables = {
-                name: above.noisy_table(
-                    bought.price.part,
-                    bought.noisy.groups,
-                    estimates(bought.price, bought.noisy.values, confidence),
-                )
-                for name, bought in paid.tables.items()
-            }
-            return above.run(upper, tables, files)
+        tables = {
+            name: above.noisy_table(
+                bought.price.part, bought.noisy.groups, estimates(bought.price.part, bought.noisy.values)
+            )
+            for name, bought in paid.tables.items()
+        }
+        result = above.run(upper, tables, files)
+
+        def at(confidence: Fraction) -> Spans:
+            found = Bars(upper.sides, paid.tables, 1 - confidence)
+            return tuple(found.of(*both) for both in zip(result.rows, result.hidden, strict=True))
 
         confidence = share(asked.confidence, "confidence")
-        result, prices = at(confidence), [bought.price for bought in paid.tables.values()]
+        prices = [bought.price for bought in paid.tables.values()]
         return Answer(
             tuple(name for name, _ in result.columns),
             tuple(kind for _, kind in result.columns),
@@ -403,7 +405,8 @@ class Curator:
             ",".join(str(bought.entry) for bought in paid.tables.values()),
             bounding(prices, partial=upper.question.partial),
             confidence,
-            result.spans,
+            at(confidence),
             at,
             notices(prices),
+            upper.noisy,
         )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from discreet.curator.formula import Formula, ratio
+from discreet.curator.law import bar
 from discreet.curator.notices import bounding, notices
 from discreet.curator.price import Priced
+from discreet.curator.trace import Side, traced
 from discreet.exact import spoken
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector
@@ -17,6 +20,7 @@ from discreet.sql.plan import Rank, Statistic
 from discreet.sql.question import Question
 
 LATER = "known after paying"
+NONE = "no error bar"
 
 
 @dataclass(frozen=True)
@@ -24,15 +28,19 @@ class Explanation:
     """What a question would cost, how exact it would be, and what would be measured."""
 
     price: BudgetLoss | None
-    error: tuple[tuple[str, Fraction | None], ...]  # for each output column; None: known after paying, or free of noise
+    error: tuple[
+        tuple[str, Fraction | None], ...
+    ]  # of each column that will have an error bar; None: known after paying
     plan: tuple[str, ...]
     notice: str = ""
     notices: tuple[str, ...] = ()  # what in the question is hardly meant, and groups that will not be shown
     bounding: str = ""  # what its answer leaves out before the noise
+    unbarred: tuple[str, ...] = ()  # the columns that will have noise in them and no error bar
 
     def __str__(self) -> str:
         lines = [f"price    {'free' if self.price is None else said(self.price)}"]
         lines += [f"error    {name}: {LATER if error is None else '± ' + spoken(error)}" for name, error in self.error]
+        lines += [f"error    {name}: {NONE}" for name in self.unbarred]
         lines += [f"measure  {line}" for line in self.plan]
         lines += [f"notice   {sentence}" for sentence in self.notices]
         return "\n".join([*lines, *([self.notice] if self.notice else [])])
@@ -64,17 +72,43 @@ def explained(found: Question, prices: Sequence[Priced], confidence: Fraction, n
     total: BudgetLoss | None = None
     for price in prices:
         total = price.loss if total is None else total + price.loss  # type: ignore[operator]
-    by_name = {
-        (price.part.name, a.name): error_of(a, price, confidence) for price in prices for a in price.part.aggregates
-    }
+    sides, _ = traced(found.above.copy(), found)
+    formulas = [[side.formulas[i] for side in sides] for i in range(len(found.columns))]
+    noisy = [not sides or any(side.noisy[i] for side in sides) for i in range(len(found.columns))]
+    named_prices = {price.part.name: price for price in prices}
     errors = tuple(
-        (name, by_name[source])
-        for name, source in zip(found.columns, found.direct, strict=True)
-        if source is not None and source in by_name
+        (name, _before_paying(sides, each, named_prices, confidence))
+        for name, each in zip(found.columns, formulas, strict=True)
+        if any(each)
+    )
+    unbarred = tuple(
+        name for name, each, has in zip(found.columns, formulas, noisy, strict=True) if prices and has and not any(each)
     )
     plan = tuple(line for price in prices for line in _lines(price))
     notice = "" if named or total is None else f"no price was named: this is the default, {said(total)}"
-    return Explanation(total, errors, plan, notice, notices(prices), bounding(prices, partial=found.partial))
+    left_out = bounding(prices, partial=found.partial)
+    return Explanation(total, errors, plan, notice, notices(prices), left_out, unbarred)
+
+
+def _before_paying(
+    sides: Sequence[Side], formulas: Sequence[Formula | None], prices: Mapping[str, Priced], confidence: Fraction
+) -> Fraction | None:
+    """The error of a column, if it depends on no data: the same linear number of noises in every row."""
+    errors = set[Fraction]()
+    for side, formula in zip(sides, formulas, strict=True):
+        line = None if formula is None or side.chosen else ratio(formula)
+        line_alone = None if line is None else line.linear
+        if line_alone is None:
+            return None
+        weighted = []
+        for leaf, weight in line_alone.weights.items():
+            price = prices[leaf.part]
+            mechanism = price.charge(price.part.measurement.statistics[leaf.statistic]).mechanism
+            if not isinstance(mechanism, (LaplaceVector, GaussianVector)):
+                return None
+            weighted.append((mechanism, weight))
+        errors.add(bar(tuple(weighted), 1 - confidence))
+    return max(errors)
 
 
 def error_of(aggregate: Aggregate, price: Priced, confidence: Fraction) -> Fraction | None:
@@ -101,5 +135,6 @@ def _lines(price: Priced) -> list[str]:
         elif isinstance(what, Statistic) and isinstance(mechanism, GaussianVector):
             lines.append(f"{what.kind}: {share}; noise of variance {spoken(mechanism.variance)}")
         elif isinstance(what, Rank):
-            lines.append(f"quantile {spoken(what.quantile)}: {share}")
+            bars = f"; its error bar: epsilon {spoken(charge.each_end)} for each end" if charge.each_end else ""
+            lines.append(f"quantile {spoken(what.quantile)}: {share}{bars}")
     return lines

@@ -9,11 +9,12 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from discreet.curator.price import Priced
+from discreet.curator.price import Charge, Priced
 from discreet.engines import Counted
 from discreet.errors import Fault
 from discreet.ledger.entry import Plain
 from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector, Quantile
+from discreet.mechanisms.quantile import Rows
 from discreet.noise import SECURE, Entropy
 from discreet.sql.key import Key, Type, canonical, canonical_groups
 from discreet.sql.plan import Measurement, Rank, Statistic
@@ -43,7 +44,18 @@ class Noisy:
     """A noisy table: its groups in an order that says nothing, and whole numbers for each of them."""
 
     groups: tuple[Group, ...]
-    values: tuple[tuple[int, ...], ...]  # one row a group, one number for each statistic in the measurement's order
+    values: tuple[tuple[int, ...], ...]  # a row for each group: its statistics in order, then the ends of its quantiles
+
+
+def ends_of(price: Priced, noisy: Noisy, row: int, statistic: int) -> tuple[int, int] | None:
+    """The interval that was bought with a quantile, in steps; None if it has none, as in answers of version 0.1."""
+    known = price.part.measurement.statistics
+    bracketed = [i for i, each in enumerate(known) if isinstance(each, Rank) and each.inner]
+    values = noisy.values[row]
+    if statistic not in bracketed or len(values) != len(known) + 2 * len(bracketed):
+        return None
+    first = len(known) + 2 * bracketed.index(statistic)
+    return values[first], values[first + 1]
 
 
 def measure(priced: Priced, engine: Engine, *, rng: Entropy = SECURE) -> Noisy:
@@ -63,13 +75,17 @@ def _measure(priced: Priced, engine: Engine, rng: Entropy) -> Noisy:
     counted = engine.counted(measurement) if counts else Counted({}, {})
     counted = Counted(_by_keys(measurement, counted.units), _by_keys(measurement, counted.values))
     groups = _groups(priced, counted, rng)
-    columns = [
-        _quantiles(priced, statistic, groups, _by_keys(measurement, engine.ranked(measurement, statistic)), rng)
-        if isinstance(statistic, Rank)
-        else _noised(priced, statistic, _numbers(statistic, groups, counted, measurement, engine), rng)
-        for statistic in measurement.statistics
-    ]
-    return Noisy(groups, tuple(zip(*columns, strict=True)) if columns else tuple(() for _ in groups))
+    columns: list[list[int]] = []
+    ends: list[list[int]] = []
+    for statistic in measurement.statistics:
+        if isinstance(statistic, Rank):
+            rows = _by_keys(measurement, engine.ranked(measurement, statistic))
+            quantiles, *both = _quantiles(priced, statistic, groups, rows, rng)
+            columns.append(quantiles)
+            ends += both
+        else:
+            columns.append(_noised(priced, statistic, _numbers(statistic, groups, counted, measurement, engine), rng))
+    return Noisy(groups, tuple(zip(*columns, *ends, strict=True)) if columns else tuple(() for _ in groups))
 
 
 def _by_keys(measurement: Measurement, found: Mapping[Group, V]) -> Mapping[Group, V]:
@@ -100,11 +116,13 @@ def _order(group: Group) -> list[tuple[bool, str, Key]]:
 
 def _quantiles(
     priced: Priced, rank: Rank, groups: Sequence[Group], found: Mapping[Group, Mapping[int, int]], rng: Entropy
-) -> list[int]:
-    mechanism = priced.charge(rank).mechanism
-    if not isinstance(mechanism, Quantile):
+) -> list[list[int]]:
+    """A quantile for each group; and where they were bought, the lower and the upper ends of their intervals."""
+    charge = priced.charge(rank)
+    if not isinstance(charge.mechanism, Quantile):
         raise Fault
-    return [_quantile(mechanism, rank, found.get(group, {}), rng) for group in groups]
+    rows = [_quantile(charge, charge.mechanism, found.get(group, {}), rng) for group in groups]
+    return [list(column) for column in zip(*rows, strict=True)] or [[]] * (3 if rank.inner else 1)
 
 
 def _numbers(
@@ -125,9 +143,13 @@ def _noised(priced: Priced, statistic: Statistic, exact: Sequence[int], rng: Ent
     return mechanism.exactly(exact, rng=rng)
 
 
-def _quantile(mechanism: Quantile, rank: Rank, rows: Mapping[int, int], rng: Entropy) -> int:
-    steps = np.repeat(np.fromiter(rows.keys(), dtype=np.int64), np.fromiter(rows.values(), dtype=np.int64))
-    return int(mechanism(steps * float(rank.grid.step), rng=rng) / rank.grid.step)
+def _quantile(charge: Charge, mechanism: Quantile, rows: Mapping[int, int], rng: Entropy) -> list[int]:
+    values = np.fromiter(rows.keys(), dtype=np.int64)
+    steps = np.sort(np.repeat(values, np.fromiter(rows.values(), dtype=np.int64)))
+    grid = mechanism.grid
+    held = np.clip(steps, grid.low, grid.high)
+    point = Rows.of(held, grid.low, grid.high).quantile(mechanism.level, mechanism.rate, rng=rng)
+    return [point, *(end.chosen(held, rng=rng) for end in charge.ends(grid.value(point)))]
 
 
 def stored(noisy: Noisy) -> Plain:

@@ -10,13 +10,16 @@ from fractions import Fraction
 from discreet.errors import Refusal
 from discreet.interval import exp, simpler_down
 from discreet.ledger.entry import BudgetLoss
-from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector, Quantile
+from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector, Quantile, QuantileEnd
 from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Pure
 from discreet.sql.plan import Measurement, Rank, Statistic
 from discreet.sql.question import Part
 
 Additive = LaplaceVector | GaussianVector
 Selecting = LaplaceKeys | GaussianKeys
+
+RARE = Fraction(1, 20)  # how often the interval of a quantile misses at most: what was bought settles it for ever
+_POINT = Fraction(1, 2)  # of the price of a quantile: the number itself; its two ends share the rest
 
 MOST_GROUPS = 100_000  # combinations of declared keys
 _EDGE = Fraction(1, 1 << 20)  # MIN and MAX are the outermost quantiles that have a row beyond them
@@ -41,6 +44,19 @@ class Charge:
 
     what: Statistic | Rank | None  # None: which groups may be named
     mechanism: Additive | Selecting | Quantile
+    each_end: Fraction = Fraction(0)  # ε for each end of a quantile's interval; 0: it has none
+
+    def ends(self, around: Fraction) -> tuple[QuantileEnd, ...]:
+        """What buys the two ends of the interval of a quantile that was bought before, or nothing."""
+        bought = self.mechanism
+        if not self.each_end or not isinstance(bought, Quantile):
+            return ()
+        sure = 1 - RARE / 2
+        grid = bought.lower, bought.upper, bought.step
+        return tuple(
+            QuantileEnd(self.each_end, *grid, around, bought.level, sure, side, bought.max_rows, bought.neighbours)
+            for side in ("lower", "upper")
+        )
 
     @property
     def sensitivity(self) -> int:
@@ -109,7 +125,7 @@ def priced(parts: Sequence[Part], loss: BudgetLoss, neighbours: Neighbours) -> t
         charges = []
         for what, share in zip(each, shares, strict=True):
             own = _inside(_portion(loss, share, delta if what is None else Fraction(0)), neighbours)
-            charges.append(Charge(what, _mechanism(what, part.measurement, own, AddRemove(neighbours.unit))))
+            charges.append(_charge(what, part.measurement, own, AddRemove(neighbours.unit)))
         found.append(Priced(part, _portion(loss, sum(shares, Fraction(0)), delta), tuple(charges)))
     return tuple(found)
 
@@ -148,20 +164,26 @@ def _inside(loss: BudgetLoss, neighbours: Neighbours) -> BudgetLoss:
             )
 
 
-def _mechanism(
+def _charge(
     what: Statistic | Rank | None, measurement: Measurement, loss: BudgetLoss, neighbours: Neighbours
-) -> Additive | Selecting | Quantile:
+) -> Charge:
+    if not isinstance(what, Rank):
+        return Charge(what, _mechanism(what, measurement, loss, neighbours))
+    point = _POINT if what.inner else Fraction(1)
+    own, end = (_pure(loss, share) for share in (point, (1 - point) / 2))
+    return Charge(what, _quantile(what, measurement, own, neighbours), end)
+
+
+def _mechanism(
+    what: Statistic | None, measurement: Measurement, loss: BudgetLoss, neighbours: Neighbours
+) -> Additive | Selecting:
     if isinstance(loss, Concentrated):
         if what is None:
             return GaussianKeys(loss.rho, loss.delta, measurement.max_groups, neighbours)
-        if isinstance(what, Rank):
-            return _quantile(what, measurement, _pure_inside(loss.rho), neighbours)
         squared = measurement.max_groups if what.kind == "units" else reach(what, measurement) ** 2
         return GaussianVector.of(loss.rho, squared, neighbours)
     if what is None:
         return LaplaceKeys(loss.epsilon, loss_delta(loss), measurement.max_groups, neighbours)
-    if isinstance(what, Rank):
-        return _quantile(what, measurement, loss.epsilon, neighbours)
     return LaplaceVector.of(loss.epsilon, reach(what, measurement), neighbours)
 
 
@@ -170,6 +192,11 @@ def _quantile(rank: Rank, measurement: Measurement, epsilon: Fraction, neighbour
     grid = rank.grid
     rows = measurement.needs_rows_cap("a quantile")
     return Quantile(epsilon, grid.low * grid.step, grid.high * grid.step, grid.step, level, rows, neighbours)
+
+
+def _pure(loss: BudgetLoss, share: Fraction) -> Fraction:
+    """The ε of an exponential mechanism that takes this share of a price."""
+    return _pure_inside(loss.rho * share) if isinstance(loss, Concentrated) else loss.epsilon * share
 
 
 def _pure_inside(rho: Fraction) -> Fraction:

@@ -43,6 +43,7 @@ from discreet.mechanisms.propose import ProposeTestRelease as ProposeTestRelease
 from discreet.mechanisms.propose import Stability as Stability
 from discreet.mechanisms.propose import median_stability as median_stability
 from discreet.mechanisms.quantile import Quantile as Quantile
+from discreet.mechanisms.quantile_end import QuantileEnd as QuantileEnd
 from discreet.mechanisms.quantiles import Quantiles as Quantiles
 from discreet.mechanisms.real import GaussianReal as GaussianReal
 from discreet.mechanisms.real import LaplaceReal as LaplaceReal

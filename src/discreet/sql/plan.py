@@ -48,6 +48,11 @@ class Rank:
     expression: Expression
     grid: Grid
 
+    @property
+    def inner(self) -> bool:
+        """Whether rows may lie on both sides of it, so that it can have an interval: MIN and MAX have none."""
+        return 0 < self.quantile < 1
+
 
 @dataclass(frozen=True)
 class Measurement:

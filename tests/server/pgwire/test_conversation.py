@@ -35,6 +35,7 @@ def test_the_price_and_what_is_left_are_told_and_a_repeat_is_free(client: Raw) -
     assert first[0]["M"].startswith("price epsilon 0.25; left epsilon ")
     assert "Error bars cover the noise" in first[0]["D"]
     assert again[0]["M"].startswith("free: this was answered before; left epsilon ")
+    assert all(notice["D"].startswith("error bars at 95 % confidence:\nn ± ") for notice in (first[0], again[0]))
 
 
 def test_what_is_hardly_meant_and_what_is_not_shown_have_notices(client: Raw) -> None:

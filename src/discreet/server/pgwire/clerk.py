@@ -17,7 +17,7 @@ from discreet.curator import Answer
 from discreet.curator.explain import said
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
-from discreet.server.pgwire import inference, naming, probes
+from discreet.server.pgwire import bars, inference, naming, probes
 from discreet.server.pgwire.binding import Bound, bound, count
 from discreet.server.pgwire.commands import Question
 from discreet.server.pgwire.failures import Failure, failure
@@ -171,7 +171,7 @@ def _outcome(answer: Answer, text: str, settings: Settings, noisy: set[int]) -> 
             [cell for i, own in enumerate(row) for cell in (own, *((span[i] or (None, None)) if i in noisy else ()))]
             for row, span in zip(answer.rows, spans, strict=True)
         ]
-    return Outcome("SELECT", tuple(fields), rows, _told(answer, settings.terms))
+    return Outcome("SELECT", tuple(fields), rows, _told(answer, settings.terms, list(names)))
 
 
 def _ends(own: Field) -> tuple[Field, Field]:
@@ -181,18 +181,19 @@ def _ends(own: Field) -> tuple[Field, Field]:
 _words = lru_cache(maxsize=256)(said)  # what is left stays the same while nobody pays
 
 
-def _told(answer: Answer, terms: Mapping[str, object]) -> tuple[Notice, ...]:
-    """What in it is hardly meant, what it cost and what is left, and in detail what was left out."""
+def _told(answer: Answer, terms: Mapping[str, object], names: list[str]) -> tuple[Notice, ...]:
+    """What in it is hardly meant, what it cost and what is left; in detail how far off its numbers may be, and why."""
     doubts = tuple(Notice(sentence) for sentence in answer.notices)
     if answer.left is None:
         return doubts
+    detail = "\n".join([*bars.told(answer, names), answer.bounding])
     if answer.cost is None:
-        return *doubts, Notice(f"free: this was answered before; left {_words(answer.left)}", answer.bounding)
+        return *doubts, Notice(f"free: this was answered before; left {_words(answer.left)}", detail)
     named = any(word in terms for word in ("epsilon", "rho", "error"))
     price = (
         f"price {said(answer.cost)}" if named else f"no price was named, so the default was paid: {said(answer.cost)}"
     )
-    return *doubts, Notice(f"{price}; left {said(answer.left)}", answer.bounding)
+    return *doubts, Notice(f"{price}; left {said(answer.left)}", detail)
 
 
 def _sample(oid: int, number: int) -> Value:

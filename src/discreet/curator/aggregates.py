@@ -1,0 +1,63 @@
+"""SQL's aggregates as formulas of noisy statistics."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from discreet.curator.formula import (
+    Bounded,
+    Constant,
+    Formula,
+    Leaf,
+    Noisy,
+    Product,
+    Quotient,
+    Ranked,
+    Root,
+    Sum,
+    Untraced,
+)
+from discreet.sql.aggregate import Aggregate
+from discreet.sql.plan import Rank, Statistic
+from discreet.sql.question import Part
+from discreet.sql.range import Grid
+
+
+def aggregated(part: Part, aggregate: Aggregate, place: int | None) -> Formula:
+    """An aggregate of rows as a formula of what was measured for it."""
+    statistics = part.measurement.statistics
+    each: list[Formula] = [Noisy(Leaf(part.name, place, statistics.index(s))) for s in aggregate.statistics]
+    first = aggregate.statistics[0]
+    if isinstance(first, Rank):
+        if not first.inner:
+            raise Untraced
+        return Ranked(Leaf(part.name, place, statistics.index(first)), first.grid.step)
+    if aggregate.kind == "count":
+        return each[0]
+    if aggregate.kind == "sum" and first.grid is not None:
+        return Product(Constant(first.grid.step), each[0])
+    grid = next(s.grid for s in aggregate.statistics if isinstance(s, Statistic) and s.grid is not None)
+    if aggregate.kind == "avg":
+        return _average(each, grid)
+    variance = _variance(each, grid, sample=aggregate.sample)
+    return variance if aggregate.kind == "variance" else Root(variance)
+
+
+def _average(each: list[Formula], grid: Grid) -> Formula:
+    present, centred = each
+    steps = Sum(Quotient(centred, present), Constant(Fraction(grid.middle)))
+    return Bounded(Product(Constant(grid.step), steps), grid.low * grid.step, grid.high * grid.step)
+
+
+def _variance(each: list[Formula], grid: Grid, *, sample: bool) -> Formula:
+    """(Σ(x − m)² − (Σ(x − m))²/n) / n, or over n − 1: then it is at most n/(n − 1) ≤ 2 times as large."""
+    present, centred, squares = each
+    above = Sum(squares, negative(Quotient(Product(centred, centred), present)))
+    below = Sum(present, Constant(Fraction(-1))) if sample else present
+    most = (grid.half * grid.step) ** 2 * (1 + sample)
+    return Bounded(Product(Constant(grid.step**2), Quotient(above, below)), Fraction(0), most)
+
+
+def negative(inner: Formula) -> Formula:
+    """A number with its sign turned."""
+    return Product(Constant(Fraction(-1)), inner)

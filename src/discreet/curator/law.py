@@ -1,0 +1,240 @@
+"""How far weighted sums of independent noises reach: from their laws alone, never from data.
+
+Proofs: docs/proofs/intervals.md. Every number here is an upper bound of a probability or of a quantile.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.mechanisms import GaussianVector, LaplaceVector
+
+Additive = LaplaceVector | GaussianVector
+Weighted = tuple[tuple[Additive, Fraction], ...]  # noises, each with the weight that it has in a sum
+
+_SURE = 1 + 1e-9  # more than rounding in a few hundred operations on doubles can add up to
+_LISTED = 40_000  # deviations² up to which a discrete Gaussian is listed, number by number
+_UNSEEN = 1e-11  # more than what rounding hides in a sum of probabilities
+_MORE = (1 / 12, 1 / 8, 1 / 6, 1 / 4, 1 / 3, 1 / 2, 1.0, 2.0)  # what a variance may gain
+_RAREST = Fraction(1, 10**9)  # of what is convolved: below it, rounding could tell
+_POINTS = 1 << 16  # of the lattice on which laws are convolved
+_APART = 1.02  # neighbouring scales in the closed form differ by this factor at least
+_MOST_APART = 6  # as many scales; of more the closed form would lose its digits
+
+
+@lru_cache(maxsize=4096)  # an exact quantile is costly, and the same prices come again and again
+def reach(noise: Additive, rare: Fraction) -> int:
+    """The smallest a with Pr[|noise| > a] ≤ rare."""
+    return noise.error(1 - rare)
+
+
+@lru_cache(maxsize=1024)
+def bar(weighted: Weighted, rare: Fraction) -> Fraction:
+    """A number that the weighted sum leaves with probability at most `rare`: exact for one noise, nearly for more."""
+    weighted = tuple((noise, abs(weight)) for noise, weight in weighted if weight)
+    if not weighted:
+        return Fraction(0)
+    if len(weighted) == 1:
+        noise, weight = weighted[0]
+        return weight * reach(noise, rare)
+    each = sum((weight * reach(noise, rare / len(weighted)) for noise, weight in weighted), Fraction(0))
+    if not each:
+        return each
+    sums = sums_of(tuple(noise for noise, _ in weighted), rare)
+    weights = [float(weight) for _, weight in weighted]
+    nearly = sums.quantile(weights) if sums.wide or rare < _RAREST else _convolved(sums.noises, weights, float(rare))
+    lattice = _common(weight for _, weight in weighted)  # the sum is a multiple of it
+    return min(each, lattice * math.floor(Fraction(nearly) / lattice))
+
+
+def _common(weights: Iterable[Fraction]) -> Fraction:
+    """The largest number of which all these are multiples."""
+    top, bottom = 0, 1
+    for weight in weights:
+        whole = math.lcm(bottom, weight.denominator)
+        top, bottom = math.gcd(top * (whole // bottom), weight.numerator * (whole // weight.denominator)), whole
+    return Fraction(top, bottom)
+
+
+@lru_cache(maxsize=1024)
+def sums_of(noises: tuple[Additive, ...], rare: Fraction) -> Sums:
+    """Sums of these noises, beyond whose bounds they are with probability at most `rare`."""
+    return Sums(noises, rare)
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Weighted sums of some independent noises, all of one kind."""
+
+    noises: tuple[Additive, ...]
+    rare: Fraction
+
+    @property
+    def wide(self) -> bool:
+        """Whether the noises are Gaussian and so wide that their steps do not matter."""
+        return all(isinstance(noise, GaussianVector) and noise.variance > _LISTED for noise in self.noises)
+
+    @cached_property
+    def _scales(self) -> list[float]:
+        """Of continuous noises that reach at least as far as these do, but for a slack."""
+        return [_smooth(noise)[0] for noise in self.noises]
+
+    @cached_property
+    def _slacks(self) -> list[float]:
+        return [_smooth(noise)[1] for noise in self.noises]
+
+    @cached_property
+    def reaches(self) -> tuple[int, ...]:
+        """How far each noise reaches, all of them at once."""
+        return tuple(reach(noise, self.rare / len(self.noises)) for noise in self.noises)
+
+    @cached_property
+    def _level(self) -> float:
+        return float(self.rare) / _SURE
+
+    def within(self, weights: Sequence[float], far: float) -> bool:
+        """Whether the sum with these weights is within [−far, far] but for a probability of `rare`, surely."""
+        return self._apart(weights) <= far or self._tail(weights, far) <= self._level
+
+    def _apart(self, weights: Sequence[float]) -> float:
+        """How far the sum reaches if every noise reaches as far as it can."""
+        return sum(abs(w) * a for w, a in zip(weights, self.reaches, strict=True)) * _SURE
+
+    def quantile(self, weights: Sequence[float]) -> float:
+        """Where the sum with these weights is within, as small as can be shown."""
+        low, high = 0.0, self._apart(weights)
+        for _ in range(24):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self._tail(weights, middle) <= self._level else (middle, high)
+        return high
+
+    def _tail(self, weights: Sequence[float], far: float) -> float:
+        left = far / _SURE - sum(abs(w) * slack for w, slack in zip(weights, self._slacks, strict=True))
+        if left <= 0:
+            return 1.0
+        scales = [abs(w) * s for w, s in zip(weights, self._scales, strict=True) if w]
+        if isinstance(self.noises[0], GaussianVector):
+            return math.erfc(left / math.sqrt(2 * math.fsum(s * s for s in scales))) + len(scales) * _UNSEEN
+        return _laplace_tail(scales, left)
+
+
+@lru_cache(maxsize=1024)
+def _smooth(noise: Additive) -> tuple[float, float]:
+    """The scale of a continuous noise of the same kind that reaches further, and by how many steps it may fall short.
+
+    Of a discrete Laplace law s it is s + 1/(12 s), which is above 1/(2 tanh(1/2s)). A Gaussian one gets the least of
+    some variances that a look at all its cells allows; if it is wide, its own and a larger slack.
+    """
+    if isinstance(noise, LaplaceVector):
+        scale = float(noise.scale)
+        return (scale + 1 / (12 * scale)) * _SURE, 0.5
+    variance = float(noise.variance)
+    if variance > _LISTED:
+        return math.sqrt(variance) * _SURE, 1.5
+    sizes = np.diff(_below(noise, np.arange(reach(noise, Fraction(1, 10**14)) + 1.0)), prepend=0.0)
+    wider = next((more for more in _MORE if _covers(sizes, math.sqrt(variance + more))), None)
+    return (math.sqrt(variance) * _SURE, 1.5) if wider is None else (math.sqrt(variance + wider) * _SURE, 0.5)
+
+
+def _covers(sizes: NDArray[np.float64], deviation: float) -> bool:
+    """Whether a normal number is beyond t at least as often as noise blurred by half a step, for every t.
+
+    Within the cell of k the second probability is a line and the first convex, so that their difference is least where
+    the slopes agree, or at an end.
+    """
+    first = np.arange(sizes.size) - 0.5
+    first[0] = 0.0
+    width = np.arange(sizes.size) + 0.5 - first
+    slopes = sizes / width  # of what falls: density of |noise + blur|
+    with np.errstate(divide="ignore", invalid="ignore"):
+        squares = -2 * np.log(slopes * deviation * math.sqrt(math.pi / 2))
+        nearest = deviation * np.sqrt(np.maximum(squares, 0.0))
+    places = np.clip(np.nan_to_num(nearest, posinf=np.inf), first, first + width)
+    before = 1 - np.concatenate([[0.0], np.cumsum(sizes)[:-1]])
+    for at in (first, places, first + width):
+        blurred = before - slopes * (at - first)
+        normal = np.array([math.erfc(x) for x in at / (deviation * math.sqrt(2))])
+        if (normal < blurred - _UNSEEN / 2).any():
+            return False
+    return True
+
+
+def _laplace_tail(scales: list[float], far: float) -> float:
+    """Pr[|Σ b_i L_i| > far] for standard Laplace L_i: Σ w_i e^(−far/b_i), w_i = Π_j b_i²/(b_i² − b_j²), j ≠ i.
+
+    Scales that are too close are enlarged until they are not; of many, Chernoff's bound.
+    """
+    largest = max(scales)
+    scales = sorted(max(scale / largest, 1e-9) for scale in scales)
+    far /= largest
+    if len(scales) > _MOST_APART:
+        return _chernoff(scales, far)
+    apart: list[float] = []
+    for scale in scales:
+        apart.append(scale if not apart else max(scale, apart[-1] * _APART))
+    total = 0.0
+    for i, own in enumerate(apart):
+        weight = 1.0
+        for j, other in enumerate(apart):
+            if j != i:
+                weight *= own * own / ((own - other) * (own + other))
+        total += weight * math.exp(-far / own)
+    return min(1.0, max(0.0, total) + 1e-7 * math.exp(-far / apart[-1]))
+
+
+def _chernoff(scales: list[float], far: float) -> float:
+    """2 e^(−λ far) Π 1/(1 − λ² b_i²) at the best of a few λ."""
+    best = 1.0
+    for share in range(1, 64):
+        rate = share / 64 / max(scales)
+        exponent = -rate * far - math.fsum(math.log1p(-((rate * scale) ** 2)) for scale in scales)
+        best = min(best, 2 * math.exp(min(0.0, exponent)))
+    return best
+
+
+def _convolved(noises: Sequence[Additive], weights: Sequence[float], rare: float) -> float:
+    """The quantile of the sum of noises rounded to one lattice, and what rounding can add."""
+    most = sum(w * reach(noise, Fraction(1, 10**12)) for noise, w in zip(noises, weights, strict=True))
+    step = 2.2 * most / _POINTS
+    law = np.ones(_POINTS // 2 + 1, dtype=np.complex128)
+    for noise, weight in zip(noises, weights, strict=True):
+        law *= np.fft.rfft(_masses(noise, step / weight))
+    summed = np.fft.irfft(law, _POINTS)
+    sizes = summed[: _POINTS // 2].copy()
+    sizes[1:] += summed[: _POINTS // 2 : -1]
+    beyond = np.cumsum(sizes[::-1])[::-1]  # of this size or larger
+    missing = len(noises) * 1e-11  # outside the lattice, and rounding of the transform
+    place = int(np.argmax(beyond + missing <= rare)) - 1
+    return (place + len(noises) / 2) * step * _SURE
+
+
+def _masses(noise: Additive, step: float) -> NDArray[np.float64]:
+    """Pr[noise lies in (j − 1/2, j + 1/2] · step] for j = 0, 1, … and then …, −2, −1."""
+    half = _POINTS // 2
+    edges = np.floor((np.arange(half) + 0.5) * step)  # the largest noise of each cell from 0 upward
+    within = _below(noise, edges)  # Pr[|noise| ≤ edge]
+    sizes = np.diff(within, prepend=0.0)
+    found = np.zeros(_POINTS)
+    found[0] = sizes[0]
+    found[1:half] = sizes[1:] / 2
+    found[half + 1 :] = sizes[:0:-1] / 2
+    return found
+
+
+def _below(noise: Additive, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Pr[|noise| ≤ edge] for whole edges ≥ 0."""
+    if isinstance(noise, LaplaceVector):
+        rate = 1 / float(noise.scale)
+        return np.asarray(1 - 2 * np.exp(-rate * (edges + 1)) / (1 + math.exp(-rate)))
+    last = reach(noise, Fraction(1, 10**15))
+    weights = np.exp(-(np.arange(last + 1, dtype=np.float64) ** 2) / (2 * float(noise.variance)))
+    weights[1:] *= 2
+    sums = np.cumsum(weights)
+    return np.asarray(sums[np.minimum(edges, last).astype(np.int64)] / sums[-1])

@@ -1,0 +1,392 @@
+"""Where the numbers of an answer come from: SQL above the noise, read back as formulas of noisy statistics.
+
+What cannot be read so has no formula, and so no error bar. Rows of noisy tables are followed by hidden columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from sqlglot import exp
+
+from discreet.curator.aggregates import aggregated, negative
+from discreet.curator.formula import (
+    Bounded,
+    Constant,
+    Formula,
+    Given,
+    Leaf,
+    Noisy,
+    Product,
+    Quotient,
+    Ranked,
+    Root,
+    Rounded,
+    Sum,
+    Total,
+    Untraced,
+    changed,
+    ratio,
+)
+from discreet.sql.question import Part, Question
+from discreet.sql.text import inner_queries, within
+
+ROW = "#row"  # the column of a noisy table that numbers its rows
+_HIDDEN = "#h"
+_MOST_DIGITS = 30
+
+
+@dataclass(frozen=True)
+class Side:
+    """One SELECT of an answer: the formulas of its columns, which of them are noisy, and whether noise chose rows."""
+
+    formulas: tuple[Formula | None, ...]
+    noisy: tuple[bool, ...]
+    chosen: bool
+
+
+def traced(above: exp.Query, question: Question) -> tuple[tuple[Side, ...], int]:
+    """The sides of an answer and how many hidden columns follow its own. Adds these to the query."""
+    tracer = _Tracer({part.name: part for part in question.parts}, above)
+    selects = _selects(above)
+    cut = any(above.args.get(name) for name in ("limit", "offset")) and not isinstance(above, exp.Select)
+    scopes = [tracer.scope(select) for select in selects]
+    width = len(question.columns)
+    sides = tuple(scope.side(width, cut=cut) for scope in scopes)
+    many = max((len(scope.hidden) for scope in scopes), default=0)
+    for number, scope in enumerate(scopes):
+        given = [*scope.hidden, *[exp.Null()] * (many - len(scope.hidden))]
+        for i, column in enumerate([*given, *([exp.Literal.number(number)] if len(scopes) > 1 else [])]):
+            scope.select.append("expressions", exp.alias_(column.copy(), f"{_HIDDEN}{i}", quoted=True))
+    tracer.reveal(scopes)
+    return sides, many + (len(scopes) > 1)
+
+
+def _selects(query: exp.Expr) -> list[exp.Select]:
+    """The SELECTs whose rows are the answer's; none where rows that are alike become one."""
+    if isinstance(query, exp.Select):
+        return [query]
+    if isinstance(query, exp.Union) and not query.args.get("distinct"):
+        sides = [_selects(query.left), _selects(query.right)]
+        return [*sides[0], *sides[1]] if all(sides) else []
+    return []
+
+
+@dataclass
+class _Tracer:
+    """All SELECTs of one query, each read once."""
+
+    parts: Mapping[str, Part]
+    query: exp.Query
+    scopes: dict[int, _Scope] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.named = {cte.alias_or_name: cte for cte in self.query.find_all(exp.CTE)}
+
+    def scope(self, select: exp.Select) -> _Scope:
+        if id(select) not in self.scopes:
+            self.scopes[id(select)] = _Scope(self, select)
+        return self.scopes[id(select)]
+
+    def reveal(self, shown: list[_Scope]) -> None:
+        """Let inner queries hand on what those around them ask for."""
+        for scope in self.scopes.values():
+            if scope not in shown:
+                for i, column in enumerate(scope.hidden):
+                    scope.select.append("expressions", exp.alias_(column.copy(), f"{_HIDDEN}{i}", quoted=True))
+
+
+@dataclass(frozen=True)
+class _Inner:
+    """A query in FROM: its scope, and the names that an alias gives its columns."""
+
+    scope: _Scope
+    names: tuple[str, ...]
+
+
+@dataclass(eq=False)
+class _Scope:
+    """One SELECT: where its columns come from, and the hidden columns it must hand on."""
+
+    tracer: _Tracer
+    select: exp.Select
+    hidden: list[exp.Expr] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        from_ = self.select.args.get("from_")
+        joins = self.select.args.get("joins") or []
+        self.sources = {
+            node.alias_or_name: self._source(node)
+            for node in [*([from_.this] if from_ else []), *(j.this for j in joins)]
+        }
+        grouped = self.select.args.get("group") or self.select.args.get("distinct")
+        self.aggregated = any(within(item, _aggregates) for item in self.select.expressions)
+        self.row_by_row = not grouped and not self.aggregated
+        self.grouped = bool(grouped)
+
+    def _source(self, node: exp.Expr) -> Part | _Inner | None:
+        if isinstance(node, exp.Table) and node.name in self.tracer.parts:
+            return self.tracer.parts[node.name]
+        inner: exp.Expr | None = node if isinstance(node, exp.Subquery) else None
+        if isinstance(node, exp.Table):
+            inner = self.tracer.named.get(node.name)
+        if inner is None or not isinstance(inner.this, exp.Select):
+            return None
+        scope = self.tracer.scope(inner.this)
+        names = [item.alias_or_name for item in inner.this.expressions]
+        for alias in (inner.args.get("alias"), node.args.get("alias")):
+            if isinstance(alias, exp.TableAlias) and alias.columns:
+                names = [column.name for column in alias.columns] + names[len(alias.columns) :]
+        return _Inner(scope, tuple(names))
+
+    # what is asked of a SELECT ---------------------------------------------------------------------------------------
+
+    def side(self, width: int, *, cut: bool) -> Side:
+        """What its columns are."""
+        items = self.select.expressions[:width]
+        noisy = tuple(self.noisy(item.unalias()) for item in items)
+        return Side(tuple(self.traced(item.unalias()) for item in items), noisy, self.chosen or cut)
+
+    def traced(self, node: exp.Expr) -> Formula | None:
+        """The formula of an expression, if it has one and noise is in it."""
+        if not self.noisy(node) or self.grouped:
+            return None
+        try:
+            return self.formula(node)
+        except Untraced:
+            return None
+
+    @property
+    def chosen(self) -> bool:
+        """Whether which rows there are depends on noisy numbers."""
+        args = self.select.args
+        joins = [on for join in args.get("joins") or [] if (on := join.args.get("on")) is not None]
+        tests = [*(args[name].this for name in ("where", "having", "qualify") if args.get(name)), *joins]
+        if args.get("limit") or args.get("offset"):
+            tests += [ordered.this for ordered in args["order"].expressions] if args.get("order") else []
+            tests += [] if args.get("order") or not joins else [exp.Null()]
+        inner = [source.scope for source in self.sources.values() if isinstance(source, _Inner)]
+        return any(self.noisy(test) for test in tests) or any(scope.chosen for scope in inner)
+
+    @property
+    def whole(self) -> Part | None:
+        """The part whose every row this SELECT reads, if its rows are declared."""
+        if self.select.args.get("where") or len(self.sources) != 1:
+            return None
+        (source,) = self.sources.values()
+        if isinstance(source, Part):
+            return source if source.measurement.declared else None
+        if source is None or not source.scope.row_by_row:
+            return None
+        clauses = ("limit", "offset", "qualify", "having")
+        return None if any(source.scope.select.args.get(name) for name in clauses) else source.scope.whole
+
+    # columns ---------------------------------------------------------------------------------------------------------
+
+    def noisy(self, node: exp.Expr) -> bool:
+        """Whether noise is, or may be, in an expression."""
+        if isinstance(node, exp.Column):
+            return self._noisy_column(node)
+        if isinstance(node, exp.Query) or (isinstance(node, exp.AggFunc) and not isinstance(node.parent, exp.Window)):
+            return bool(self.tracer.parts)
+        return any(self.noisy(child) for child in node.iter_expressions())
+
+    def _noisy_column(self, column: exp.Column) -> bool:
+        if not column.table:
+            item = self._item(column.name)
+            return item is None or self.noisy(item.unalias())
+        source = self.sources.get(column.table)
+        if isinstance(source, Part):
+            return not column.name.startswith("key_")
+        if isinstance(source, _Inner):
+            item = _named(source, column.name)
+            return item is None or source.scope.noisy(item.unalias())
+        return self._reads_unknown(column.table)
+
+    def _reads_unknown(self, alias: str) -> bool:
+        """Whether a source is neither a public table nor known: a UNION."""
+        from_, joins = self.select.args.get("from_"), self.select.args.get("joins") or []
+        for node in [*([from_.this] if from_ else []), *(join.this for join in joins)]:
+            if node.alias_or_name == alias:
+                return not isinstance(node, exp.Table) or node.name in self.tracer.named
+        return True
+
+    def _item(self, name: str) -> exp.Expr | None:
+        return next((item for item in self.select.expressions if item.alias_or_name == name), None)
+
+    def _hide(self, column: exp.Expr) -> int:
+        if not self.row_by_row:
+            raise Untraced
+        texts = [known.sql() for known in self.hidden]
+        if column.sql() not in texts:
+            self.hidden.append(column)
+            return len(self.hidden) - 1
+        return texts.index(column.sql())
+
+    def _column(self, column: exp.Column) -> Formula:
+        source = self.sources.get(column.table)
+        if isinstance(source, Part):
+            return self._measured(source, column)
+        if isinstance(source, _Inner):
+            item = _named(source, column.name)
+            if item is None or source.scope.grouped:
+                raise Untraced
+            return self._lifted(source.scope.formula(item.unalias()), column.table)
+        if column.table and not self._reads_unknown(column.table):
+            return Given(self._hide(column), public=True)
+        raise Untraced
+
+    def _measured(self, part: Part, column: exp.Column) -> Formula:
+        if column.name.startswith("key_"):
+            return Given(self._hide(column), public=False)
+        place = self._hide(exp.column(ROW, table=column.table, quoted=True)) if part.measurement.keys else None
+        aggregate = next((each for each in part.aggregates if each.name == column.name), None)
+        if aggregate is None:
+            raise Untraced
+        return aggregated(part, aggregate, place)
+
+    def _lifted(self, inner: Formula, alias: str) -> Formula:
+        """The formula of an inner query's column, its hidden columns taken from there."""
+
+        def lift(place: int) -> int:
+            return self._hide(exp.column(f"{_HIDDEN}{place}", table=alias, quoted=True))
+
+        def change(part: Formula) -> Formula:
+            match part:
+                case Given(column, public):
+                    return Given(lift(column), public=public)
+                case Noisy(Leaf(name, int(place), statistic)):
+                    return Noisy(Leaf(name, lift(place), statistic))
+                case Ranked(Leaf(name, int(place), statistic), step):
+                    return Ranked(Leaf(name, lift(place), statistic), step)
+                case _:
+                    return part
+
+        return changed(inner, change)
+
+    # expressions -----------------------------------------------------------------------------------------------------
+
+    def formula(self, node: exp.Expr) -> Formula:  # noqa: C901, PLR0911, PLR0912  # one line for each kind of node
+        """What an expression computes."""
+        match node:
+            case exp.Column():
+                return self._column(node)
+            case exp.Paren():
+                return self.formula(node.this)
+            case exp.Literal() if not node.is_string:
+                return Constant(Fraction(node.this))
+            case exp.Neg():
+                return negative(self.formula(node.this))
+            case exp.Add():
+                return Sum(self.formula(node.left), self.formula(node.right))
+            case exp.Sub():
+                return Sum(self.formula(node.left), negative(self.formula(node.right)))
+            case exp.Mul():
+                return Product(self.formula(node.left), self.formula(node.right))
+            case exp.Div():
+                return self._share(Quotient(self.formula(node.left), self.formula(node.right)))
+            case exp.Sqrt():
+                return Root(self.formula(node.this))
+            case exp.Round() | exp.Floor() | exp.Ceil():
+                return self._rounded(node)
+            case exp.Cast():  # TRY_CAST is one too
+                return self._cast(node)
+            case exp.Nullif() if isinstance(node.expression, exp.Literal):  # where it is NULL nothing is shown
+                return self.formula(node.this)
+            case exp.Subquery() | exp.Select():
+                return self._scalar(node)
+            case exp.Window():
+                return self._window(node)
+            case exp.Sum() if not isinstance(node.parent, exp.Window):
+                return self._total(node)
+            case _:
+                raise Untraced
+
+    def _rounded(self, node: exp.Round | exp.Floor | exp.Ceil) -> Formula:
+        digits = node.args.get("decimals")
+        if node.args.get("to") is not None or (digits is not None and not _whole(digits)):
+            raise Untraced
+        way = {exp.Floor: "down", exp.Ceil: "up"}.get(type(node), "near")
+        return Rounded(self.formula(node.this), 0 if digits is None else _number(digits), way)
+
+    def _cast(self, node: exp.Cast) -> Formula:
+        inner, kind = self.formula(node.this), node.to
+        if kind.is_type(exp.DataType.Type.DOUBLE):
+            return inner
+        if kind.is_type(*exp.DataType.INTEGER_TYPES):
+            return Rounded(inner, 0)
+        if kind.is_type(exp.DataType.Type.DECIMAL):
+            sizes = [int(size.name) for size in kind.expressions]
+            return Rounded(inner, 3 if not sizes else [*sizes, 0][1])  # DuckDB's DECIMAL is DECIMAL(18, 3)
+        raise Untraced
+
+    def _scalar(self, node: exp.Expr) -> Formula:
+        """A query that gives one number, whatever the row around it is."""
+        (select,) = inner_queries(node)
+        if not isinstance(select, exp.Select):
+            raise Untraced
+        scope = self.tracer.scope(select)
+        if len(select.expressions) != 1 or scope.chosen or scope.grouped:
+            raise Untraced
+        found = scope.formula(select.expressions[0].unalias())
+        if scope.hidden:
+            raise Untraced
+        return found
+
+    def _window(self, node: exp.Window) -> Formula:
+        if node.args.get("partition_by") or node.args.get("order") or node.args.get("spec"):
+            raise Untraced
+        if not isinstance(node.this, exp.Sum) or not self.row_by_row:
+            raise Untraced
+        return self._total(node.this)
+
+    def _total(self, node: exp.Sum) -> Formula:
+        part = self.whole
+        if part is None:
+            raise Untraced
+        beside = _Scope(self.tracer, self.select)
+        beside.row_by_row = True
+        found = ratio(beside.formula(node.this))
+        line = None if found is None else found.linear
+        if line is None or line.constant or len(line.weights) != 1:
+            raise Untraced
+        ((leaf, weight),) = line.weights.items()
+        return Total(part.name, leaf.statistic, weight)
+
+    def _share(self, quotient: Quotient) -> Formula:
+        """A quotient; of some of the rows over all of them, one between 0 and 1."""
+        found = ratio(quotient)
+        if found is None or found.above.constant or found.below.constant:
+            return quotient
+        if len(found.above.weights) != 1 or len(found.below.weights) != 1:
+            return quotient
+        ((some, weight),), ((every, base),) = found.above.weights.items(), found.below.weights.items()
+        if (some.part, some.place) != (every.part, every.place):
+            return quotient
+        kinds = [self.tracer.parts[some.part].measurement.statistics[leaf.statistic] for leaf in (some, every)]
+        if [getattr(kind, "kind", "") for kind in kinds] != ["present", "rows"]:
+            return quotient
+        return Bounded(quotient, *sorted((Fraction(0), weight / base)))
+
+
+def _named(source: _Inner, name: str) -> exp.Expr | None:
+    if name not in source.names:
+        return None
+    item: exp.Expr = source.scope.select.expressions[source.names.index(name)]
+    return item
+
+
+def _aggregates(node: exp.Expr) -> bool:
+    """Whether a node makes one row of many, rather than being the function of a window."""
+    return isinstance(node, exp.AggFunc) and not isinstance(node.parent, exp.Window)
+
+
+def _whole(node: exp.Expr) -> bool:
+    literal = node.this if isinstance(node, exp.Neg) else node
+    return isinstance(literal, exp.Literal) and literal.is_int and abs(int(literal.this)) <= _MOST_DIGITS
+
+
+def _number(node: exp.Expr) -> int:
+    return -int(node.this.this) if isinstance(node, exp.Neg) else int(node.this)

@@ -1,0 +1,271 @@
+"""Which numbers of an answer have an error bar, what it is where it can be worked out by hand, and which have none."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import clinic
+import pytest
+
+from discreet.curator import above
+from discreet.curator.bars import Barred
+from discreet.curator.estimate import estimates
+from discreet.curator.explain import explained
+from discreet.curator.formula import (
+    Bounded,
+    Constant,
+    Formula,
+    Leaf,
+    Noisy,
+    Product,
+    Quotient,
+    Root,
+    Rounded,
+    Sum,
+    declared,
+    ratio,
+)
+from discreet.curator.measure import Noisy as NoisyTable
+from discreet.curator.measure import ends_of, restored, stored
+from discreet.curator.price import RARE, priced
+from discreet.curator.spans import Spans
+from discreet.curator.till import Bought
+from discreet.mechanisms import LaplaceVector, Quantile
+from discreet.privacy import AddRemove, Concentrated, Pure
+from discreet.sql.split import question
+
+A, B = (Leaf("#0", None, i) for i in range(2))
+NOISE = LaplaceVector(Fraction(4))
+
+
+def spans(sql: str, values: dict[str, list[tuple[int, ...]]], confidence: str = "0.95") -> list[tuple[object, ...]]:
+    """The error bars of a question whose noisy tables are these, each group named by its place."""
+    found = question(sql, clinic.schema(max_rows=1, max_groups=1))
+    paid = priced(found.parts, Pure(1), AddRemove("patient"))
+    upper, tables, bought = above.upper(found), {}, {}
+    for price in paid:
+        rows = values[price.part.name]
+        keyed = [key.values for key in price.part.measurement.keys]
+        groups = tuple((keys[0][i],) if (keys := [k for k in keyed if k]) else () for i in range(len(rows)))
+        noisy = NoisyTable(groups, tuple(rows))
+        bought[price.part.name] = Bought(price, noisy, 1)
+        tables[price.part.name] = above.noisy_table(price.part, groups, estimates(price.part, rows))
+    result = above.run(upper, tables, {})
+    bars = Spans(upper.sides, bought, 1 - Fraction(confidence))
+    return [bars.of(*both) for both in zip(result.rows, result.hidden, strict=True)]
+
+
+def error(sql: str, place: int = 0, confidence: str = "0.95") -> int:
+    """How far one statistic of a question is off at most."""
+    (price,) = priced(question(sql, clinic.schema(max_rows=1, max_groups=1)).parts, Pure(1), AddRemove("patient"))
+    return int(price.charge(price.part.measurement.statistics[place]).mechanism.error(Fraction(confidence)))
+
+
+def test_a_count_times_a_number_has_its_exact_bar() -> None:
+    e = error("SELECT count(*) FROM visits")
+    ((plain, scaled, turned),) = spans("SELECT count(*), 2.5 * count(*), 7 - count(*) FROM visits", {"#0": [(100,)]})
+    assert plain == (100 - e, 100 + e)
+    assert scaled == (250 - 2.5 * e, 250 + 2.5 * e)
+    assert turned == (-93 - e, -93 + e)
+
+
+def test_a_statistic_that_occurs_twice_is_one_noise() -> None:
+    ((nothing, twice),) = spans("SELECT count(*) - count(*), count(*) + count(*) FROM visits", {"#0": [(100,)]})
+    e = error("SELECT count(*) FROM visits")
+    assert nothing == (0, 0)
+    assert twice == (200 - 2 * e, 200 + 2 * e)
+
+
+def test_a_row_minus_itself_is_nothing_and_minus_another_is_not() -> None:
+    sql = (
+        "WITH a AS (SELECT region, count(*) AS n FROM visits GROUP BY region) "
+        "SELECT x.region, x.n - y.n FROM a AS x JOIN a AS y ON x.region <= y.region ORDER BY x.region, y.region"
+    )
+    found = spans(sql, {"#0": [(100,), (50,), (30,)]})
+    widths = [span[1][1] - span[1][0] for span in found]  # type: ignore[index]
+    assert widths[0] == 0  # east with itself; north and south follow
+    assert widths[1] > 0
+
+
+@pytest.mark.parametrize(
+    ("expression", "has"),
+    [
+        ("count(*)", True),
+        ("avg(cost)", True),
+        ("stddev(cost)", True),
+        ("100.0 * count(*) FILTER (WHERE urgent) / count(*)", True),
+        ("100.0 * count(*) FILTER (WHERE urgent) / nullif(count(*), 0)", True),
+        ("avg(cost) FILTER (WHERE urgent) - avg(cost) FILTER (WHERE NOT urgent)", True),
+        ("round(avg(cost), 2)", True),
+        ("cast(avg(cost) AS bigint)", True),
+        ("sqrt(count(*))", True),
+        ("median(cost)", True),
+        ("round(median(cost) / 10)", True),
+        ("percentile_disc(0.9) WITHIN GROUP (ORDER BY cost)", True),
+        ("min(cost)", False),
+        ("max(cost)", False),
+        ("median(cost) - avg(cost)", True),  # it may have one as a formula; see below
+        ("CASE WHEN count(*) > 10 THEN 1 ELSE 0 END", False),
+        ("coalesce(count(*), 0)", False),
+        ("abs(count(*))", False),
+        ("count(*) % 7", False),
+    ],
+)
+def test_which_expressions_have_a_formula(expression: str, has: bool) -> None:  # noqa: FBT001
+    found = question(f"SELECT {expression} AS x FROM visits", clinic.schema())
+    (side,) = above.upper(found).sides
+    assert side.noisy == (True,)
+    assert (side.formulas[0] is not None) is has
+    prices = priced(found.parts, Pure(1), AddRemove("patient"))
+    told = explained(found, prices, Fraction(95, 100), named=True)
+    assert [name for name, _ in told.error] == (["x"] if has else [])
+    assert told.unbarred == (() if has else ("x",))
+    assert ("no error bar" in str(told)) is not has
+
+
+def test_two_laws_do_not_mix() -> None:
+    """A quantile and an average in one number: each alone has a bar, the sum of both has none."""
+    sql = "SELECT median(cost), median(cost) - avg(cost) FROM visits"
+    ((alone, both),) = spans(sql, {"#0": [(40_000, 1000, 500, 30_000, 50_000)]})
+    assert alone == (300.0, 500.0)
+    assert both is None
+
+
+def test_keys_and_constants_have_no_bar_and_no_noise() -> None:
+    (side,) = above.upper(question("SELECT region, 7 FROM visits GROUP BY region", clinic.schema())).sides
+    assert side.noisy == (False, False)
+    assert side.formulas == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("clause", "chosen"),
+    [
+        ("", False),
+        ("ORDER BY n DESC", False),
+        ("ORDER BY region LIMIT 2", False),
+        ("ORDER BY n LIMIT 2", True),
+        ("HAVING count(*) > 10", True),
+        ("HAVING region > 'a'", False),
+        ("ORDER BY 2 DESC LIMIT 1", True),
+    ],
+)
+def test_rows_are_chosen_by_noise_or_not(clause: str, chosen: bool) -> None:  # noqa: FBT001
+    sql = f"SELECT region, count(*) AS n FROM visits GROUP BY region {clause}"
+    (side,) = above.upper(question(sql, clinic.schema())).sides
+    assert side.chosen is chosen
+
+
+def test_the_bar_of_a_chosen_row_holds_for_all_that_could_have_been() -> None:
+    sql = "SELECT region, count(*) AS n FROM visits GROUP BY region"
+    tables = {"#0": [(100,), (50,), (30,)]}
+    wide = error(sql, confidence=str(1 - Fraction(1, 60)))
+    assert spans(f"{sql} ORDER BY n DESC LIMIT 1", tables)[0][1] == (100 - wide, 100 + wide)
+    inner = "SELECT t.n FROM (SELECT region, count(*) AS n FROM visits GROUP BY region) AS t WHERE t.n > 60"
+    assert spans(inner, tables)[0][0] == (100 - wide, 100 + wide)
+    ranked = (
+        "SELECT t.n FROM (SELECT count(*) AS n, row_number() OVER (ORDER BY count(*) DESC) AS k FROM visits "
+        "GROUP BY region) AS t WHERE t.k = 1"
+    )
+    assert spans(ranked, tables)[0][0] == (100 - wide, 100 + wide)
+
+
+def test_each_side_of_a_union_has_its_own_bars() -> None:
+    sql = "SELECT region, count(*) AS n FROM visits GROUP BY ROLLUP (region) ORDER BY n"
+    found = spans(sql, {"#0": [(100,), (50,), (30,)], "#1": [(180,)]})
+    assert all(row[1] is not None for row in found)
+    assert found[-1][1][0] < 180 < found[-1][1][1]  # type: ignore[index]
+
+
+def test_a_sum_over_declared_groups_has_a_bar_and_other_aggregates_have_none() -> None:
+    sql = "SELECT sum(t.n), max(t.n) FROM (SELECT region, count(*) AS n FROM visits GROUP BY region) AS t"
+    ((total, most),) = spans(sql, {"#0": [(100,), (50,), (30,)]})
+    assert most is None
+    e = error("SELECT region, count(*) FROM visits GROUP BY region")
+    assert total is not None
+    assert e < total[1] - 180 < 3 * e  # type: ignore[index]
+
+
+# formulas -------------------------------------------------------------------------------------------------------------
+
+
+def at(formula: Formula, a: int, b: int, rare: Fraction = RARE) -> tuple[Fraction, Fraction] | None:
+    return Barred(formula, lambda _: NOISE, rare).at({A: a, B: b}, {})
+
+
+def test_a_ratio_whose_divisor_may_be_nothing_has_no_bar_but_what_is_declared() -> None:
+    share = Quotient(Noisy(A), Noisy(B))
+    assert at(share, 3, 9) is None
+    assert at(Bounded(share, Fraction(0), Fraction(1)), 3, 9) == (0, 1)
+    found = at(share, 300, 900)
+    assert found is not None
+    assert found[0] < Fraction(1, 3) < found[1]
+
+
+def test_what_is_declared_cuts_a_bar() -> None:
+    found = at(Bounded(Quotient(Noisy(A), Noisy(B)), Fraction(0), Fraction(1)), 898, 900)
+    assert found is not None
+    assert found[1] == 1
+    beyond = at(Bounded(Quotient(Noisy(A), Noisy(B)), Fraction(0), Fraction(1)), 2000, 900)
+    assert beyond == (1, 1)
+
+
+def test_rounding_and_roots_take_the_ends_along() -> None:
+    inner = at(Noisy(A), 100, 0)
+    assert inner is not None
+    low, high = at(Rounded(Product(Constant(Fraction(1, 3)), Noisy(A)), 0), 100, 0) or (0, 0)
+    assert (low, high) == (round(float(inner[0]) / 3), round(float(inner[1]) / 3))
+    root = at(Root(Noisy(A)), 100, 0)
+    assert root is not None
+    assert float(root[1]) ** 2 == pytest.approx(float(inner[1]))
+
+
+def test_a_ratio_is_seen_through_sums_and_factors() -> None:
+    mean = Sum(Product(Constant(Fraction(2)), Quotient(Noisy(A), Noisy(B))), Constant(Fraction(5)))
+    found = ratio(mean)
+    assert found is not None
+    assert found.above.weights == {A: 2, B: 5}
+    assert found.below.weights == {B: 1}
+    assert ratio(Sum(Quotient(Noisy(A), Noisy(B)), Quotient(Noisy(B), Noisy(A)))) is None
+    assert declared(Sum(Bounded(mean, Fraction(0), Fraction(1)), Constant(Fraction(3)))) == (3, 4)
+
+
+# quantiles ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", [Pure(2), Concentrated(Fraction(1, 2))])
+def test_the_price_of_a_median_is_split_and_nothing_is_lost(loss: Pure | Concentrated) -> None:
+    (price,) = priced(question("SELECT median(cost) FROM visits", clinic.schema()).parts, loss, AddRemove("patient"))
+    (charge,) = price.charges
+    assert isinstance(charge.mechanism, Quantile)
+    lower, upper = charge.ends(Fraction(400))
+    assert (lower.side, upper.side) == ("lower", "upper")
+    each = [charge.mechanism.epsilon, lower.epsilon, upper.epsilon]
+    if isinstance(loss, Pure):
+        assert sum(each) == 2
+    else:
+        assert float(sum(e * e / 8 for e in each)) == pytest.approx(0.5)
+        assert sum(e * e / 8 for e in each) <= loss.rho
+    (whole,) = priced(question("SELECT min(cost) FROM visits", clinic.schema()).parts, Pure(2), AddRemove("patient"))
+    assert whole.charges[0].ends(Fraction(400)) == ()
+    assert whole.charges[0].mechanism.privacy == Pure(2)
+
+
+def test_the_interval_of_a_quantile_is_kept_and_holds_at_what_it_was_bought_for() -> None:
+    sql, table = "SELECT median(cost) AS m FROM visits", {"#0": [(40_000, 30_000, 50_000)]}
+    assert spans(sql, table) == [((300.0, 500.0),)]
+    assert spans(sql, table, "0.5") == [((300.0, 500.0),)]
+    assert spans(sql, table, "0.99") == [(None,)]
+    noisy = NoisyTable(((),), ((40_000, 30_000, 50_000),))
+    assert restored(stored(noisy)) == noisy
+
+
+def test_an_answer_of_the_first_version_has_no_interval() -> None:
+    assert spans("SELECT median(cost) AS m FROM visits", {"#0": [(40_000,)]}) == [(None,)]
+    (price,) = priced(question("SELECT median(cost) FROM visits", clinic.schema()).parts, Pure(2), AddRemove("patient"))
+    assert ends_of(price, NoisyTable(((),), ((40_000,),)), 0, 0) is None
+
+
+def test_a_sample_variance_of_two_rows_may_be_twice_the_square_of_half_the_range() -> None:
+    found = question("SELECT variance(cost) AS v FROM visits", clinic.schema(max_rows=1))
+    half = 50_000
+    assert estimates(found.parts[0], [(2, 0, 2 * half**2)]) == [[2 * 500.0**2]]
