@@ -250,7 +250,8 @@ def test_what_is_no_answer_is_refused_and_not_taken_for_one(client: Any) -> None
         assert reported(client, value) is open_to_all
     assert reported(client, "1") is texts
     if isinstance(client, Oracle):
-        for value in (-1, client.choices, 1 << 80, 0.5, Fraction(1, 3), float("inf"), "0"):
+        wrong: list[Any] = [-1, client.choices, 1 << 80, 0.5, Fraction(1, 3), float("inf"), "0"]
+        for value in wrong:
             assert not reported(client, value)
             with pytest.raises(Refusal, match="this answer is not on the list: answers are 0 to"):
                 client.batch(np.array([0, value]) if isinstance(value, float) else [0, value])

@@ -143,8 +143,8 @@ def test_the_variance_of_reports_is_that_of_people_at_the_mean_or_more() -> None
     flat, bent = (Fraction(3), Fraction(1), Fraction(1, 2)), (Fraction(3), Fraction(1), Fraction(5, 2))
     assert coins_variance(flat, Fraction(2), Fraction(99), [Fraction(2)]) == 3 + 2 + (Fraction(1, 2) - 1) * 4
     for places in ((0, 4), (2, 2)):
-        square = sum(3 + x + Fraction(5, 2) * x**2 for x in places) / 2
-        variance = sum(3 + x + Fraction(3, 2) * x**2 for x in places) / 2
+        square = Fraction(sum(3 + x + Fraction(5, 2) * x**2 for x in places)) / 2
+        variance = Fraction(sum(3 + x + Fraction(3, 2) * x**2 for x in places)) / 2
         assert coins_variance(bent, Fraction(2), square, [Fraction(2)]) == variance
 
 

@@ -67,7 +67,7 @@ def test_one_report_moves_a_share_by_no_more_than_is_told_and_some_report_by_all
 
 def _supports(client: Oracle, report: Any) -> list[int]:  # noqa: ANN401
     tally = client.tally(np.array([report], dtype=client.form.subdtype[0] if client.form.subdtype else client.form))
-    return client._supports(tally).tolist()
+    return [int(supported) for supported in client._supports(tally)]
 
 
 @pytest.mark.parametrize("client", [*EXAMPLES["duchi-mean"], *EXAMPLES["piecewise-mean"], *EXAMPLES["hybrid-mean"]])
@@ -162,7 +162,7 @@ def test_the_sums_of_hashed_reports_vary_no_more_than_is_told() -> None:
     client, rng = LocalHashing(ONE, 20), Seeded(3)
     for value in (0, 7, 19):
         sizes = [sum(_supports(client, one)) for one in client.batch([value] * 600, rng=rng)]
-        assert abs(np.mean(sizes) - client.sizes.mean) < 6 * np.std(sizes) / 600**0.5
+        assert abs(np.mean(sizes) - float(client.sizes.mean)) < 6 * np.std(sizes) / 600**0.5
         assert np.var(sizes) < client.sizes.variance
 
 

@@ -79,7 +79,7 @@ async ([dice, answers]) => {
   const { coinsNeeded, law, report } = await import("/survey/static/report.js");
   const rule = law(dice);
   return answers.map((answer) => {
-    try { return report(rule, new Uint8Array(coinsNeeded(rule)), answer).length; } catch (wrong) { return wrong.message }
+    try { return report(rule, new Uint8Array(coinsNeeded(rule)), answer).length; } catch (no) { return no.message; }
   });
 }
 """

@@ -178,8 +178,8 @@ def results(
         _print_texts(found, [] if candidates is None else _read(candidates), form)
         return
     if "mean" in found.estimates[0]:
-        names = [name for name in ("mean", "low", "high", "shift") if name in found.estimates[0]]
-        print_rows(form, names, [[float(row[name]) for name in names] for row in found.estimates], right=names)
+        columns = [name for name in ("mean", "low", "high", "shift") if name in found.estimates[0]]
+        print_rows(form, columns, [[float(row[name]) for name in columns] for row in found.estimates], right=columns)
         return
     rows = [[line.label, line.share, line.low, line.high, line.shift] for line in lines(found)]
     if form is Format.table:

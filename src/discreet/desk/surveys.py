@@ -167,7 +167,9 @@ def lines(results: Results) -> list[Line]:
     return [
         Line(
             each["label"],
-            *(percent(each[name]) for name in ("count", "low", "high")),
+            percent(each["count"]),
+            percent(each["low"]),
+            percent(each["high"]),
             percent(each["shift"]) if "shift" in each else None,
         )
         for each in results.estimates

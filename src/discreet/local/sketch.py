@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
@@ -52,7 +53,7 @@ class Sketched(Frequencies):
     @property
     def _jump(self) -> float:
         """One report; or one row that a text shares with another, if that one were all that others share."""
-        largest = (float(self.collisions) * self.rows * (self.width - 1)) ** 0.5  # share
+        largest = math.sqrt(float(self.collisions) * self.rows * (self.width - 1))  # share
         return super()._jump + self.people * largest / (self.rows * (1 - 1 / self.width))
 
     def consistent(self) -> Reals:

@@ -96,6 +96,11 @@ def asking(standing: Standing, handovers: Sequence[Handover], now: datetime) -> 
     )
 
 
+def missing() -> str:
+    """The page of an address that there is not. It does not repeat the address: a link must not put words here."""
+    return _template("missing.html").substitute(style=_address("survey.css"))
+
+
 def results(standing: Standing, people: int, lines: Sequence[Line], doubts: Sequence[str], now: datetime) -> str:
     """The page of results; of none yet, that there are none; of such as are no shares of answers, where they are."""
     if lines:
