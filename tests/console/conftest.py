@@ -38,8 +38,9 @@ class Place:
 
 
 @contextmanager
-def opened(folder: Path, *options: str, doors: Sequence[str] = ("http",), **changes: object) -> Iterator[Place]:
-    """A home of a clinic with its server, for a test that wants one of its own."""
+def opened(folder: Path, *options: str, **changes: Any) -> Iterator[Place]:  # noqa: ANN401
+    """A home of a clinic with its server, for a test that wants one of its own; its `doors` are HTTP alone."""
+    doors: Sequence[str] = changes.pop("doors", ("http",))
     home = clinic.home(folder / "home", **changes)
     custody = Custody(home)
     tokens = {"ann": custody.let_in("ann", "analyst"), "cleo": custody.let_in("cleo", "custodian")}

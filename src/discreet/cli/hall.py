@@ -30,7 +30,7 @@ _WORDS = {
 class DoorHall:
     """What the console needs of a door."""
 
-    def __init__(self, door: Door, wire: Wire) -> None:
+    def __init__(self, door: Door, wire: Wire = lambda: None) -> None:
         self._door, self._wire = door, wire
         self._people = Buckets(door.limits.rate, door.limits.burst)
         self._under_way = 0
@@ -104,7 +104,7 @@ class DoorHall:
 class Console:
     """The console beside the paths of a door."""
 
-    def __init__(self, door: Door, wire: Wire) -> None:
+    def __init__(self, door: Door, wire: Wire = lambda: None) -> None:
         self._hall = DoorHall(door, wire)
         sockets = door.limits.connections * 3 // 4  # who asks without a browser has the rest
         self._gate = mount(door.app, door.desk, self._hall, upload=door.limits.upload, sockets=sockets)

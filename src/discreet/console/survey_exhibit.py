@@ -104,7 +104,7 @@ def _drawn(task: Task, shown: Sequence[Line]) -> Drawn:
 
 
 def _table(shown: Sequence[Line]) -> None:
-    region = ui.element("div").classes("d-scroll").props('tabindex="0" role="region" aria-label="The shares"')
+    region = ui.element("div").classes("d-scroll d-whole").props('tabindex="0" role="region" aria-label="The shares"')
     with region, ui.element("table").classes("d-table"):
         with ui.element("thead"), ui.element("tr"):
             theme.tag("th", "Answer").props('scope="col"')
