@@ -199,7 +199,7 @@ def test_a_survey_from_the_first_word_to_its_results(visitor: Watched, survey_pl
     page.get_by_label("Answers, each on a line of its own").fill("\n".join(ALBUMS))
     page.get_by_label("Fewest reports").fill("20")
     tiles = page.locator(".d-tile strong")
-    expect(tiles).to_have_text(["74 of 100", "± 12.1", "40 of 100"])
+    expect(tiles).to_have_text(["74 of 100", "± 12.3", "40 of 100"])
     page.get_by_label("People you expect").fill("10,000")
     expect(tiles).to_have_text(["74 of 100", "± 3.8", "40 of 100"])
     slider = page.locator(".q-slider [tabindex]")
@@ -225,7 +225,8 @@ def test_a_survey_from_the_first_word_to_its_results(visitor: Watched, survey_pl
     page.get_by_label(f"Type {task.id[:8]} to go on").fill(task.id[:8])
     page.get_by_role("dialog").get_by_role("button", name="Close and count").click()
     expect(page.get_by_role("heading", name="What it came to")).to_be_visible()
-    expect(page.get_by_text("40 reports. The thin lines")).to_contain_text("Of fewer than 100 reports")
+    expect(page.get_by_text("40 reports. Within the thin lines the truth is 19 times in 20")).to_be_visible()
+    expect(page.get_by_text("One made-up report in a hundred can move each share by up to 3.3")).to_be_visible()
     assert page.locator(".d-wide-picture svg").count() == 1
     page.get_by_text("As a table").click()
     shown = page.locator("tbody td:first-child").all_inner_texts()

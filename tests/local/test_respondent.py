@@ -235,7 +235,8 @@ def test_results_of_the_first_format_still_open(tmp_path: Path) -> None:
     assert read.estimates == [{name: row[name] for name in ("mean", "error", "low", "high")}]
     with pytest.raises(Refusal, match="results of another task"):
         read_results(_signed({**body, "estimates": [{**old, "mean": "0.123"}]}), task=mine)
-    for wrong in ({}, {"dishonest": "0"}, {"dishonest": 0, "total": 1}, {"dishonest": 0, "more": "1"}, []):
+    nonsense: list[object] = [{}, {"dishonest": "0"}, {"dishonest": 0, "total": 1}, {"dishonest": 0, "more": "1"}, []]
+    for wrong in nonsense:
         with pytest.raises(Refusal, match="no signed results"):
             read_results(_signed({**found.body, "honesty": wrong}))
     with pytest.raises(Refusal, match="results of another task"):
