@@ -61,7 +61,12 @@ def test_a_survey_from_its_question_to_its_results(folder: Path) -> None:
     want = task.client.estimate(collector.results(name).tally)  # type: ignore[attr-defined]
     assert [each["answer"] for each in found] == list(ALBUMS)
     assert [each["share"] for each in found] == pytest.approx(list(100 * want.shares))
-    assert [each["error"] for each in found] == pytest.approx(list(100 * want.errors / 40))
+    low, high = want.interval()
+    assert [each["low"] for each in found] == pytest.approx(list(100 * low / 40))
+    assert [each["high"] for each in found] == pytest.approx(list(100 * high / 40))
+    assert [each["shift"] for each in found] == [0] * 5
+    said = discreet(folder, "survey", "results", name).stderr
+    assert "One made-up report in a hundred can move each share by up to 3.3 percentage points." in said
     assert "document and results stay" in told(folder, "survey", "forget", name[:8])
     assert json.loads(told(folder, "survey", "results", name, "--format", "json")) == found
     assert "results" in told(folder, "survey", "list")
@@ -98,7 +103,7 @@ def test_a_survey_that_asks_for_texts_is_read_with_candidates(folder: Path) -> N
     arguments = ("survey", "results", name, "--candidates", "animals.txt", "--format", "json")
     found = {row["answer"]: row for row in json.loads(told(folder, *arguments))}
     for text, share in (("cat", 75), ("dog", 25)):
-        assert abs(found[text]["share"] - share) < 6 * found[text]["error"] < 30
+        assert found[text]["low"] - 5 < share < found[text]["high"] + 5
         assert found[text]["chance"] < 1e-3
     assert "cat" in told(folder, *arguments[:-2])
     for wrong, sentence in (((), "with a list of candidates"), (("--candidates", "none.txt"), "cannot be read")):
@@ -116,8 +121,8 @@ def test_means_are_told_with_their_errors(folder: Path) -> None:
     collector.receive(task.id, packed(task, fresh_ids(100), client.batch([1] * 100)))
     told(folder, "survey", "close", task.id)
     ((row),) = json.loads(told(folder, "survey", "results", task.id, "--format", "json"))
-    assert abs(row["mean"] - 1) < 6 * row["error"] < 2
-    assert row["low"] < row["mean"] < row["high"]
+    assert row["low"] < row["mean"] < row["high"] < row["low"] + 1
+    assert row["shift"] == 0
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,12 +38,13 @@ class Place:
 
 
 @contextmanager
-def opened(folder: Path, *options: str, **changes: object) -> Iterator[Place]:
-    """A home of a clinic with its server, for a test that wants one of its own."""
+def opened(folder: Path, *options: str, **changes: Any) -> Iterator[Place]:  # noqa: ANN401
+    """A home of a clinic with its server, for a test that wants one of its own; its `doors` are HTTP alone."""
+    doors: Sequence[str] = changes.pop("doors", ("http",))
     home = clinic.home(folder / "home", **changes)
     custody = Custody(home)
     tokens = {"ann": custody.let_in("ann", "analyst"), "cleo": custody.let_in("cleo", "custodian")}
-    with served(home, *options) as server:
+    with served(home, *options, doors=doors) as server:
         yield Place(server, home, tokens)
 
 

@@ -323,9 +323,9 @@ def test_public_facts_are_said_in_words() -> None:
 
 def test_the_same_question_for_other_programs_is_quoted() -> None:
     sql, terms = "SELECT 'it''s \"$x\"' FROM t", {"epsilon": Fraction("0.06"), "confidence": Fraction(95, 100)}
-    command = shlex.split(snippets.psql(sql, terms, "ann", "example.org"))
+    command = shlex.split(snippets.psql(sql, terms, "ann", ("example.org", 6543)))
     assert command[1:] == [
-        "host=example.org port=5439 user=ann dbname=discreet",
+        "host=example.org port=6543 user=ann dbname=discreet",
         "-c",
         f"SET discreet.epsilon = 0.06; {sql}",
     ]

@@ -32,6 +32,7 @@ from discreet.local import (
     HybridMean,
     LocalHashing,
     OptimizedUnary,
+    Oracle,
     PiecewiseMean,
     Rappor,
     Response,
@@ -225,14 +226,37 @@ def test_its_error_shrinks_with_people_and_grows_with_confidence(client: Any) ->
         client.error(people=0)
 
 
+def reported(client: Any, *crowd: object) -> bool:  # noqa: ANN401
+    """Whether the people are reported, alike alone, among others and in a sample; else refused, and never said why."""
+    try:
+        made = [client.encode(client(value, rng=Seeded(1))) for value in crowd]
+        assert all(len(one) == client.form.itemsize for one in made)
+    except Refusal as refused:
+        for door in (lambda: client.batch([*crowd]), lambda: [client.sample(value, 3) for value in crowd]):
+            with pytest.raises(Refusal, match=f"^{re.escape(refused.message)}; nothing was sent or counted$"):
+                door()
+        return False
+    assert len(client.batch([*crowd], rng=Seeded(1))) == len(crowd)
+    assert all(len(client.sample(value, 3, rng=Seeded(1))) == 3 for value in crowd)
+    return True
+
+
 @each
-def test_nothing_that_a_person_has_makes_it_raise(client: Any) -> None:  # noqa: ANN401
-    strange = [None, "1", 1.5, float("nan"), float("inf"), -1, 1 << 80, Fraction(1, 3), [1], np.timedelta64(1, "s")]
-    for value in strange:
-        client(value, rng=Seeded(1))
-    assert len(client.batch(strange, rng=Seeded(1))) == len(strange)
-    for array in (np.array([0.5, np.nan]), np.array([1, 255], np.uint8), np.array(["a", "b"]), np.array([True, False])):
-        assert len(client.batch(array)) == 2
+def test_what_is_no_answer_is_refused_and_not_taken_for_one(client: Any) -> None:  # noqa: ANN401
+    """It was once reported as the first value, the lower bound or the empty text. Only RAPPOR knows of nothing."""
+    open_to_all = isinstance(client, Rappor)
+    texts = open_to_all or isinstance(client, (CountMeanSketch, HadamardSketch, HeavyHitters))
+    for value in (None, float("nan"), [1], np.timedelta64(1, "s"), 1j):
+        assert reported(client, value) is open_to_all
+    assert reported(client, "1") is texts
+    if isinstance(client, Oracle):
+        wrong: list[Any] = [-1, client.choices, 1 << 80, 0.5, Fraction(1, 3), float("inf"), "0"]
+        for value in wrong:
+            assert not reported(client, value)
+            with pytest.raises(Refusal, match="this answer is not on the list: answers are 0 to"):
+                client.batch(np.array([0, value]) if isinstance(value, float) else [0, value])
+        assert reported(client, *range(client.choices))
+        assert reported(client, np.True_, 1.0, np.uint8(1), Fraction(1))
     assert len(client.batch([])) == 0
 
 
@@ -290,35 +314,56 @@ STRANGE: dict[str, Callable[[], object]] = {
 
 @each
 @pytest.mark.parametrize("what", STRANGE.values(), ids=STRANGE)
-def test_nothing_strange_makes_it_raise_alone_or_among_others(client: Any, what: Callable[[], object]) -> None:  # noqa: ANN401
-    ours = client.form.itemsize
+def test_nothing_strange_breaks_it_alone_or_among_others(client: Any, what: Callable[[], object]) -> None:  # noqa: ANN401
+    """It is reported or refused, in the words of every other refusal."""
+    usual = client.pairs()[0].left
     with np.errstate(all="raise"):
-        assert len(client.encode(client(what(), rng=Seeded(1)))) == ours
+        try:
+            assert len(client.encode(client(what(), rng=Seeded(1)))) == client.form.itemsize
+        except Refusal:
+            for crowd in ([what()], [usual, what(), usual, what()]):
+                with pytest.raises(Refusal, match="nothing was sent or counted"):
+                    client.batch(crowd, rng=Seeded(1))
+            return
         assert len(client.batch([what()], rng=Seeded(1))) == 1
-        assert len(client.batch([0, what(), "a", what()], rng=Seeded(1))) == 4
+        assert len(client.batch([usual, what(), usual, what()], rng=Seeded(1))) == 4
         assert len(client.sample(what(), 3, rng=Seeded(1))) == 3
 
 
 @each
-@pytest.mark.parametrize("crowd", [5, "ab", None, 1.5, np.array(3.0), np.ma.masked, np.timedelta64(1, "ns")])
+@pytest.mark.parametrize("crowd", [1, "ab", None, 1.5, np.array(1.0), np.ma.masked, np.timedelta64(1, "ns")])
 def test_what_is_no_crowd_is_one_person(client: Any, crowd: object) -> None:  # noqa: ANN401
-    assert len(client.batch(crowd, rng=Seeded(1))) == 1
+    try:
+        client(crowd, rng=Seeded(1))
+    except Refusal:
+        with pytest.raises(Refusal):
+            client.batch(crowd)
+    else:
+        assert len(client.batch(crowd, rng=Seeded(1))) == 1
 
 
 @each
 @pytest.mark.parametrize("kind", ["m8[ns]", "M8[ns]", "m8[s]", "M8[D]"])
 def test_a_time_is_no_number_alone_or_in_an_array(client: Any, kind: str) -> None:  # noqa: ANN401
     array = np.array([1, 2, 0], dtype=kind)
-    nothing = client._truths(client._people([None] * 3)).tolist()
     for crowd in (array, list(array), array.astype(object) if kind.endswith("D]") else array, np.ma.array(array)):
-        assert client._truths(client._people(crowd)).tolist() == nothing
+        if isinstance(client, Rappor):
+            assert client._truths(client._people(crowd)).tolist() == client._truths(client._people([None] * 3)).tolist()
+        else:
+            with pytest.raises(Refusal, match="nothing was sent or counted"):
+                client.batch(crowd)
 
 
 @each
 def test_what_is_masked_is_nothing(client: Any) -> None:  # noqa: ANN401
     array = np.ma.array([1, 1, 1], mask=[False, True, False])
     for crowd in (array, array.astype(np.float64), list(array), [1, np.ma.masked, np.array(1)]):
-        assert client._truths(client._people(crowd)).tolist() == client._truths(client._people([1, None, 1])).tolist()
+        if isinstance(client, Rappor):
+            once = client._truths(client._people([1, None, 1])).tolist()
+            assert client._truths(client._people(crowd)).tolist() == once
+        else:
+            with pytest.raises(Refusal, match="nothing was sent or counted"):
+                client.batch(crowd)
 
 
 class Short(bytes):

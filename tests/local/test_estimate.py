@@ -14,7 +14,7 @@ from scipy import stats
 
 from discreet.errors import Refusal
 from discreet.local import Estimate, Frequencies, Hadamard, LocalHashing, Odds, OptimizedUnary
-from discreet.local.estimate import simplex
+from discreet.local.estimate import BitMean, coins_variance, simplex
 
 GUESS = Frequencies(1000, np.array([500, 300, 250, 90]), Odds(Fraction(1, 2), Fraction(1, 4)))
 
@@ -61,7 +61,7 @@ def test_intervals_cover_a_value_that_few_hold_or_all(kind: Any, epsilon: int, p
         law = np.convolve(held, stats.binom.pmf(supports, people - true, float(odds.other)))[: people + 1]
         assert law.sum() == pytest.approx(1)
         covered = law[(low <= true) & (true <= high)].sum()
-        assert covered > 0.89, true
+        assert covered > 0.95, true
 
 
 def test_intervals_together_cover_all_values_together() -> None:
@@ -114,17 +114,38 @@ def test_the_nearest_consistent_counts_are_a_shift_that_is_cut_at_zero(counts: l
     assert np.all(given_[near == 0] <= shift.mean() + 1e-6 * max(1.0, np.abs(given_).max()))
 
 
-def test_the_error_of_a_mean_is_the_sample_deviation_over_the_root_of_the_people() -> None:
-    """Of 1, 2 and 6 steps of 1/2 above 10: a mean of 3 steps, a variance of 7 with two degrees of freedom."""
-    mean = Estimate.of(3, Fraction(9), Fraction(41), Fraction(1)).scaled(Fraction(10), Fraction(1, 2))
-    assert mean.value == Fraction(23, 2)
-    assert mean.error == pytest.approx(0.5 * (7 / 3) ** 0.5)
-    assert mean.interval("0.95") == pytest.approx((11.5 - 1.959964 * mean.error, 11.5 + 1.959964 * mean.error))
+def test_the_interval_of_a_mean_reaches_further_by_what_one_report_can_do() -> None:
+    """Three steps of 1/2 above 10, give or take 4 steps; one report moves it by 6."""
+    mean = Estimate(Fraction(3), 4.0, 6.0).scaled(Fraction(10), Fraction(1, 2))
+    assert mean == Estimate(Fraction(23, 2), 2.0, 3.0)
+    off = 1.959964 * 2 + (1.959964**2 - 1) / 6 * 3
+    assert mean.interval("0.95") == pytest.approx((11.5 - off, 11.5 + off))
+    assert mean.interval("0.5") == pytest.approx((11.5 - 0.67449 * 2, 11.5 + 0.67449 * 2), rel=1e-5)
+    assert mean.shift(2) == 6
     for nonsense in (2, 1 - Fraction(1, 10**400)):
         with pytest.raises(Refusal, match="confidence"):
             mean.interval(nonsense)
-    surely = Estimate.of(3, Fraction(9), Fraction(41), Fraction(12)).scaled(Fraction(10), Fraction(1, 2))
-    assert (surely.value, surely.error) == (mean.value, 1.0)
+        with pytest.raises(Refusal, match="confidence"):
+            BitMean(Fraction(0), 1.0, 1.0, 9, 3).interval(nonsense)
+
+
+@pytest.mark.parametrize(("people", "ones"), [(2, 0), (20, 7), (20, 20), (1000, 999)])
+def test_the_interval_of_bits_leaves_out_what_is_too_rare_on_either_side(people: int, ones: int) -> None:
+    """By the law of the ones, at both ends (Clopper & Pearson 1934)."""
+    low, high = BitMean(Fraction(0), 1.0, 1.0, people, ones, (Fraction(-2), Fraction(4))).interval("0.9")
+    least, most = (low + 2) / 6, (high + 2) / 6
+    assert least == 0 if not ones else stats.binom.sf(ones - 1, people, least) == pytest.approx(0.05)
+    assert most == 1 if ones == people else stats.binom.cdf(ones, people, most) == pytest.approx(0.05)
+
+
+def test_the_variance_of_reports_is_that_of_people_at_the_mean_or_more() -> None:
+    """E y² = c + b x + a x² of a person at x: two people at 0 and 4, or both at 2, tell their mean squares apart."""
+    flat, bent = (Fraction(3), Fraction(1), Fraction(1, 2)), (Fraction(3), Fraction(1), Fraction(5, 2))
+    assert coins_variance(flat, Fraction(2), Fraction(99), [Fraction(2)]) == 3 + 2 + (Fraction(1, 2) - 1) * 4
+    for places in ((0, 4), (2, 2)):
+        square = Fraction(sum(3 + x + Fraction(5, 2) * x**2 for x in places)) / 2
+        variance = Fraction(sum(3 + x + Fraction(3, 2) * x**2 for x in places)) / 2
+        assert coins_variance(bent, Fraction(2), square, [Fraction(2)]) == variance
 
 
 def test_a_value_that_is_none_is_refused() -> None:

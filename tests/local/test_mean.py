@@ -19,7 +19,6 @@ from scipy import stats
 from discreet.errors import Refusal
 from discreet.interval import exp, log
 from discreet.local import DuchiMean, HybridMean, Mean, PiecewiseMean, Tally, VectorMean
-from discreet.noise import belows
 
 LOST = Fraction(1, 10**9)
 PRICES = ["0.000001", "0.01", "0.5", "0.62", "1", "3", "10", "20"]
@@ -115,20 +114,14 @@ SEEDS, GROUPS, PEOPLE = 40, 100, 200
 
 
 @cache
-def trials(
-    kind: Callable[..., Any], epsilon: str, *, drawn: bool = False
-) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """How far off the means of 100 groups are in each of 40 seeds, their standard errors, and the theory's square.
-
-    All groups are the same people; or each is `drawn` from them, with replacement, and the mean is that of all.
-    """
+def trials(kind: Callable[..., Any], epsilon: str) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """How far off the means of 100 groups are in each of 40 seeds, their standard errors, and the theory's square."""
     client = kind(Fraction(epsilon), digits=16)
     people = np.round(np.sin(np.arange(PEOPLE)) * 2**15) / 2**15  # on the grid
     misses, errors = [], []
     for seed in range(SEEDS):
         rng = Seeded(seed)
-        crowd = people[belows(PEOPLE, PEOPLE * GROUPS, rng=rng)] if drawn else np.tile(people, GROUPS)
-        reports = client.batch(crowd, rng=rng).reshape(GROUPS, PEOPLE)
+        reports = client.batch(np.tile(people, GROUPS), rng=rng).reshape(GROUPS, PEOPLE)
         for group in reports:
             guess = client.estimate(client.tally(group))
             misses.append(float(guess.value) - people.mean())
@@ -150,12 +143,11 @@ def test_the_mean_squared_error_is_that_of_theory(kind: Any, epsilon: str) -> No
 
 @pytest.mark.parametrize(("kind", "epsilon"), CASES)
 def test_standard_errors_cover(kind: Any, epsilon: str) -> None:  # noqa: ANN401
-    """95.4 % within two, 68.3 % within one, for people who are drawn; for given ones at least that."""
-    misses, errors, _ = trials(kind, epsilon, drawn=True)
-    assert np.mean(np.abs(misses) <= 2 * errors) == pytest.approx(0.954, abs=0.02)
-    assert np.mean(np.abs(misses) <= errors) == pytest.approx(0.683, abs=0.04)
-    same, errors, _ = trials(kind, epsilon)
-    assert np.mean(np.abs(same) <= 2 * errors) >= 0.94
+    """95.4 % within two, 68.3 % within one, for the people who reported; of a bit, whose people may differ, more."""
+    misses, errors, _ = trials(kind, epsilon)
+    more = 0.02 if kind is DuchiMean else 0.0
+    assert 0.934 <= np.mean(np.abs(misses) <= 2 * errors) <= 0.974 + more
+    assert 0.643 <= np.mean(np.abs(misses) <= errors) <= 0.723 + 2 * more
 
 
 def test_the_hybrid_is_the_best_of_both() -> None:
@@ -170,12 +162,16 @@ def test_the_hybrid_is_the_best_of_both() -> None:
 def test_numbers_are_put_on_the_grid(kind: Any) -> None:  # noqa: ANN401
     client: Mean = kind(Fraction(1), Fraction(10), Fraction(20), 2)
     assert client.step == Fraction(5, 2)
-    values = [10, 12.5, 13.7, 13.8, 20, 5, 99, float("inf"), -float("inf"), float("nan")]
-    places = [0, 1, 1, 2, 4, 0, 4, 4, 0, 0]
+    values = [10, 12.5, 13.7, 13.8, 20, 5, 99, float("inf"), -float("inf")]
+    places = [0, 1, 1, 2, 4, 0, 4, 4, 0]
     assert client.place(values).tolist() == places
     assert client.place(np.array(values)).tolist() == places
     assert client.place([Fraction(value) if math.isfinite(value) else value for value in values]).tolist() == places
-    assert client.place([None, "12", [12], 10**400, Fraction(-(10**400))]).tolist() == [0, 0, 0, 4, 0]
+    assert client.place([10**400, Fraction(-(10**400))]).tolist() == [4, 0]
+    for nothing in (None, "12", [12], float("nan")):
+        for crowd in ([nothing], [12, nothing], np.array([12.0, np.nan])):
+            with pytest.raises(Refusal, match="this answer is no number; nothing was sent or counted"):
+                client.place(crowd)
     assert client.place(np.array([12, 20], dtype=np.uint8)).tolist() == [1, 4]
     assert client.place(np.array([1e308, -1e308])).tolist() == [4, 0]
 
@@ -227,7 +223,7 @@ def test_the_image_of_a_number_is_exact_and_does_not_depend_on_its_neighbours(
     for numbers in (doubles, fit, whole):
         expected = [image(Fraction(number)) for number in numbers]
         assert client.place(numbers).tolist() == expected
-        assert client.place([*numbers, None]).tolist() == [*expected, 0]
+        assert client.place([*numbers, lower - client.step]).tolist() == [*expected, 0]
         assert [int(client.place([number])[0]) for number in numbers] == expected
     assert client.place(np.array(fit)).tolist() == [image(Fraction(n)) for n in fit]
     unsigned = [n for n in (*whole, 0, 1, (1 << 64) - 1) if 0 <= n < 1 << 64]
@@ -241,10 +237,10 @@ def test_the_numbers_that_were_found_out() -> None:
     client = DuchiMean(Fraction(1), Fraction(1 << 60), Fraction((1 << 60) + 4), 2)
     for crowd in ([(1 << 60) + 3], np.array([(1 << 60) + 3]), [Fraction((1 << 60) + 3)]):
         assert client.place(crowd).tolist() == [3]
-    assert client.place([(1 << 60) + 3, None]).tolist() == [3, 0]
+    assert client.place([(1 << 60) + 3, Fraction(0)]).tolist() == [3, 0]
     client = DuchiMean(Fraction(1), Fraction(1, 10), Fraction(7, 10), 16)
     middles = [float(Fraction(1, 10) + Fraction(2 * k + 1, 2) * client.step) for k in range(2000)]
-    assert client.place(middles).tolist() == client.place([*middles, None]).tolist()[:-1]
+    assert client.place(middles).tolist() == client.place([*middles, Fraction(1, 3)]).tolist()[:-1]
 
 
 def test_what_is_not_finite_has_an_image() -> None:
@@ -252,7 +248,7 @@ def test_what_is_not_finite_has_an_image() -> None:
     far = DuchiMean(Fraction(1), Fraction(10**299), Fraction(10**299) + 1, 4)
     with np.errstate(all="raise"):
         for one in (client, far):
-            assert one.place([math.nan, math.inf, -math.inf, 1.7e308, -1.7e308]).tolist() == [0, 16, 0, 16, 0]
+            assert one.place([math.inf, -math.inf, 1.7e308, -1.7e308]).tolist() == [16, 0, 16, 0]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -337,7 +333,7 @@ def test_a_bit_covers_the_mean_of_few_people_and_of_people_at_a_bound(epsilon: i
         chance = client.mechanism.lie + (client.mechanism.truth - client.mechanism.lie) * Fraction(place, 1 << 16)
         law = stats.binom.pmf(np.arange(people + 1), people, float(chance))
         true = float(-1 + place * client.step)
-        assert sum(p for p, (low, high) in zip(law, ends, strict=True) if low <= true <= high) > 0.89
+        assert sum(p for p, (low, high) in zip(law, ends, strict=True) if low <= true <= high) >= 0.95
 
 
 @pytest.mark.parametrize("kind", [PiecewiseMean, HybridMean])
@@ -348,13 +344,13 @@ def test_reports_so_rare_that_none_came_are_in_the_error(kind: Any, epsilon: int
     for true in (0.5, 1.0):
         crowd = np.full(people, true)
         ends = [client.estimate(client.tally(client.batch(crowd, rng=Seeded(seed)))).interval() for seed in range(60)]
-        assert np.mean([low <= true <= high for low, high in ends]) > 0.85  # at 0.95: four standard errors below
+        assert np.mean([low <= true <= high for low, high in ends]) > 0.85  # tests/laws counts them by the thousand
 
 
 def test_the_floor_of_the_error_vanishes_among_many() -> None:
-    """It is the variance at the mean: people who differ have more, and then the sample decides."""
+    """Bits that all fell alike seem not to vary: two more people at either bound are there, and lost in a crowd."""
     client = DuchiMean(Fraction(1), digits=4)
-    few, many = (client.estimate(Tally(client._label, n, np.array([n // 2]))) for n in (10, 10**6))
-    low, high = (float(end * client.step) for end in client.reach)
-    assert many.error == pytest.approx((high - low) / 2 / 1000, rel=1e-5)
-    assert few.error == pytest.approx((high - low) / 2 / 3, rel=1e-9)  # of the sample: nine degrees of freedom
+    few, many = (client.estimate(Tally(client._label, n, np.array([n]))) for n in (10, 10**6))
+    alone = client.variance(Fraction(client.steps)) ** Fraction(1, 2) * float(client.step)
+    assert many.error == pytest.approx(alone / 1000, rel=1e-4)
+    assert few.error > 1.05 * alone / 10**0.5

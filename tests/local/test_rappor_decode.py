@@ -84,9 +84,9 @@ def test_found_are_those_whose_p_value_is_small_enough() -> None:
 def test_a_table_has_a_row_for_each_of_the_largest_and_a_star_where_it_is_found() -> None:
     guess = Decoded(2000, 5, ("red", 7), np.array([0.5, 0.01]), np.array([0.02, np.inf]), np.array([1e-9, 1.0]))
     assert str(guess).splitlines() == [
-        "text    share  ± standard error  people  p-value",
-        "'red'  50.00%             2.00%   1,000    1e-09  *",
-        "7       1.00%              inf%      20        1",
+        "text    share     95 % together  people  p-value",
+        "'red'  50.00%  44.85% to 55.15%   1,000    1e-09  *",
+        "7       1.00%     -inf% to inf%      20        1",
     ]
     many = np.linspace(0.5, 0.1, 23)
     lines = str(Decoded(10, 30, tuple(range(23)), many, many, np.ones(23))).splitlines()

@@ -9,6 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from doubles import Seeded
@@ -17,7 +18,7 @@ from local.surveyed import ONE, Survey, draft, sent
 from discreet.errors import Refusal
 from discreet.ledger.entry import canonical
 from discreet.ledger.head import public_part
-from discreet.local import LocalHashing, Rappor, Response
+from discreet.local import DuchiMean, LocalHashing, Rappor, Response
 from discreet.local.courier import Courier, Unreached, _json, _message
 from discreet.local.receipt import Receipt
 from discreet.local.respondent import Respondent
@@ -217,6 +218,29 @@ def test_results_are_those_of_the_task_and_of_its_signer(tmp_path: Path) -> None
     few = replace(task, minimum=21).sign(KEY)
     with pytest.raises(Refusal, match="results of another task"):
         read_results(_signed({**found.body, "task": few.digest.hex()}), task=few)
+
+
+def test_results_of_the_first_format_still_open(tmp_path: Path) -> None:
+    """They say nothing of dishonest reports, and their means had error bars of another kind: both are made again."""
+    survey = Survey(tmp_path, DuchiMean(Fraction(1)))
+    survey.send(np.zeros(20))
+    survey.collector.close(survey.task.id)
+    found, mine = survey.collector.collect(survey.task.id), survey.task.sign(KEY)
+    body = {name: value for name, value in found.body.items() if name != "honesty"}
+    (row,) = body["estimates"]
+    old = {"mean": row["mean"], "error": "0.5", "low": "-0.9", "high": "0.9"}
+    body |= {"format": "discreet-results-1", "task": mine.digest.hex(), "estimates": [old]}
+    read = read_results(_signed(body), task=mine)
+    assert read.dishonest is None
+    assert read.estimates == [{name: row[name] for name in ("mean", "error", "low", "high")}]
+    with pytest.raises(Refusal, match="results of another task"):
+        read_results(_signed({**body, "estimates": [{**old, "mean": "0.123"}]}), task=mine)
+    nonsense: list[object] = [{}, {"dishonest": "0"}, {"dishonest": 0, "total": 1}, {"dishonest": 0, "more": "1"}, []]
+    for wrong in nonsense:
+        with pytest.raises(Refusal, match="no signed results"):
+            read_results(_signed({**found.body, "honesty": wrong}))
+    with pytest.raises(Refusal, match="results of another task"):
+        read_results(_signed({**found.body, "task": mine.digest.hex(), "honesty": {"dishonest": 3}}), task=mine)
 
 
 def _signed(body: dict[str, object]) -> bytes:

@@ -74,6 +74,29 @@ def test_a_set_is_rolled_with_the_clients_own_coins(place: Place, people: People
         assert each == [(1 << one).to_bytes(len(one_), "little") for one, one_ in enumerate(each)]
 
 
+_OFF_LIST = """
+async ([dice, answers]) => {
+  const { coinsNeeded, law, report } = await import("/survey/static/report.js");
+  const rule = law(dice);
+  return answers.map((answer) => {
+    try { return report(rule, new Uint8Array(coinsNeeded(rule)), answer).length; } catch (no) { return no.message; }
+  });
+}
+"""
+
+
+@pytest.mark.parametrize("client", [Response(Fraction(1), 5), OptimizedUnary(Fraction(1), 5)], ids=repr)
+def test_nothing_is_rolled_for_an_answer_that_is_not_on_the_list(
+    place: Place, people: People, client: Response
+) -> None:
+    """It was once rolled as if it were the first."""
+    person = people()
+    person.page.goto(place.address(place.albums))
+    wrong: list[object] = [5, -1, 0.5, "1", "x", None]
+    told = person.page.evaluate(_OFF_LIST, [Dice.of(client).told(), [*wrong, 0, 4]])
+    assert told == ["no answer of this survey"] * len(wrong) + [1, 1]
+
+
 def test_the_page_knows_dice_that_hide_less_than_promised(place: Place, people: People) -> None:
     person = people()
     person.page.goto(place.address(place.albums))

@@ -10,7 +10,7 @@ from playwright.sync_api import Route, expect
 from server.conftest import ALBUMS, People, Person, Place
 
 from discreet.desk import HOME
-from discreet.desk.surveys import Plan, lines
+from discreet.desk.surveys import Plan, doubts, lines
 from discreet.local import OptimizedUnary
 from discreet.local.batch import fresh_ids, packed, unpacked
 from discreet.local.task import Task, read_task
@@ -325,7 +325,12 @@ def test_results_have_error_bars_and_say_what_was_promised(place: Place, people:
     expect(person.page.get_by_text("30 reports were counted.")).to_be_visible()
     expect(person.page.get_by_text("guesses right in at most 74 of 100 cases")).to_be_visible()
     rows = [each.inner_text().split("\t") for each in person.page.locator("tbody tr").all()]
-    want = [[each.label, f"{each.share:.1f} %", f"± {2 * each.error:.1f}"] for each in lines(found)]
+    for sentence in doubts(found):
+        expect(person.page.get_by_text(sentence)).to_be_visible()
+    want = [
+        [each.label, f"{each.share:.1f} %", f"{each.low:.1f} to {each.high:.1f} %", "± 0.0 more"]
+        for each in lines(found)
+    ]
     assert [[cell.strip().replace("−", "-") for cell in row] for row in rows] == want
     assert person.page.locator(".narrow svg").count() == 1
     assert person.page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -17,6 +17,7 @@ from discreet.server.http.journal import Told, duration_of
 from discreet.server.http.trouble import Failure, Trouble, closing, failure_of
 
 T = TypeVar("T")
+Wire = Callable[[], tuple[str, int] | None]  # it is opened after the other: ask when it matters
 
 _LINGER = 0.3  # seconds for an answer to reach the page that waits for it
 _WORDS = {
@@ -29,8 +30,8 @@ _WORDS = {
 class DoorHall:
     """What the console needs of a door."""
 
-    def __init__(self, door: Door) -> None:
-        self._door = door
+    def __init__(self, door: Door, wire: Wire = lambda: None) -> None:
+        self._door, self._wire = door, wire
         self._people = Buckets(door.limits.rate, door.limits.burst)
         self._under_way = 0
         self._quiet = asyncio.Event()
@@ -47,6 +48,11 @@ class DoorHall:
         """Raise a Refusal if somebody comes too often."""
         if seconds := self._people.take(visitor.name):
             raise Refusal("too many requests", hint=f"wait {max(1, round(seconds))} s, then try again")
+
+    @property
+    def wire(self) -> tuple[str, int] | None:
+        """Where the Postgres door listens, now."""
+        return self._wire()
 
     def named(self, scope: MutableMapping[str, Any], visitor: Visitor) -> None:
         """Write into the journal whose request it is."""
@@ -98,8 +104,8 @@ class DoorHall:
 class Console:
     """The console beside the paths of a door."""
 
-    def __init__(self, door: Door) -> None:
-        self._hall = DoorHall(door)
+    def __init__(self, door: Door, wire: Wire = lambda: None) -> None:
+        self._hall = DoorHall(door, wire)
         sockets = door.limits.connections * 3 // 4  # who asks without a browser has the rest
         self._gate = mount(door.app, door.desk, self._hall, upload=door.limits.upload, sockets=sockets)
         door.streams |= {UPLOAD}

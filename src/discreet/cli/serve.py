@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     import ssl
 
     from discreet.desk import Desk
+    from discreet.server.http.door import Door
 
 app = new_app()
+_Wire = list[tuple[str, int]]  # host and port of the Postgres door, once it is open
 
 _OFF = "off"
 _CALM = "no new questions; answers under way are finished"
@@ -124,10 +126,13 @@ async def _run(desk: Desk, doors: dict[str, Address], tls: ssl.SSLContext | None
         loop.add_signal_handler(number, heard)
     loop.set_exception_handler(_noted)
     opened: list[Open] = []
+    wire: _Wire = []
     try:
         for name, address in doors.items():
-            door = await _opened(name, address, _OPENERS[name](desk, address, tls, rate))
+            door = await _opened(name, address, _OPENERS[name](desk, address, tls, rate, wire))
             opened.append(door)
+            if name == "pg":
+                wire.append((address.host, door.address[1]))
             typer.echo(_greeting(name, address.host, door.address[1], secure=tls is not None))
         typer.echo("stop with Ctrl+C")
         if "http" in doors:
@@ -164,22 +169,25 @@ async def _first(one: Awaitable[object], other: Awaitable[object]) -> None:
         tasks[0].result()
 
 
-async def _http(desk: Desk, address: Address, tls: ssl.SSLContext | None, rate: float) -> Open:
+async def _http(desk: Desk, address: Address, tls: ssl.SSLContext | None, rate: float, wire: _Wire) -> Open:
     from discreet.cli.hall import Console
     from discreet.server.http import Limits
     from discreet.server.http import serve as open_door
 
-    return await open_door(desk, address.host, address.port, tls, limits=Limits(rate=rate), annex=Console)
+    def annex(door: Door) -> Console:
+        return Console(door, lambda: wire[0] if wire else None)
+
+    return await open_door(desk, address.host, address.port, tls, limits=Limits(rate=rate), annex=annex)
 
 
-async def _pg(desk: Desk, address: Address, tls: ssl.SSLContext | None, _: float) -> Open:
+async def _pg(desk: Desk, address: Address, tls: ssl.SSLContext | None, _: float, __: _Wire) -> Open:
     from discreet.server.catalogue import Catalogue
     from discreet.server.pgwire import serve as open_door
 
     return await open_door(desk, Catalogue(desk), address.host, address.port, tls)
 
 
-_OPENERS: dict[str, Callable[[Desk, Address, ssl.SSLContext | None, float], Awaitable[Open]]] = {
+_OPENERS: dict[str, Callable[[Desk, Address, ssl.SSLContext | None, float, _Wire], Awaitable[Open]]] = {
     "http": _http,
     "pg": _pg,
 }

@@ -166,30 +166,38 @@ def results(
     home: AtHome = HOME,
     form: AsFormat = Format.table,
 ) -> None:
-    """What a survey came to: the share of each answer in percent, and its standard error."""
+    """What a survey came to: the share of each answer in percent, between `low` and `high` 19 times in 20.
+
+    `shift` is by how much the reports that were declared dishonest can move it on top of that.
+    """
     from discreet.desk import HOME as CUSTODIAN
-    from discreet.desk.surveys import lines
+    from discreet.desk.surveys import doubts, lines
 
     found = _surveys(home).results(CUSTODIAN, survey)
-    if candidates is not None or not found.body["estimates"]:
+    if candidates is not None or not found.estimates:
         _print_texts(found, [] if candidates is None else _read(candidates), form)
         return
-    if "mean" in found.body["estimates"][0]:
-        names = ["mean", "error", "low", "high"]
-        print_rows(form, names, [[float(row[name]) for name in names] for row in found.body["estimates"]], right=names)
+    if "mean" in found.estimates[0]:
+        columns = [name for name in ("mean", "low", "high", "shift") if name in found.estimates[0]]
+        print_rows(form, columns, [[float(row[name]) for name in columns] for row in found.estimates], right=columns)
         return
-    rows = [[line.label, line.share, line.error] for line in lines(found)]
+    rows = [[line.label, line.share, line.low, line.high, line.shift] for line in lines(found)]
     if form is Format.table:
-        rows = [[label, f"{share:.1f}", f"{error:.1f}"] for label, share, error in rows]
-    print_rows(form, ["answer", "share", "error"], rows, right=["share", "error"])
+        rows = [[label, *("" if n is None else f"{n:.1f}" for n in numbers)] for label, *numbers in rows]
+    names = ["share", "low", "high", "shift"]
+    print_rows(form, ["answer", *names], rows, right=names)
+    for sentence in doubts(found):
+        typer.echo(sentence, err=True)
 
 
 def _print_texts(found: Results, candidates: list[str], form: Format) -> None:
-    """Texts with shares in percent, and how likely chance alone would show as much."""
-    rows = [[one.text, 100 * one.share, 100 * one.error, one.chance] for one in found.texts(candidates)]
+    """Texts with shares in percent, ends that hold all of them together, and how likely chance shows as much."""
+    texts = found.texts(candidates)
+    rows = [[one.text, 100 * one.share, 100 * one.low, 100 * one.high, one.chance] for one in texts]
     if form is Format.table:
-        rows = [[text, f"{share:.1f}", f"{error:.1f}", f"{chance:.2g}"] for text, share, error, chance in rows]
-    print_rows(form, ["answer", "share", "error", "chance"], rows, right=["share", "error", "chance"])
+        rows = [[text, *(f"{part:.1f}" for part in parts), f"{chance:.2g}"] for text, *parts, chance in rows]
+    names = ["share", "low", "high", "chance"]
+    print_rows(form, ["answer", *names], rows, right=names)
 
 
 def _read(path: Path) -> list[str]:

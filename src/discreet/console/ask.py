@@ -27,6 +27,7 @@ from discreet.sql.schema import Table
 
 _PAUSE = 0.12  # seconds without a keystroke, after which a price is looked up
 _LOOK = 0.6  # seconds that a new price stands before it can be paid: the second half of a double click is no consent
+_EARLIER = "This is the answer to an earlier question, not to the one above."
 _LONGEST = 20_000  # characters of a question that an address may bring
 
 
@@ -70,8 +71,10 @@ class Desktop:
                 self._try.props("outline no-caps").classes("d-second")
                 link = ui.button("Copy link", icon="link", color=None).props("flat no-caps").classes("d-quiet")
                 link.props["data-copy"] = "link"
-            self._expert = Expert(visit.visitor.name, origin, wish=lambda: self._dial.wish, changed=self._want)
+            self._expert = Expert(visit, origin, wish=lambda: self._dial.wish, changed=self._want)
         self._news = ui.label().classes("d-away").props('role="status"')  # for who hears the page
+        self._earlier = theme.tag("p", _EARLIER).classes("d-hint d-earlier").props('role="status"')
+        self._earlier.set_visibility(False)
         self._answer = ui.element("div")
         self._waiting()
         found = examples(tables)
@@ -102,11 +105,18 @@ class Desktop:
     # the price -------------------------------------------------------------------------------------------------------
 
     async def _typed(self) -> None:
+        self._mark()
         self._turn += 1
         mine = self._turn
         await asyncio.sleep(_PAUSE)
         if mine == self._turn:
             await self._price()
+
+    def _mark(self) -> None:
+        """Say that an answer belongs to an earlier question, as soon as the question is another."""
+        earlier = self._result is not None and self._result.sql.strip() != self._editor.text.strip()
+        self._earlier.set_visibility(earlier)
+        self._answer.classes(**{"add" if earlier else "remove": "d-stale"})
 
     async def _want(self, wish: Wish) -> None:
         self._dial.set(wish)
@@ -264,6 +274,7 @@ class Desktop:
         self._answer.clear()
         with self._answer:
             draw(result, self._surer, self._saved)
+        self._mark()
 
     async def _saved(self, result: Result) -> None:
         with trouble(self._said):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -15,9 +16,11 @@ from discreet.console.ladder import ladder, nearest
 from discreet.console.pricetag import Tag, Wish
 from discreet.console.tally import figure, size
 from discreet.errors import Refusal
-from discreet.exact import positive
+from discreet.exact import positive, spoken
 
 Heard = Callable[[], Awaitable[None]]
+_THOUSANDS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?")
+_BEGUN = re.compile(r"0*\.?0*")
 
 
 class Dial:
@@ -62,7 +65,7 @@ class Dial:
         if self._typing != "price":
             self._price.value = figure(size(tag.price), up=True)
         if self._typing != "error":
-            self._error.value = "" if tag.error is None else error_text(float(tag.error)).replace(",", "")
+            self._error.value = "" if tag.error is None else _exact(tag.error, self.wish.error)
         self._slider.props(f'aria-valuetext="price {figure(size(tag.price), up=True)}"')
         self._reset.set_visibility(size(tag.price) != self._usual)
 
@@ -101,14 +104,29 @@ class Dial:
 
 
 def _field(label: str) -> ui.input:
-    wrong = {"a number above 0": lambda text: not text or _number(text) is not None}
+    wrong = {"a number above 0, as 0.5": lambda text: not text or _number(text) is not None or _begun(text)}
     made = ui.input(label, validation=wrong).props("outlined dense inputmode=decimal debounce=200 maxlength=24")
     return made.props("hide-bottom-space").classes("d-field")
 
 
+def _exact(error: Fraction, wished: Fraction | None) -> str:
+    """What the field for the error says: what somebody wished for, where it is as exact as that or more."""
+    if wished is not None and error <= wished:
+        return spoken(wished).removeprefix("≈")
+    return error_text(float(error)).replace(",", "")
+
+
 def _number(text: object) -> Fraction | None:
-    """What somebody typed; None if it is no number above zero, or not one yet."""
+    """What somebody typed; None if it is no number above zero, or not one yet. Commas stand between thousands."""
+    typed = str(text or "").strip()
+    if "," in typed and not _THOUSANDS.fullmatch(typed):
+        return None  # 0,5 is not 5
     try:
-        return positive(str(text or "").strip().replace(",", ""), "number")
+        return positive(typed.replace(",", ""), "number")
     except Refusal:
         return None
+
+
+def _begun(text: object) -> bool:
+    """Whether it may be the beginning of a number above zero: 0, 0. and 0.0; or all that a number is rounded to."""
+    return _BEGUN.fullmatch(str(text).strip()) is not None

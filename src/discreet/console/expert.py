@@ -11,6 +11,7 @@ from nicegui.events import GenericEventArguments
 
 from discreet.console import snippets, theme
 from discreet.console.pricetag import Tag, Wish
+from discreet.console.visit import Visit
 from discreet.curator.explain import said
 from discreet.errors import Refusal
 from discreet.exact import count, probability, spoken
@@ -21,8 +22,8 @@ Heard = Callable[[Wish], Awaitable[None]]
 class Expert:
     """A panel that is closed until somebody opens it."""
 
-    def __init__(self, who: str, origin: str, *, wish: Callable[[], Wish], changed: Heard) -> None:
-        self._who, self._origin, self._wish, self._changed = who, origin, wish, changed
+    def __init__(self, visit: Visit, origin: str, *, wish: Callable[[], Wish], changed: Heard) -> None:
+        self._visit, self._origin, self._wish, self._changed = visit, origin, wish, changed
         with ui.element("details").classes("d-expert"):
             theme.tag("summary", "For experts")
             self._facts = ui.element("div")
@@ -54,10 +55,11 @@ class Expert:
                 with ui.element("ul").classes("d-plan"):
                     for line in tag.plan:
                         theme.tag("li", line)
-        host = self._origin.partition("://")[2].rpartition(":")[0].strip("[]") or "localhost"
+        wire, who = self._visit.hall.wire, self._visit.visitor.name
         with self._programs:
             theme.heading("The same in other programs", 3)
-            _snippet("psql", snippets.psql(tag.sql, tag.payment, self._who, host))
+            if wire is not None:
+                _snippet("psql", snippets.psql(tag.sql, tag.payment, who, snippets.reached(wire, self._origin)))
             _snippet("HTTP", snippets.http(tag.sql, tag.payment, self._origin))
             _snippet("Python", snippets.python(tag.sql, tag.payment, self._origin))
 

@@ -22,6 +22,11 @@ class Hall(Protocol):
         """Raise a Refusal if somebody comes too often."""
         ...
 
+    @property
+    def wire(self) -> tuple[str, int] | None:
+        """Where the Postgres door listens: host and port; None if it is shut."""
+        ...
+
     def named(self, scope: Scope, visitor: Visitor) -> None:
         """Write into the journal whose request it is."""
         ...

@@ -12,6 +12,7 @@ from discreet.console import tally, theme
 from discreet.console.chooser import UNCHANGED
 from discreet.console.confirm import apart, confirm
 from discreet.console.frame import trouble
+from discreet.console.snippets import reached
 from discreet.console.visit import Visit
 from discreet.desk import Desk, Visitor
 from discreet.desk.desk import Person
@@ -19,7 +20,6 @@ from discreet.ledger.books import OWNER
 
 Again = Callable[[], Awaitable[None]]
 
-_PORT = 5439  # of the Postgres door, unless whoever runs the server says otherwise
 _ROLES = {"analyst": "Analyst: asks questions", "custodian": "Custodian: keeps the data too"}
 _OUT = (
     "Their token lets them in no more, at once, through every door. What they spent stays spent. You can let them in "
@@ -104,7 +104,7 @@ def _let_in(visit: Visit, tables: Sequence[str], again: Again) -> None:
             token = await visit.call(partial(_granted, visit.desk), who, str(role.value), (limit, only))
             inner.clear()
             with inner:  # the token goes when it closes
-                _shown_once(who, token, origin, dialog)
+                _shown_once(who, token, connections(who, origin, visit.hall.wire), dialog)
             await again()
 
     button.on_click(done)
@@ -121,29 +121,28 @@ def _origin(request: Request) -> str:
     return f"{request.url.scheme}://{request.url.netloc}"
 
 
-def _shown_once(name: str, token: str, origin: str, dialog: ui.dialog) -> None:
+def _shown_once(name: str, token: str, ways: Sequence[tuple[str, str]], dialog: ui.dialog) -> None:
     theme.heading(f"{name} is let in", 2)
     theme.tag("p", "This is their token. It is shown once and kept nowhere: give it to them now, in a safe way.")
     copied(token, "Copy the token")
     theme.heading("How they come in", 3)
-    for title, text in connections(name, origin):
+    for title, text in ways:
         theme.tag("p", title).classes("d-muted d-small d-tight")
         copied(text, f"Copy: {title}")
     with ui.element("div").classes("d-row d-foot"):
         ui.button("I have given it to them", on_click=dialog.close).props("unelevated no-caps")
 
 
-def connections(name: str, origin: str) -> list[tuple[str, str]]:
-    """How somebody comes in through each door."""
-    host = origin.partition("://")[2].rpartition(":")[0] or origin.partition("://")[2]
-    mode = "require" if origin.startswith("https") else "disable"
-    psql = f'psql "host={host.strip("[]")} port={_PORT} dbname=discreet user={name} sslmode={mode}"'
+def connections(name: str, origin: str, wire: tuple[str, int] | None) -> list[tuple[str, str]]:
+    """How somebody comes in through each door that is open."""
     python = f'import discreet\n\ndb = discreet.connect("{origin}", token="…")\nprint(db.tables())'
-    return [
-        ("In a browser", origin),
-        (f"psql; the password is the token ({_PORT} unless the server says another port)", psql),
-        ("Python", python),
-    ]
+    ways = [("In a browser", origin), ("Python", python)]
+    if wire is not None:
+        host, port = reached(wire, origin)
+        mode = "require" if origin.startswith("https") else "disable"
+        psql = f'psql "host={host} port={port} dbname=discreet user={name} sslmode={mode}"'
+        ways.insert(1, ("psql; the password is the token", psql))
+    return ways
 
 
 def copied(text: str, label: str) -> None:

@@ -88,6 +88,8 @@ class PlanSheet:
                 self._column(each, table)
             if any(each.refused for each in found):
                 theme.tag("p", _DECLARED).classes("d-muted d-small")
+            if rest := len(table.columns[MOST:]):
+                theme.tag("p", f"{rest:,} more columns are counted with discreet release.").classes("d-muted d-small")
         self._rows.set_visibility(table.unit is not None or table.link is not None)
         self._fields["max_rows"].props["placeholder"] = "" if table.max_rows is None else str(table.max_rows)
 

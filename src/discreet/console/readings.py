@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import partial
 
@@ -39,6 +39,8 @@ def readings(visit: Visit, entry: int, release: Release) -> None:
     """The card with both questions."""
     with theme.card("Ask it, free"):
         _how_many(visit, entry, release.axes[:_AXES])
+        if rest := len(release.axes[_AXES:]):
+            theme.tag("p", f"{rest:,} more columns can be asked about with the downloaded release.").classes("d-muted")
         first = release.axes[0]
         if isinstance(release.content, Histogram) and len(release.axes) == 1 and isinstance(first, NumberAxis):
             _up_to(visit, entry, first.column)
@@ -61,6 +63,7 @@ def _how_many(visit: Visit, entry: int, axes: tuple[Side, ...]) -> None:
     button.on_click(count)
     for field in fields.values():
         field.entered(count)
+        field.changed(box.clear)  # what was counted is of other values
 
 
 def _up_to(visit: Visit, entry: int, column: str) -> None:
@@ -84,6 +87,7 @@ def _up_to(visit: Visit, entry: int, column: str) -> None:
 
     button.on_click(find)
     field.on("keydown.enter", find)
+    field.on_value_change(box.clear)
 
 
 def _shown(found: Reading, unit: str) -> None:
@@ -126,6 +130,10 @@ class _Between:
         for field in self._fields:
             field.on("keydown.enter", done)  # type: ignore[arg-type]
 
+    def changed(self, done: Callable[[], object]) -> None:
+        for field in self._fields:
+            field.on_value_change(done)
+
 
 class _Among:
     """Some keys."""
@@ -158,6 +166,9 @@ class _Among:
     def entered(self, done: object) -> None:
         if self._choice is None:
             self._field.on("keydown.enter", done)  # type: ignore[arg-type]
+
+    def changed(self, done: Callable[[], object]) -> None:
+        (self._field if self._choice is None else self._choice).on_value_change(done)
 
 
 def _text(field: ui.input) -> str:

@@ -13,8 +13,10 @@ MOST = 200  # columns of a table that a page shows
 
 
 def columns(declared: Sequence[Column]) -> None:
-    """One line for each of the first; it scrolls by itself."""
-    with ui.element("div").classes("d-scroll d-columns"), ui.element("table").classes("d-table"):
+    """One line for each, all of them in sight; what is wider than the page scrolls by itself."""
+    region = ui.element("div").classes("d-scroll d-columns").props('tabindex="0" role="region"')
+    region.props["aria-label"] = f"{len(declared):,} columns"
+    with region, ui.element("table").classes("d-table"):
         with ui.element("thead"), ui.element("tr"):
             for title in ("Column", "Type", "Bounds or keys", "Description"):
                 theme.tag("th", title).props('scope="col"')

@@ -6,17 +6,24 @@ import json
 import shlex
 from collections.abc import Mapping
 from fractions import Fraction
+from urllib.parse import urlsplit
 
 from discreet.exact import spoken
 from discreet.mechanisms.mechanism import USUAL
 
-_PORT = 5439  # of the wire door, unless the custodian says otherwise
+_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104  # what a door that listens on all addresses says
 
 
-def psql(sql: str, terms: Mapping[str, object], who: str, host: str) -> str:
+def reached(wire: tuple[str, int], origin: str) -> tuple[str, int]:
+    """Host and port by which whoever has this page open reaches the Postgres door."""
+    host, port = wire
+    return (urlsplit(origin).hostname or host if host in _EVERYWHERE else host), port
+
+
+def psql(sql: str, terms: Mapping[str, object], who: str, at: tuple[str, int]) -> str:
     """As a command for psql; it asks for the token as a password."""
     said = "; ".join([*(f"SET discreet.{name} = {value}" for name, value in _terms(terms).items()), sql])
-    address = f"host={host} port={_PORT} user={who} dbname=discreet"
+    address = f"host={at[0]} port={at[1]} user={who} dbname=discreet"
     return f"psql {shlex.quote(address)} -c {shlex.quote(said)}"
 
 

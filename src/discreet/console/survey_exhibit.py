@@ -13,20 +13,18 @@ from discreet.console.frame import trouble
 from discreet.console.people import copied
 from discreet.console.visit import Visit
 from discreet.desk.outlook import guessed
-from discreet.desk.surveys import MINIMUM, Line, Surveys, lines, path, ready
+from discreet.desk.surveys import Line, Surveys, doubts, lines, path, ready
 from discreet.local.receipt import Standing
 from discreet.local.result import Results
 from discreet.local.task import Task
-from discreet.release.paper import figure
 from discreet.release.picture import ERRORS, NARROW, WIDE, Drawn, Ruler, bars
 
 PATH = "/surveys"
 _CLOSE = "Nobody can answer it any more, and the results are computed, once and for all."
 _WHISKERS = (
-    "The thin lines reach two standard errors to either side: about 19 times in 20 the truth is within them. A share "
-    "below zero or above a hundred is chance, and is shown as it came."
+    "Within the thin lines the truth is 19 times in 20, if the reports are honest. A share below zero or above a "
+    "hundred is chance, and is shown as it came."
 )
-_ROUGH = " Of fewer than 100 reports the lines are a rule of thumb, and miss more often."
 _TOO_FEW = "Fewer reports came than it takes before anything is told. There will be no results."
 _NO_SHARES = "They come to no shares of a few answers: read them with `discreet survey results`."
 _ONCE = "Each link is for one person. They are shown once and kept nowhere: hand them out now, in a safe way."
@@ -35,6 +33,7 @@ _REFUSED = {
     "early": "too early",
     "late": "too late",
     "malformed": "not understood",
+    "unlikely": "such as honest dice never show",
     "wrong_task": "for another version",
     "over_limit": "above what an invitation allows",
     "full": "above what a survey takes",
@@ -79,7 +78,6 @@ async def exhibit(visit: Visit, surveys: Surveys, name: str) -> None:
 
 def _results(task: Task, found: Results) -> None:
     shown, people = lines(found), int(found.body["reports"])
-    words = f"{people:,} reports. {_WHISKERS}" + (_ROUGH if people < MINIMUM else "")
     if not shown:
         with theme.card("What it came to"):
             theme.tag("p", f"{people:,} reports were counted. {_NO_SHARES}").classes("d-muted")
@@ -89,7 +87,9 @@ def _results(task: Task, found: Results) -> None:
         with ui.element("figure").classes("d-picture"):
             ui.html(bars(drawn, WIDE), sanitize=False).classes("d-wide-picture")  # ours: labels are escaped in them
             ui.html(bars(drawn, NARROW), sanitize=False).classes("d-narrow-picture")
-            theme.tag("figcaption", words).classes("d-muted d-small")
+            theme.tag("figcaption", f"{people:,} reports. {_WHISKERS}").classes("d-muted d-small")
+        for sentence in doubts(found):
+            theme.tag("p", sentence).classes("d-survey-doubt")
         with ui.element("details").classes("d-experts"):
             theme.tag("summary", "As a table")
             _table(shown)
@@ -99,21 +99,25 @@ def _results(task: Task, found: Results) -> None:
 
 def _drawn(task: Task, shown: Sequence[Line]) -> Drawn:
     side = Ruler("people with this true answer, in percent", labels=tuple(line.label for line in shown))
-    shares, errors = tuple(line.share for line in shown), tuple(line.error for line in shown)
+    shares, errors = tuple(line.share for line in shown), tuple(line.reach / ERRORS for line in shown)
     return Drawn(task.question, _WHISKERS, side, shares, errors)
 
 
 def _table(shown: Sequence[Line]) -> None:
-    region = ui.element("div").classes("d-scroll").props('tabindex="0" role="region" aria-label="The shares"')
+    region = ui.element("div").classes("d-scroll d-whole").props('tabindex="0" role="region" aria-label="The shares"')
     with region, ui.element("table").classes("d-table"):
         with ui.element("thead"), ui.element("tr"):
             theme.tag("th", "Answer").props('scope="col"')
-            theme.tag("th", "Share in percent").props('scope="col"').classes("d-num")
+            for name in ("Share in percent", "From", "To", "If the declared are dishonest"):
+                theme.tag("th", name).props('scope="col"').classes("d-num")
         with ui.element("tbody"):
             for line in shown:
                 with ui.element("tr"):
                     theme.tag("td", line.label)
-                    theme.tag("td", figure(line.share, line.error, ERRORS)).classes("d-num")
+                    for number in (line.share, line.low, line.high):
+                        theme.tag("td", f"{number:.1f}".replace("-", "−")).classes("d-num")
+                    shift = "not told" if line.shift is None else f"± {line.shift:.1f} more"
+                    theme.tag("td", shift).classes("d-num")
 
 
 # what can be done -----------------------------------------------------------------------------------------------------

@@ -68,6 +68,7 @@ class Workshop:
             with ui.element("div").classes("d-build-right"):
                 self._price_card()
         self._preview = ui.element("div")
+        self._previewed: object = None  # the order whose preview is shown
 
     def _price_card(self) -> None:
         with theme.card("What it costs"):
@@ -125,6 +126,9 @@ class Workshop:
 
     def _show(self, found: Quotation | None) -> None:
         self._found, tag = found, None if found is None else found.tag
+        if self._previewed is not None and (found is None or found.order != self._previewed):
+            self._previewed = None  # it was of another release, or at another price
+            self._preview.clear()
         for box in (self._said, self._warned, self._facts):
             box.clear()
         self._sheet.accept()
@@ -185,6 +189,7 @@ class Workshop:
         order = self._found.order
         with theme.busy(self._try), trouble(self._said):
             shown = await self._visit.call(partial(rehearsed, self._visit.desk), order)
+            self._previewed = order
             self._preview.clear()
             with self._preview, theme.card() as made:
                 made.classes("d-previewed").props('aria-label="Preview of made-up rows" tabindex="-1"')

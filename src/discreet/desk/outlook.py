@@ -11,9 +11,12 @@ from discreet.exact import Number, count
 from discreet.interval import exp
 from discreet.local import OptimizedUnary, Oracle, Response
 from discreet.local.client import price
+from discreet.local.estimate import reach
 from discreet.local.shuffle import DELTA, Promise, Shuffler
+from discreet.mechanisms.mechanism import USUAL
 
-ERRORS = 2  # standard errors to either side: about 19 times in 20 the truth is within them
+_FAR = reach(USUAL)  # standard errors to either side hold the truth 19 times in 20
+_SKEWED = (_FAR**2 - 1) / 6 + 1 / 2  # reports by which it may be off beyond that: docs/proofs/unary.md
 
 
 def fitting(epsilon: Number, choices: int) -> Response | OptimizedUnary:
@@ -61,10 +64,8 @@ class Outlook:
 
     @property
     def error(self) -> float:
-        """Percentage points by which a share is off at most, about 19 times in 20, whatever the share is."""
-        odds = self.client.odds
-        worst = max(odds.variance(Fraction(0)), odds.variance(Fraction(1)))  # it is linear in the share
-        return 100 * ERRORS * math.sqrt(worst / self.people)
+        """Percentage points by which a share is off at most, 19 times in 20, whatever the share is."""
+        return 100 * (_FAR * _deviation(self.client) / math.sqrt(self.people) + _skewed(self.client) / self.people)
 
     def crowd(self, minimum: int, dishonest: int = 0) -> Promise | None:
         """What hiding in the shuffled crowd promises beyond that; None if the crowd is too small to be told of."""
@@ -75,7 +76,18 @@ class Outlook:
 
 
 def enough(client: Oracle, error: Number) -> int:
-    """How many people make every share exact to so many percentage points, as `Outlook.error` says it."""
-    odds = client.odds
-    worst = max(odds.variance(Fraction(0)), odds.variance(Fraction(1)))
-    return math.ceil(worst * (100 * ERRORS / Fraction(str(error))) ** 2)
+    """How many people make every share exact to so many percentage points, as `Outlook.error` says it.
+
+    The n with f/√n + s/n = e: its root is (f + √(f² + 4es))/2e.
+    """
+    part, far, skewed = float(Fraction(str(error))) / 100, _FAR * _deviation(client), _skewed(client)
+    return math.ceil(((far + math.sqrt(far**2 + 4 * part * skewed)) / (2 * part)) ** 2)
+
+
+def _deviation(client: Oracle) -> float:
+    """The standard deviation of one report's estimate of a share, at most: its square is a line in the share."""
+    return math.sqrt(max(client.odds.variance(Fraction(0)), client.odds.variance(Fraction(1))))
+
+
+def _skewed(client: Oracle) -> float:
+    return _SKEWED / float(client.odds.gap)

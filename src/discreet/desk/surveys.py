@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,6 +14,7 @@ from discreet.errors import Refusal
 from discreet.exact import Number, count
 from discreet.local import Rappor, Reporter
 from discreet.local.collector import Collector
+from discreet.local.honesty import SUSPECT
 from discreet.local.receipt import Standing
 from discreet.local.result import Results
 from discreet.local.task import USUAL_MOST, Task, drafted, written
@@ -24,11 +27,22 @@ _MOST_INVITED = 10_000  # at a time
 
 @dataclass(frozen=True)
 class Line:
-    """One answer: its estimated share of the reports in percent, and the standard error of that."""
+    """One answer: its estimated share of the reports in percent, and between which ends it is, 19 times in 20.
+
+    `shift` is by how many percentage points the declared dishonest reports can move it on top of that; None if the
+    results do not say.
+    """
 
     label: str
     share: float
-    error: float
+    low: float
+    high: float
+    shift: float | None
+
+    @property
+    def reach(self) -> float:
+        """Percentage points from the share to the further end."""
+        return max(self.high - self.share, self.share - self.low)
 
 
 @dataclass(frozen=True)
@@ -145,12 +159,47 @@ def ready(standing: Standing) -> bool:
 
 def lines(results: Results) -> list[Line]:
     """The estimates in percent of the reports."""
-    people, told = int(results.body["reports"]), results.body["estimates"]
+    people = int(results.body["reports"])
+
+    def percent(number: str) -> float:
+        return 100 * float(number) / people
+
     return [
-        Line(each["label"], 100 * float(each["count"]) / people, 100 * float(each["error"]) / people)
-        for each in told
+        Line(
+            each["label"],
+            percent(each["count"]),
+            percent(each["low"]),
+            percent(each["high"]),
+            percent(each["shift"]) if "shift" in each else None,
+        )
+        for each in results.estimates
         if "label" in each
     ]
+
+
+def doubts(results: Results) -> list[str]:
+    """What is to be said of made-up reports, in sentences: whether the shares add up, and how much they can do."""
+    guess, dishonest = results.check, results.dishonest
+    if guess is None:
+        return []
+    said, each = [], float(guess.odds.furthest)  # percentage points by one report in a hundred
+    if guess.chance is not None:
+        total = f"The shares add up to {float(100 * guess.total):.1f} %"
+        if guess.chance < SUSPECT:
+            rare = f"1e{math.ceil(math.log10(max(guess.chance, sys.float_info.min)))}"
+            said.append(
+                f"{total}. Those of honest reports are so far from 100 % with a probability below {rare}: some reports "
+                "look made up, and the shares may be wrong by more than their errors."
+            )
+        else:
+            said.append(f"{total}, as those of honest reports may.")
+    if dishonest:
+        said.append(
+            f"If all {dishonest:,} reports that were declared as possibly dishonest are, they move a share by up to "
+            f"{float(100 * guess.shift(dishonest)):.1f} percentage points on top of its error."
+        )
+    said.append(f"One made-up report in a hundred can move each share by up to {each:.1f} percentage points.")
+    return said
 
 
 def path(task: Task, token: str = "") -> str:

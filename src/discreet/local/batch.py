@@ -29,11 +29,15 @@ IDS = np.dtype(f"S{ID}")
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Reports that a run of the task's client can have sent, each with its id, and how many there were beside them."""
+    """Reports that an honest run of the task's client sends, each with its id, and how many there were beside them.
+
+    `malformed` are of no run; `unlikely` of one so rare that nobody sends them by accident.
+    """
 
     ids: Ids
     reports: Reports
     malformed: int
+    unlikely: int = 0
 
 
 def fresh_ids(count: int, *, rng: Entropy = SECURE) -> Ids:
@@ -73,10 +77,13 @@ def unpacked(task: Task, body: bytes) -> Batch | None:
         return None
     records = np.frombuffer(body, dtype=record, offset=HEAD)
     reports: Any = np.ascontiguousarray(records["report"])
-    good = ~task.client.strange(reports)
-    if good.all():
-        return Batch(np.ascontiguousarray(records["id"]), reports, 0)
-    return Batch(np.ascontiguousarray(records["id"][good]), reports[good], int((~good).sum()))
+    ids, strange = np.ascontiguousarray(records["id"]), task.client.strange(reports)
+    if strange.any():
+        ids, reports = ids[~strange], reports[~strange]
+    unlikely = task.client.unlikely(reports)
+    if unlikely.any():
+        ids, reports = ids[~unlikely], reports[~unlikely]
+    return Batch(ids, reports, int(strange.sum()), int(unlikely.sum()))
 
 
 def _record(client: Reporter) -> np.dtype[Any]:

@@ -49,6 +49,13 @@ def texts(given: NDArray[np.generic]) -> list[bytes | None]:
     return [None] * given.size if given.dtype.kind in "mM" else [written(cell) for cell in given.ravel().tolist()]
 
 
+def text_of(cell: bytes | None) -> bytes:
+    """What `written` made of a cell, if that is a text."""
+    if cell is None:
+        raise Refusal("this answer is no text, no bytes and no whole number", hint="nothing was sent or counted")
+    return cell
+
+
 @dataclass(frozen=True)
 class Functions:
     """Hash functions number 0, 1, 2, … from texts to the cells 0, …, cells − 1, by SHA-256 under a public key.

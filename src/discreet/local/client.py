@@ -56,7 +56,7 @@ def held(values: ArrayLike | Iterable[object]) -> NDArray[np.generic]:
 
 
 def number(cell: object) -> Fraction | float:
-    """The number that a person has, as `real` reads it: nothing that a person has makes a client raise.
+    """The number that a person has, as `real` reads it; NaN, if it is none, whatever it is.
 
     An array without a shape is what it holds.
     """
@@ -69,19 +69,29 @@ def number(cell: object) -> Fraction | float:
 
 
 def answer(value: object, choices: int) -> int:
-    """The value that a cell equals, 0 if it is none."""
+    """The value that a cell equals; refused if it is none of those that a person can have."""
     known = number(value)
-    among = isinstance(known, Fraction) and known.denominator == 1 and 0 <= known < choices
-    return int(known) if among else 0
+    if isinstance(known, Fraction) and known.denominator == 1 and 0 <= known < choices:
+        return int(known)
+    raise off_list(choices)
+
+
+def off_list(choices: int) -> Refusal:
+    """Said of an answer that is not on the list: the same of all of them, and never which it was."""
+    return Refusal(
+        f"this answer is not on the list: answers are 0 to {choices - 1}", hint="nothing was sent or counted"
+    )
 
 
 def answers(values: NDArray[np.generic], choices: int) -> NDArray[np.int64]:
-    """The same for many."""
+    """The same for many: all of them are refused if one is."""
     if values.dtype.kind in "iub":
         whole = values.astype(np.uint64 if values.dtype.kind == "u" else np.int64)
-        return np.where((whole >= 0) & (whole < choices), whole, 0).astype(np.int64)
-    if values.dtype.kind in TIMES:
-        return np.zeros(values.size, dtype=np.int64)
+        if np.any((whole < 0) | (whole >= choices)):
+            raise off_list(choices)
+        return whole.astype(np.int64)
+    if values.dtype.kind in TIMES and values.size:
+        raise off_list(choices)
     return np.array([answer(cell, choices) for cell in values.ravel().tolist()], dtype=np.int64)
 
 

@@ -16,10 +16,11 @@ from discreet.exact import Number, share, shown
 from discreet.local.bloom import written
 from discreet.local.decode_chance import tail
 from discreet.local.decode_lasso import Path, path
-from discreet.local.estimate import Odds, Reals
+from discreet.local.estimate import Odds, Reals, reach
 from discreet.local.rappor import Rappor
 from discreet.local.rappor_counts import BitCounts
 from discreet.local.tally import Tally, Whole
+from discreet.mechanisms.mechanism import USUAL
 
 MOST_CHOSEN, MOST_FILLED = 500, 0.8  # texts, and of the number of bits: beyond them a fit follows the noise
 ALPHA = 0.05
@@ -33,7 +34,8 @@ class Decoded:
     """Texts that may be held, the largest share first, each with a standard error and a p-value.
 
     Standard errors cover the clients' coins, the drawing of these people from a larger crowd, and texts that are no
-    candidates. They hold for a text that was bound to be chosen; one that was chosen barely looks larger than it is.
+    candidates. They hold for a text that was bound to be chosen; one that was chosen barely looks larger than it is,
+    and `interval` allows for that.
 
     `chances`: how likely any of `tested` texts that nobody holds would seem as common as this one, at most: p-values
     after Bonferroni's correction for all candidates, chosen or not. With one bit it is that nobody holds any text at
@@ -52,6 +54,14 @@ class Decoded:
         """How many of the people who reported."""
         return self.shares * self.people
 
+    def interval(self, confidence: Number = USUAL) -> tuple[Reals, Reals]:
+        """Ends that cover the shares of all texts that were chosen, together, with about this probability.
+
+        Of all candidates (Bonferroni), as it was chance which of them were chosen.
+        """
+        off = reach(confidence, max(1, self.tested)) * self.errors
+        return self.shares - off, self.shares + off
+
     def found(self, alpha: Number = ALPHA) -> tuple[Hashable, ...]:
         """The texts that somebody holds: any that nobody does is among them with a probability of at most `alpha`.
 
@@ -62,12 +72,19 @@ class Decoded:
 
     def __str__(self) -> str:
         """A table of the largest: those that are found at 0.05 have a star."""
-        known = zip(self.values[:_SHOWN], self.shares, self.errors, self.counts, self.chances, strict=False)
+        known = zip(self.values[:_SHOWN], self.shares, *self.interval(), self.counts, self.chances, strict=False)
         lines = [
-            (shown(value), f"{part:.2%}", f"{error:.2%}", f"{people:,.0f}", f"{p:.2g}", "*" if p <= ALPHA else "")
-            for value, part, error, people, p in known
+            (
+                shown(value),
+                f"{part:.2%}",
+                f"{a:.2%} to {b:.2%}",
+                f"{people:,.0f}",
+                f"{p:.2g}",
+                "*" if p <= ALPHA else "",
+            )
+            for value, part, a, b, people, p in known
         ]
-        rows = [("text", "share", "± standard error", "people", "p-value", ""), *lines]
+        rows = [("text", "share", "95 % together", "people", "p-value", ""), *lines]
         wide = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         out = [f"{row[0]:<{wide[0]}}  " + "  ".join(f"{row[i]:>{wide[i]}}" for i in range(1, 6)) for row in rows]
         more = [f"and {len(self.values) - _SHOWN} more"] if len(self.values) > _SHOWN else []

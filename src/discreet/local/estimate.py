@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import math
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, share
 from discreet.interval import simpler_up, sqrt
+from discreet.local.honesty import Sizes
 from discreet.mechanisms import Share
 from discreet.mechanisms.mechanism import USUAL
 
 Reals = NDArray[np.float64]
+_TOO_SURE = "expected confidence <= 1 - 1e-300: nothing is surer than that"
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,11 @@ class Odds:
     def gap(self) -> Fraction:
         """What a report tells."""
         return self.holder - self.other
+
+    @property
+    def furthest(self) -> Fraction:
+        """How far off one report's estimate of its own support can be: it supports the value against the odds."""
+        return max(1 - self.other, self.holder) / self.gap
 
     def variance(self, inside: Fraction) -> Fraction:
         """Of one report's estimate of one value's share, if so large a share holds it."""
@@ -50,6 +58,7 @@ class Frequencies:
     people: int
     supports: NDArray[np.int64]
     odds: Odds
+    sizes: Sizes | None = field(default=None, kw_only=True)
 
     @cached_property
     def counts(self) -> Reals:
@@ -76,6 +85,11 @@ class Frequencies:
         return 0.0
 
     @property
+    def _jump(self) -> float:
+        """What the largest single thing that is left to chance adds to a count: one report."""
+        return 1 / float(self.odds.gap)
+
+    @property
     def shares(self) -> Reals:
         """Counts as parts of 1."""
         return self.counts / self.people
@@ -100,14 +114,32 @@ class Frequencies:
         the union bound (Bonferroni). docs/proofs/unary.md.
         """
         none, slope = self._variance
-        far = _reach(confidence, max(1, len(self)) if together else 1)
-        skewed = ((far**2 - 1) / 6 + 1 / 2) / float(self.odds.gap)  # of supports, which are whole: half of one more
+        far = reach(confidence, max(1, len(self)) if together else 1)
+        skewed = (max(0.0, far**2 - 1) / 6 + 1 / 2) * self._jump  # supports are whole: half of one more
 
         def half(counts: Reals) -> Reals:
             return far * np.sqrt(np.maximum(0, none + slope * counts) + (far * slope / 2) ** 2)
 
         low, high = self.counts - skewed, self.counts + skewed
         return low + far**2 * slope / 2 - half(low), high + far**2 * slope / 2 + half(high)
+
+    def shift(self, dishonest: int) -> Fraction:
+        """By how much at most each share is moved if so many of the reports say whatever suits their senders."""
+        return _part(dishonest, self.people) * self.odds.furthest
+
+    @property
+    def total(self) -> Fraction:
+        """What the shares add up to. Where everybody holds one of the values and is honest, it is about 1."""
+        missing = int(self.supports.sum()) - self.people * len(self) * self.odds.other
+        return missing / self.odds.gap / self.people
+
+    @property
+    def chance(self) -> float | None:
+        """At most how likely honest reports have a total that is so far from 1; None where it is always 1.
+
+        Below a thousandth some reports look made up. Near 1 it says nothing: many made-up reports add up as well.
+        """
+        return None if self.sizes is None else self.sizes.chance(self.people, int(self.supports.sum()))
 
     def consistent(self) -> Reals:
         """Counts that are not negative and sum to `people`: the nearest such ones (Norm-Sub; Wang et al. 2020).
@@ -116,6 +148,13 @@ class Frequencies:
         the counts is used.
         """
         return simplex(self.counts, self.people)
+
+
+def _part(dishonest: int, people: int) -> Fraction:
+    """Of the reports, if there are so many."""
+    if count(dishonest, "dishonest", least=0) > people:
+        raise Refusal(f"expected at most {people} dishonest reports, as there are no more, got {dishonest}")
+    return Fraction(dishonest, people)
 
 
 def simplex(counts: Reals, total: float) -> Reals:
@@ -127,39 +166,81 @@ def simplex(counts: Reals, total: float) -> Reals:
     return nearest
 
 
-def _reach(confidence: Number, many: int = 1) -> float:
+def reach(confidence: Number, many: int = 1) -> float:
     """How many standard errors to either side hold this much of the normal law, for each of so many."""
     rare = float((1 - share(confidence, "confidence")) / (2 * many))
     if rare < sys.float_info.min:
-        raise Refusal("expected confidence <= 1 - 1e-300: nothing is surer than that")
+        raise Refusal(_TOO_SURE)
     return -NormalDist().inv_cdf(rare)
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean, exact in what the reports say, and its standard error.
+    """The mean of the people who reported, exact in what the reports say, and its standard error.
 
-    The standard error covers the clients' coins, and the drawing of these people from a larger crowd. It is never below
-    what the coins alone make of people who are all at the mean. docs/proofs/means.md.
+    The standard error covers the clients' coins, which is all of the error where everybody answers truly; that other
+    people might differ is not in it. `jump` is the most by which one report is off, divided by the people.
+    docs/proofs/means.md.
     """
 
     value: Fraction
     error: float
-
-    @classmethod
-    def of(cls, people: int, total: Fraction, squares: Fraction, least: Fraction) -> Estimate:
-        """From the sum of independent estimates, and of their squares; of two people or more.
-
-        `least` is the variance that one of them surely has: most of it may lie in reports so rare that none came.
-        """
-        spread = max(least, (squares - total**2 / people) / (people - 1))
-        return cls(total / people, math.sqrt(spread / people))
+    jump: float = 0.0
 
     def scaled(self, lower: Fraction, step: Fraction) -> Estimate:
         """The same, if it was in steps above `lower`."""
-        return Estimate(lower + step * self.value, float(step) * self.error)
+        return Estimate(lower + step * self.value, float(step) * self.error, float(step) * self.jump)
 
     def interval(self, confidence: Number = USUAL) -> tuple[float, float]:
-        """Two ends that cover the mean with about this probability, by the normal law."""
-        reach = _reach(confidence) * self.error
-        return float(self.value) - reach, float(self.value) + reach
+        """Two ends that cover the mean with about this probability.
+
+        By the normal law, and further out by what reports are skewed at most (Cornish & Fisher 1938).
+        """
+        far = reach(confidence)
+        off = far * self.error + max(0.0, far**2 - 1) / 6 * self.jump
+        return float(self.value) - off, float(self.value) + off
+
+    def shift(self, dishonest: int) -> float:
+        """By how much at most the mean is moved if so many of the reports say whatever suits their senders."""
+        return count(dishonest, "dishonest", least=0) * self.jump
+
+
+@dataclass(frozen=True)
+class BitMean(Estimate):
+    """A mean of which every report is one bit: `ends` are what a 0 and a 1 estimate, and so many said 1."""
+
+    people: int = 2
+    ones: int = 0
+    ends: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1))
+
+    def interval(self, confidence: Number = USUAL) -> tuple[float, float]:
+        """Two ends that cover the mean with at least this probability, whatever the people's numbers are.
+
+        The probability of a 1 is known to lie between two numbers (Clopper & Pearson 1934), and the mean is a line in
+        it. Where people differ, their ones vary less than those of equal people (Hoeffding 1956). docs/proofs/means.md.
+        """
+        rare = float((1 - share(confidence, "confidence")) / 2)
+        if rare < sys.float_info.min:
+            raise Refusal(_TOO_SURE)
+        zeros = self.people - self.ones
+        least = float(special.betaincinv(self.ones, zeros + 1, rare)) if self.ones else 0.0
+        most = float(special.betainccinv(self.ones + 1, zeros, rare)) if zeros else 1.0
+        low, high = (float(end) for end in self.ends)
+        return low + (high - low) * least, low + (high - low) * most
+
+
+Curve = tuple[Fraction, Fraction, Fraction]
+
+
+def coins_variance(curve: Curve, mean: Fraction, square: Fraction, likely: Iterable[Fraction]) -> Fraction:
+    """The variance of one report, averaged over people whose reports have this mean and this mean square.
+
+    That of a person at x is c + b x + (a − 1) x². If a ≤ 1 it is at most that of people who are all at the mean, which
+    is then taken; else at least that, and the squares tell how much more. `likely` is where the mean may be.
+    docs/proofs/means.md.
+    """
+    constant, linear, bend = curve
+    alike = max(constant + place * (linear + place * (bend - 1)) for place in likely)
+    if bend <= 1:
+        return alike
+    return max(alike, (1 - 1 / bend) * square + (constant + linear * mean) / bend)

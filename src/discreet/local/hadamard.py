@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.local.client import answer, client, narrowest, written_down
 from discreet.local.estimate import Odds
+from discreet.local.honesty import Sizes
 from discreet.local.oracle import Oracle
 from discreet.local.reporter import Reports
 from discreet.local.tally import Tally, Whole
@@ -55,6 +56,13 @@ class Hadamard(Oracle):
     def odds(self) -> Odds:
         """A report supports all values whose entry in its row is the one that it tells: of those not held, half."""
         return Odds(self.mechanism.truth, Fraction(1, 2))
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        """Half of the values and the own one's half more. Rows are orthogonal, so their sums vary as coins do."""
+        tells = 2 * self.mechanism.truth - 1
+        mean = (self.choices + tells) / 2
+        return Sizes(mean, (self.choices - tells**2) / 4, max(mean, self.choices - mean))
 
     def channel(self) -> Channel[int, int]:
         """All probabilities of all reports."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from discreet.interval import exp
 from discreet.local.client import answer, client, narrowest, written_down
 from discreet.local.estimate import Odds
+from discreet.local.honesty import Sizes
 from discreet.local.oracle import Oracle
 from discreet.local.reporter import Reports
 from discreet.local.tally import Whole
@@ -93,6 +94,13 @@ class LocalHashing(Oracle):
         """A report supports all values whose cell it tells."""
         truth, lie, both = self.mechanism.truth, self.mechanism.lie, self.family.collision
         return Odds(truth, truth * both + lie * (1 - both))
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        """Of three values nobody knows how likely they share a cell, so the variance is a bound, and a loose one."""
+        mean = self.odds.holder + (self.choices - 1) * self.odds.other
+        square = self.mechanism.truth * self.choices * (1 + (self.choices - 1) * self.family.collision)
+        return Sizes(mean, square - mean**2, max(mean, self.choices - mean))
 
     def channel(self, slope: int, shift: int) -> Channel[int, Hashed]:
         """All probabilities of all reports, given the hash function, which is drawn without a look at the value."""

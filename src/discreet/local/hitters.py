@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, share, shown
-from discreet.local.bloom import texts, written
+from discreet.local.bloom import text_of, texts, written
 from discreet.local.client import client, hoeffding, price
-from discreet.local.estimate import Reals
+from discreet.local.estimate import Reals, reach
 from discreet.local.pursuit import ALPHA, Pursuit
 from discreet.local.reporter import Reporter, Reports
 from discreet.local.sketch import HadamardSketch, Rows
@@ -50,6 +50,14 @@ class Hitters:
         """How many of all people who reported."""
         return self.shares * self.people
 
+    def interval(self, confidence: Number = USUAL) -> tuple[Reals, Reals]:
+        """Ends that cover the shares of all texts that were found, together, with about this probability.
+
+        Of all that were tried (Bonferroni), as it was chance which of them were found.
+        """
+        off = reach(confidence, max(1, self.tried)) * self.errors
+        return self.shares - off, self.shares + off
+
 
 @client("heavy-hitters")
 @dataclass(frozen=True)
@@ -58,7 +66,7 @@ class HeavyHitters(Reporter):
 
     A text is its first `length` bytes, filled up with zeros. Prefixes of `start` bits are told by some people, others
     tell `step` more, and so on up to the whole: each person reports once, about one length. What is neither text nor
-    bytes nor whole number counts as the empty text.
+    bytes nor whole number is refused.
 
     Guarantee: Pure(epsilon) for any two texts of the person who reports, whoever reads the report.
     Proof: length, row and coordinate do not depend on the text; given all three, the report is a `RandomizedResponse`
@@ -103,7 +111,7 @@ class HeavyHitters(Reporter):
 
     def prefix(self, value: object, level: int) -> bytes:
         """What is told of a text at a level."""
-        text = (written(value) or b"")[: self.length].ljust(self.length, b"\0")
+        text = text_of(written(value))[: self.length].ljust(self.length, b"\0")
         bits = self.prefixes[level]
         return _prefix(int.from_bytes(text, "big") >> 8 * self.length - bits, bits)
 
@@ -124,7 +132,7 @@ class HeavyHitters(Reporter):
 
     def _truths(self, given: NDArray[np.generic]) -> Whole:
         """A person's text as bytes, one number each."""
-        filled = b"".join((text or b"")[: self.length].ljust(self.length, b"\0") for text in texts(given))
+        filled = b"".join(text_of(text)[: self.length].ljust(self.length, b"\0") for text in texts(given))
         return np.frombuffer(filled, dtype=np.uint8).reshape(given.size, self.length).astype(np.int64)
 
     def randomize(self, truths: Whole, rng: Entropy) -> Reports:

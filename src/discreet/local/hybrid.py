@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from discreet.interval import exp
 from discreet.local.client import client, narrowest
 from discreet.local.coin import coins, rounded_down
+from discreet.local.estimate import Curve, Estimate
 from discreet.local.mean import DuchiMean, Mean
 from discreet.local.piecewise import PiecewiseMean
 from discreet.local.reporter import Reports
-from discreet.local.tally import Whole
+from discreet.local.tally import Tally, Whole
 from discreet.noise import SECURE, Entropy, flip
 from discreet.privacy.divergence import Channel
 
@@ -90,7 +91,7 @@ class HybridMean(Mean):
         return np.asarray((reports < first) | (reports >= self.piecewise.places + 2))
 
     @cached_property
-    def curve(self) -> tuple[Fraction, Fraction, Fraction]:
+    def curve(self) -> Curve:
         """Of both together."""
         one, other = self.piecewise.curve, self.duchi.curve
         c, b, a = (self.share * near + (1 - self.share) * far for near, far in zip(one, other, strict=True))
@@ -111,3 +112,10 @@ class HybridMean(Mean):
         first = int(sums[0])
         near, far = self.piecewise.moments(first, sums[1:4]), self.duchi.moments(people - first, sums[4:])
         return near[0] + far[0], near[1] + far[1]
+
+    def estimate(self, tally: Tally) -> Estimate:
+        """As `Mean` has it; where no report is piecewise, as `DuchiMean`."""
+        if self.share:
+            return super().estimate(tally)
+        known = self.understood(tally, least=2)
+        return self.duchi.of_bits(known.people, int(known.counts[4]))

@@ -84,7 +84,7 @@ class Intake:
             raise Uninvited("this task is for people who were invited, and no token of theirs came")
         fresh = self.seen.fresh(batch.ids) & self._mine.fresh(batch.ids)
         new = int(np.count_nonzero(fresh))
-        refused = Receipt(replayed=batch.ids.size - new, malformed=batch.malformed)
+        refused = Receipt(replayed=batch.ids.size - new, malformed=batch.malformed, unlikely=batch.unlikely)
         if task.early(self._now):
             return self.told(replace(refused, early=new))
         if self.row.closed is not None or task.late(self._now):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, shown
 from discreet.local.client import TIMES, brief, client, hoeffding, number, price, written_down
-from discreet.local.estimate import Estimate
+from discreet.local.estimate import BitMean, Curve, Estimate, coins_variance
 from discreet.local.reporter import Reporter, Reports
 from discreet.local.tally import Tally, Whole
 from discreet.mechanisms import Pair, RandomizedResponse
@@ -35,7 +35,7 @@ class Mean(Reporter):
     """The public parameters: what one report loses, between which bounds numbers lie, and how fine the grid is.
 
     The bounds are divided into 2^digits equal steps. A number counts as the nearest of their ends; what is outside, as
-    the nearer bound; what is no number, as `lower`. Each report is an unbiased estimate of its person's grid point.
+    the nearer bound. What is no number is refused. Each report is an unbiased estimate of its person's grid point.
     """
 
     epsilon: Fraction
@@ -74,8 +74,8 @@ class Mean(Reporter):
             return self._of_floats(given.astype(np.float64))
         if kind in "iub":
             return self._of_integers(given)
-        if kind in TIMES:
-            return np.zeros(given.size, dtype=np.int64)
+        if kind in TIMES and given.size:
+            raise no_number()
         return self._one_by_one(given)
 
     def _of_floats(self, reals: NDArray[np.float64]) -> Whole:
@@ -94,7 +94,9 @@ class Mean(Reporter):
         near &= (scaled > -1) & (scaled < self.steps + 1)  # what is further off is clamped, however it is rounded
         middle, places = np.unique(reals[near], return_inverse=True)
         image[near] = self._one_by_one(middle)[places]
-        return np.where(np.isnan(reals), 0, np.clip(image, 0, self.steps)).astype(np.int64)
+        if np.isnan(reals).any():
+            raise no_number()
+        return np.clip(image, 0, self.steps).astype(np.int64)
 
     def _of_integers(self, given: NDArray[np.generic]) -> Whole:
         """⌊(slope · (v − low) + start)/bottom⌋ in 64 bits, if the bounds leave room for it."""
@@ -115,6 +117,8 @@ class Mean(Reporter):
     def _place(self, cell: object) -> int:
         known = number(cell)
         if isinstance(known, float):  # not finite, or no number
+            if math.isnan(known):
+                raise no_number()
             return self.steps if known > 0 else 0
         return max(0, min(self.steps, math.floor((known - self.lower) / self.step + Fraction(1, 2))))
 
@@ -129,7 +133,7 @@ class Mean(Reporter):
 
     @property
     @abstractmethod
-    def curve(self) -> tuple[Fraction, Fraction, Fraction]:
+    def curve(self) -> Curve:
         """The mean square of the estimate of a person at x steps is c + b x + a x²: the numbers c, b and a."""
 
     def square(self, place: Fraction) -> Fraction:
@@ -149,12 +153,20 @@ class Mean(Reporter):
         inside = min(Fraction(self.steps), max(Fraction(0), mean))
         return inside, (people * inside + 2 * self.steps) / (people + 4)
 
+    @property
+    def furthest(self) -> Fraction:
+        """How far a report's estimate can be from its person's own place, in steps."""
+        low, high = self.reach
+        return max(high, self.steps - low)
+
     def estimate(self, tally: Tally) -> Estimate:
-        """The mean of all people's grid points: unbiased, with a standard error."""
+        """The mean of the grid points of the people who reported: unbiased, with a standard error."""
         known = self.understood(tally, least=2)
-        total, squares = self.moments(known.people, known.counts)
-        least = max(self.variance(place) for place in self.likely(known.people, total / known.people))
-        return Estimate.of(known.people, total, squares, least).scaled(self.lower, self.step)
+        people, (total, squares) = known.people, self.moments(known.people, known.counts)
+        mean = total / people
+        spread = coins_variance(self.curve, mean, squares / people, self.likely(people, mean))
+        alone = Estimate(mean, math.sqrt(spread / people), float(self.furthest / people))
+        return alone.scaled(self.lower, self.step)
 
     def pairs(self) -> tuple[Pair[Any], ...]:
         """The two bounds are as far apart as any."""
@@ -164,6 +176,11 @@ class Mean(Reporter):
         """An α such that the mean, from so many people, is within α of that of their grid points."""
         low, high = self.reach
         return hoeffding(count(people, "people"), confidence) * (high - low) * self.step
+
+
+def no_number() -> Refusal:
+    """Said of what is no number: the same whatever it is."""
+    return Refusal("this answer is no number", hint="nothing was sent or counted")
 
 
 @client("duchi-mean")
@@ -213,7 +230,7 @@ class DuchiMean(Mean):
         return np.asarray(reports > 1)
 
     @cached_property
-    def curve(self) -> tuple[Fraction, Fraction, Fraction]:
+    def curve(self) -> Curve:
         """A 1 is said with a probability that is a line in x."""
         (low, high), lie = self.reach, self.mechanism.lie
         more = high**2 - low**2
@@ -232,3 +249,16 @@ class DuchiMean(Mean):
         low, high = self.reach
         ones = int(sums[0])
         return ones * high + (people - ones) * low, ones * high**2 + (people - ones) * low**2
+
+    def estimate(self, tally: Tally) -> BitMean:
+        """The mean of the grid points of the people who reported: unbiased, with a standard error."""
+        known = self.understood(tally, least=2)
+        return self.of_bits(known.people, int(known.counts[0]))
+
+    def of_bits(self, people: int, ones: int) -> BitMean:
+        """The same, if so many people said 1."""
+        low, high = (self.lower + self.step * end for end in self.reach)
+        mean = low + (high - low) * Fraction(ones, people)
+        spread = max(self.variance(place) for place in self.likely(people, (mean - self.lower) / self.step))
+        error, jump = math.sqrt(spread / people) * float(self.step), float(self.furthest * self.step / people)
+        return BitMean(mean, error, jump, people, ones, (low, high))

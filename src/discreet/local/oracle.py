@@ -14,6 +14,7 @@ from discreet.errors import Refusal
 from discreet.exact import Number, count, shown
 from discreet.local.client import answers, hoeffding, price
 from discreet.local.estimate import Frequencies, Odds
+from discreet.local.honesty import Sizes
 from discreet.local.reporter import Reporter
 from discreet.local.tally import Tally, Whole
 from discreet.mechanisms import Pair
@@ -27,8 +28,8 @@ class Oracle(Reporter):
     """The public parameters of a client: what one report loses, and of how many values 0, 1, … a person has one.
 
     A report *supports* some of the values: its own holder's with one probability, any other with a smaller one. Counts
-    of support make unbiased estimates (Wang, Blocki, Li & Jha 2017, Section 3). What equals none of the values counts
-    as 0.
+    of support make unbiased estimates (Wang, Blocki, Li & Jha 2017, Section 3). What equals none of the values is
+    refused, and nothing is reported.
     """
 
     epsilon: Fraction
@@ -46,6 +47,11 @@ class Oracle(Reporter):
     def odds(self) -> Odds:
         """How likely a report supports a value, exactly."""
 
+    @property
+    def sizes(self) -> Sizes | None:
+        """How many values an honest report supports; None where it is always the same number."""
+        return None
+
     def _supports(self, tally: Tally) -> Whole:
         """How many reports support each value."""
         return tally.counts
@@ -53,7 +59,7 @@ class Oracle(Reporter):
     def estimate(self, tally: Tally) -> Frequencies:
         """How many people hold each value: unbiased, with standard errors."""
         known = self.understood(tally)
-        return Frequencies(known.people, self._supports(known), self.odds)
+        return Frequencies(known.people, self._supports(known), self.odds, sizes=self.sizes)
 
     def pairs(self) -> tuple[Pair[int], ...]:
         """Any two values are equally far apart."""

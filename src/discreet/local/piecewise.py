@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from discreet.interval import exp
 from discreet.local.client import client, narrowest, written_down
 from discreet.local.coin import coins, rounded_down
+from discreet.local.estimate import Curve
 from discreet.local.mean import Mean
 from discreet.local.reporter import Reports
 from discreet.local.tally import Whole
@@ -99,7 +100,7 @@ class PiecewiseMean(Mean):
         return np.asarray(reports >= self.places)
 
     @cached_property
-    def curve(self) -> tuple[Fraction, Fraction, Fraction]:
+    def curve(self) -> Curve:
         """All places as the far ones, and those of the window once more: sums of squares of whole numbers."""
         rise, width, (start, slope) = self.near - self.far, self.window, self.line
         constant = self.far * _squares(self.places) + rise * _squares(width) - start**2

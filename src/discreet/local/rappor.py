@@ -21,6 +21,7 @@ from discreet.local.bloom import Bloom, by_group, written
 from discreet.local.client import client, hoeffding, narrowest, price, written_down
 from discreet.local.coin import DIGITS, coins, rounded_up
 from discreet.local.estimate import Odds
+from discreet.local.honesty import likely_sizes
 from discreet.local.rappor_counts import BitCounts
 from discreet.local.reporter import Reporter, Reports
 from discreet.local.tally import Tally, Whole
@@ -197,6 +198,16 @@ class Rappor(Reporter):
     def strange(self, reports: Reports) -> NDArray[np.bool_]:
         """Which reports no run of this client can have sent."""
         return np.asarray((self.cohort(reports) >= self.cohorts) | sets.padded(reports, self.bits))
+
+    @cached_property
+    def likely(self) -> tuple[int, int]:
+        """Between which numbers of bits a report tells as 1, but for one in 2^39. A filter has up to `hashes` set."""
+        return likely_sizes(self.odds.holder, self.odds.other, self.bits, (0, min(self.hashes, self.bits)))
+
+    def unlikely(self, reports: Reports) -> NDArray[np.bool_]:
+        """Those that tell too many bits as 1, or too few."""
+        sizes, (low, high) = sets.sizes(reports[:, self._head :]), self.likely
+        return np.asarray((sizes < low) | (sizes > high))
 
     @property
     def _together(self) -> int:

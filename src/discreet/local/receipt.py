@@ -21,7 +21,10 @@ class Unknown(Refusal):
 
 @dataclass(frozen=True)
 class Receipt:
-    """What became of the reports of one upload. `malformed` counts an upload that cannot be read as one."""
+    """What became of the reports of one upload. `malformed` counts an upload that cannot be read as one.
+
+    `unlikely` are reports that honest dice never show: fewer than one in 2^39 of theirs.
+    """
 
     accepted: int = 0
     replayed: int = 0
@@ -31,6 +34,7 @@ class Receipt:
     wrong_task: int = 0
     over_limit: int = 0
     full: int = 0
+    unlikely: int = 0
 
     @property
     def told(self) -> dict[str, int]:

@@ -49,6 +49,13 @@ class Reporter(ABC):
     def strange(self, reports: Reports) -> NDArray[np.bool_]:
         """Which reports no run of this client can have sent."""
 
+    def unlikely(self, reports: Reports) -> NDArray[np.bool_]:
+        """Which reports an honest run sends with a probability below 2^−39 in all, whatever the person has.
+
+        A collector refuses them. docs/proofs/honesty.md.
+        """
+        return np.zeros(len(reports), dtype=np.bool_)
+
     def encode(self, reports: Reports | object) -> bytes:
         """One report or an array of many as they are sent: `form.itemsize` bytes each."""
         return self.arranged(reports).tobytes()

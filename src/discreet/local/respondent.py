@@ -16,6 +16,7 @@ from typing import Protocol
 from discreet.errors import Refusal
 from discreet.local import memory
 from discreet.local.batch import fresh_ids, packed
+from discreet.local.client import answer
 from discreet.local.rappor import Rappor
 from discreet.local.rappor_device import Device
 from discreet.local.receipt import Receipt
@@ -72,6 +73,7 @@ class Respondent:
     def answer(self, task: Task, value: object, *, afresh: bool = False, most: Pure | None = None) -> Upload:
         """What is to be sent: drawn at the first time, the same bytes at every other, whatever the value is then.
 
+        Of a task that lists its answers, `value` is a label or its number from 0 on; what is neither is refused.
         `afresh` draws again, which loses ε again and is refused after as many draws as the task allows reports. That
         somebody draws afresh can be seen: it may tell that their answer changed. `most` is what may be lost to this
         task in all: without it, as much as its first document asked for, and a later one that asks something else is
@@ -83,6 +85,7 @@ class Respondent:
         self, task: Task, value: object, *, afresh: bool, most: Pure | None, to: tuple[str, str | None] | None = None
     ) -> Upload:
         """The same, and to which address it goes with which token."""
+        value = _listed(task, value)
         with self._memory.transaction() as file:
             allowed, drawn = memory.allowed(file, task, most), memory.drawn(file, task)
             if drawn and afresh and len(drawn) >= task.reports:
@@ -207,6 +210,20 @@ class Respondent:
                 file.execute("UPDATE sent SET over = 1 WHERE id = ? AND body = ?", (upload.id, upload.body))
                 file.execute("DELETE FROM route WHERE body = ?", (upload.body,))
         return receipt
+
+
+def _listed(task: Task, value: object) -> object:
+    """An answer of a task that lists them, as its number: by its label or its number. Refused if it is none."""
+    if not task.domain:
+        return value
+    if isinstance(value, str):
+        if value not in task.domain:
+            raise Refusal(
+                "this answer is not on the list of this survey",
+                hint="nothing was sent; give one of its labels, or the number of one",
+            )
+        return task.domain.index(value)
+    return answer(value, len(task.domain))
 
 
 def _owe(file: sqlite3.Connection, task: Task, allowed: Pure) -> None:

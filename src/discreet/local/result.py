@@ -13,6 +13,7 @@ from discreet.errors import Refusal
 from discreet.ledger.entry import Plain, canonical
 from discreet.ledger.head import public_part, strict_json
 from discreet.local.estimate import Estimate, Frequencies
+from discreet.local.oracle import Oracle
 from discreet.local.reporter import Reporter
 from discreet.local.seal import Handover, follows, genuine
 from discreet.local.shuffle import Shuffler
@@ -21,7 +22,8 @@ from discreet.local.task import Task
 from discreet.local.texts import Held, held, speaks_of_texts
 from discreet.mechanisms import rebuilt
 
-FORMAT = "discreet-results-1"
+FORMAT = "discreet-results-2"
+FIRST = "discreet-results-1"  # says nothing of dishonest reports, and error bars of means are of an earlier kind
 _MARK = b"discreet-results\0"
 _NEAR = 1e-6  # of numbers that two machines computed from one tally
 
@@ -59,6 +61,25 @@ class Results:
             raise Refusal("the tally is of no client's reports")
         return found
 
+    @property
+    def estimates(self) -> list[dict[str, str]]:
+        """The rows of `estimates`; of a document of the first format, made again from its tally."""
+        told: list[dict[str, str]] = self.body["estimates"]
+        if self.body["format"] == FORMAT:
+            return told
+        return estimates(self.client, [row.get("label", "") for row in told], self.tally) if told else []
+
+    @property
+    def dishonest(self) -> int | None:
+        """How many dishonest reports the task allows for; None if the document does not say."""
+        return self.body["honesty"]["dishonest"] if self.body["format"] == FORMAT else None
+
+    @property
+    def check(self) -> Frequencies | None:
+        """Of a task with a list of answers: what its tally says, its `total` and `chance` among it."""
+        client = self.client
+        return client.estimate(self.tally) if isinstance(client, Oracle) else None
+
     def texts(self, candidates: Iterable[str] = ()) -> tuple[Held, ...]:
         """Of a task that asked for texts: which of these people hold, or which were found, the largest share first."""
         return held(self.client, self.tally, candidates)
@@ -90,7 +111,8 @@ def results(task: Task, tally: Tally, collected: str, rejected: Mapping[str, int
                 "honest": promise.honest,
             },
         },
-        "estimates": estimates(task, tally),
+        "estimates": estimates(task.client, task.domain, tally, task.dishonest),
+        "honesty": honesty(task.client, tally, task.dishonest),
         "tally": tally.encode().hex(),
         "key": public_part(key),
     }
@@ -110,7 +132,7 @@ def read_results(
         body = strict_json(document.decode())
     except ValueError:
         body = None
-    found = Results(body) if isinstance(body, dict) and body.get("format") == FORMAT else None
+    found = Results(body) if isinstance(body, dict) and body.get("format") in (FIRST, FORMAT) else None
     if found is None or found.document != document or not found.genuine() or not _shaped(found.body):
         raise Refusal("these are no signed results")
     known = [each for each in (key, task.key if task else None) if each is not None]
@@ -124,8 +146,15 @@ def read_results(
 def _shaped(body: Mapping[str, Any]) -> bool:
     kinds: dict[str, type] = dict.fromkeys(("format", "id", "task", "collected", "tally", "key", "signature"), str)
     kinds |= {"version": int, "reports": int, "rejected": dict, "promise": dict, "estimates": list}
+    if body["format"] == FORMAT:
+        kinds["honesty"] = dict
     whole = set(body) == set(kinds) and all(type(body[name]) is kind for name, kind in kinds.items())
     if not whole or any(type(row) is not dict for row in body["estimates"]):
+        return False
+    extra = body.get("honesty", {"dishonest": 0})
+    if type(extra.get("dishonest")) is not int or not set(extra) <= {"dishonest", "total", "chance"}:
+        return False
+    if any(type(extra[name]) is not str for name in extra if name != "dishonest"):
         return False
     match body["promise"]:
         case {"local": {"epsilon": str()}, "shuffled": {"epsilon": str(), "delta": str(), "honest": int()}}:
@@ -145,46 +174,75 @@ def _of(task: Task, found: Results) -> bool:
     promise, local = found.body["promise"], task.reports * task.client.privacy
     told = (promise["local"]["epsilon"], promise["shuffled"]["honest"])
     promised = told == (str(local.epsilon), tally.people - task.dishonest)
-    return same and enough and promised and _alike(found.body["estimates"], estimates(task, tally))
+    return same and enough and promised and _follow(found, task, tally)
 
 
-def _alike(told: Sequence[Mapping[str, Any]], made: Sequence[Mapping[str, str]]) -> bool:
-    """Whether rows say the same: labels to the letter, numbers as other machines compute them."""
+def _follow(found: Results, task: Task, tally: Tally) -> bool:
+    """Whether what is said follows from the tally. Of the first format that is not asked of error bars."""
+    told, made = found.body["estimates"], estimates(task.client, task.domain, tally, task.dishonest)
+    if found.body["format"] == FORMAT:
+        return _alike(told, made) and _alike([found.body["honesty"]], [honesty(task.client, tally, task.dishonest)])
+    named = ("label", "count", "mean")
+    told, made = ([{name: row[name] for name in named if name in row} for row in rows] for rows in (told, made))
+    return _alike(told, made)
+
+
+def _alike(told: Sequence[Mapping[str, Any]], made: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether rows say the same: labels and whole numbers to the letter, others as other machines compute them."""
     if [set(row) for row in told] != [set(row) for row in made]:
         return False
     pairs = [(name, row[name], own[name]) for row, own in zip(told, made, strict=True) for name in own]
     return all(a == b or (name != "label" and _close(a, b)) for name, a, b in pairs)
 
 
-def _close(told: object, made: str) -> bool:
+def _close(told: object, made: object) -> bool:
     try:
-        return isinstance(told, str) and math.isclose(float(told), float(made), rel_tol=_NEAR, abs_tol=_NEAR)
+        both = isinstance(told, str) and isinstance(made, str)
+        return both and math.isclose(float(cast("str", told)), float(cast("str", made)), rel_tol=_NEAR, abs_tol=_NEAR)
     except ValueError:
         return False
 
 
-def estimates(task: Task, tally: Tally) -> list[dict[str, str]]:
-    """For each label its count, or for each number its mean, with standard error and a 0.95 interval, as texts."""
-    if speaks_of_texts(task.client):
+def estimates(
+    client: Reporter, labels: Sequence[str], tally: Tally, dishonest: int | None = None
+) -> list[dict[str, str]]:
+    """For each label its count, or for each number its mean, with standard error and a 0.95 interval, as texts.
+
+    `shift` is how far so many dishonest reports can move it at most, in people or in the unit of the mean.
+    """
+    if speaks_of_texts(client):
         return []  # they are named afterwards, by whoever reads the tally
     try:
-        found = cast("Any", task.client).estimate(tally)
+        found = cast("Any", client).estimate(tally)
     except Refusal:
         return []  # too few for an error bar: the tally is told all the same
     if isinstance(found, Frequencies):
         low, high = found.interval()
-        rows = zip(task.domain, found.counts, found.errors, low, high, strict=True)
+        shift = {} if dishonest is None else {"shift": _text(found.people * found.shift(dishonest))}
+        rows = zip(labels, found.counts, found.errors, low, high, strict=True)
         return [
-            {"label": label, "count": _text(n), "error": _text(e), "low": _text(a), "high": _text(b)}
+            {"label": label, "count": _text(n), "error": _text(e), "low": _text(a), "high": _text(b), **shift}
             for label, n, e, a, b in rows
         ]
     means = found if isinstance(found, tuple) else (found,)
-    return [_mean(mean) for mean in means if isinstance(mean, Estimate)]
+    return [_mean(mean, dishonest) for mean in means if isinstance(mean, Estimate)]
 
 
-def _mean(mean: Estimate) -> dict[str, str]:
+def _mean(mean: Estimate, dishonest: int | None) -> dict[str, str]:
     low, high = mean.interval()
-    return {"mean": _text(mean.value), "error": _text(mean.error), "low": _text(low), "high": _text(high)}
+    shift = {} if dishonest is None else {"shift": _text(mean.shift(dishonest))}
+    return {"mean": _text(mean.value), "error": _text(mean.error), "low": _text(low), "high": _text(high), **shift}
+
+
+def honesty(client: Reporter, tally: Tally, dishonest: int) -> dict[str, Any]:
+    """How many dishonest reports were declared and, where shares add up to 1, what these do and how likely that is."""
+    said: dict[str, Any] = {"dishonest": dishonest}
+    if isinstance(client, Oracle):
+        found = client.estimate(tally)
+        said["total"] = _text(found.total)
+        if found.chance is not None:
+            said["chance"] = _text(found.chance)
+    return said
 
 
 def _text(number: Any) -> str:  # noqa: ANN401  # whatever a float reads

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from discreet.errors import Refusal
 from discreet.exact import Number, count, shown
 from discreet.interval import simpler_up, sqrt
 from discreet.local import bits as sets
-from discreet.local.bloom import Digests, Functions, by_group, texts, written
+from discreet.local.bloom import Digests, Functions, by_group, text_of, texts, written
 from discreet.local.client import client, hoeffding, narrowest, price, written_down
 from discreet.local.estimate import Frequencies, Odds, Reals, simplex
 from discreet.local.hadamard import walsh
@@ -41,11 +42,19 @@ class Sketched(Frequencies):
 
     values: tuple[Hashable, ...] = ()
     collisions: Fraction = Fraction(0)
+    rows: int = 1
+    width: int = 2
 
     @property
     def _beyond(self) -> float:
         """Texts that share a cell."""
         return self.people**2 * float(self.collisions)
+
+    @property
+    def _jump(self) -> float:
+        """One report; or one row that a text shares with another, if that one were all that others share."""
+        largest = math.sqrt(float(self.collisions) * self.rows * (self.width - 1))  # share
+        return super()._jump + self.people * largest / (self.rows * (1 - 1 / self.width))
 
     def consistent(self) -> Reals:
         """The nearest counts that are not negative and sum to at most `people`, of whom some may hold another text.
@@ -78,7 +87,7 @@ class Rows:
         """How many people hold each text, whose cells in all rows the table has."""
         supports = self.supports[np.arange(len(self.reports)), table].sum(axis=1)
         odds = Odds(self.inside.holder, self.inside.other + self.inside.gap / self.supports.shape[1])
-        return Sketched(self.people, supports, odds, values, self.collisions)
+        return Sketched(self.people, supports, odds, values, self.collisions, *self.supports.shape)
 
     def overlaps(self, table: Whole, one: int) -> Reals:
         """What each share holds of that of one text, whose cells it has in some rows: 1 of itself, 0 in the mean."""
@@ -106,7 +115,7 @@ class Sketch(Reporter):
     """The public parameters: what a report loses, how many rows of how many cells, and which hash functions.
 
     Row j has hash function j. A person draws a row evenly and tells something about the cell of their text in it. What
-    is neither text nor bytes nor whole number counts as the empty text.
+    is neither text nor bytes nor whole number is refused.
     """
 
     epsilon: Fraction
@@ -150,10 +159,10 @@ class Sketch(Reporter):
 
     def digests(self, values: Iterable[object]) -> Digests:
         """What the hash functions see of some texts."""
-        return self.functions.digests([written(value) or b"" for value in values])
+        return self.functions.digests([text_of(written(value)) for value in values])
 
     def _truths(self, given: NDArray[np.generic]) -> Whole:
-        return self.functions.digests([text or b"" for text in texts(given)])
+        return self.functions.digests([text_of(text) for text in texts(given)])
 
     def randomize(self, truths: Whole, rng: Entropy) -> Reports:
         """A report for each, in arrays."""
@@ -254,6 +263,10 @@ class CountMeanSketch(Sketch):
     def strange(self, reports: Reports) -> NDArray[np.bool_]:
         """Which reports no run of this client can have sent."""
         return np.asarray((self._row(reports) >= self.rows) | sets.padded(reports, self.width))
+
+    def unlikely(self, reports: Reports) -> NDArray[np.bool_]:
+        """Those that set too many cells, or too few."""
+        return self.mechanism.unlikely(reports[:, self._head :])
 
     def sums(self, reports: Reports) -> Whole:
         """For each row, how many reports there are, and in how many each cell is set."""

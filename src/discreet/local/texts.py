@@ -21,13 +21,17 @@ from discreet.local.tally import Tally
 class Held:
     """A text, its estimated share of the people who reported, and the standard error of that.
 
-    `chance` is how likely any of all texts that were tried would seem as common if nobody held it (Bonferroni).
+    `chance` is how likely any of all texts that were tried would seem as common if nobody held it (Bonferroni). The
+    shares of all texts that are shown lie between their `low` and `high` together, 19 times in 20: which are shown
+    depends on chance, so no one of them is to be trusted alone.
     """
 
     text: str
     share: float
     error: float
     chance: float
+    low: float
+    high: float
 
 
 def speaks_of_texts(client: Reporter) -> TypeGuard[Rappor | Sketch | HeavyHitters]:
@@ -44,18 +48,22 @@ def held(client: Reporter, tally: Tally, candidates: Iterable[str] = ()) -> tupl
         if named:
             raise Refusal("this mechanism finds texts itself", hint="name no candidates")
         found = client.estimate(tally)
-        return _listed(found.values, found.shares, found.errors, found.chances)
+        return _listed(found.values, found.shares, found.errors, found.chances, found.interval())
     if not named:
         raise Refusal(f"{type(client).__name__} is read with a list of candidates", hint="name the texts to look for")
     if isinstance(client, Rappor):
         fit = decode(client, tally, named)
-        return _listed([str(value) for value in fit.values], fit.shares, fit.errors, fit.chances)
+        return _listed([str(value) for value in fit.values], fit.shares, fit.errors, fit.chances, fit.interval())
     guess = client.estimate(tally, named)
     shares, errors = guess.counts / guess.people, guess.errors / guess.people
     cells = client.functions.table(client.digests(named), client.rows)
-    return _listed(named, shares, errors, Pursuit.of(client.kept(tally), cells).chances)
+    low, high = guess.interval(together=True)
+    ends = low / guess.people, high / guess.people
+    return _listed(named, shares, errors, Pursuit.of(client.kept(tally), cells).chances, ends)
 
 
-def _listed(texts: Sequence[str], shares: Reals, errors: Reals, chances: Reals) -> tuple[Held, ...]:
-    rows = zip(texts, shares.tolist(), errors.tolist(), chances.tolist(), strict=True)
+def _listed(
+    texts: Sequence[str], shares: Reals, errors: Reals, chances: Reals, ends: tuple[Reals, Reals]
+) -> tuple[Held, ...]:
+    rows = zip(texts, *(column.tolist() for column in (shares, errors, chances, *ends)), strict=True)
     return tuple(sorted((Held(*row) for row in rows), key=lambda one: -one.share))

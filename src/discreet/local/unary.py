@@ -16,6 +16,7 @@ from discreet.local import bits
 from discreet.local.client import answer, client
 from discreet.local.coin import coins, rounded_up
 from discreet.local.estimate import Odds
+from discreet.local.honesty import Sizes, likely_sizes
 from discreet.local.oracle import Oracle
 from discreet.local.reporter import Reports
 from discreet.local.tally import Whole
@@ -72,6 +73,23 @@ class Unary(Oracle):
     def strange(self, reports: Reports) -> NDArray[np.bool_]:
         """Which reports no run of this client can have sent."""
         return bits.padded(reports, self.choices)
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        """A coin for each value."""
+        p, q, others = self.odds.holder, self.odds.other, self.choices - 1
+        mean = p + others * q
+        return Sizes(mean, p * (1 - p) + others * q * (1 - q), max(mean, self.choices - mean))
+
+    @cached_property
+    def likely(self) -> tuple[int, int]:
+        """Between which numbers of bits a report sets, but for one in 2^39."""
+        return likely_sizes(self.odds.holder, self.odds.other, self.choices, (1, 1))
+
+    def unlikely(self, reports: Reports) -> NDArray[np.bool_]:
+        """Those that set too many bits, or too few."""
+        sizes, (low, high) = bits.sizes(reports), self.likely
+        return np.asarray((sizes < low) | (sizes > high))
 
     def sums(self, reports: Reports) -> Whole:
         """What a tally keeps."""

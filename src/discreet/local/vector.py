@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.errors import Refusal
 from discreet.exact import Number, count, shown
 from discreet.local.client import client, held, hoeffding, narrowest, price, written_down
-from discreet.local.estimate import Estimate
+from discreet.local.estimate import Curve, Estimate, coins_variance
 from discreet.local.hybrid import HybridMean
 from discreet.local.reporter import Reporter, Reports
 from discreet.local.tally import Tally, Whole
@@ -98,9 +98,11 @@ class VectorMean(Reporter):
         return self._written(tuple(told), tuple(self.each(given[i], rng=rng) for i in told))
 
     def _row(self, person: object) -> list[object]:
-        """A person's numbers: what is missing counts as `lower`, what is too much as nothing."""
-        known = list(islice(_numbers(person), self.dimensions))
-        return [*known, *[None] * (self.dimensions - len(known))]
+        """A person's numbers: refused if there are not as many as there are dimensions."""
+        known = list(islice(_numbers(person), self.dimensions + 1))
+        if len(known) != self.dimensions:
+            raise Refusal(f"expected {self.dimensions} numbers of each person", hint="nothing was sent or counted")
+        return known
 
     def _people(self, values: ArrayLike | Iterable[object]) -> NDArray[np.generic]:
         known = np.atleast_1d(held(values))
@@ -163,13 +165,38 @@ class VectorMean(Reporter):
 
     def _estimate(self, people: int, row: Whole) -> Estimate:
         """Whoever told it counts for dimensions/told people, less the middle; the others count for the middle."""
-        middle, weight, tellers = Fraction(self.each.steps, 2), Fraction(self.dimensions, self.told), int(row[0])
+        tellers, weight, middle = int(row[0]), self._weight, self._middle
         total, squares = self.each.moments(tellers, row[1:])
         off, off_squares = total - tellers * middle, squares - 2 * middle * total + tellers * middle**2
-        likely = (*self.each.likely(people, middle + weight * off / people), *self._told(tellers, total))
-        least = max(weight * self.each.variance(at) + (weight - 1) * (at - middle) ** 2 for at in likely)
-        guess = Estimate.of(people, weight * off, weight**2 * off_squares, least)
+        mean = weight * off / people
+        likely = (*self.each.likely(people, middle + mean), *self._told(tellers, total))
+        spread = coins_variance(
+            self._curve, mean, weight**2 * off_squares / people, [place - middle for place in likely]
+        )
+        guess = Estimate(mean, math.sqrt(spread / people), float(self._furthest / people))
         return guess.scaled(self.lower + middle * self.each.step, self.each.step)
+
+    @property
+    def _weight(self) -> Fraction:
+        """For how many people one counts who told a coordinate."""
+        return Fraction(self.dimensions, self.told)
+
+    @property
+    def _middle(self) -> Fraction:
+        """From where coordinates are measured, in steps."""
+        return Fraction(self.each.steps, 2)
+
+    @cached_property
+    def _curve(self) -> Curve:
+        """That of `each`, measured from the middle, for people who tell the coordinate with probability 1/weight."""
+        (constant, linear, bend), middle = self.each.curve, self._middle
+        at_middle = constant + middle * (linear + middle * (bend - 1))
+        return self._weight * at_middle, self._weight * (linear + 2 * middle * (bend - 1)), self._weight * bend
+
+    @property
+    def _furthest(self) -> Fraction:
+        """How far a report's estimate of a coordinate can be from its person's own number, in steps."""
+        return self._weight * max(abs(end - self._middle) for end in self.each.reach) + self._middle
 
     def _told(self, tellers: int, total: Fraction) -> tuple[Fraction, Fraction]:
         """Places where the mean may be by those who told it, as if two more had, at either bound.
@@ -187,9 +214,8 @@ class VectorMean(Reporter):
 
     def error(self, confidence: Number = USUAL, people: int = 1) -> Fraction:
         """An α such that a given coordinate's mean, from so many people, is within α of that of their grid points."""
-        middle = Fraction(self.each.steps, 2)
-        furthest = max(abs(end - middle) for end in self.each.reach)
-        scale = 2 * Fraction(self.dimensions, self.told) * furthest * self.each.step
+        furthest = max(abs(end - self._middle) for end in self.each.reach)
+        scale = 2 * self._weight * furthest * self.each.step
         return hoeffding(count(people, "people"), confidence) * scale
 
 

@@ -191,6 +191,7 @@ def test_texts_are_asked_for_by_rappor_and_named_afterwards(server: Server, home
     assert [one.text for one in held[:3]] == ["cat", "dog", "owl"]
     for one, share in zip(held, (0.6, 0.3, 0.1), strict=False):
         assert abs(one.share - share) < 6 * one.error < 0.3
+        assert one.low < one.share < one.high
         assert one.chance < 0.01
     with pytest.raises(Refusal, match="read with a list of candidates"):
         found.texts()

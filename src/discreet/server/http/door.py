@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 from discreet import __version__
 from discreet.desk import Desk
 from discreet.errors import DiscreetError
+from discreet.server.http import survey_sheet
 from discreet.server.http.admission import Admission
 from discreet.server.http.body import Gone, Message, Receive, Scope, Send, whole
 from discreet.server.http.direct import misshapen
@@ -40,6 +41,8 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+_MISSING = 404
+_FOR_PROGRAMS = ("/api/", "/survey/v1/")
 _SECURE = {"Strict-Transport-Security": "max-age=31536000"}
 
 
@@ -142,6 +145,18 @@ def _kind(broken: Exception) -> str:
     return f"{type(broken).__module__}.{type(broken).__qualname__}"
 
 
+def _browses(request: Request) -> bool:
+    """Whether a person came with a browser to what is no path for programs: they get a page, not JSON."""
+    wants = request.method == "GET" and "text/html" in request.headers.get("accept", "")
+    return wants and not request.url.path.startswith(_FOR_PROGRAMS)
+
+
+def _nothing_here() -> Response:
+    return Response(
+        survey_sheet.missing(), _MISSING, {"Content-Security-Policy": survey_sheet.policy(scripted=False)}, "text/html"
+    )
+
+
 def _response(failure: Failure) -> Response:
     return Response(failure.body, failure.status, dict(failure.headers), "application/json")
 
@@ -170,8 +185,9 @@ def _inside(door: Door) -> FastAPI:
     return app
 
 
-async def _said(_: Request, broken: Exception) -> Response:
-    return _response(failure_of(broken))
+async def _said(request: Request, broken: Exception) -> Response:
+    failure = failure_of(broken)
+    return _nothing_here() if failure.status == _MISSING and _browses(request) else _response(failure)
 
 
 async def _unforeseen(request: Request, broken: Exception) -> Response:
@@ -179,13 +195,17 @@ async def _unforeseen(request: Request, broken: Exception) -> Response:
     return _response(failure_of(broken))
 
 
-async def _misshapen(_: Request, broken: Exception) -> Response:
+async def _misshapen(request: Request, broken: Exception) -> Response:
+    if _browses(request):
+        return _nothing_here()
     found = broken.errors()[0] if isinstance(broken, RequestValidationError) and broken.errors() else {}
     return _response(misshapen(found.get("loc", ()), found.get("type", "unknown")).failure)
 
 
-async def _elsewhere(_: Request, broken: Exception) -> Response:
+async def _elsewhere(request: Request, broken: Exception) -> Response:
     """What starlette and FastAPI refuse themselves: an unknown path, another method, a body that is no JSON."""
     status = broken.status_code if isinstance(broken, HTTPException) else 404
+    if status == _MISSING and _browses(request):
+        return _nothing_here()
     allowed = (broken.headers or {}) if isinstance(broken, HTTPException) else {}
     return _response(missing(status, allowed).failure if status in (404, 405) else malformed("body").failure)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
-from discreet.desk.surveys import lines
+from discreet.desk.surveys import doubts, lines
 from discreet.local.collector import Collector
 from discreet.local.receipt import Unknown
 from discreet.server.http import survey_sheet
@@ -63,5 +63,5 @@ def _results(collector: Collector, survey: str) -> str:
     try:
         found = collector.results(survey)
     except Unknown:
-        return survey_sheet.results(standing, 0, (), now)
-    return survey_sheet.results(standing, int(found.body["reports"]), lines(found), now)
+        return survey_sheet.results(standing, 0, (), (), now)
+    return survey_sheet.results(standing, int(found.body["reports"]), lines(found), doubts(found), now)

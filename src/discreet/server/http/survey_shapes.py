@@ -76,12 +76,21 @@ class Taken(BaseModel):
     wrong_task: Count
     over_limit: Count
     full: Count
+    unlikely: Count
+
+
+class Honesty(BaseModel):
+    """How many dishonest reports were declared; of a list of answers, what the shares add up to and how likely."""
+
+    dishonest: Count
+    total: str | None = None
+    chance: str | None = None
 
 
 class Results(BaseModel):
     """What a task came to. `tally` holds all that the estimates were made from."""
 
-    format: Literal["discreet-results-1"]
+    format: Literal["discreet-results-1", "discreet-results-2"]
     id: str
     version: Count
     task: str
@@ -90,6 +99,7 @@ class Results(BaseModel):
     rejected: dict[str, Count]
     promise: dict[str, str | dict[str, str | int]]
     estimates: list[dict[str, str]]
+    honesty: Honesty | None = Field(default=None, description="From the second format on.")
     tally: str
     key: str
     signature: str

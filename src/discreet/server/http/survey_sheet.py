@@ -15,7 +15,7 @@ from pathlib import Path
 from string import Template
 
 from discreet.desk.outlook import guessed
-from discreet.desk.surveys import MINIMUM, Line, ready
+from discreet.desk.surveys import Line, ready
 from discreet.errors import Refusal
 from discreet.exact import spoken
 from discreet.local.receipt import Standing
@@ -28,8 +28,7 @@ from discreet.server.http.dice import Dice
 FILES = "/survey/static"
 _FOLDER = Path(__file__).with_name("static")
 _KINDS = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
-_WHISKERS = "The thin lines reach two standard errors to either side: about 19 times in 20 the truth is within them."
-_ROUGH = " Of fewer than 100 reports they are a rule of thumb, and miss more often."  # docs/surveys.md says how often
+_WHISKERS = "Within the thin lines the truth is 19 times in 20, if the reports are honest."
 _LEAD = (
     "{people:,} reports were counted. Nobody knows which of them are true, but the odds of the dice are known: from "
     "all reports together follow the shares of true answers, up to the errors shown."
@@ -97,10 +96,15 @@ def asking(standing: Standing, handovers: Sequence[Handover], now: datetime) -> 
     )
 
 
-def results(standing: Standing, people: int, lines: Sequence[Line], now: datetime) -> str:
+def missing() -> str:
+    """The page of an address that there is not. It does not repeat the address: a link must not put words here."""
+    return _template("missing.html").substitute(style=_address("survey.css"))
+
+
+def results(standing: Standing, people: int, lines: Sequence[Line], doubts: Sequence[str], now: datetime) -> str:
     """The page of results; of none yet, that there are none; of such as are no shares of answers, where they are."""
     if lines:
-        return _around(standing, now, _found(standing.task, people, lines))
+        return _around(standing, now, _found(standing.task, people, lines, doubts))
     return _around(standing, now, _NO_SHARES.format(people=people) if people else _nothing(standing))
 
 
@@ -160,27 +164,34 @@ def _nothing(standing: Standing) -> str:
     return f'<section class="card"><h2>{title}</h2><p>{words.format(least=least)}</p></section>'
 
 
-def _found(task: Task, people: int, lines: Sequence[Line]) -> str:
-    whiskers = _WHISKERS + (_ROUGH if people < MINIMUM else "")
+def _found(task: Task, people: int, lines: Sequence[Line], doubts: Sequence[str]) -> str:
     drawn = Drawn(
         task.question,
-        whiskers,
+        _WHISKERS,
         Ruler("people with this true answer, in percent", labels=tuple(line.label for line in lines)),
         tuple(line.share for line in lines),
-        tuple(line.error for line in lines),
+        tuple(line.reach / ERRORS for line in lines),
     )
     rows = "".join(
-        f"<tr><td>{safe(line.label)}</td><td>{_number(line.share)} %</td><td>± {_number(ERRORS * line.error)}</td></tr>"
+        f"<tr><td>{safe(line.label)}</td><td>{_number(line.share)} %</td>"
+        f"<td>{_number(line.low)} to {_number(line.high)} %</td><td>{_shift(line)}</td></tr>"
         for line in lines
     )
+    said = "".join(f"<p>{safe(sentence)}</p>" for sentence in doubts)
     return (
         f'<p class="lead">{_LEAD.format(people=people)}</p>'
         f'<section class="card"><figure class="picture"><div class="wide">{bars(drawn, WIDE)}</div>'
-        f'<div class="narrow">{bars(drawn, NARROW)}</div><figcaption class="muted">{whiskers} A share below zero or '
+        f'<div class="narrow">{bars(drawn, NARROW)}</div><figcaption class="muted">{_WHISKERS} A share below zero or '
         "above a hundred is chance, and is shown as it came.</figcaption></figure></section>"
         '<section class="card"><h2>In numbers</h2><table><thead><tr><th scope="col">Answer</th>'
-        f'<th scope="col">Share</th><th scope="col">Error</th></tr></thead><tbody>{rows}</tbody></table></section>'
+        '<th scope="col">Share</th><th scope="col">19 times in 20</th><th scope="col">If the declared reports are '
+        f"dishonest</th></tr></thead><tbody>{rows}</tbody></table></section>"
+        f'<section class="card"><h2>If reports are made up</h2>{said}</section>'
     )
+
+
+def _shift(line: Line) -> str:
+    return "not told" if line.shift is None else f"± {_number(line.shift)} more"
 
 
 def _number(value: float) -> str:

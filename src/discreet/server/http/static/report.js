@@ -67,8 +67,12 @@ export function coinsNeeded(rule) {
   return rule.kind === "one" ? each : each * rule.choices;
 }
 
+// Whether it is the number of one of the answers.
+export const listed = (rule, answer) => Number.isInteger(answer) && 0 <= answer && answer < rule.choices;
+
 // The report for an answer, given the coins: the same coins and the same answer always make the same report.
 export function report(rule, coins, answer) {
+  if (!listed(rule, answer)) throw new Error("no answer of this survey"); // nothing is rolled for another one
   return rule.kind === "one" ? oneOf(rule, coins, answer) : setOf(rule, coins, answer);
 }
 

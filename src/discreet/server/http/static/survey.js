@@ -1,7 +1,7 @@
 // The page on which somebody answers. The answer is randomised here; only what was rolled leaves this device.
 
 import { Memory } from "./memory.js";
-import { canonical, hex, keeps, law, uploadParts } from "./report.js";
+import { canonical, hex, keeps, law, listed, uploadParts } from "./report.js";
 import { button, byId, facts, form, heading, made, para, said, why } from "./sheet.js";
 import { handedOver, signature } from "./trust.js";
 
@@ -15,10 +15,11 @@ const OUTCOMES = {
   full: ["Full", "The survey has as many reports as it takes. Nothing was counted."],
   over_limit: ["Already used", "This invitation has sent all the reports that it may. Nothing was counted."],
   wrong_task: ["Changed meanwhile", "The survey has a new version. Load the page again to see it."],
+  unlikely: ["Not counted", "Honest dice never show this, so the server takes it for made up. Nothing was counted."],
   malformed: ["Not understood", "The server did not understand the report. Nothing was counted."],
 };
 const COUNTED = ["accepted", "replayed"];
-const FINAL = [...COUNTED, "late", "full", "over_limit"]; // sent again it would come to the same
+const FINAL = [...COUNTED, "late", "full", "over_limit", "unlikely"]; // sent again it would come to the same
 const SIGNED = {
   good: "The question and its terms are signed, and the signature holds.",
   unknown: "This browser cannot check the signature of the question. Everything else was checked.",
@@ -97,6 +98,9 @@ class Survey {
   // Roll, write down, send. Nobody sees what was rolled before it may have left: who could still decline would tell by it.
   async sent(what) {
     if (this.sending) return null;
+    if (!what.known && !listed(this.rule, what.answer)) {
+      return stop("Nothing was sent", "This is none of the answers of the survey. Load the page again and choose one.");
+    }
     this.sending = true; // a second click comes too late
     const body = await this.memory.hold(this.rule, what).catch(() => null);
     if (body !== null) return this.deliver(body);

@@ -1,0 +1,79 @@
+"""Do the intervals of texts cover? Over coins and hash functions: every run has a key of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from covering import RUNS, Coverage
+from doubles import Seeded
+
+from discreet.local import CountMeanSketch, HadamardSketch, HeavyHitters, Rappor, Tally
+from discreet.local.decode import decode
+
+pytestmark = pytest.mark.slow
+
+NAMES = [f"text {i}" for i in range(12)]
+CROWDS = {"all hold one": [1.0] + [0.0] * 11, "some common, some not": [0.5, 0.25, 0.1, 0.05] + [0.0125] * 8}
+crowds = pytest.mark.parametrize("shares", CROWDS.values(), ids=CROWDS)
+
+
+def people(shares: list[float], size: int) -> tuple[list[str], list[int]]:
+    counts = [round(size * share) for share in shares]
+    return [name for name, many in zip(NAMES, counts, strict=True) for _ in range(many)], counts
+
+
+def joined(client: Any, crowd: list[str], seed: int) -> Tally:  # noqa: ANN401
+    found: Tally = client.tally(client.batch(crowd, rng=Seeded(seed)))
+    return found
+
+
+@crowds
+@pytest.mark.parametrize(
+    "kind",
+    [
+        lambda key: CountMeanSketch(Fraction(2), 8, 32, key),
+        lambda key: HadamardSketch(Fraction(2), 8, 32, key),
+        lambda key: HadamardSketch(Fraction(1), 2, 16, key),
+    ],
+    ids=["count-mean", "hadamard", "two rows"],
+)
+@pytest.mark.parametrize("size", [20, 200])
+def test_intervals_of_sketched_counts_cover(kind: Callable[[int], Any], shares: list[float], size: int) -> None:
+    crowd, counts = people(shares, size)
+    hits = np.zeros(len(NAMES), dtype=int)
+    for key in range(RUNS):
+        client = kind(key)
+        low, high = client.estimate(joined(client, crowd, key), NAMES).interval()
+        hits += (low <= counts) & (counts <= high)
+    for hit in hits:
+        assert not Coverage(int(hit), RUNS).refuted(0.95), hits
+
+
+@crowds
+def test_intervals_of_decoded_texts_cover_all_that_are_shown_together(shares: list[float]) -> None:
+    crowd, counts = people(shares, 400)
+    truth = dict(zip(NAMES, np.array(counts) / len(crowd), strict=True))
+    hits = 0
+    for key in range(RUNS):
+        client = Rappor(Fraction(6), 16, 2, 4, Fraction(1, 4), Fraction(3, 4), key)
+        guess = decode(client, joined(client, crowd, key), NAMES)
+        low, high = guess.interval()
+        hits += all(a <= truth[str(value)] <= b for value, a, b in zip(guess.values, low, high, strict=True))
+    assert not Coverage(hits, RUNS).refuted(0.95), hits
+
+
+def test_intervals_of_found_texts_cover_all_that_are_found_together() -> None:
+    crowd = ["ab"] * 300 + ["cd"] * 200 + [f"{i:02x}" for i in range(100)]
+    truth, hits, some = {"ab": 0.5, "cd": 1 / 3}, 0, 0
+    for key in range(RUNS):
+        client = HeavyHitters(Fraction(4), 2, 8, 8, 4, 64, key)
+        guess = client.estimate(joined(client, crowd, key))
+        low, high = guess.interval()
+        hits += all(a <= truth.get(v, 1 / 600) <= b for v, a, b in zip(guess.values, low, high, strict=True))
+        some += bool(guess.values)
+    assert not Coverage(hits, RUNS).refuted(0.95), hits
+    assert some > RUNS / 2
