@@ -15,7 +15,7 @@ from discreet.release import Automatic, Partition, descent
 from discreet.release.counts import noise_variance
 from discreet.release.curve import hilbert
 from discreet.release.descent import deciding, descend
-from discreet.release.histogram import EXACT, NOISE_ONLY
+from discreet.release.histogram import CHOSEN, EXACT
 
 ONE = Fraction(1)
 SHAPES: list[tuple[int, ...]] = [(1,), (2,), (9,), (24,), (100,), (513,), (4096,), (8, 8), (20, 30), (64, 64)]
@@ -245,4 +245,4 @@ def test_a_partition_of_several_levels_does_not_say_that_all_errors_are_covered(
         told = release(np.full(shape, 10**6), rng=Seeded(1))
         assert len(release.pieces) > 1
         assert np.bincount(told.part).max() == 1
-        assert told.bounding == NOISE_ONLY
+        assert told.bounding == CHOSEN
