@@ -103,9 +103,10 @@ def test_ranges_are_sums_of_cells_and_their_errors_agree_with_the_whole_tree(rel
     for lo, hi in ((0, 24), (3, 3), (0, 1), (4, 19)):
         weights = np.zeros(24)
         weights[lo:hi] = 1
-        one, all_ = told.range(lo, hi), told._measured(weights)
+        one, all_ = told.range(lo, hi), told.weighed(weights)
         assert one.value == pytest.approx(told.counts[lo:hi].sum(), abs=1e-9)
-        assert one.error == pytest.approx(all_.error, abs=1e-6)
+        assert (one.error is None) == (all_.error is None)
+        assert one.error is None or one.error == pytest.approx(all_.error, abs=1e-6)
     assert told.prefix(9) == told.range(0, 9)
     assert told.cell(4) == told.range(4, 5)
     assert told.total.value == pytest.approx(told.counts.sum())
@@ -144,7 +145,8 @@ def test_nothing_is_known_about_shares_of_nothing() -> None:
     assert shares.tolist() == [0.25, 0.5, 0.75, 1.0]
     assert errors is None
     assert 0 <= told.quantile("0.5").value <= 4
-    assert told.quantile("0.5").interval() == (0.0, 4.0)
+    low, high = told.quantile("0.5").interval()
+    assert 0 <= low <= high <= 4
 
 
 @pytest.mark.parametrize(("release", "counts"), named([*LINES, *PLANES]))
