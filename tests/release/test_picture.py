@@ -274,11 +274,8 @@ def test_of_many_keys_the_largest_are_drawn_and_the_others_counted() -> None:
     assert places == sorted(places)
     assert min(counts[places]) >= np.sort(counts)[-MOST_KEYS]
     rest = plain(float(counts.sum() - counts[places].sum()))
-    assert (
     assert "the 24 largest of 200, which the noise may have made look larger" in drawn.note
     assert f"so they are drawn without error bars; the others have {rest}" in drawn.note
-        in drawn.note
-    )
 
 
 def test_a_large_plane_is_drawn_in_fields_that_hold_all_their_cells() -> None:
