@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +22,7 @@ each = pytest.mark.parametrize("name", NAMES)
 
 
 @pytest.fixture(name="folder")
-def _folder(name: str, tmp_path: Path) -> Iterator[Path]:
+def _folder(name: str, tmp_path: Path) -> Path:
     folder = tmp_path / name
     folder.mkdir()
     for path in (STORED / name).iterdir():
@@ -57,7 +56,7 @@ def test_it_opens_and_verifies_and_what_was_not_checked_is_named(folder: Path) -
 def test_it_is_read_and_shown_as_new_ones_are(folder: Path) -> None:
     release, _ = read(folder)
     content = release.content
-    if isinstance(content, Histogram) and content.splits is not None:
+    if isinstance(content, Histogram) and content.known is not None:
         alone = np.bincount(content.part)[content.part] == 1
         stated = release.table()["standard_error"].is_valid().to_pylist()
         assert stated == alone.tolist()
@@ -65,7 +64,14 @@ def test_it_is_read_and_shown_as_new_ones_are(folder: Path) -> None:
     assert np.isfinite(release.total.value)
 
 
-@pytest.mark.parametrize("name", ["histogram", "ranges"])
+@pytest.mark.parametrize("name", ["ranges"])
+def test_counts_that_were_made_plausible_without_saying_how_far_have_no_error(folder: Path) -> None:
+    release, _ = read(folder)
+    assert release.total.error is None
+    assert release.table()["standard_error"].null_count == len(release.axes[0])
+
+
+@pytest.mark.parametrize("name", ["histogram", "adaptive"])
 def test_a_changed_count_or_error_is_still_found(folder: Path) -> None:
     table = pq.read_table(folder / "cells.parquet")
     release, _ = read(folder)

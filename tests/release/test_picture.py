@@ -107,8 +107,8 @@ def test_bars_of_keys_are_as_long_as_their_counts_and_say_them(width: int) -> No
 
 @WIDTHS
 def test_a_curve_goes_through_its_shares_inside_its_band(width: int) -> None:
-    shares, band = (0.2, 0.7, 1.0), ((0.1, 0.5, 1.0), (0.3, 0.9, 1.0))
-    root = parsed(curve(Drawn("t", "n", Ruler("age", (0.0, 10.0, 40.0, 50.0)), shares, band=band), width))
+    shares, ends = (0.2, 0.7, 1.0), ((0.1, 0.5, 1.0), (0.3, 0.9, 1.0))
+    root = parsed(curve(Drawn("t", "n", Ruler("age", (0.0, 10.0, 40.0, 50.0)), shares, band=ends), width))
     up, along = ruler(root, "level", "y", 4), ruler(root, "tick", "x")
     (path,), (band,) = marks(root, "polyline"), marks(root, "polygon")
     points = [tuple(map(float, pair.split(","))) for pair in path.attrib["points"].split()]

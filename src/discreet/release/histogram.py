@@ -31,6 +31,7 @@ FITTED = "There are no error bars: the counts were moved, so that none is negati
 # with Laplace noise needs 2.12, sums of many 1.96; whole noise of a small scale needs up to 0.62 more.
 TIMES, MORE = 2.12, 0.625
 WIDER = 1.18  # standard errors where the parts were chosen by counts that are used again: docs/proofs/partition.md
+_MOVED = "The standard errors are those of the noise, before"  # as version 0.1 said of counts that it had moved
 _CERTAIN = 8  # standard errors of a total that shares are taken of, at least: then a ratio is as good as linear
 
 
@@ -76,7 +77,7 @@ class Histogram:
     `part` says to which part each cell belongs, in row order: the leaf of the tree that was measured. A part's count is
     divided evenly among its cells. `splits` knows the variances of parts, or is None where nobody does. A number that
     cuts through a part of several cells has no error, and none has one once the counts were `fitted`. `bounding` says
-    so.
+    so. `shift` is what was taken from each part to make its count plausible: errors are larger by it.
     """
 
     counts: NDArray[Any]
@@ -84,6 +85,7 @@ class Histogram:
     splits: Splits | None
     bounding: str = EXACT
     fitted: bool = False
+    shift: Reals | None = None
 
     @classmethod
     def of(cls, leaves: Reals, splits: Splits, shape: tuple[int, ...], part: Whole | None = None) -> Histogram:
@@ -221,7 +223,8 @@ class Histogram:
             }
         flat = self.counts.ravel().tolist()
         fields = {"shape": list(self.shape), "counts": flat, "part": _packed(self.part)}
-        moved = {"fitted": True} if self.fitted else {}
+        moved: dict[str, object] = {"fitted": True} if self.fitted else {}
+        moved |= {} if self.shift is None else {"shift": self.shift.tolist()}
         return json.dumps({**fields, "tree": tree, "bounding": self.bounding, **moved}, allow_nan=False)
 
     @classmethod
@@ -239,20 +242,24 @@ class Histogram:
             spread = tuple(_unpacked(level).astype(np.float64) for level in tree["spread"])
             splits = Splits(float(tree["total"]), children, spread)
         counts = np.array(read["counts"], dtype=kind).reshape(read["shape"])
-        fitted = read.get("fitted", False) is True
-        return cls(counts, _unpacked(read["part"]).astype(np.int64), splits, read["bounding"], fitted)
+        part, fitted = _unpacked(read["part"]).astype(np.int64), read.get("fitted", False) is True
+        shift = np.array(read["shift"], dtype=np.float64) if "shift" in read else None
+        if shift is not None and (splits is None or shift.shape != (splits.leaves,) or not np.isfinite(shift).all()):
+            raise ValueError
+        return cls(counts, part, splits, read["bounding"], fitted, shift)
 
     @property
     def known(self) -> Splits | None:
-        """The variances, where counts still have them."""
-        return None if self.fitted else self.splits
+        """The variances, where counts still have them. Earlier versions moved counts and did not say how far."""
+        return None if self.fitted or self.bounding.startswith(_MOVED) else self.splits
 
     def cell_errors(self) -> Reals | None:
         """The standard error of every cell; not a number where it was counted with others."""
         if self.known is None:
             return None
         sizes = np.bincount(self.part)
-        errors = np.where(sizes == 1, np.sqrt(leaf_variances(self.known)), np.nan)
+        errors = _wider(np.sqrt(leaf_variances(self.known)), self._shift)
+        errors = np.where(sizes == 1, errors, np.nan)
         return np.asarray(errors[self.part].reshape(self.shape))
 
     def weighed(self, weights: Reals) -> Estimate:
@@ -264,12 +271,22 @@ class Histogram:
         shares = np.bincount(self.part, given) / sizes
         if not np.allclose(shares[self.part], given, rtol=0, atol=1e-12):
             return Estimate(value, None)
-        return Estimate(value, math.sqrt(self.known.variance(shares)))
+        error = np.sqrt([self.known.variance(shares)])
+        return Estimate(value, float(_wider(error, np.array([np.sum(shares * self._shift)]))[0]))
+
+    @property
+    def _shift(self) -> Reals:
+        return np.zeros(self.known.leaves if self.known else 1) if self.shift is None else self.shift
 
     @cached_property
     def _by_part(self) -> tuple[Whole, Whole]:
         """Cells in the order of their parts, and where each part begins."""
         return np.argsort(self.part, kind="stable"), starts(np.bincount(self.part))
+
+    @cached_property
+    def _moved(self) -> Reals:
+        """What was taken from all parts before each."""
+        return np.concatenate([[0.0], np.cumsum(self._shift)])
 
     def _leaves(self) -> NDArray[Any]:
         order, first = self._by_part
@@ -286,7 +303,8 @@ class Histogram:
         a, c = self.part[np.minimum(low, self.part.size - 1)], self.part[last]
         whole = (first[a] == low) & (first[c + 1] == high)
         variances = self.known.ranges(a, np.ones(a.shape), c, np.ones(c.shape))
-        return np.where(high > low, np.where(whole, np.sqrt(variances), np.nan), 0.0)
+        errors = _wider(np.sqrt(variances), self._moved[c + 1] - self._moved[a])
+        return np.where(high > low, np.where(whole, errors, np.nan), 0.0)
 
     def _share_errors(self, shares: Reals, total: float, ends: Whole) -> Reals | None:
         found = self._contrast_errors(shares, ends)
@@ -312,6 +330,16 @@ class Histogram:
 def stated(errors: Reals | None, place: int) -> float | None:
     """One of some standard errors, if it is known."""
     return None if errors is None or math.isnan(errors[place]) else float(errors[place])
+
+
+def _wider(errors: Reals, moved: Reals) -> Reals:
+    """The errors of numbers that were moved by so much, both of which are known.
+
+    Whatever is within TIMES errors of a number is within that and how far it was moved of where it is now. Squares add
+    up to no more than the square, unless numbers were moved away from the truth.
+    """
+    far = np.abs(moved)
+    return np.asarray(np.maximum(errors + far / TIMES, np.hypot(errors, far)))
 
 
 def _within(bounds: object, shape: tuple[int, ...]) -> list[tuple[int, int]]:

@@ -29,14 +29,14 @@ _SHARPEST = 1e-18  # of a variance, beside the total's square: a double tells no
 
 
 def plausible(histogram: Histogram) -> Histogram:
-    """The histogram with the likely counts of its parts. One without standard errors stays as it is."""
+    """The histogram with the likely counts of its parts, and how far they moved. Without errors it stays as it is."""
     if histogram.splits is None:
         return histogram
     sizes = np.bincount(histogram.part).astype(np.float64)
     leaves: Reals = np.bincount(histogram.part, np.ravel(histogram.counts)).astype(np.float64)
     parts = likely(leaves, histogram.splits, sizes)
     counts = (parts / sizes)[histogram.part].reshape(histogram.shape)
-    return replace(histogram, counts=counts)
+    return replace(histogram, counts=counts, shift=leaves - parts)
 
 
 def likely(leaves: Reals, splits: Splits, sizes: Reals) -> Reals:
