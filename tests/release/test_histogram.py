@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -205,6 +206,15 @@ def test_counts_that_were_moved_do_not_say_that_their_errors_are_covered() -> No
     parts = Uniform(ONE, (24,))(FLAT, rng=Seeded(1))
     assert parts.bounding == PARTS
     assert parts.nonnegative().bounding == FITTED
+
+
+def test_the_error_of_a_number_that_was_moved_is_larger_by_how_far() -> None:
+    told = replace(Histogram.of(np.array([9.0, 3.0, 30.0]), SPLITS, (3,)), shift=np.array([1.0, 0.0, -4.0]))
+    errors = [told.range(0, 1).error, told.range(1, 2).error, told.range(0, 3).error]
+    assert errors == pytest.approx([1 + 1 / 2.12, 2.0, 14**0.5 + 3 / 2.12])
+    assert told.range(2, 3).error == pytest.approx(5.0)  # the root of 9 + 16
+    assert told.total.error == pytest.approx(told.range(0, 3).error)
+    assert Histogram.from_json(told.to_json()).cell_errors() == pytest.approx(told.cell_errors())
 
 
 SPLITS = Splits(14.0, (np.array([3]),), (np.array([1.0, 4.0, 9.0]),))  # three parts, independent
