@@ -226,8 +226,11 @@ def test_of_several_tables_one_is_named(place: Path) -> None:
     assert "tables/age-by-region.parquet, tables/region-by-urgent.parquet" in sentence
     assert "no table" in refused(place, "add", "both", "tables/release.json", "--public")
     assert "added both" in said(place, "add", "both", "tables/region-by-urgent.parquet", "--public")
-    found = said(place, "query", "SELECT region, urgent FROM both ORDER BY 1, 2", "--format", "csv")
+    asked = "SELECT region, urgent FROM both WHERE NOT region_other AND NOT urgent_other ORDER BY 1, 2"
+    found = said(place, "query", asked, "--format", "csv")
     assert found.splitlines()[1:] == ["north,False", "north,True", "south,False", "south,True"]
+    others = said(place, "query", "SELECT count(*) FROM both WHERE region_other OR urgent_other", "--format", "csv")
+    assert others.splitlines()[1:] == ["5"]
 
 
 @pytest.mark.usefixtures("published")
@@ -256,10 +259,13 @@ def test_a_folder_is_asked_without_a_home(place: Path, tmp_path: Path) -> None:
 
 def test_keys_are_asked_for_by_their_names(place: Path) -> None:
     said(place, *TABLES, "--practice", "--out", "made")
-    wanted = ["region=north,south", "urgent=True"]
+    wanted = ["region=north,south,(other)", "urgent=True"]
     [found] = json.loads(said(place, "release", "ask", "made", *wanted, "--format", "json"))
     [other] = json.loads(said(place, "release", "ask", "made", "urgent=True", "--format", "json"))
     assert found["value"] == pytest.approx(other["value"])
+    assert found["low"] < found["value"] < found["high"]
+    [outside] = json.loads(said(place, "release", "ask", "made", "age=(other)", "--format", "json"))
+    assert outside["standard_error"] > 0
     assert "no key 'west'" in refused(place, "release", "ask", "made", "region=west")
 
 
@@ -356,11 +362,25 @@ def test_what_cannot_be_published_is_a_sentence_and_free(place: Path, arguments:
 
 def test_what_marginals_alone_take_is_no_option_of_the_others(place: Path) -> None:
     for kind in ("histogram", "ranges"):
-        for option in ("--ways", "--tables"):
+        for option in ("--ways", "--tables", "--outside"):
             done = discreet(place, "release", kind, "visits", "--columns", "age", "--epsilon", "1", option, "2")
             assert done.returncode == 2
             assert f"No such option: {option}" in done.stderr
-    assert "cells 16 of age by region by urgent" in said(place, *TABLES, "--ways", "3", "--dry-run")
+    shown = said(place, *TABLES, "--ways", "3", "--dry-run")
+    assert "cells 45 of age by region by urgent" in shown
+    assert "rows whose value is missing, no declared key or in no bin are counted as (other), in every table" in shown
+    shown = said(place, *TABLES, "--ways", "3", "--outside", "leave-out", "--dry-run")
+    assert "cells 16 of age by region by urgent" in shown
+    assert "in any of the columns are left out of everything" in shown
+
+
+def test_how_exact_ranges_will_be_is_known_after_paying(place: Path) -> None:
+    """ "The total within 19" was promised, and held in 40 of 100 runs."""
+    ranges = ["release", "ranges", "visits", "--columns", "cost", "--epsilon", "0.5", "--dry-run"]
+    assert "error any count: known after paying" in said(place, *ranges)
+    assert json.loads(said(place, *ranges, "--format", "json"))["error"] == {"of": "any count", "within": None}
+    hierarchy = said(place, *ranges, "--method", "hierarchy")
+    assert "error the cells up to any one: within " in hierarchy
 
 
 def test_without_a_folder_a_release_has_nowhere_to_go(place: Path) -> None:

@@ -6,6 +6,7 @@ import io
 import re
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from urllib.parse import quote
@@ -136,6 +137,22 @@ def test_who_names_an_error_gets_a_price_for_it(tmp_path: Path, changes: dict[st
         assert error * Fraction(6, 10) <= found.tag.error <= error
 
 
+def test_who_names_an_error_that_is_known_after_paying_is_told_so(desk: Desk) -> None:
+    plan = Blueprint("visits", ("cost",), "ranges", max_rows="3")
+    assert quoted(desk, HOME, plan, Wanted()).tag.columns == (("any count", None),)
+    with pytest.raises(Refusal, match="known after paying"):
+        quoted(desk, HOME, plan, Wanted(error=Fraction(19)))
+
+
+def test_what_becomes_of_rows_in_no_cell_is_chosen_in_the_form_and_told(desk: Desk) -> None:
+    plan = Blueprint("visits", ("region", "urgent"), "marginals", max_rows="3")
+    usual = quoted(desk, HOME, plan, Wanted())
+    left = quoted(desk, HOME, replace(plan, outside="leave out"), Wanted())
+    assert usual.cells == 12 > left.cells == 6
+    assert "counted as (other), in every table" in usual.tag.plan[-1]
+    assert "left out of everything" in left.tag.plan[-1]
+
+
 # pictures, files, receipts --------------------------------------------------------------------------------------------
 
 
@@ -145,7 +162,7 @@ def test_who_names_an_error_gets_a_price_for_it(tmp_path: Path, changes: dict[st
         (Wish("histogram", ("region",), epsilon=1), 3),
         (Wish("histogram", ("cost",), epsilon=1, bins={"cost": 500}), 46),
         (Wish("histogram", ("region", "cost"), epsilon=1, bins={"cost": 100}), 3 * 34),
-        (Wish("marginals", ("region", "urgent", "cost"), epsilon=1, ways=3), 3 * 2),
+        (Wish("marginals", ("region", "urgent", "cost"), epsilon=1, ways=3), 4 * 3),
     ],
 )
 def test_a_stamp_is_small_whatever_the_release(desk: Desk, wish: Wish, marks: int) -> None:
@@ -257,13 +274,17 @@ def read(page: Page) -> None:
     page.get_by_label("cost to before").fill("210")
     page.get_by_label("cost to before").press("Enter")
     result = page.locator(".d-read").nth(0)
-    expect(result).to_contain_text(re.compile(r"[\d,]+ ?± [\d,]+ ?records"))
+    expect(result).to_contain_text(re.compile(r"[\d,]+ ?records"))
+    expect(result).to_contain_text("No error bar")
     expect(result).to_contain_text("The range of cost cuts through a bin")
+    page.get_by_label("cost to before").fill("200")
+    page.get_by_label("cost to before").press("Enter")
+    expect(result).to_contain_text(re.compile(r"[\d,]+ ?± [\d,]+ ?records"))
     page.get_by_label("cost from").fill("5000")
     page.get_by_role("button", name="Count").click()
     expect(result.get_by_role("alert")).to_contain_text("5000 is outside what was released")
     page.get_by_role("button", name="Find the value").click()
-    expect(page.locator(".d-read").nth(1)).to_contain_text(re.compile("The standard error is [0-9]"))
+    expect(page.locator(".d-read").nth(1)).to_contain_text(re.compile("The truth lies from [0-9]"))
     expect(page.locator("#page")).to_contain_text("right 50 times in 100")
 
 

@@ -43,7 +43,7 @@ def _certificate(tmp_path: Path) -> Certificate:
 
 def test_it_says_all_that_a_reader_needs(certificate: Certificate) -> None:
     told = json.loads(certificate.to_json())
-    assert told["format"] == "discreet-certificate-2"
+    assert told["format"] == "discreet-certificate-3"
     assert (told["title"], told["kind"]) == ("Ages of patients", "histogram")
     assert told["guarantee"] == {"measure": "pure", "epsilon": "1"}
     assert told["neighbours"] == {"relation": "add-remove", "unit": "patient"}
@@ -100,6 +100,8 @@ def changed(body: Any, path: tuple[str | int, ...]) -> str:  # noqa: ANN401
 
 FREE = {
     "axes",
+    "fit",
+    "outside",
     "mechanism",
     "columns",
     "tables",

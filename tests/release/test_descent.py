@@ -15,7 +15,7 @@ from discreet.release import Automatic, Partition, descent
 from discreet.release.counts import noise_variance
 from discreet.release.curve import hilbert
 from discreet.release.descent import deciding, descend
-from discreet.release.histogram import EXACT, NOISE_ONLY
+from discreet.release.histogram import CHOSEN, EXACT, WIDER
 
 ONE = Fraction(1)
 SHAPES: list[tuple[int, ...]] = [(1,), (2,), (9,), (24,), (100,), (513,), (4096,), (8, 8), (20, 30), (64, 64)]
@@ -214,7 +214,9 @@ QUICK = {"line of 205", "long line"}
     [pytest.param(*each, id=name, marks=[] if name in QUICK else pytest.mark.slow) for name, *each in EVEN],
 )
 def test_standard_errors_cover_on_data_that_tempt_the_search(release: Any, counts: Any, runs: int) -> None:  # noqa: ANN401
-    """The total, a half and a tenth: two standard errors hold 94 % at least, squares are 1 at most, totals not off.
+    """The total, and a half and a tenth where they have an error: two standard errors of the noise hold 94 % at least.
+
+    Squares are 1 at most, and totals not off. What is stated is wider: for what noise chose, beyond the noise itself.
 
     If that is so, the share that is seen lies lower by 4 of its standard errors less than once in 3,000 times
     (binomial), and a mean further off than 4 of its own once in 16,000: 2 in 100 for all cases together, on other
@@ -223,17 +225,21 @@ def test_standard_errors_cover_on_data_that_tempt_the_search(release: Any, count
     rows = counts.shape[0]
     wide = () if counts.ndim == 1 else ((0, counts.shape[1]),)
     asked = [(0, rows), (0, rows // 2), (rows // 3, rows // 3 + rows // 10)]
-    scores = []
+    scores: list[list[float]] = [[], [], []]
     for seed in range(runs):
         told = release(counts, rng=Seeded(1000 + seed))
         each = [told.range(*(((lo, hi), *wide) if wide else (lo, hi))) for lo, hi in asked]
         truths = [counts[lo:hi].sum() for lo, hi in asked]
-        scores.append([(one.value - truth) / one.error for one, truth in zip(each, truths, strict=True)])
-    covered = (np.abs(scores) < 2).mean(axis=0)
-    assert np.all(covered > 0.94 - 4 * math.sqrt(0.94 * 0.06 / runs))
-    squares = np.square(scores)
-    assert np.all(squares.mean(axis=0) - 1 < 4 * squares.std(axis=0) / math.sqrt(runs))
-    assert abs(np.mean(scores, axis=0)[0]) < 4 / math.sqrt(runs)
+        for place, (one, truth) in enumerate(zip(each, truths, strict=True)):
+            if one.error is not None:
+                scores[place].append((one.value - truth) / one.error * WIDER)
+    assert len(scores[0]) == runs
+    for some in filter(lambda stated: len(stated) > 50, scores):
+        covered = float((np.abs(some) < 2).mean())
+        assert covered > 0.94 - 4 * math.sqrt(0.94 * 0.06 / len(some))
+        squares = np.square(some)
+        assert squares.mean() - 1 < 4 * squares.std() / math.sqrt(len(some))
+    assert abs(np.mean(scores[0])) < 4 / math.sqrt(runs)
 
 
 def test_a_partition_of_several_levels_does_not_say_that_all_errors_are_covered() -> None:
@@ -245,4 +251,4 @@ def test_a_partition_of_several_levels_does_not_say_that_all_errors_are_covered(
         told = release(np.full(shape, 10**6), rng=Seeded(1))
         assert len(release.pieces) > 1
         assert np.bincount(told.part).max() == 1
-        assert told.bounding == NOISE_ONLY
+        assert told.bounding == CHOSEN

@@ -48,7 +48,7 @@ def test_any_order_of_columns_and_columns_of_one_key() -> None:
     assert np.array_equal(tables.table(("c", "b")), tables.table(("b", "c")).T)
     assert tables.table(("one", "c", "b")).shape == (1, 5, 3)
     assert np.array_equal(tables.table(("one", "c", "b"))[0], tables.table(("c", "b")))
-    assert tables.std(("one", "b")) == tables.std(("b",))
+    assert (tables.std(("one", "b")) or 0) == (tables.std(("b",)) or 0)
     assert tables.total == tables.table(("b",)).sum()
     assert tables.tables == (("a", "b"), ("a", "c"), ("b", "c"))
     assert tables.columns == COLUMNS
@@ -94,9 +94,9 @@ def test_a_single_cell_and_a_whole_table_as_weighted_sums() -> None:
     tables = released(ResidualMarginals)
     cell = np.zeros((3, 5))
     cell[1, 2] = 1
-    assert tables.query(("b", "c"), cell).error == pytest.approx(tables.std(("b", "c")), rel=1e-12)
+    assert tables.query(("b", "c"), cell).error == pytest.approx((tables.std(("b", "c")) or 0), rel=1e-12)
     assert tables.query(("b", "c"), cell).value == tables.table(("b", "c"))[1, 2]
-    assert tables.query(("b", "c"), np.ones((3, 5))).error == pytest.approx(tables.std(()), rel=1e-12)
+    assert tables.query(("b", "c"), np.ones((3, 5))).error == pytest.approx((tables.std(()) or 0), rel=1e-12)
     with pytest.raises(Refusal, match="shape"):
         tables.query(("b", "c"), np.ones((5, 3)))
     with pytest.raises(Refusal, match="finite"):
@@ -110,7 +110,7 @@ def test_tables_travel_as_text(maker: Any) -> None:  # noqa: ANN401
         assert back == tables
         assert hash(back) == hash(tables)
         assert np.array_equal(back.table(("c", "b")), tables.table(("c", "b")))
-        assert back.std(("a", "b")) == tables.std(("a", "b"))
+        assert back.std(("a", "b")) == (tables.std(("a", "b")) or 0)
     assert released(maker) != released(maker, seed=1)
 
 
@@ -153,8 +153,8 @@ def test_arrow_has_a_row_for_each_cell() -> None:
     assert rows["c"] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
     assert rows["a"] == ["no", "yes"] * 5
     assert rows["count"] == tables.table(("c", "a")).ravel().tolist()
-    assert set(rows["std"]) == {tables.std(("a", "c"))}
-    assert tables.to_arrow(()).to_pydict() == {"count": [tables.total], "std": [tables.std(())]}
+    assert set(rows["std"]) == {(tables.std(("a", "c")) or 0)}
+    assert tables.to_arrow(()).to_pydict() == {"count": [tables.total], "std": [(tables.std(()) or 0)]}
     with pytest.raises(Refusal, match="keys"):
         tables.to_arrow(("a",), {"a": ["no"]})
 
@@ -234,7 +234,7 @@ def test_fourteen_columns_without_the_full_table() -> None:
     )
     cells = sum(tables.table(names).size for names in pairs)
     squares = sum(float((tables.table(names) ** 2).sum()) for names in pairs)
-    said = sum(tables.table(names).size * tables.std(names) ** 2 for names in pairs)
+    said = sum(tables.table(names).size * (tables.std(names) or 0) ** 2 for names in pairs)
     assert cells == 148_137
     assert squares / said == pytest.approx(1, abs=0.03)
     assert tables.table(("c0", "c3")).sum(1).tolist() == tables.table(("c13", "c0")).sum(0).tolist()
@@ -271,6 +271,6 @@ def test_twenty_million_records_are_no_trouble() -> None:
     tables = ResidualMarginals(columns, sizes, (("a", "b"), ("b", "c")), Fraction(1))(
         counter(full, columns), rng=Seeded(1)
     )
-    assert abs(tables.total - 20_000_000) <= 6 * tables.std(())
-    assert np.abs(tables.table(("a", "b")) - 2000).max() <= 6 * tables.std(("a", "b"))
+    assert abs(tables.total - 20_000_000) <= 6 * (tables.std(()) or 0)
+    assert np.abs(tables.table(("a", "b")) - 2000).max() <= 6 * (tables.std(("a", "b")) or 0)
     assert np.array_equal(tables.table(("a", "b")).sum(0), tables.table(("b", "c")).sum(1))

@@ -13,8 +13,8 @@ from playwright.sync_api import Browser
 from release.published import AGE, NASTY, SQL, people, published, released
 
 from discreet.mechanisms import Column
+from discreet.release.histogram import error_bar
 from discreet.release.paper import rounded
-from discreet.release.picture import ERRORS
 
 HOSTILE = Column("<b onclick=alert(4)>", keys=NASTY)
 CASES: dict[str, dict[str, object]] = {
@@ -99,7 +99,7 @@ def test_a_page_says_what_is_promised_how_exact_and_how_to_go_on(pages: dict[str
     page = seen(pages["histogram"])
     assert "the records of one patient" in page.under("What is promised")
     assert "at most 74 times" in page.under("What is promised")
-    assert "two standard errors" in page.under("How exact it is")
+    assert "within what follows ± 19 times in 20" in page.under("How exact it is")
     assert "Not counted are records" in page.under("How exact it is")
     assert "from 0 to before 101 in 20 bins" in page.under("What was public")
     assert "no more than 1 record of each" in page.under("What was public")
@@ -131,7 +131,7 @@ def test_the_rows_are_those_of_the_release(pages: dict[str, Path]) -> None:
     assert len(rows) == 12
     for shown, row in zip(rows, table, strict=False):
         count, error, whole = row["count"], row["standard_error"], row["count_whole"]
-        spread = f'<span class="error">± {rounded(ERRORS * error, error)}</span>'
+        spread = f'<span class="error">± {rounded(error_bar(error, count), error)}</span>'
         assert f"<td>{row['age_from']}</td><td>{row['age_to']}</td>" in shown
         assert f'<td class="number">{rounded(count, error)} {spread}</td>' in shown
         assert f'<td class="number">{whole:,}</td>' in shown
@@ -142,7 +142,7 @@ def test_errors_that_nobody_knows_are_not_spoken_of(tmp_path: Path) -> None:
     published(tmp_path / "out", released({"kind": "histogram", "columns": ["age"], "method": "mwem"}))
     page = seen(tmp_path / "out" / "index.html")
     assert "±" not in " ".join(text for _, text in page.text)
-    assert "There are no standard errors" in page.under("How exact it is")
+    assert "There are no error bars" in page.under("How exact it is")
 
 
 def test_many_keys_are_told_by_the_first_of_them(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from release.published import NASTY, people, released
 
 from discreet.mechanisms import Column, Frame, Grid
 from discreet.release.gallery import MOST_BARS, MOST_FIELDS, MOST_KEYS, MOST_PLANES, MOST_POINTS, pictures
-from discreet.release.histogram import Histogram
+from discreet.release.histogram import Histogram, error_bar
 from discreet.release.paper import Scale, cut, figure, plain, reach, rounded, safe
 from discreet.release.picture import NARROW, WIDE, Drawn, Ruler, bars, curve, histogram
 from discreet.release.plane import Plane, heat
@@ -107,8 +107,8 @@ def test_bars_of_keys_are_as_long_as_their_counts_and_say_them(width: int) -> No
 
 @WIDTHS
 def test_a_curve_goes_through_its_shares_inside_its_band(width: int) -> None:
-    shares, errors = (0.2, 0.7, 1.0), (0.05, 0.1, 0.0)
-    root = parsed(curve(Drawn("t", "n", Ruler("age", (0.0, 10.0, 40.0, 50.0)), shares, errors), width))
+    shares, ends = (0.2, 0.7, 1.0), ((0.1, 0.5, 1.0), (0.3, 0.9, 1.0))
+    root = parsed(curve(Drawn("t", "n", Ruler("age", (0.0, 10.0, 40.0, 50.0)), shares, band=ends), width))
     up, along = ruler(root, "level", "y", 4), ruler(root, "tick", "x")
     (path,), (band,) = marks(root, "polyline"), marks(root, "polygon")
     points = [tuple(map(float, pair.split(","))) for pair in path.attrib["points"].split()]
@@ -255,7 +255,7 @@ def test_many_bins_are_drawn_together_with_the_error_of_their_sum() -> None:
     assert len(said) == 50 <= MOST_BARS  # equal ones: 1000 bins are not 64 times as many
     value, errors = told.ranges(np.array([20]), np.array([40]))
     assert errors is not None
-    assert said[1] == f"10 to 20: {figure(float(value[0]), float(errors[0]), 2.0)}"
+    assert said[1] == f"10 to 20: {figure(float(value[0]), error_bar(float(errors[0]), float(value[0])) / 2, 2.0)}"
     assert "up to 20 of the 1,000 bins together" in first.note
     assert marks(parsed(first.narrow), "rect")[1][0].text == said[1]
     points = marks(parsed(second.wide), "polyline")[0].attrib["points"].split()
@@ -274,7 +274,8 @@ def test_of_many_keys_the_largest_are_drawn_and_the_others_counted() -> None:
     assert places == sorted(places)
     assert min(counts[places]) >= np.sort(counts)[-MOST_KEYS]
     rest = plain(float(counts.sum() - counts[places].sum()))
-    assert f"the 24 largest of 200, which the noise may have made look larger; the others have {rest}" in drawn.note
+    assert "the 24 largest of 200, which the noise may have made look larger" in drawn.note
+    assert f"so they are drawn without error bars; the others have {rest}" in drawn.note
 
 
 def test_a_large_plane_is_drawn_in_fields_that_hold_all_their_cells() -> None:
@@ -303,7 +304,27 @@ def test_marginals_are_drawn_by_column_and_by_pair_and_the_rest_is_told() -> Non
     table, error = release.counts(("c1",)), release.errors(("c1",))
     assert error is not None
     numbers = [each.text for each in marks(parsed(found[1].wide), "text", "number")]
-    assert numbers == [figure(float(count), float(error[0]), 2.0) for count in table]
+    assert numbers == [figure(float(count), error_bar(float(error[0]), float(count)) / 2, 2.0) for count in table]
+    assert marks(parsed(found[1].wide), "text", "label")[-1].text == "(other)"
+
+
+def test_bars_without_an_error_bar_look_different_and_that_is_said() -> None:
+    counts, reaches = (120.0, 40.0, 60.0), (10.0, None, 5.0)
+    for root in (
+        parsed(histogram(Drawn("t", "n", Ruler("age", (0.0, 5.0, 10.0, 15.0)), counts, reaches=reaches))),
+        parsed(bars(Drawn("t", "n", Ruler("r", labels=("a", "b", "c")), counts, reaches=reaches))),
+    ):
+        boxes = marks(root, "rect")
+        (bare,) = marks(root, "rect", "bare")
+        assert len(boxes) == 2
+        assert bare.attrib["stroke-dasharray"]
+        assert str(bare[0].text).endswith("40, no error bar")
+        assert len(marks(root, "line", "error")) == 2
+    wish: dict[str, object] = {"kind": "ranges", "columns": ["cost"], "bins": {"cost": 64}, "epsilon": "0.05"}
+    first, second = pictures(released(wish))
+    assert "Pale bars in a broken line have no error bar" in first.note
+    assert marks(parsed(first.wide), "rect", "bare")
+    assert "within the band" in second.note
 
 
 def test_counts_whose_error_is_not_known_have_no_error_bars() -> None:

@@ -14,7 +14,7 @@ from discreet.curator import Curator
 from discreet.curator.explain import said
 from discreet.curator.practice import found_practice
 from discreet.desk import HOME, Desk, Order
-from discreet.desk.offered import Offered, offered, roughly
+from discreet.desk.offered import OUTSIDE, Offered, offered
 from discreet.desk.publisher import called
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss
@@ -87,20 +87,28 @@ def _report(offer: Offered, cost: BudgetLoss | None, made: tuple[str, Path, Cert
     entry = "" if offer.entry is None else f", entry {offer.entry} of the ledger"
     price = "free" if cost is None else said(cost)
     typer.echo(f"{name}{entry}\ncost {price}; left {said(offer.left)}")
-    typer.echo(f"{offer.cells} cells; {offer.about} within {roughly(offer.error)} at 0.95")
+    typer.echo(f"{offer.cells} cells; {offer.about} {_reported(offer)}")
+    typer.echo(f"rows {OUTSIDE[offer.outside]}")
     typer.echo(f"in {out}: {', '.join(files)}")
 
 
 def _exactness(offer: Offered) -> dict[str, object]:
-    within = {"of": offer.about, "within": float(offer.error)}
-    return {"left": said(offer.left), "cells": offer.cells, "error": within, "tables": list(map(list, offer.tables))}
+    within = {"of": offer.about, "within": None if offer.error is None else float(offer.error)}
+    tables = list(map(list, offer.tables))
+    return {"left": said(offer.left), "cells": offer.cells, "error": within, "outside": offer.outside, "tables": tables}
+
+
+def _reported(offer: Offered) -> str:
+    """How exact it is, once it is paid."""
+    return "as exact as each says" if offer.error is None else offer.exactness
 
 
 def _print(known: Mapping[str, object], offer: Offered, form: Format) -> None:
     if form is Format.json:
         print_json(known)
         return
-    flat = {**known, "error": float(offer.error), "tables": " ".join("+".join(names) for names in offer.tables)}
+    error = None if offer.error is None else float(offer.error)
+    flat = {**known, "error": error, "tables": " ".join("+".join(names) for names in offer.tables)}
     if "files" in flat:
         flat["files"] = " ".join(map(str, known["files"]))  # type: ignore[call-overload]
     print_csv(["what", "value"], list(flat.items()))

@@ -16,7 +16,7 @@ from discreet.errors import Refusal
 
 if TYPE_CHECKING:
     from discreet.desk import Listed
-    from discreet.release import Release
+    from discreet.release import Reading, Release
 
 app = new_app()
 
@@ -33,12 +33,16 @@ Bins = Annotated[
 Ways = Annotated[int | None, typer.Option(metavar="N", help="All tables of so many columns; else of two.")]
 Tables = Annotated[str | None, typer.Option(metavar="A+B,B+C", help="These tables instead.")]
 MaxRows = Annotated[int | None, typer.Option(metavar="N", help="Rows of one unit that count, instead of as declared.")]
+Outside = Annotated[
+    str | None,
+    typer.Option(metavar="other|leave-out", help="Rows in no cell of a column: in one of their own, or in no table."),
+]
 Name = Annotated[str, typer.Option(metavar="TEXT", help="What the release is called.")]
 Out = Annotated[Path | None, typer.Option(metavar="DIR", help="A new folder to write it to.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say price, cells and error; pay and write nothing.")]
 Practice = Annotated[bool, typer.Option("--practice", help="The same folder from made-up rows, free.")]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a release.")]
-_OF_TABLES = ("ways", "tables")  # options that marginals alone have
+_OF_TABLES = ("ways", "tables", "outside")  # options that marginals alone have
 
 
 def _published(kind: str, line: str, *less: str) -> None:
@@ -56,6 +60,7 @@ def _published(kind: str, line: str, *less: str) -> None:
         ways: Ways = None,
         tables: Tables = None,
         max_rows: MaxRows = None,
+        outside: Outside = None,
         name: Name = "",
         out: Out = None,
         dry_run: DryRun = False,
@@ -64,7 +69,7 @@ def _published(kind: str, line: str, *less: str) -> None:
         form: AsFormat = Format.table,
     ) -> None:
         prices = {"epsilon": epsilon, "rho": rho, "delta": delta}
-        wish = _wish(kind, columns, bins, **prices, method=method, ways=ways, max_rows=max_rows)
+        wish = _wish(kind, columns, bins, **prices, method=method, ways=ways, max_rows=max_rows, outside=outside)
         if tables is not None:
             wish["tables"] = [table.split("+") for table in tables.split(",")]
         elif columns is None:
@@ -166,7 +171,7 @@ def ask(
     _home: NoHome = None,
     form: AsFormat = Format.table,
 ) -> None:
-    """How many records, or which value, by the folder of a release: free, with a standard error, without a home."""
+    """How many records, or which value, by the folder of a release: free, with an error bar where one covers."""
     from discreet.release.folder import read
 
     with busy("reading"):
@@ -178,19 +183,27 @@ def ask(
     else:
         asked = {column: _asked(release, column, text) for column, text in pairs(where, "a count")}
         found = [(" ".join(where or ["all"]), release.range(**asked))]
-    rows = [[what, each.value, each.error, each.note] for what, each in found]
-    print_rows(form, ["what", "value", "standard_error", "note"], rows, right=["value", "standard_error"])
+    rows = [[what, each.value, each.error, *_ends(each), each.note] for what, each in found]
+    numbers = ["value", "standard_error", "low", "high"]
+    print_rows(form, ["what", *numbers, "note"], rows, right=numbers)
     typer.echo(release.bounding, err=True)
+
+
+def _ends(found: Reading) -> tuple[float | None, float | None]:
+    """Where the error bar begins and ends, if there is one."""
+    return found.interval() if found.barred else (None, None)
 
 
 def _asked(release: Release, column: str, text: str) -> object:
     """A range of numbers, or keys, as the release has them."""
-    from discreet.release import KeyAxis
+    from discreet.release import OTHER, KeyAxis
 
     axis = release.axis(column)
     if isinstance(axis, KeyAxis):
-        named = dict(zip(axis.labels, axis.keys, strict=True))
+        named = dict(zip(axis.labels, axis.values, strict=True))
         return [named.get(label, label) for label in text.split(",")]  # one that there is not is refused by its name
+    if axis.other and text == axis.labels[-1]:
+        return OTHER
     low, colon, high = text.partition(":")
     if not colon:
         raise Refusal(f"{column!r} has numbers, which are asked for as {column}=FROM:TO, got {text!r}")

@@ -167,9 +167,10 @@ def offered(found: dict[str, Any]) -> Offered:
         price(found["price"]),
         price(found["left"]),
         found["cells"],
-        Fraction(found["error"]["within"]),
+        None if found["error"]["within"] is None else Fraction(found["error"]["within"]),
         found["error"]["of"],
         tuple(tuple(names) for names in found["tables"]),
+        found["outside"],
         found["entry"],
     )
 

@@ -63,6 +63,7 @@ class Blueprint:
     ways: str = ""
     max_rows: str = ""
     delta: str = ""
+    outside: str = ""
 
     def with_column(self, name: str, *, wanted: bool, among: Sequence[str]) -> Blueprint:
         """The same with a column or without it; columns keep the order of their table."""
@@ -90,6 +91,7 @@ class Blueprint:
             bins={name: read_cut(self.bins[name], name).plain for name in self.columns if self.bins.get(name)},
             ways=_whole(self.ways, "ways") if self.ways and tables else None,
             max_rows=_whole(self.max_rows, "max_rows") if self.max_rows else None,
+            outside=self.outside if self.outside and tables else None,
         )
         return Order.of(self.table, wish, self.name)
 

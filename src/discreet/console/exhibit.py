@@ -19,9 +19,9 @@ from discreet.errors import Refusal
 from discreet.release import Release
 from discreet.release.certificate import Certificate, letters
 from discreet.release.gallery import Picture, pictures
+from discreet.release.histogram import error_bar
 from discreet.release.page import cell
 from discreet.release.paper import rounded
-from discreet.release.picture import ERRORS
 
 _ROWS = 100  # of a table that are shown: its file has all
 
@@ -130,8 +130,8 @@ def _row(values: Sequence[object], keys: int) -> None:
             theme.tag("td", cell(value))
         count, error, *whole = (None if each is None else float(str(each)) for each in values[keys:])
         with theme.tag("td", rounded(count or 0.0, error)).classes("d-num"):
-            if error is not None:
-                theme.tag("span", f" ± {rounded(ERRORS * error, error)}").classes("d-pm")
+            bar = " no error bar" if error is None else f" ± {rounded(error_bar(error, count or 0.0), error)}"
+            theme.tag("span", bar).classes("d-pm")
         for each in whole:
             theme.tag("td", "" if each is None else f"{each:,.0f}").classes("d-num")
 

@@ -13,12 +13,14 @@ from discreet.console.blueprint import KINDS, Blueprint, Choice, choices
 from discreet.console.shelf import facts
 from discreet.errors import Refusal
 from discreet.release.method import MARGINALS, methods
+from discreet.release.outside import LEFT_OUT
 from discreet.sql.schema import Table
 
 Heard = Callable[[], Awaitable[None]]
 
 MOST = 200  # columns of a table that are listed
 _BINS = "How many bins, or their edges as 0,18,65, or 0:100:5 for from, to and width. private:16 lets the price choose."
+_OUTSIDE = {"": "count them as (other)", LEFT_OUT: "leave them out of every table"}
 _DECLARED = "Only what is declared can be published. A custodian declares bounds and keys when the table is added."
 
 
@@ -140,6 +142,10 @@ class PlanSheet:
         with ui.element("div").classes("d-sheet-more"):
             with ui.element("div") as self._ways:
                 self._text("ways", "Columns in each table", "2")
+            with ui.element("div") as self._outside:
+                self._rule = ui.select(_OUTSIDE, value="", label="Rows without a listed key, or in no bin")
+                self._rule.props("outlined dense options-dense")
+            self._rule.on_value_change(lambda event: self._set(outside=str(event.value or "")))
             with ui.element("div"):
                 self._method = ui.select({"": "as is usual"}, value="", label="Method")
                 self._method.props("outlined dense options-dense")
@@ -163,6 +169,7 @@ class PlanSheet:
         tables = self.plan.kind == MARGINALS
         self._method.set_options({"": "as is usual"} | {each: each for each in methods(self.plan.kind)}, value="")
         self._ways.set_visibility(tables)
+        self._outside.set_visibility(tables)
         self._delta.set_visibility(tables)
 
     # what is heard ---------------------------------------------------------------------------------------------------

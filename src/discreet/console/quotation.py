@@ -11,6 +11,7 @@ from discreet.console.pricetag import Purse, Tag, Wish, purse_of
 from discreet.console.tally import size
 from discreet.curator.run import Offer
 from discreet.desk import Desk, Order, Visitor
+from discreet.desk.offered import OUTSIDE
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import described
@@ -22,7 +23,9 @@ _PART = 10  # of the budget, if nobody names a price
 _STEPS = 16  # towards an error that somebody wants
 _NEAR, _FAR = Fraction(19, 20), Fraction(1, 1000)  # how much a price is lowered at once, at least and at most
 _UP_TO = frozenset({"hierarchy", "wavelet"})  # whose error is that of any range that begins at the lowest value
+_LATER = frozenset({"automatic", "partition", "uniform-grid", "adaptive-grid"})  # whose error depends on the data
 _TOTAL = "all records together"
+_NAME = "name a price instead, or choose the kind histogram"
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,8 @@ def _at(
     what = offer.run.mechanism
     if not isinstance(what, Publication):
         raise TypeError(what)
-    columns = ((_of_what(what), Fraction(what.error(confidence))),)
+    error = what.error(confidence)
+    columns = ((_of_what(what), None if error is None else Fraction(error)),)
     due = None if offer.entry is not None else offer.run.loss
     tag = Tag(order.sql, {}, offer.run.loss, due, _loss(usual, purse.total), purse, columns, _lines(offer, what))
     return Quotation(order, tag, what.cells, len(what.tables), offer.entry)
@@ -86,7 +90,9 @@ def _exact_enough(
     price, rough, good = usual, Fraction(0), None
     for _ in range(_STEPS):
         found = _at(desk, visitor, plan, price, (purse, usual, confidence))
-        off = (found.tag.error or Fraction(0)) / error
+        if found.tag.error is None:
+            raise Refusal("how exact this will be is known after paying, so no price can be found for it", hint=_NAME)
+        off = found.tag.error / error
         rough, good = (price, good) if off > 1 else (rough, (price, found))
         if good is not None and (Fraction(9, 10) <= off <= 1 or good[0] * _NEAR <= rough):
             break
@@ -107,6 +113,8 @@ def _of_what(what: Publication) -> str:
     method = what.mechanism.method if isinstance(what.mechanism, PrivateBins) else _name(what)
     if method == "identity":
         return "each cell"
+    if method in _LATER:
+        return "any count"
     return "any range from the lowest value" if method in _UP_TO else _TOTAL
 
 
@@ -119,4 +127,5 @@ def _lines(offer: Offer[Release], what: Publication) -> tuple[str, ...]:
     return (
         f"mechanism {_name(what)}, at most {what.caps.max_rows:,} rows of one {what.neighbours.unit}",
         f"rows: {offer.run.sql}",
+        f"outside: rows {OUTSIDE[what.outside]}",
     )

@@ -16,12 +16,13 @@ from discreet.errors import Refusal
 from discreet.exact import exact
 from discreet.release import Histogram, NumberAxis, Reading, Release
 from discreet.release.axis import KeyAxis, Side
+from discreet.release.histogram import error_bar
 from discreet.release.paper import plain, rounded
-from discreet.release.picture import ERRORS
 
 _CHOICES = 200  # keys in a list; of more, one is written
 _AXES = 40  # columns that are asked about
-_NO_ERROR = "How far off it may be is not known."
+_NO_ERROR = "No error bar: how far off it may be is not known."
+_OFTEN = "19 times in 20, before what bounds and caps cut off."
 _FREE = "It is computed from what is published."
 
 
@@ -92,13 +93,16 @@ def _up_to(visit: Visit, entry: int, column: str) -> None:
 
 def _shown(found: Reading, unit: str) -> None:
     error = found.error
-    if error is None:
+    if not found.barred:
         theme.number(plain(found.value), unit=unit)
         theme.tag("p", _NO_ERROR).classes("d-muted d-small")
+    elif error is None:
+        low, high = found.interval()
+        theme.number(plain(found.value), unit=unit)
+        theme.tag("p", f"The truth lies from {plain(low)} to {plain(high)}, {_OFTEN}").classes("d-muted d-small")
     else:
-        theme.number(rounded(found.value, error), rounded(ERRORS * error, error), unit)
-        said = f"The standard error is {rounded(error, error)}. Twice as much is shown: the noise stays within it about"
-        theme.tag("p", f"{said} 19 times in 20.").classes("d-muted d-small")
+        theme.number(rounded(found.value, error), rounded(error_bar(error, found.value), error), unit)
+        theme.tag("p", f"The truth lies within it {_OFTEN}").classes("d-muted d-small")
     if found.note:
         theme.tag("p", theme.sentence(found.note)).classes("d-muted d-small")
 
@@ -158,10 +162,10 @@ class _Among:
 
     def value(self) -> object:
         if self._choice is not None:
-            return [self._axis.keys[place] for place in self._choice.value]
+            return [self._axis.values[place] for place in self._choice.value]
         if (text := _text(self._field)) not in self._axis.labels:
             raise Refusal(f"there is no key {text!r} of {self._axis.column!r}", hint="write it as it is declared")
-        return [self._axis.keys[self._axis.labels.index(text)]]
+        return [self._axis.values[self._axis.labels.index(text)]]
 
     def entered(self, done: object) -> None:
         if self._choice is None:

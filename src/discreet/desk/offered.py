@@ -13,34 +13,41 @@ from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import described
 from discreet.mechanisms.mechanism import USUAL
 from discreet.release import PrivateBins, Publication, Release
+from discreet.release.outside import IN_OTHER, LEFT_OUT
 
 # What the error of a mechanism is about, by its name; of all others it is about the total, and ranges are known later.
 _MEASURED = {
     "identity": "one cell",
     "hierarchy": "the cells up to any one",
     "wavelet": "the cells up to any one",
-    "partition": "the first count of an interval",
-    "automatic": "the first count of an interval",
     "fourier-marginals": "one cell of any table",
     "residual-marginals": "one cell of any table",
 }
 _ELSE = "the total of all cells"
+_LATER = "any count"  # where it depends on the data how exact it will be
+KNOWN_LATER = "known after paying"
+OUTSIDE = {
+    IN_OTHER: "whose value is missing, no declared key or in no bin are counted as (other), in every table",
+    LEFT_OUT: "whose value is missing, no declared key or in no bin in any of the columns are left out of everything",
+}
 
 
 @dataclass(frozen=True)
 class Offered:
     """What a release would be. Nothing of it depends on a row.
 
-    The count of what `about` names is within `error` with probability 0.95, before what bounds and caps cut off.
+    The count of what `about` names is within `error` with probability 0.95, before what bounds and caps cut off. An
+    error of None is known after paying. `outside` says what becomes of rows that are in no cell of a column.
     """
 
     population: str
     price: BudgetLoss
     left: BudgetLoss
     cells: int
-    error: Fraction
+    error: Fraction | None
     about: str
     tables: tuple[tuple[str, ...], ...]  # the columns of each
+    outside: str
     entry: int | None  # that holds it, if it was paid for before: then it is free
 
     def __str__(self) -> str:
@@ -51,9 +58,15 @@ class Offered:
                 f"price {said(self.price)}{free}",
                 f"left {said(self.left)} of {self.population}",
                 f"cells {self.cells} of {tables}",
-                f"error {self.about}: within {roughly(self.error)} at {float(USUAL):g}",
+                f"error {self.about}: {self.exactness}",
+                f"rows {OUTSIDE[self.outside]}",
             )
         )
+
+    @property
+    def exactness(self) -> str:
+        """How exact what `about` names will be, in words."""
+        return KNOWN_LATER if self.error is None else f"within {roughly(self.error)} at {float(USUAL):g}"
 
 
 def offered(found: Offer[Release], left: BudgetLoss) -> Offered:
@@ -63,9 +76,10 @@ def offered(found: Offer[Release], left: BudgetLoss) -> Offered:
         raise Refusal("this offer is of no release")
     inner = mechanism.mechanism
     name = inner.method if isinstance(inner, PrivateBins) else str(described(inner)["name"])
-    about = _MEASURED.get(name, _ELSE)
-    error = Fraction(mechanism.error())
-    return Offered(population, found.run.loss, left, mechanism.cells, error, about, mechanism.tables, found.entry)
+    bound = mechanism.error()
+    error, about = (None, _LATER) if bound is None else (Fraction(bound), _MEASURED.get(name, _ELSE))
+    size, rest = mechanism.cells, (mechanism.tables, mechanism.outside, found.entry)
+    return Offered(population, found.run.loss, left, size, error, about, *rest)
 
 
 def roughly(error: Fraction) -> str:

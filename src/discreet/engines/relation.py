@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.engines.duckdb import DuckStore
-from discreet.mechanisms import Axis, Caps, Column
+from discreet.mechanisms import Axis, Bins, Caps, Column
 from discreet.mechanisms.relation import grid_of, keys_of, sides
 from discreet.mechanisms.whole import whole
 from discreet.privacy import Neighbours
@@ -33,12 +33,12 @@ class DuckRelation:
     caps: Caps
     neighbours: Neighbours
 
-    def counts(self, axes: Sequence[Axis], /) -> NDArray[np.int64]:
-        """Rows for each combination of keys and bins, one axis a column. Rows that are in none are left out."""
+    def counts(self, axes: Sequence[Axis], /, within: Sequence[Axis] = ()) -> NDArray[np.int64]:
+        """Rows for each combination of keys and bins. Those that are in no cell of any axis named are left out."""
         shape = sides(self, axes)
-        found, place, inside = self._placed(axes, ())
+        found, place, inside = self._placed(axes, (), within)
         counts = np.zeros(math.prod(shape), dtype=np.int64)
-        counts[place[inside]] = found.column("n").to_numpy()[inside]
+        np.add.at(counts, place[inside], found.column("n").to_numpy()[inside])
         return counts.reshape(shape)
 
     def sums(self, by: Sequence[str], columns: Sequence[str], /) -> NDArray[np.int64]:
@@ -64,16 +64,18 @@ class DuckRelation:
         return iter(self.store.rows(self.tree, self.caps.max_rows))
 
     def _placed(
-        self, axes: Sequence[Axis], columns: Sequence[str]
+        self, axes: Sequence[Axis], columns: Sequence[str], within: Sequence[Axis] = ()
     ) -> tuple[pa.Table, NDArray[np.int64], NDArray[np.bool_]]:
         """The cells that have rows, where each lies in the table, row by row, and which of them do."""
-        asked = [self._side(axis) for axis in axes]
+        sides(self, within)  # refuses what is not declared
+        asked = [self._side(axis) for axis in (*axes, *map(_one_bin, within))]
         values = [(name, self._grid(name)) for name in columns]
         found = self.store.cells(self.tree, (asked, values), self.caps.max_rows)
         place, inside = np.zeros(found.num_rows, dtype=np.int64), np.ones(found.num_rows, dtype=np.bool_)
-        for i, (side, length) in enumerate(zip(asked, sides(self, axes), strict=True)):
+        for i, (side, length) in enumerate(zip(asked, sides(self, (*axes, *map(_one_bin, within))), strict=True)):
             own = _places(found.column(f"k{i}"), side, self._kind(side.column))
-            place, inside = place * length + own, inside & (own >= 0) & (own < length)
+            place = place * length + own if i < len(axes) else place
+            inside &= (own >= 0) & (own < length)
         return found, place, inside
 
     def _side(self, axis: Axis) -> Side:
@@ -88,6 +90,11 @@ class DuckRelation:
     def _grid(self, column: str) -> Grid:
         grid = grid_of(self, column)
         return Grid(grid.low, grid.high, grid.step)
+
+
+def _one_bin(axis: Axis) -> Axis:
+    """All bins of an axis as one: which of them a row is in is not asked."""
+    return axis if isinstance(axis, str) else Bins(axis.column, (axis.edges[0], axis.edges[-1]))
 
 
 def _places(column: Any, side: Side, kind: Type) -> NDArray[np.int64]:  # noqa: ANN401  # Arrow's arrays have no types

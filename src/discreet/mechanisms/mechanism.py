@@ -46,8 +46,11 @@ class Mechanism(Protocol[D_contra, T_co, L_co]):
         """Which inputs the loss compares."""
         ...
 
-    def error(self, confidence: Number = USUAL, /) -> Fraction | int:
-        """α such that the answer is within α of the truth with probability `confidence`; each says how it measures."""
+    def error(self, confidence: Number = USUAL, /) -> Fraction | int | None:
+        """α such that the answer is within α of the truth with probability `confidence`; each says how it measures.
+
+        None where it depends on the data, and so is known after paying.
+        """
         ...
 
     def __call__(self, data: D_contra, /, *, rng: Entropy = SECURE) -> T_co:

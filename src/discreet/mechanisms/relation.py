@@ -111,8 +111,11 @@ class Outline(Protocol):
 class Relation(Outline, Protocol):
     """A table with owners. Its counts and sums are exact and private: they only feed a mechanism."""
 
-    def counts(self, axes: Sequence[Axis], /) -> NDArray[np.int64]:
-        """Rows for each combination of keys and bins, one axis a column. Rows that are in none are left out."""
+    def counts(self, axes: Sequence[Axis], /, within: Sequence[Axis] = ()) -> NDArray[np.int64]:
+        """Rows for each combination of keys and bins, one axis a column.
+
+        Rows that are in no cell of an axis are left out, and so are those that are in none of an axis of `within`.
+        """
         ...
 
     def sums(self, by: Sequence[str], columns: Sequence[str], /) -> NDArray[np.int64]:
@@ -218,9 +221,10 @@ class Frame:
     def _grid(self, name: str) -> Grid:
         return grid_of(self, name)
 
-    def counts(self, axes: Sequence[Axis], /) -> NDArray[np.int64]:
-        """Rows for each combination of keys and bins, one axis a column. Rows that are in none are left out."""
+    def counts(self, axes: Sequence[Axis], /, within: Sequence[Axis] = ()) -> NDArray[np.int64]:
+        """Rows for each combination of keys and bins. Those that are in no cell of any axis named are left out."""
         place, shape, known = self._places(axes)
+        known = known & self._places(within)[2]
         return np.bincount(place[known], minlength=math.prod(shape)).astype(np.int64).reshape(shape)
 
     def sums(self, by: Sequence[str], columns: Sequence[str], /) -> NDArray[np.int64]:

@@ -24,6 +24,7 @@ from discreet.release.marginals import FourierMarginals as FourierMarginals
 from discreet.release.marginals import Marginals as Marginals
 from discreet.release.marginals import ResidualMarginals as ResidualMarginals
 from discreet.release.multiplicative import MultiplicativeWeights as MultiplicativeWeights
+from discreet.release.outside import OTHER as OTHER
 from discreet.release.partition import Partition as Partition
 from discreet.release.private import PrivateBins as PrivateBins
 from discreet.release.publication import Publication as Publication

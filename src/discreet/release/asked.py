@@ -18,6 +18,7 @@ from discreet.release.counts import MOST_CELLS
 from discreet.release.marginals import FourierMarginals, ResidualMarginals
 from discreet.release.marginals.domain import MOST_TABLES
 from discreet.release.method import HISTOGRAM, MARGINALS, RANGES, USUAL, counting
+from discreet.release.outside import IN_OTHER
 from discreet.release.private import PrivateBins
 from discreet.release.publication import Mechanism, Publication
 from discreet.release.wish import Wish
@@ -28,6 +29,7 @@ _LINE = {HISTOGRAM: 64, RANGES: 1024, MARGINALS: 16}
 _PLANE = {HISTOGRAM: 64, RANGES: 256, MARGINALS: 16}
 _NARROW = Fraction(1, 10**9)  # relative width of a search for ε
 _LOWER = 1 - Fraction(1, 1 << 40)
+_PARTS, _DEEP = 4096, 13  # sub-tables that are counted for cells of other values; a table of 13 columns has more
 
 
 def publication(outline: Outline, wish: Wish) -> Publication:
@@ -39,8 +41,9 @@ def publication(outline: Outline, wish: Wish) -> Publication:
     caps = outline.caps if wish.max_rows is None else Caps(wish.max_rows, outline.caps.max_groups)
     if wish.kind == MARGINALS:
         axes, delta = _axes(wish, columns), None if wish.delta is None else share(wish.delta, "delta")
-        mechanism: Mechanism = _marginals(outline, wish, axes, caps)
-        return Publication(wish.kind, columns, axes, mechanism, caps, outline.neighbours, delta)
+        outside = wish.outside or IN_OTHER
+        mechanism: Mechanism = _marginals(outline, wish, axes, caps, outside)
+        return Publication(wish.kind, columns, axes, mechanism, caps, outline.neighbours, delta, outside)
     if len(columns) > 2:
         raise Refusal(
             f"{wish.kind} has one or two columns, got {len(columns)}", hint="take marginals for tables of more columns"
@@ -111,20 +114,33 @@ def _fitting(outline: Outline, axes: Sequence[Axis]) -> tuple[int, ...]:
     return shape
 
 
-def _marginals(outline: Outline, wish: Wish, axes: tuple[Axis, ...], caps: Caps) -> Mechanism:
-    sizes = tuple(sides(outline, [axis])[0] for axis in axes)
+def _marginals(outline: Outline, wish: Wish, axes: tuple[Axis, ...], caps: Caps, outside: str) -> Mechanism:
+    sizes = tuple(sides(outline, [axis])[0] + (outside == IN_OTHER) for axis in axes)
     many = min(len(wish.columns), 2) if wish.ways is None else wish.ways
     tables = wish.tables or _all_of(wish.columns, many)
     known = dict(zip(wish.columns, sizes, strict=True))
     cells = sum(math.prod(known.get(name, 1) for name in table) for table in tables)
     if cells > MOST_CELLS:
         raise Refusal(f"the tables have {cells} cells, more than {MOST_CELLS}", hint="use wider bins, or fewer columns")
+    if outside == IN_OTHER:
+        _refuse_many(tables)
     adding = isinstance(outline.neighbours, AddRemove)
     most, added = caps.max_rows if adding else 2 * caps.max_rows, AddRemove(outline.neighbours.unit)
     gaussian = wish.rho is not None or wish.delta is not None
     if (wish.method or ("residual" if gaussian else "fourier")) == "fourier":
         return FourierMarginals(wish.columns, sizes, tables, _pure(wish), most=most, neighbours=added)
     return ResidualMarginals(wish.columns, sizes, tables, _concentrated(wish), most=most, neighbours=added)
+
+
+def _refuse_many(tables: Sequence[Sequence[str]]) -> None:
+    """Refuse tables with so many sub-tables that nobody could wait: an other cell is what sub-tables have more."""
+    wide = any(len(table) >= _DEEP for table in tables)
+    parts = {some for table in tables for size in range(len(table)) for some in combinations(table, size) if not wide}
+    if wide or len(parts) > _PARTS:
+        raise Refusal(
+            f"cells for other values take more than {_PARTS} counts in these tables",
+            hint="ask for tables of fewer columns, or leave out rows that are in no cell: outside='leave out'",
+        )
 
 
 def _all_of(columns: tuple[str, ...], many: int) -> tuple[tuple[str, ...], ...]:

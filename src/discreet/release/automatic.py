@@ -35,10 +35,10 @@ class Automatic(Counts):
         """What is taken."""
         return Partition(self.epsilon, self.shape, self.most, self.neighbours)
 
-    def error(self, confidence: Number = USUAL) -> int:
-        """The smallest α with Pr[|noise of an interval's first count| ≤ α] ≥ confidence; ranges: known after paying."""
+    def error(self, confidence: Number = USUAL) -> None:
+        """Known after paying, as with a `Partition`."""
         return self.chosen.error(confidence)
 
     def __call__(self, counts: Integers, /, *, rng: Entropy = SECURE) -> Histogram:
         """The plausible counts of the parts that were found."""
-        return plausible(self.chosen(counts, rng=rng))
+        return plausible(self.chosen.found(counts, rng)).chosen()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
@@ -20,6 +21,7 @@ from discreet.mechanisms.registry import Plain
 from discreet.mechanisms.relation import Cell
 from discreet.release.bins import written
 from discreet.release.counts import MOST_CELLS
+from discreet.release.outside import OTHER, Other
 from discreet.release.splits import Reals
 
 _MANY = 4096  # bins: of more, edges that are evenly spaced are not written one by one
@@ -27,26 +29,36 @@ _MANY = 4096  # bins: of more, edges that are evenly spaced are not written one 
 
 @dataclass(frozen=True)
 class KeyAxis:
-    """A column by its keys."""
+    """A column by its keys; where `other`, with one more cell, the last, for rows that have none of them."""
 
     column: str
     keys: tuple[Cell, ...]
+    other: bool = False
 
     def __len__(self) -> int:
-        return len(self.keys)
+        return len(self.keys) + self.other
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The keys as text."""
-        return tuple("NULL" if key is None else str(key) for key in self.keys)
+        """The cells as text."""
+        keys = tuple("NULL" if key is None else str(key) for key in self.keys)
+        return (*keys, other_label(keys)) if self.other else keys
+
+    @property
+    def values(self) -> tuple[Cell | Other, ...]:
+        """What each cell is asked for by: its key, or OTHER."""
+        return (*self.keys, OTHER) if self.other else self.keys
 
     def place(self, value: object) -> int:
         """Which cell a key is."""
+        if value is OTHER and self.other:
+            return len(self.keys)
         spelled = str(value) if isinstance(value, date) else value  # days are keys as text
         for place, key in enumerate(self.keys):
             if isinstance(key, bool) == isinstance(spelled, bool) and key == spelled:  # to Python, True is 1
                 return place
-        raise Refusal(f"there is no key {shown(value)} of {self.column!r}", hint=f"there are {shown(list(self.keys))}")
+        there = shown(list(self.values))
+        raise Refusal(f"there is no key {shown(value)} of {self.column!r}", hint=f"there are {there}")
 
     def weights(self, asked: object) -> tuple[Reals, str]:
         """How much of each cell one key, or a list of keys, takes; and what is to be said about that."""
@@ -58,30 +70,38 @@ class KeyAxis:
     @property
     def plain(self) -> dict[str, Plain]:
         """As JSON can hold it."""
-        return {"column": self.column, "keys": list(self.keys)}
+        return {"column": self.column, "keys": list(self.keys), **_told(other=self.other)}
 
     def arrays(self, places: NDArray[np.int64]) -> dict[str, pa.Array]:
-        """The keys of the cells at these places, as a column of their own type."""
+        """The keys of the cells at these places, as a column of their own type; the other cell has none, and a mark."""
+        more = [None] if self.other else []
         try:
-            keys = pa.array(list(self.keys))
+            keys = pa.array([*self.keys, *more])
         except (pa.ArrowInvalid, pa.ArrowTypeError):  # keys of several types
-            keys = pa.array([None if key is None else str(key) for key in self.keys], type=pa.string())
-        return {self.column: keys.take(pa.array(places))}
+            keys = pa.array([None if key is None else str(key) for key in [*self.keys, *more]], type=pa.string())
+        return {self.column: keys.take(pa.array(places)), **_marked(self, places)}
 
 
 @dataclass(frozen=True)
 class NumberAxis:
     """A column of numbers cut into bins, whose edges are whole multiples of `step`.
 
-    A bin goes from its lower edge to before its upper one; the last one has both.
+    A bin goes from its lower edge to before its upper one; the last one has both. Where `other`, there is one more
+    cell, the last, for rows in none of the bins.
     """
 
     column: str
     steps: tuple[int, ...]
     step: Fraction
     closed: bool = True  # whether a value can lie at the last edge; if not, the bounds end before it
+    other: bool = False
 
     def __len__(self) -> int:
+        return self.bins + self.other
+
+    @property
+    def bins(self) -> int:
+        """How many there are, without the other cell."""
         return len(self.steps) - 1
 
     @property
@@ -92,19 +112,22 @@ class NumberAxis:
     @property
     def labels(self) -> tuple[str, ...]:
         """Each bin by its edges."""
-        ends = self._texts()
-        return tuple(f"{low} to {high}" for low, high in pairwise(ends))
+        bins = tuple(f"{low} to {high}" for low, high in pairwise(self._texts()))
+        return (*bins, other_label(bins)) if self.other else bins
 
     def place(self, value: object) -> int:
         """Which bin a number is in."""
-        at = self._inside(value)
-        return min(bisect_right(self.steps, at) - 1, len(self) - 1)
+        if value is OTHER and self.other:
+            return self.bins
+        return min(bisect_right(self.steps, self._inside(value)) - 1, self.bins - 1)
 
     def weights(self, asked: object) -> tuple[Reals, str]:
         """How much of each bin lies from lo to before hi; and what is to be said where that cuts through a bin.
 
-        None is the end of the axis. The upper end itself is included.
+        None is the end of the axis. The upper end itself is included. OTHER is the cell of rows in no bin.
         """
+        if asked is OTHER and self.other:
+            return np.append(np.zeros(self.bins), 1.0), ""
         if not isinstance(asked, (list, tuple)) or len(asked) != 2:
             raise Refusal(f"expected a range of {self.column!r} as (from, to), got {shown(asked)}")
         low = Fraction(self.steps[0]) if asked[0] is None else self._inside(asked[0])
@@ -130,16 +153,19 @@ class NumberAxis:
         """As JSON can hold it: the edges as exact texts, or very many bins of one width by that."""
         first, second, last = self.steps[0], self.steps[1], self.steps[-1]
         own: dict[str, Plain] = {"column": self.column, "step": written(self.step), "closed": self.closed}
-        if len(self) > _MANY and self.steps == _even(first, second, last):
+        own |= _told(other=self.other)
+        if self.bins > _MANY and self.steps == _even(first, second, last):
             low, high, width = (written(steps * self.step) for steps in (first, last, second - first))
             return {**own, "from": low, "to": high, "width": width}
         return {**own, "edges": list(self._texts())}
 
     def arrays(self, places: NDArray[np.int64]) -> dict[str, pa.Array]:
-        """The edges of the bins at these places, whole numbers where all are."""
-        whole = self.step.denominator == 1 and max(map(abs, self.steps[:: len(self)])) * self.step < 1 << 62
+        """The edges of the bins at these places, whole numbers where all are; the other cell has none, and a mark."""
+        whole = self.step.denominator == 1 and max(map(abs, self.steps[:: self.bins])) * self.step < 1 << 62
         ends = np.array(self.steps, dtype=np.int64) * int(self.step) if whole else self.edges
-        return {f"{self.column}_from": pa.array(ends[:-1][places]), f"{self.column}_to": pa.array(ends[1:][places])}
+        bins, none = np.minimum(places, self.bins - 1), places >= self.bins
+        low, high = (pa.array(side[bins], mask=none) for side in (ends[:-1], ends[1:]))
+        return {f"{self.column}_from": low, f"{self.column}_to": high, **_marked(self, places)}
 
     def _texts(self) -> tuple[str, ...]:
         return tuple(written(steps * self.step) for steps in self.steps)
@@ -163,25 +189,46 @@ class NumberAxis:
 Side = KeyAxis | NumberAxis
 
 
-def sided(column: Column, bins: Bins | None) -> Side:
-    """A column by its declared keys, or by its bins."""
+def other_label(labels: Collection[str]) -> str:
+    """What the cell of rows in no other is called: in parentheses, in more of them where a key is called so."""
+    label = "(other)"
+    while label in labels:
+        label = f"({label})"
+    return label
+
+
+def _told(*, other: bool) -> dict[str, Plain]:
+    """What JSON says of the other cell, where there is one."""
+    return {"other": True} if other else {}
+
+
+def _marked(side: Side, places: NDArray[np.int64]) -> dict[str, pa.Array]:
+    """Which of these places are the other cell, as a column of its own, where there is such a cell.
+
+    It tells that cell from one of a declared key that is NULL, or called as the label is.
+    """
+    return {f"{side.column}_other": pa.array(places == len(side) - 1)} if side.other else {}
+
+
+def sided(column: Column, bins: Bins | None, *, other: bool = False) -> Side:
+    """A column by its declared keys, or by its bins; with a cell for rows in none of them, or without."""
     if bins is not None and column.grid is not None:
-        return NumberAxis(column.name, bins.edges, column.grid.step, bins.edges[-1] <= column.grid.high)
+        return NumberAxis(column.name, bins.edges, column.grid.step, bins.edges[-1] <= column.grid.high, other)
     if column.keys is None:
         raise Refusal(f"column {column.name!r} has no declared keys", hint="declare them, or bounds and a step")
-    return KeyAxis(column.name, column.keys)
+    return KeyAxis(column.name, column.keys, other)
 
 
 def read_side(given: Any) -> Side:  # noqa: ANN401  # whatever a text held
     """The axis that its `plain` tells of; raises what nonsense raises."""
-    column = given["column"]
-    if not isinstance(column, str):
+    column, other = given["column"], given.get("other", False)
+    if not isinstance(column, str) or not isinstance(other, bool):
         raise TypeError
     if "keys" in given:
         keys = tuple(given["keys"])
         if not all(key is None or isinstance(key, (str, int, bool)) for key in keys):
             raise TypeError
-        return KeyAxis(column, keys)
+        return KeyAxis(column, keys, other)
     step, closed = positive(given["step"], "step"), given["closed"]
     if not isinstance(closed, bool):
         raise TypeError
@@ -189,8 +236,9 @@ def read_side(given: Any) -> Side:  # noqa: ANN401  # whatever a text held
         low, high, width = (_whole(given[name], step) for name in ("from", "to", "width"))
         if not low < high or width <= 0 or (high - low) // width > MOST_CELLS:
             raise ValueError
-        return NumberAxis(column, _even(low, low + width, high), step, closed)
-    return NumberAxis(column, Bins(column, tuple(_whole(edge, step) for edge in given["edges"])).edges, step, closed)
+        return NumberAxis(column, _even(low, low + width, high), step, closed, other)
+    edges = Bins(column, tuple(_whole(edge, step) for edge in given["edges"])).edges
+    return NumberAxis(column, edges, step, closed, other)
 
 
 def _even(first: int, second: int, last: int) -> tuple[int, ...]:

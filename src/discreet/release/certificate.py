@@ -22,12 +22,25 @@ from discreet.ledger.entry import Answer, BudgetLoss, Plain, Spend, canonical, r
 from discreet.ledger.head import is_hex, strict_json
 from discreet.ledger.verify import Pinned, Receipt, read_proof
 from discreet.privacy import Approximate, Concentrated, Neighbours, Pure, Replace, convert
+from discreet.release.outside import IN_OTHER, LEFT_OUT, read_rule
 
-FORMAT = "discreet-certificate-2"
-UNCOUNTED = (
-    "Not counted are records beyond the most that one {unit} may have, and those whose value is no listed key or lies "
-    "in no bin; values beyond the declared bounds count as the nearer one."
-)
+FORMAT, EARLIER = "discreet-certificate-3", "discreet-certificate-2"
+_UNCOUNTED = {
+    IN_OTHER: (
+        "Not counted are records beyond the most that one {unit} may have. A record whose value in a column is "
+        "missing, is no listed key or lies in no bin is counted in the cell (other) of that column, so that every "
+        "table has the same records; values beyond the declared bounds count as the nearer one."
+    ),
+    LEFT_OUT: (
+        "Not counted are records beyond the most that one {unit} may have, and those whose value in any of the columns "
+        "is missing, is no listed key or lies in no bin: they are left out of everything here alike; values beyond the "
+        "declared bounds count as the nearer one."
+    ),
+    "": (  # as version 2 said, which did not name a rule
+        "Not counted are records beyond the most that one {unit} may have, and those whose value is no listed key or "
+        "lies in no bin; values beyond the declared bounds count as the nearer one."
+    ),
+}
 _OWN = ("format", "title", "promise", "left_out", "provenance", "ledger", "files", "discreet", "how_to_cite")
 _ALMOST = Fraction(99, 100)  # beyond it one does not say a whole number: it would be a hundred
 _TIME = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T\d\d:\d\d:\d\dZ", re.ASCII)
@@ -141,9 +154,14 @@ class Certificate:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What no error bar covers, and what was not counted at all."""
+        """What no error bar covers, and what was not counted, or where it was counted."""
         unit = self.neighbours.unit
-        return self.bounding, UNCOUNTED.format(unit="unit" if unit == "row" else unit)
+        return self.bounding, _UNCOUNTED[self.outside].format(unit="unit" if unit == "row" else unit)
+
+    @property
+    def outside(self) -> str:
+        """What became of records that are in no cell of some column; nothing if an earlier discreet did not say."""
+        return read_rule(self.facts["outside"]) if "outside" in self.facts else ""
 
     @property
     def how_to_cite(self) -> str:
@@ -173,7 +191,7 @@ class Certificate:
         """All of it, in one spelling."""
         body: dict[str, Plain] = {
             **self.facts,
-            "format": FORMAT,
+            "format": FORMAT if self.outside else EARLIER,
             "title": self.title,
             "promise": self.promise,
             "left_out": list(self.left_out),

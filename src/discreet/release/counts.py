@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.mechanisms.whole import Integers, whole
 from discreet.noise import Entropy
 from discreet.privacy import AddRemove, Neighbours, Pure
+from discreet.release.histogram import MORE
 from discreet.release.splits import Reals, Whole
 
 MOST_CELLS = 1 << 22  # of a release: what one machine holds and a certificate can carry
@@ -140,7 +142,14 @@ def level_variances(children: Sequence[Whole], scales: Sequence[Fraction | None]
     return [np.full(size, variance) for size, variance in zip(sizes, known, strict=True)]
 
 
-def chebyshev(variance: float, confidence: Number = USUAL) -> Fraction:
-    """An α that a number of this variance misses its mean by at most, with this probability: any law."""
-    rare = 1 - share(confidence, "confidence")
-    return Fraction(math.ceil(math.sqrt(variance / float(rare)) * (1 + 1e-9) * 1024), 1024)
+def within(variance: float, confidence: Number = USUAL) -> Fraction:
+    """An α that a weighted sum of independent draws of noise stays within, with this probability.
+
+    No weight is above 1, and each draw is a whole number with a Laplace or a normal law. Sums of Laplace noise lie
+    between one draw, with α = σ/√2 · ln(1/β) where 1 − β is the confidence, and the normal law; whole noise of a small
+    scale needs up to 0.62 more (docs/proofs/hierarchy.md, "Error bars").
+    """
+    rare = 1 - float(share(confidence, "confidence"))
+    times = max(-math.log(rare) / math.sqrt(2), NormalDist().inv_cdf(1 - rare / 2))
+    far = math.sqrt(variance) * times + MORE
+    return Fraction(math.ceil(far * (1 + 1e-9) * 1024), 1024)

@@ -12,7 +12,6 @@ from discreet.exact import Number, share
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.mechanisms.whole import Integers
 from discreet.noise import SECURE, Entropy
-from discreet.privacy.calibrate import laplace_error
 from discreet.release.counts import Counts, noise_variance, noisy, plane, released
 from discreet.release.histogram import Histogram
 from discreet.release.splits import Reals, Whole, starts
@@ -34,9 +33,9 @@ class _Gridded(Counts):
         settle(self, ratio=share(self.ratio, "ratio"))
         self.payable((self.ratio, (1 - self.ratio) / 2), "a ratio")  # the second of two grids has half of the rest
 
-    def error(self, confidence: Number = USUAL) -> int:
-        """An α with Pr[|noise of the total as it is first bought| ≤ α] ≥ confidence; ranges: known after paying."""
-        return laplace_error(self.distance / (self.ratio * self.epsilon), confidence)
+    def error(self, confidence: Number = USUAL) -> None:
+        """Known after paying: how finely is counted depends on how many records there are."""
+        share(confidence, "confidence")
 
 
 @released("uniform-grid")
@@ -61,7 +60,7 @@ class UniformGrid(_Gridded):
         sums = noisy(added(values, label, pieces), rest, rng)
         variances = [np.array([noise_variance(first)]), np.full(pieces, noise_variance(rest))]
         leaves, splits = consistent((np.array([pieces]),), [total, sums], variances)
-        return Histogram.of(leaves, splits, self.shape, label)
+        return Histogram.of(leaves, splits, self.shape, label).chosen()
 
 
 @released("adaptive-grid")
@@ -91,7 +90,7 @@ class AdaptiveGrid(_Gridded):
         each = noise_variance(half)
         variances = [np.array([noise_variance(first)]), np.full(pieces, each), np.full(fine.size, each)]
         leaves, splits = consistent(tree, [total, coarse, fine], variances)
-        return Histogram.of(leaves, splits, self.shape, label)
+        return Histogram.of(leaves, splits, self.shape, label).chosen()
 
 
 def guideline(total: float, scale: Fraction, constant: int) -> int:

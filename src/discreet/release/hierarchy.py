@@ -15,7 +15,7 @@ from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.mechanisms.whole import Integers
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours
-from discreet.release.counts import Counts, chebyshev, flat, level_variances, noisy, released
+from discreet.release.counts import Counts, flat, level_variances, noisy, released, within
 from discreet.release.histogram import Histogram
 from discreet.release.splits import Splits, Whole, fixed
 from discreet.release.tree import branches, consistent, totals
@@ -68,7 +68,7 @@ class Hierarchy(Counts):
         return _splits(self)
 
     def error(self, confidence: Number = USUAL) -> Fraction:
-        """An α that a given prefix misses by at most, with this probability, whichever it is (Chebyshev)."""
+        """An α that a given prefix misses by at most, with this probability, whichever it is."""
         return worst_prefix(self.splits, confidence)
 
     def __call__(self, counts: Integers, /, *, rng: Entropy = SECURE) -> Histogram:
@@ -128,10 +128,10 @@ def even(levels: int) -> tuple[Fraction, ...]:
 
 
 def worst_prefix(splits: Splits, confidence: Number) -> Fraction:
-    """By Chebyshev, for the prefix with the largest variance."""
+    """For the prefix with the largest variance."""
     ends = np.arange(splits.leaves)
     variances = splits.ranges(np.zeros_like(ends), np.ones(ends.size), ends, np.ones(ends.size))
-    return chebyshev(float(variances.max()), confidence)
+    return within(float(variances.max()), confidence)
 
 
 @lru_cache(maxsize=4)

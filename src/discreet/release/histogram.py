@@ -1,4 +1,4 @@
-"""What a release of counts gives: cells, and from them any range, share or quantile, each with its standard error."""
+"""What a release of counts gives: cells, and from them any range, share or quantile, with an error where one covers."""
 
 from __future__ import annotations
 
@@ -16,30 +16,58 @@ from numpy.typing import NDArray
 from discreet.errors import Refusal
 from discreet.exact import Number, count, share, shown
 from discreet.release import fit
-from discreet.release.splits import Reals, Splits, Whole, starts
+from discreet.release.splits import Reals, Splits, Whole, leaf_variances, starts
 
-NOISE_ONLY = "The standard errors cover the noise, and not that cells of one part are taken to be equal."
-NONE = "There are no standard errors: what this estimate misses is not known to it."
-EXACT = "The standard errors cover all of the error."
-FITTED = (
-    "The standard errors are those of the noise, before the counts were made non-negative or whole, "
-    "and not that cells of one part are taken to be equal."
+NONE = "There are no error bars: how far this estimate is off is not known."
+EXACT = "The error bars cover all of the error."
+PARTS = (
+    "Cells of one part were counted together, and each is shown with an equal share. A number that takes some cells of "
+    "a part and leaves others has no error bar: how its cells differ is not known."
 )
-ROUNDED = "Then the counts were rounded to whole numbers."
+CHOSEN = f"{PARTS} The noise had a say in which cells were counted together, and the error bars are wider for it."
+FITTED = "There are no error bars: the counts were moved, so that none is negative or all are whole."
+
+# An error bar reaches so many standard errors and this much more to either side, and covers 19 times in 20. One count
+# with Laplace noise needs 2.12, sums of many 1.96; whole noise of a small scale needs up to 0.62 more.
+TIMES, MORE = 2.12, 0.625
+WIDER = 1.18  # standard errors where the parts were chosen by counts that are used again: docs/proofs/partition.md
+_MOVED = "The standard errors are those of the noise, before"  # as version 0.1 said of counts that it had moved
+_CERTAIN = 8  # standard errors of a total that shares are taken of, at least: then a ratio is as good as linear
+
+
+def error_bar(error: float, value: float = 0.5) -> float:
+    """How far an error bar goes to either side of a count with this standard error, 19 times in 20.
+
+    Beside a whole number nothing but whole numbers can be true, so it ends at one.
+    """
+    far = TIMES * error + MORE
+    return float(math.floor(far)) if float(value).is_integer() and not math.isnan(far) else far
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number, and its standard error where one is known."""
+    """A number, and its standard error where one is known. `span` is given where an error bar is not about the value.
+
+    `interval` covers the truth 19 times in 20. Where there is neither, there is no error bar.
+    """
 
     value: float
     error: float | None
+    span: tuple[float, float] | None = None
 
-    def interval(self, errors: float = 2.0) -> tuple[float, float]:
-        """So many standard errors to either side."""
+    @property
+    def barred(self) -> bool:
+        """Whether there is an error bar."""
+        return self.error is not None or self.span is not None
+
+    def interval(self) -> tuple[float, float]:
+        """From where to where the error bar goes."""
+        if self.span is not None:
+            return self.span
         if self.error is None:
-            raise Refusal("there is no standard error to make an interval of", hint="take a release that has them")
-        return self.value - errors * self.error, self.value + errors * self.error
+            raise Refusal("there is no error bar: how far this number may be off is not known")
+        far = error_bar(self.error, self.value)
+        return self.value - far, self.value + far
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,14 +75,17 @@ class Histogram:
     """Counts of cells on a line or a plane. Everything here is computed from what was released, and free.
 
     `part` says to which part each cell belongs, in row order: the leaf of the tree that was measured. A part's count is
-    divided evenly among its cells. `splits` knows the variances of parts, or is None where nobody does. `bounding` says
-    what the standard errors leave out.
+    divided evenly among its cells. `splits` knows the variances of parts, or is None where nobody does. A number that
+    cuts through a part of several cells has no error, and none has one once the counts were `fitted`. `bounding` says
+    so. `shift` is what was taken from each part to make its count plausible: errors are larger by it.
     """
 
     counts: NDArray[Any]
     part: Whole
     splits: Splits | None
     bounding: str = EXACT
+    fitted: bool = False
+    shift: Reals | None = None
 
     @classmethod
     def of(cls, leaves: Reals, splits: Splits, shape: tuple[int, ...], part: Whole | None = None) -> Histogram:
@@ -62,7 +93,15 @@ class Histogram:
         where = np.arange(math.prod(shape)) if part is None else part
         sizes = np.bincount(where, minlength=leaves.size)
         counts = (leaves / sizes)[where].reshape(shape)
-        return cls(counts, where, splits, EXACT if sizes.max() == 1 else NOISE_ONLY)
+        return cls(counts, where, splits, EXACT if sizes.max() == 1 else PARTS)
+
+    def chosen(self) -> Histogram:
+        """The same where noise chose the parts, and chose them by counts that are used again: with wider errors."""
+        if self.splits is None:
+            return self
+        known, square = self.splits, WIDER**2
+        wider = Splits(known.total * square, known.children, tuple(spread * square for spread in known.spread))
+        return replace(self, splits=wider, bounding=CHOSEN)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -72,7 +111,7 @@ class Histogram:
     @property
     def total(self) -> Estimate:
         """Of all cells."""
-        return self._measured(np.ones(self.shape))
+        return self.weighed(np.ones(self.shape))
 
     def cell(self, *place: int) -> Estimate:
         """One cell."""
@@ -85,13 +124,13 @@ class Histogram:
         if len(self.shape) == 1:
             ((lo, hi),) = _within((bounds,), self.shape)
             values, errors = self.ranges(np.array([lo]), np.array([hi]))
-            return Estimate(float(values[0]), None if errors is None else float(errors[0]))
+            return Estimate(float(values[0]), stated(errors, 0))
         weights = np.zeros(self.shape)
         weights[tuple(slice(lo, hi) for lo, hi in _within(bounds, self.shape))] = 1
-        return self._measured(weights)
+        return self.weighed(weights)
 
     def ranges(self, lo: Whole, hi: Whole) -> tuple[Reals, Reals | None]:
-        """Many ranges of a line at once: their sums, and their standard errors."""
+        """Many ranges of a line at once: their sums, and their standard errors; not a number where there is none."""
         low, high = np.asarray(lo, dtype=np.int64), np.asarray(hi, dtype=np.int64)
         if len(self.shape) != 1 or np.any(low < 0) or np.any(low > high) or np.any(high > self.shape[0]):
             raise Refusal(f"expected ranges 0 <= lo <= hi <= cells on a line, of shape {self.shape}")
@@ -105,55 +144,60 @@ class Histogram:
     def cdf(self, ends: Whole | None = None) -> tuple[Reals, Reals | None]:
         """The share of all records in the cells up to each, or before each of these `ends`, and its standard error.
 
-        The error of a ratio by its linear part: that of prefix − share · total, over the total.
+        The error of a ratio by its linear part: that of prefix − share · total, over the total. There is none where
+        the total is not much larger than its own error.
         """
         line = self._line()
         before = np.arange(1, line.size + 1) if ends is None else ends
         sums = np.cumsum(line)
         total = float(sums[-1])
         if total <= 0:  # fewer records than noise: nothing is known
-            return before / line.size, None if self.splits is None else np.full(before.size, 0.5)
+            return before / line.size, None
         shares = np.clip(sums / total, 0, 1)
         return np.maximum.accumulate(shares)[before - 1], self._share_errors(shares[before - 1], total, before)
 
     def quantile(self, level: Number) -> Estimate:
         """The place on the line, in cells, below which this share of the records lies, straight within a cell.
 
-        Its standard error is half the way between the places one standard error of the share to either side (Woodruff
-        1952): the larger one of the shares at the two ends of the cell.
+        Its error bar goes from the last end of a cell that is surely below to the first that is surely above (after
+        Woodruff 1952): by prefix − level · total, whose error is that of a sum, beside zero.
         """
         at = float(share(level, "level"))
-        shares, errors = self.cdf()
-        place = _crossing(shares, at)
+        place = _crossing(self.cdf()[0], at)
+        ends = np.arange(1, self.part.size)
+        errors = self._contrast_errors(np.full(ends.size, at), ends)
         if errors is None:
             return Estimate(place, None)
-        cell = min(int(place), shares.size - 1)
-        off = float(errors[max(cell - 1, 0) : cell + 1].max())
-        return Estimate(place, (_crossing(shares, at + off) - _crossing(shares, at - off)) / 2)
+        sums = np.cumsum(self._line())
+        lead, far = sums[:-1] - at * sums[-1], TIMES * errors + MORE
+        below, above = ends[lead + far < 0], ends[lead - far > 0]  # nothing is surer than what is not known
+        low, high = float(below.max(initial=0)), float(above.min(initial=self.part.size))
+        return Estimate(place, None, (min(low, high), max(low, high)))
 
     def nonnegative(self) -> Histogram:
         """The nearest counts without a negative one, if every node of a binary tree over the parts counts alike.
 
-        The standard errors stay those of the counts before: on the whole the fit is nearer to the truth, never further.
+        On the whole the fit is nearer to the truth, never further. But single counts, and the total, may be shifted by
+        more than their errors, so they have none any more.
         """
         if self.splits is None:  # multiplicative weights are positive
             return self
         leaves = np.asarray(self._leaves(), dtype=np.float64)
         counts = self._divided(fit.nonnegative(leaves, fit.alike(leaves.size)))
-        return replace(self, counts=counts, bounding=self._fitted)
+        return replace(self, counts=counts, bounding=FITTED, fitted=True)
 
     def whole(self) -> Histogram:
         """Whole counts: each node of the tree rounded down or up, and exactly the sum of its children."""
         splits = self.splits or Splits(1.0, (np.array([self.part.size]),), (np.ones(self.part.size),))
         leaves = fit.rounded(self._leaves() if self.splits else np.ravel(self.counts).astype(np.float64), splits)
         if self.splits is None:
-            return replace(self, counts=leaves.reshape(self.shape), bounding=self._rounded)
+            return replace(self, counts=leaves.reshape(self.shape))
         order, first = self._by_part
         place = np.empty_like(order)
         place[order] = np.arange(order.size) - np.repeat(first[:-1], np.diff(first))
         size, all_ = np.diff(first)[self.part], leaves[self.part]
         cells = (place + 1) * all_ // size - place * all_ // size
-        return replace(self, counts=cells.reshape(self.shape), bounding=self._rounded)
+        return replace(self, counts=cells.reshape(self.shape), bounding=FITTED, fitted=True)
 
     def nodes(self) -> list[NDArray[Any]]:
         """The sums below every node of the tree, root first."""
@@ -179,7 +223,9 @@ class Histogram:
             }
         flat = self.counts.ravel().tolist()
         fields = {"shape": list(self.shape), "counts": flat, "part": _packed(self.part)}
-        return json.dumps({**fields, "tree": tree, "bounding": self.bounding}, allow_nan=False)
+        moved: dict[str, object] = {"fitted": True} if self.fitted else {}
+        moved |= {} if self.shift is None else {"shift": self.shift.tolist()}
+        return json.dumps({**fields, "tree": tree, "bounding": self.bounding, **moved}, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Histogram:
@@ -196,22 +242,51 @@ class Histogram:
             spread = tuple(_unpacked(level).astype(np.float64) for level in tree["spread"])
             splits = Splits(float(tree["total"]), children, spread)
         counts = np.array(read["counts"], dtype=kind).reshape(read["shape"])
-        return cls(counts, _unpacked(read["part"]).astype(np.int64), splits, read["bounding"])
+        part, fitted = _unpacked(read["part"]).astype(np.int64), read.get("fitted", False) is True
+        shift = np.array(read["shift"], dtype=np.float64) if "shift" in read else None
+        if shift is not None and (splits is None or shift.shape != (splits.leaves,) or not np.isfinite(shift).all()):
+            raise ValueError
+        return cls(counts, part, splits, read["bounding"], fitted, shift)
 
     @property
-    def _fitted(self) -> str:
-        """What the standard errors leave out once counts were moved, by this and perhaps by something before."""
-        return FITTED if self.bounding in (EXACT, NOISE_ONLY) else self.bounding
+    def known(self) -> Splits | None:
+        """The variances, where counts still have them. Earlier versions moved counts and did not say how far."""
+        return None if self.fitted or self.bounding.startswith(_MOVED) else self.splits
+
+    def cell_errors(self) -> Reals | None:
+        """The standard error of every cell; not a number where it was counted with others."""
+        if self.known is None:
+            return None
+        sizes = np.bincount(self.part)
+        errors = _wider(np.sqrt(leaf_variances(self.known)), self._shift)
+        errors = np.where(sizes == 1, errors, np.nan)
+        return np.asarray(errors[self.part].reshape(self.shape))
+
+    def weighed(self, weights: Reals) -> Estimate:
+        """A weighted sum of the cells. It has an error if it takes as much of every cell of a part."""
+        value, given = float(np.sum(weights * self.counts)), weights.ravel()
+        if self.known is None:
+            return Estimate(value, None)
+        sizes = np.bincount(self.part)
+        shares = np.bincount(self.part, given) / sizes
+        if not np.allclose(shares[self.part], given, rtol=0, atol=1e-12):
+            return Estimate(value, None)
+        error = np.sqrt([self.known.variance(shares)])
+        return Estimate(value, float(_wider(error, np.array([np.sum(shares * self._shift)]))[0]))
 
     @property
-    def _rounded(self) -> str:
-        fitted = self._fitted
-        return fitted if fitted == FITTED or fitted.endswith(ROUNDED) else f"{fitted} {ROUNDED}"
+    def _shift(self) -> Reals:
+        return np.zeros(self.known.leaves if self.known else 1) if self.shift is None else self.shift
 
     @cached_property
     def _by_part(self) -> tuple[Whole, Whole]:
         """Cells in the order of their parts, and where each part begins."""
         return np.argsort(self.part, kind="stable"), starts(np.bincount(self.part))
+
+    @cached_property
+    def _moved(self) -> Reals:
+        """What was taken from all parts before each."""
+        return np.concatenate([[0.0], np.cumsum(self._shift)])
 
     def _leaves(self) -> NDArray[Any]:
         order, first = self._by_part
@@ -220,41 +295,51 @@ class Histogram:
     def _divided(self, leaves: Reals) -> Reals:
         return (leaves / np.bincount(self.part))[self.part].reshape(self.shape)
 
-    def _measured(self, weights: Reals) -> Estimate:
-        value = float(np.sum(weights * self.counts))
-        return Estimate(value, None if self.splits is None else math.sqrt(self._variance(self.splits, weights)))
-
-    def _variance(self, splits: Splits, weights: Reals) -> float:
-        shares = np.bincount(self.part, weights.ravel()) / np.bincount(self.part)
-        return splits.variance(shares)
-
     def _range_errors(self, low: Whole, high: Whole) -> Reals | None:
-        if self.splits is None:
+        if self.known is None:
             return None
         _, first = self._by_part
-        sizes, last = np.diff(first), np.maximum(high - 1, 0)
+        last = np.maximum(high - 1, 0)
         a, c = self.part[np.minimum(low, self.part.size - 1)], self.part[last]
-        head, tail = (first[a + 1] - low) / sizes[a], (high - first[c]) / sizes[c]
-        tail = np.where(a == c, (high - low) / sizes[c], tail)
-        variances = self.splits.ranges(a, head, c, tail)
-        return np.where(high > low, np.sqrt(variances), 0.0)
+        whole = (first[a] == low) & (first[c + 1] == high)
+        variances = self.known.ranges(a, np.ones(a.shape), c, np.ones(c.shape))
+        errors = _wider(np.sqrt(variances), self._moved[c + 1] - self._moved[a])
+        return np.where(high > low, np.where(whole, errors, np.nan), 0.0)
 
     def _share_errors(self, shares: Reals, total: float, ends: Whole) -> Reals | None:
-        """Of P − F T, by polarisation: Var = (1 − F) Var P + F Var(T − P) − F (1 − F) Var T."""
-        if self.splits is None:
+        found = self._contrast_errors(shares, ends)
+        if found is None or self.known is None or total < _CERTAIN * math.sqrt(self.known.total):
             return None
+        return found / total
+
+    def _contrast_errors(self, shares: Reals, ends: Whole) -> Reals | None:
+        """Of P − F T, by polarisation: Var = (1 − F) Var P + F Var(T − P) − F (1 − F) Var T."""
         before = self._range_errors(np.zeros_like(ends), ends)
         after = self._range_errors(ends, np.full_like(ends, self.part.size))
-        if before is None or after is None:
+        if before is None or after is None or self.known is None:
             return None
-        whole = self.splits.total
-        variance = (1 - shares) * before**2 + shares * after**2 - shares * (1 - shares) * whole
-        return np.sqrt(np.maximum(variance, 0.0)) / total
+        variance = (1 - shares) * before**2 + shares * after**2 - shares * (1 - shares) * self.known.total
+        return np.sqrt(np.maximum(variance, 0.0))
 
     def _line(self) -> Reals:
         if len(self.shape) != 1:
             raise Refusal(f"shares and quantiles are along a line, and this has the shape {self.shape}")
         return np.asarray(self.counts, dtype=np.float64)
+
+
+def stated(errors: Reals | None, place: int) -> float | None:
+    """One of some standard errors, if it is known."""
+    return None if errors is None or math.isnan(errors[place]) else float(errors[place])
+
+
+def _wider(errors: Reals, moved: Reals) -> Reals:
+    """The errors of numbers that were moved by so much, both of which are known.
+
+    Whatever is within TIMES errors of a number is within that and how far it was moved of where it is now. Squares add
+    up to no more than the square, unless numbers were moved away from the truth.
+    """
+    far = np.abs(moved)
+    return np.asarray(np.maximum(errors + far / TIMES, np.hypot(errors, far)))
 
 
 def _within(bounds: object, shape: tuple[int, ...]) -> list[tuple[int, int]]:

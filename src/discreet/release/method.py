@@ -42,8 +42,8 @@ class Counting(Protocol):
         """What it loses."""
         ...
 
-    def error(self, confidence: Number = ..., /) -> Fraction | int:
-        """How far off it may be."""
+    def error(self, confidence: Number = ..., /) -> Fraction | int | None:
+        """How far off it may be; None where that is known after paying."""
         ...
 
     def __call__(self, counts: Integers, /, *, rng: Entropy = SECURE) -> Histogram:

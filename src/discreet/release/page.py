@@ -19,8 +19,9 @@ from discreet.release.axis import KeyAxis, Side
 from discreet.release.bins import written as written_out
 from discreet.release.certificate import Certificate, letters
 from discreet.release.gallery import Picture, pictures
+from discreet.release.histogram import error_bar
+from discreet.release.outside import IN_OTHER, LEFT_OUT
 from discreet.release.paper import plain, rounded, safe
-from discreet.release.picture import ERRORS
 from discreet.release.release import Release
 
 _ROWS = 12  # of a table, and keys of a column, that are shown
@@ -37,10 +38,14 @@ _SUM = (
     "keeps the sum, and stops at a limit that was set beforehand."
 )
 _NOISE = "The counts are deliberately a little wrong: random noise was added before they were published."
-_KNOWN = (
-    "How much is known, and every number here comes with it: what follows ± is two standard errors, within which the "
-    "noise stays about 19 times in 20."
-)
+_KNOWN = "How much is known: the truth lies within what follows ± 19 times in 20, for one number at a time."
+_PARTLY = "Where nothing follows, how far a number is off is not known."
+_NONE_KNOWN = "How far a single number here is off is not known."
+_OUTSIDE = {
+    IN_OTHER: "that records whose value is missing, no key or in no bin are counted as (other), in every table",
+    LEFT_OUT: "that records whose value is missing, no key or in no bin in any column are left out of everything",
+    "": "that records whose value is no key or in no bin are not counted",
+}
 _WHOLE = "A count can be below zero, or not whole; beside it stands the whole count that fits best with all others."
 
 
@@ -124,9 +129,10 @@ def _rows(tables: Mapping[str, pa.Table]) -> str:
 
 
 def _numbers(counted: Sequence[float | None]) -> str:
-    """The count, its error if it is known, and perhaps the whole count."""
+    """The count, its error bar if there is one, and perhaps the whole count."""
     count, error = counted[0] or 0.0, counted[1]
-    spread = "" if error is None else f' <span class="error">± {rounded(ERRORS * error, error)}</span>'
+    bar = "no error bar" if error is None else f"± {rounded(error_bar(error, count), error)}"
+    spread = f' <span class="error">{bar}</span>'
     whole = "".join(f'<td class="number">{each:,}</td>' for each in counted[2:])
     return f'<td class="number">{rounded(count, error)}{spread}</td>{whole}'
 
@@ -134,8 +140,9 @@ def _numbers(counted: Sequence[float | None]) -> str:
 def _exactness(certificate: Certificate, tables: Mapping[str, pa.Table]) -> str:
     table = next(iter(tables.values()))
     whole = _is_whole(table)
-    known = table.column(-2 if whole else -1).null_count == 0
-    said = " ".join([_NOISE, *([_KNOWN] if known else []), *([_WHOLE] if whole else [])])
+    missing = table.column(-2 if whole else -1).null_count
+    known = [_NONE_KNOWN] if missing == table.num_rows else [_KNOWN, _PARTLY] if missing else [_KNOWN]
+    said = " ".join([_NOISE, *known, *([_WHOLE] if whole else [])])
     left = "".join(f"<li>{safe(each)}</li>" for each in certificate.left_out)
     return f"<section>\n<h2>How exact it is</h2>\n<p>{said}</p>\n<ul>{left}</ul>\n</section>"
 
@@ -154,7 +161,8 @@ def _public(release: Release, certificate: Certificate) -> str:
     return (
         "<section>\n<h2>What was public</h2>\n<p>Nothing about the people was used for this but what the counts above "
         f"tell. Declared beforehand, for everybody to see, were:</p>\n<ul>{listed}"
-        f"<li>{whose}</li><li>that no more than {most} of each would be counted</li></ul>\n</section>"
+        f"<li>{whose}</li><li>that no more than {most} of each would be counted</li>"
+        f"<li>{_OUTSIDE[certificate.outside]}</li></ul>\n</section>"
     )
 
 
@@ -162,13 +170,13 @@ def _axis(side: Side, *, chosen: bool) -> str:
     name = _code(side.column)
     if isinstance(side, KeyAxis):
         some = ", ".join(_code(cell(key)) for key in side.keys[:_ROWS])
-        rest = f", and {len(side) - _ROWS:,} more" if len(side) > _ROWS else ""
-        return f"{name} by its {len(side):,} keys: {some}{rest}"
+        rest = f", and {len(side.keys) - _ROWS:,} more" if len(side.keys) > _ROWS else ""
+        return f"{name} by its {len(side.keys):,} keys: {some}{rest}"
     low, high = (written_out(steps * side.step) for steps in (side.steps[0], side.steps[-1]))
     ends = f"{name} from {low} to {'' if side.closed else 'before '}{high}"
     if chosen:
-        return f"{ends}; its {len(side):,} bins were chosen privately, and are part of this release"
-    return f"{ends} in {len(side):,} bin{'' if len(side) == 1 else 's'}"
+        return f"{ends}; its {side.bins:,} bins were chosen privately, and are part of this release"
+    return f"{ends} in {side.bins:,} bin{'' if side.bins == 1 else 's'}"
 
 
 def _files(certificate: Certificate) -> str:

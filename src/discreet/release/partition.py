@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from discreet.exact import Number
+from discreet.exact import Number, share
 from discreet.mechanisms.mechanism import USUAL
 from discreet.mechanisms.whole import Integers
 from discreet.noise import SECURE, Entropy
-from discreet.privacy.calibrate import laplace_error
 from discreet.release.counts import Counts, released
 from discreet.release.curve import hilbert
 from discreet.release.descent import Search, descend
-from discreet.release.histogram import NOISE_ONLY, Histogram
+from discreet.release.histogram import Histogram
 
 # Chosen as those of `descent`, on a plane on SF-CABS-E, BEIJING-CABS-E, LOAN-FUNDED-INCOME, MDSALARY-OVERT and TWITTER.
 _LINE_BITS, _PLANE_BITS = 3, 4  # an interval has about eight pieces, a square sixteen
@@ -63,12 +62,17 @@ class Partition(Counts):
         """How it is searched."""
         return Search(self.pieces, self.shares, _LINE_INSIDE if len(self.shape) == 1 else _PLANE_INSIDE)
 
-    def error(self, confidence: Number = USUAL) -> int:
-        """The smallest α with Pr[|noise of an interval's first count| ≤ α] ≥ confidence; ranges: known after paying."""
-        return laplace_error(self.distance / (self.shares[0] * self.epsilon), confidence)
+    def error(self, confidence: Number = USUAL) -> None:
+        """Known after paying: how exact any count will be depends on how many records there are, and where."""
+        share(confidence, "confidence")
 
     def __call__(self, counts: Integers, /, *, rng: Entropy = SECURE) -> Histogram:
         """The parts with noise, each divided evenly among its cells."""
+        found = self.found(counts, rng)
+        return found if len(self.pieces) == 1 else found.chosen()  # in one level nothing is chosen
+
+    def found(self, counts: Integers, rng: Entropy) -> Histogram:
+        """The same, with the standard errors of the noise alone."""
         values = self.counted(counts).ravel()
         order = np.arange(values.size) if len(self.shape) == 1 else hilbert(*self.shape)
         told = descend(values[order], self.search, self.distance / self.epsilon, rng)
@@ -76,5 +80,4 @@ class Partition(Counts):
         sizes = np.diff(told.ends, prepend=0)
         part = np.empty_like(order)
         part[order] = np.repeat(np.arange(sizes.size), sizes)
-        histogram = Histogram.of(leaves, splits, self.shape, part)
-        return histogram if len(self.pieces) == 1 else replace(histogram, bounding=NOISE_ONLY)  # parts came by noise
+        return Histogram.of(leaves, splits, self.shape, part)

@@ -47,24 +47,39 @@ class Ruler:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What is drawn along a side: numbers, and their standard errors where those are known."""
+    """What is drawn along a side: numbers, and how far off they may be.
+
+    Either all have standard errors, and their bars reach two of them; or `reaches` says how far each bar goes, None for
+    a number without one, which looks different. A curve has a `band` instead, from its lower to its upper edge.
+    """
 
     title: str
     note: str
     side: Ruler
     values: tuple[float, ...]
     errors: tuple[float, ...] | None = None
+    reaches: tuple[float | None, ...] | None = None
+    band: tuple[tuple[float, ...], tuple[float, ...]] | None = None
 
     def figure(self, place: int) -> str:
         """One of them, with its error."""
-        return figure(self.values[place], None if self.errors is None else self.errors[place], ERRORS)
+        if self.bare(place):
+            return f"{rounded(self.values[place], None)}, no error bar"
+        half = self.half(place)
+        return figure(self.values[place], half / ERRORS if half else None, ERRORS)
 
     def says(self, place: int) -> str:
         """One of them, and of what."""
         return f"{self.side.told(place)}: {self.figure(place)}"
 
+    def bare(self, place: int) -> bool:
+        """Whether it has no error bar, where others may have one."""
+        return self.reaches is not None and self.reaches[place] is None
+
     def half(self, place: int) -> float:
         """How far its error bar reaches to either side."""
+        if self.reaches is not None:
+            return self.reaches[place] or 0.0
         return 0.0 if self.errors is None else ERRORS * self.errors[place]
 
     def span(self, sizes: Sequence[float]) -> tuple[float, float]:
@@ -85,7 +100,7 @@ def histogram(drawn: Drawn, width: int = WIDE) -> str:
         top, foot = sorted((y(height), y(0)))
         gap = min(1.0, (x(right) - x(left)) / 8)
         box = x(left) + gap / 2, top, x(right) - x(left) - gap, foot - top
-        marks.append(rect(box, 0.55, drawn.says(place)))
+        marks.append(_bar(box, drawn, place))
         if half:
             middle = x((left + right) / 2)
             whiskers += _whisker((middle, y(height - half), middle, y(height + half)), (x(right) - x(left)) / 4)
@@ -106,7 +121,7 @@ def bars(drawn: Drawn, width: int = WIDE) -> str:
         left, right = sorted((x(value), x(0)))
         middle = top + _ROW / 2
         marks.append(text((room + 4, middle + 4), cut(drawn.side.labels[place], room), "end", INK, "label"))
-        marks.append(rect((left, top + 5, right - left, _ROW - 10), 0.55, drawn.says(place)))
+        marks.append(_bar((left, top + 5, right - left, _ROW - 10), drawn, place))
         if half:
             marks += _whisker((x(value - half), middle, x(value + half), middle), 4)
         marks.append(text((width - 4, middle + 4), numbers[place], "end", kind="number"))
@@ -115,17 +130,25 @@ def bars(drawn: Drawn, width: int = WIDE) -> str:
 
 
 def curve(drawn: Drawn, width: int = WIDE) -> str:
-    """The share of records up to each edge, as a line in a band of its error. Between two edges it is straight."""
+    """The share of records up to each edge, as a line in a band that covers. Between two edges it is straight."""
     x, y, frame = _frame(drawn, width, (0.0, 1.0), "share of all records")
     places = [x(cutting) for cutting in drawn.side.cuts]
-    values, halves = (0.0, *drawn.values), (0.0, *(drawn.half(i) for i in range(len(drawn.values))))
-    upper = [(at, y(min(value + half, 1.0))) for at, value, half in zip(places, values, halves, strict=True)]
-    lower = [(at, y(max(value - half, 0.0))) for at, value, half in zip(places, values, halves, strict=True)]
-    middle = [(at, y(value)) for at, value in zip(places, values, strict=True)]
-    band = f'<polygon points="{_points([*upper, *lower[::-1]])}" fill="{ACCENT}" fill-opacity="0.2"/>'
+    middle = [(at, y(value)) for at, value in zip(places, (0.0, *drawn.values), strict=True)]
     path = f'<polyline points="{_points(middle)}" fill="none" stroke="{ACCENT}" stroke-width="2"/>'
-    shown = [band, path] if drawn.errors is not None else [path]
+    shown = [path]
+    if drawn.band is not None:
+        lower, upper = ([(at, y(end)) for at, end in zip(places, (0.0, *ends), strict=True)] for ends in drawn.band)
+        around = _points([*upper, *lower[::-1]])
+        shown = [f'<polygon points="{around}" fill="{ACCENT}" fill-opacity="0.2"/>', path]
     return svg(drawn.title, drawn.note, (width, y.start + _BOTTOM), [*frame, *shown])
+
+
+def _bar(box: tuple[float, float, float, float], drawn: Drawn, place: int) -> str:
+    """A bar; one without an error bar is pale, in a broken line."""
+    if not drawn.bare(place):
+        return rect(box, 0.55, drawn.says(place))
+    outline = f'<rect class="bare" stroke="{ACCENT}" stroke-dasharray="2 2"'
+    return rect(box, 0.2, drawn.says(place)).replace("<rect", outline, 1)
 
 
 def _frame(drawn: Drawn, width: int, span: tuple[float, float], what: str) -> tuple[Scale, Scale, list[str]]:

@@ -19,11 +19,6 @@ from scipy.special import ndtr
 from discreet.release.histogram import Histogram
 from discreet.release.splits import Reals, Splits, Whole, starts
 
-SHRUNK = (
-    "The standard errors are those of the noise, before the counts were made plausible, "
-    "and not that cells of one part are taken to be equal."
-)
-
 # Chosen with the constants of `descent` and `partition`; other weights change errors by some per cent.
 _ROUGH = 0.2  # the standard deviation of a rough division of the total, for equal halves
 _EVEN, _ROUGHLY, _ANYHOW, _ONE_SIDE = (math.log(weight) for weight in (1 / 6, 1 / 6, 1 / 6, 1 / 4))
@@ -34,14 +29,14 @@ _SHARPEST = 1e-18  # of a variance, beside the total's square: a double tells no
 
 
 def plausible(histogram: Histogram) -> Histogram:
-    """The histogram with the likely counts of its parts. One without standard errors stays as it is."""
+    """The histogram with the likely counts of its parts, and how far they moved. Without errors it stays as it is."""
     if histogram.splits is None:
         return histogram
     sizes = np.bincount(histogram.part).astype(np.float64)
     leaves: Reals = np.bincount(histogram.part, np.ravel(histogram.counts)).astype(np.float64)
     parts = likely(leaves, histogram.splits, sizes)
     counts = (parts / sizes)[histogram.part].reshape(histogram.shape)
-    return replace(histogram, counts=counts, bounding=SHRUNK)
+    return replace(histogram, counts=counts, shift=leaves - parts)
 
 
 def likely(leaves: Reals, splits: Splits, sizes: Reals) -> Reals:

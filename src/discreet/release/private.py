@@ -76,8 +76,8 @@ class PrivateBins(Counts):
         """What counts bins of this shape."""
         return counting(self.method, (1 - self.ratio) * self.epsilon, shape, self.most, self.neighbours)
 
-    def error(self, confidence: Number = USUAL) -> Fraction | int:
-        """That of the method, for as many bins as were asked for."""
+    def error(self, confidence: Number = USUAL) -> Fraction | int | None:
+        """That of the method, for as many bins as were asked for: with fewer it is no larger."""
         return self.counter(self.coarse).error(confidence)
 
     def __call__(self, counts: Integers, /, *, rng: Entropy = SECURE) -> Chosen:

@@ -6,11 +6,8 @@ import inspect
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
-
-import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import Number
@@ -24,29 +21,33 @@ from discreet.release.axis import Side, sided
 from discreet.release.bins import written
 from discreet.release.marginals import FourierMarginals, ResidualMarginals
 from discreet.release.marginals.domain import maximal
-from discreet.release.method import Counting
+from discreet.release.method import MARGINALS, Counting
+from discreet.release.outside import IN_OTHER, LEFT_OUT, tables
 from discreet.release.private import PrivateBins
-from discreet.release.release import Release
+from discreet.release.release import FIT, Release
 from discreet.release.witness import neighbouring
 
 Mechanism = Counting | PrivateBins | ResidualMarginals | FourierMarginals
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Publication:
     """Counts the rows of a relation by keys and bins, and releases the counts through one mechanism.
 
     `columns` are what is declared, `axes` what is counted; private bins are chosen on a fine public grid. A relation
-    must have the same declarations, units of at most `caps.max_rows` rows, and the same neighbours.
+    must have the same declarations, units of at most `caps.max_rows` rows, and the same neighbours. `outside` says what
+    becomes of rows that are in no cell of some column: of several tables they are counted in cells of their own, or
+    left out of all tables alike; one table leaves them out.
 
     Guarantee: `privacy`, for all rows of one unit that has at most `caps.max_rows` of them: added or removed, or, where
         the neighbours are Replace, put in place of another unit's.
-    Proof: the relation's counts are all that is read. A row is in at most one cell of a table of counts. Adding or
-        removing a unit adds or removes at most m = max_rows records; a mechanism with `most` = m promises its loss for
-        that. Replacing one removes at most m records and adds at most m. Counts move by at most 2m in L1 then, which is
-        what `Counts.distance` has for Replace. Marginals have `most` = 2m there: their loss is bounded by the L1 or L2
-        norm of the change of what they measure, each record changes it by at most the same s, to either side, so 2m of
-        them change it by at most 2m · s (triangle inequality), as 2m added ones may.
+    Proof: the relation's counts are all that is read. A row is in at most one cell of a table of counts, also where
+        tables have cells for rows outside. Adding or removing a unit adds or removes at most m = max_rows records; a
+        mechanism with `most` = m promises its loss for that. Replacing one removes at most m records and adds at most
+        m. Counts move by at most 2m in L1 then, which is what `Counts.distance` has for Replace. Marginals have `most`
+        = 2m there: their loss is bounded by the L1 or L2 norm of the change of what they measure, each record changes
+        it by at most the same s, to either side, so 2m of them change it by at most 2m · s (triangle inequality), as
+        2m added ones may.
     Source: that of the mechanism; neighbours by group: Dwork, McSherry, Nissim & Smith 2006.
     """
 
@@ -57,6 +58,12 @@ class Publication:
     caps: Caps
     neighbours: Neighbours
     delta: Fraction | None = None  # what the loss is to be read at, if it was asked for as (ε, δ)
+    outside: str = LEFT_OUT
+
+    def __repr__(self) -> str:
+        """All fields; of one table without its rule, which it had before there was another: its question stays."""
+        named = [each.name for each in fields(self) if each.name != "outside" or self.kind == MARGINALS]
+        return f"Publication({', '.join(f'{name}={getattr(self, name)!r}' for name in named)})"
 
     @property
     def privacy(self) -> Pure | Concentrated:
@@ -81,8 +88,8 @@ class Publication:
             return tuple(domain.names(axes) for axes in maximal(self.mechanism.wanted.tables))
         return (tuple(column.name for column in self.columns),)
 
-    def error(self, confidence: Number = USUAL) -> Fraction | int:
-        """As its mechanism measures it: a cell, a prefix or the total."""
+    def error(self, confidence: Number = USUAL) -> Fraction | int | None:
+        """As its mechanism measures it: a cell, a prefix or the total; None where that is known after paying."""
         return self.mechanism.error(confidence)
 
     def described(self) -> dict[str, Plain]:
@@ -103,11 +110,7 @@ class Publication:
         if not isinstance(mechanism, (ResidualMarginals, FourierMarginals)):
             return Release(self._facts(), self._sides(None), mechanism(relation.counts(self.axes), rng=rng))
         axes = dict(zip((column.name for column in self.columns), self.axes, strict=True))
-
-        def counts(names: tuple[str, ...]) -> NDArray[np.int64]:
-            return relation.counts([axes[name] for name in names])
-
-        return Release(self._facts(), self._sides(None), mechanism(counts, rng=rng))
+        return Release(self._facts(), self._sides(None), mechanism(tables(relation, axes, self.outside), rng=rng))
 
     def _facts(self) -> dict[str, Plain]:
         facts: dict[str, Plain] = {
@@ -118,6 +121,8 @@ class Publication:
             "guarantee": write_loss(self.privacy),
             "neighbours": write_neighbours(self.neighbours),
             "caps": {"max_rows": self.caps.max_rows},
+            "outside": self.outside,
+            "fit": FIT,
             "source": _part(self.mechanism, "Source"),
             "proof": _part(self.mechanism, "Proof"),
         }
@@ -125,7 +130,7 @@ class Publication:
 
     def _axis(self, place: int) -> dict[str, Plain]:
         own = self.axes[place]
-        side = sided(self.columns[place], own if isinstance(own, Bins) else None)
+        side = sided(self.columns[place], own if isinstance(own, Bins) else None, other=self.outside == IN_OTHER)
         if isinstance(self.mechanism, PrivateBins) and self.mechanism.bins[place]:
             edges = side.plain["edges"]
             ends: list[Plain] = [edges[0], edges[-1]] if isinstance(edges, list) else []
@@ -139,7 +144,7 @@ class Publication:
             bins = axis if isinstance(axis, Bins) else None
             if bins is not None and cuts is not None:
                 bins = Bins(bins.column, tuple(bins.edges[cut] for cut in cuts[place]))
-            found.append(sided(column, bins))
+            found.append(sided(column, bins, other=self.outside == IN_OTHER))
         return tuple(found)
 
     def _refuse_other(self, relation: Relation) -> None:

@@ -13,7 +13,7 @@ from discreet.exact import Number, count
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.mechanisms.whole import Integers
 from discreet.noise import SECURE, Entropy
-from discreet.release.counts import Counts, chebyshev, level_variances, noisy, plane, released
+from discreet.release.counts import Counts, level_variances, noisy, plane, released, within
 from discreet.release.grids import added
 from discreet.release.hierarchy import divided, even
 from discreet.release.histogram import Histogram
@@ -62,8 +62,8 @@ class QuadTree(Counts):
         return consistent(children, [np.zeros(level.size) for level in variances], variances)[1]
 
     def error(self, confidence: Number = USUAL) -> Fraction:
-        """An α that the total misses by at most, with this probability (Chebyshev)."""
-        return chebyshev(self.splits.total, confidence)
+        """An α that the total misses by at most, with this probability."""
+        return within(self.splits.total, confidence)
 
     def __call__(self, counts: Integers, /, *, rng: Entropy = SECURE) -> Histogram:
         """The consistent cells."""

@@ -17,19 +17,22 @@ from discreet.exact import Number, share, shown
 from discreet.mechanisms.registry import Plain
 from discreet.release import sheet
 from discreet.release.axis import NumberAxis, Side, read_side
-from discreet.release.histogram import EXACT, Histogram
+from discreet.release.histogram import EXACT, FITTED, Histogram
 from discreet.release.marginals import Marginals
 from discreet.release.marginals.domain import maximal
 from discreet.release.marginals.rounding import can_be_whole
-from discreet.release.reading import Curve, Reading, cell_errors, weighed
+from discreet.release.outside import OTHER
+from discreet.release.reading import Curve, Reading
 from discreet.release.splits import Reals
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FORMAT = "discreet-release-1"
+FORMAT, EARLIER = "discreet-release-2", "discreet-release-1"
+FIT = 1  # which way counts are made whole: a folder says by which its whole counts were computed
 CUT_OFF = "What caps and bounds cut off before the counting is not in them."
-FITTED = "The counts were fitted: the standard errors are those of the counts before."
+_EARLIER_EXACT = "The standard errors cover all of the error."  # as version 1 said of marginals
+_IN_A_BIN = "; there is no error bar, because that is not known"
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,18 @@ class Release:
         return tuple(tuple(names) for names in named)
 
     @property
+    def earlier(self) -> bool:
+        """Whether it was made before releases said what became of rows that are in no cell."""
+        return "outside" not in self.facts
+
+    @property
     def bounding(self) -> str:
-        """What the standard errors leave out."""
+        """Which numbers have no error bar, and what error bars leave out; of an earlier release as it was certified."""
         content = self.content
-        own = content.bounding if isinstance(content, Histogram) else FITTED if content.fitted else EXACT
+        if isinstance(content, Histogram):
+            own = content.bounding
+        else:
+            own = FITTED if content.fitted else _EARLIER_EXACT if self.earlier else EXACT
         return f"{own} {CUT_OFF}"
 
     @property
@@ -78,8 +89,9 @@ class Release:
     def range(self, /, **where: object) -> Reading:
         """The records with these values: for numbers `age=(18, 65)`, from 18 to before 65; for keys one or a list.
 
-        None is an end of the axis. A column that is not named may have any value. Where an end lies within a bin, the
-        records of the bin are taken to be spread evenly, and the note says so.
+        None is an end of the axis. A column that is not named may have any value. `OTHER` asks for the records that are
+        in no other cell of a column, where there is such a cell. Where an end lies within a bin, the records of the bin
+        are taken to be spread evenly, and the note says so; then there is no error bar.
         """
         columns = self.columns if isinstance(self.content, Histogram) else tuple(where)
         for name in where:
@@ -89,10 +101,9 @@ class Release:
         sides = [next(given)[0] if name in where else np.ones(len(self.axis(name))) for name in columns]
         weights: Reals = reduce(np.multiply.outer, sides, np.ones(()))
         note = "; ".join(said for _, said in asked if said)
-        if isinstance(self.content, Histogram):
-            return Reading(*weighed(self.content, weights), note)
-        found = self.content.query(columns, weights)
-        return Reading(found.value, found.error, note)
+        content = self.content
+        found = content.weighed(weights) if isinstance(content, Histogram) else content.query(columns, weights)
+        return Reading(found.value, None if note else found.error, note=note and note + _IN_A_BIN)
 
     def cell(self, /, **where: object) -> Reading:
         """One cell: a key by its value, a bin by a number in it. In marginals, a cell of the table of these columns."""
@@ -103,26 +114,21 @@ class Release:
             axis = self.axis(name)
             place = axis.place(value)
             if isinstance(axis, NumberAxis):
-                asked[name] = tuple(steps * axis.step for steps in axis.steps[place : place + 2])
+                edges = tuple(steps * axis.step for steps in axis.steps[place : place + 2])
+                asked[name] = edges if place < axis.bins else OTHER
             else:
-                asked[name] = [axis.keys[place]]
+                asked[name] = [axis.values[place]]
         return self.range(**asked)
 
     def quantile(self, level: Number) -> Reading:
         """The value below which this share of the records lies, straight within a bin.
 
-        Its standard error is half the way between the values one standard error of the share to either side.
+        Its error bar goes from an edge of a bin to an edge: where between two edges records lie is not known.
         """
         axis, histogram = self._line()
-        at = share(level, "level")
-        place = histogram.quantile(at).value
-        shares, errors = histogram.cdf()
-        if errors is None:
-            return Reading(axis.value(place), None)
-        cell = min(int(place), shares.size - 1)
-        off = float(errors[max(cell - 1, 0) : cell + 1].max())
-        low, high = (self._value(axis, histogram, float(at) + far) for far in (-off, off))
-        return Reading(axis.value(place), (high - low) / 2)
+        found = histogram.quantile(share(level, "level"))
+        span = None if found.span is None else (axis.value(found.span[0]), axis.value(found.span[1]))
+        return Reading(axis.value(found.value), None, span)
 
     def cdf(self) -> Curve:
         """The share of all records up to the upper edge of each bin."""
@@ -148,17 +154,20 @@ class Release:
         return self.content.counts
 
     def errors(self, columns: Sequence[str] | None = None) -> Reals | None:
-        """The standard error of each of these counts, where they are known."""
+        """The standard error of each of these counts; not a number where there is none, None if nowhere is one."""
         names = self._named(columns)
         if isinstance(self.content, Marginals):
-            return np.full([len(self.axis(name)) for name in names], self.content.std(names))
-        return cell_errors(self.content)
+            std = self.content.std(names)
+            return None if std is None else np.full([len(self.axis(name)) for name in names], std)
+        return self.content.cell_errors()
 
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
         """One row a cell: its keys or edges, `count`, `standard_error` and, where there is one, `count_whole`.
 
-        `count` is unbiased: it may be negative or a fraction. `count_whole` is the whole count of the fit without
-        negative ones, in which tables still agree.
+        A column with a cell for other values has beside it `COLUMN_other`, true in that cell, whose key or edges are
+        missing. `count` is as it was estimated: it may be negative or a fraction. `standard_error` is that of `count`,
+        and missing where there is no error bar. `count_whole` is the whole count of the fit without negative ones, in
+        which tables still agree; it has no error of its own.
         """
         whole = self._fitted()
         return self._sheet(self._named(columns), whole)
@@ -182,7 +191,11 @@ class Release:
 
     def to_json(self) -> str:
         """All of it as text that `from_json` reads back to the last bit."""
-        head = {"format": FORMAT, "facts": dict(self.facts), "axes": [axis.plain for axis in self.axes]}
+        head = {
+            "format": EARLIER if self.earlier else FORMAT,
+            "facts": dict(self.facts),
+            "axes": [axis.plain for axis in self.axes],
+        }
         held = "histogram" if isinstance(self.content, Histogram) else "marginals"
         return f'{json.dumps(head)[:-1]}, "{held}": {self.content.to_json()}}}'
 
@@ -202,9 +215,11 @@ class Release:
         else:
             content = Marginals.from_json(json.dumps(read["marginals"]))
         shape = content.shape if isinstance(content, Histogram) else content.domain.sizes
-        if read["format"] != FORMAT or not isinstance(read["facts"], dict) or shape != tuple(map(len, axes)):
+        if not isinstance(read["facts"], dict) or shape != tuple(map(len, axes)):
             raise ValueError
         release = cls(read["facts"], axes, content)
+        if read["format"] != (EARLIER if release.earlier else FORMAT):
+            raise ValueError
         release._check()
         return release
 
@@ -250,12 +265,6 @@ class Release:
             f"shares and quantiles are along one column of numbers, and this has {list(self.columns)}",
             hint="publish the ranges of that column",
         )
-
-    @staticmethod
-    def _value(axis: NumberAxis, histogram: Histogram, level: float) -> float:
-        if not 0 < level < 1:
-            return float(axis.edges[0 if level <= 0 else -1])
-        return axis.value(histogram.quantile(level).value)
 
 
 def _no_number(text: str) -> float:

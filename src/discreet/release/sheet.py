@@ -13,6 +13,7 @@ from discreet.errors import Refusal
 from discreet.exact import exact, spoken
 from discreet.mechanisms.registry import Plain
 from discreet.release.axis import Side
+from discreet.release.histogram import error_bar
 from discreet.release.splits import Reals
 
 if TYPE_CHECKING:
@@ -32,10 +33,14 @@ def rows(sides: Sequence[Side], counts: NDArray[Any], errors: Reals | None, whol
             found[free(name, found)] = values
     found[free("count", found)] = pa.array(counts.ravel())
     missing = pa.nulls(counts.size, pa.float64())
-    found[free("standard_error", found)] = missing if errors is None else pa.array(errors.ravel())
+    found[free("standard_error", found)] = missing if errors is None else _where_known(errors.ravel())
     if whole is not None:
         found[free("count_whole", found)] = pa.array(whole.ravel().astype(np.int64))
     return pa.table(found)
+
+
+def _where_known(errors: Reals) -> pa.Array:
+    return pa.array(errors, mask=np.isnan(errors))
 
 
 def free(name: str, taken: Container[str]) -> str:
@@ -61,7 +66,7 @@ def _cell(value: object) -> str:
 
 
 def plotted(sides: Sequence[Side], counts: NDArray[Any], errors: Reals | None) -> Figure:
-    """Bars with standard errors along one axis, or a heat map over two."""
+    """Bars along one axis with error bars where they are known, hatched where not; or a heat map over two."""
     try:
         import matplotlib.pyplot as plt  # noqa: PLC0415  # optional, and slow to import
     except ImportError:
@@ -71,7 +76,11 @@ def plotted(sides: Sequence[Side], counts: NDArray[Any], errors: Reals | None) -
     figure, axes = plt.subplots(figsize=(7.0, 4.0))
     first = sides[0]
     if len(sides) == 1:
-        axes.bar(range(len(first)), counts, yerr=errors, capsize=2, color="#4c78a8")
+        known = None if errors is None else [error_bar(error, count) for error, count in _pairs(errors, counts)]
+        drawn = axes.bar(range(len(first)), counts, yerr=known, capsize=2, color="#4c78a8")
+        for place, bar in enumerate(drawn):
+            if errors is None or np.isnan(errors[place]):
+                bar.set(hatch="///", facecolor="#b9cbe0", edgecolor="#4c78a8")
         axes.set_xlabel(first.column)
         axes.set_ylabel("count")
     else:
@@ -83,6 +92,10 @@ def plotted(sides: Sequence[Side], counts: NDArray[Any], errors: Reals | None) -
     axes.set_xticks(*_ticks(sides[-1]), rotation=45, ha="right")
     figure.tight_layout()
     return figure
+
+
+def _pairs(errors: Reals, counts: NDArray[Any]) -> list[tuple[float, float]]:
+    return list(zip(errors.tolist(), counts.tolist(), strict=True))
 
 
 def _ticks(side: Side) -> tuple[list[int], list[str]]:

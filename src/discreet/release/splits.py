@@ -123,3 +123,23 @@ class Splits:
             noise = noise + np.where(joined, 0.0, more)
             a, c, left, right = up, over, above, np.where(joined, above, beside)
         return np.asarray(left**2 * self.total + noise)
+
+
+def leaf_variances(splits: Splits) -> Reals:
+    """Of every leaf, in one pass down the tree.
+
+    A child has the share s = z/Z of its node's total, Z being what all its children spread, and a rest of its own of
+    variance z (Z − z)/Z. What the others spread is added up without the child that spreads most, where Z − z would lose
+    its digits; for each other child Z − z is at least z.
+    """
+    known = np.array([splits.total])
+    for children, spread in zip(splits.children, splits.spread, strict=True):
+        first = starts(children)[:-1]
+        own = np.repeat(np.arange(children.size), children)
+        pool = np.add.reduceat(spread, first)[own]
+        most = spread == np.maximum.reduceat(spread, first)[own]
+        rest = np.add.reduceat(np.where(most, 0.0, spread), first)[own]
+        several = np.add.reduceat(most.astype(np.int64), first)[own]
+        others = np.where(most, rest + (several - 1) * spread, pool - spread)
+        known = (spread / pool) ** 2 * known[own] + spread * (others / pool)
+    return np.asarray(known)

@@ -64,7 +64,7 @@ class Wavelet(Counts):
         return Splits(total, self.children, tuple(spread))
 
     def error(self, confidence: Number = USUAL) -> Fraction:
-        """An α that a given prefix misses by at most, with this probability, whichever it is (Chebyshev)."""
+        """An α that a given prefix misses by at most, with this probability, whichever it is."""
         return worst_prefix(self.splits, confidence)
 
     def __call__(self, counts: Integers, /, *, rng: Entropy = SECURE) -> Histogram:

@@ -11,6 +11,7 @@ from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.registry import Plain
 from discreet.release.bins import Cut, read_cut, written
 from discreet.release.method import KINDS, MARGINALS, methods
+from discreet.release.outside import IN_OTHER, read_rule
 from discreet.sql.schema import check_caps, chosen
 
 
@@ -22,7 +23,9 @@ class Wish:
     `rho`; prices are kept as exact text. `bins` says for a column of numbers how it is cut: a number of bins, a text
     `lower:upper:width`, edges as `0,18,65`, `private` or `private:20`; or the numbers themselves in a list. Marginals
     are all tables of `ways` columns, two if nobody says, or the `tables` that are named. `max_rows` is how many rows of
-    one unit count, by default as declared.
+    one unit count, by default as declared. `outside` says what becomes of rows that are in no cell of a column: in
+    marginals they are counted in a cell `other` of it, or, with 'leave out', left out of all tables alike. A histogram
+    and ranges are one table, which leaves them out.
     """
 
     kind: str
@@ -35,6 +38,7 @@ class Wish:
     ways: int | None = None
     tables: tuple[tuple[str, ...], ...] = ()
     max_rows: int | None = None
+    outside: str | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -54,6 +58,7 @@ class Wish:
             bins=self._cut(columns),
             ways=None if self.ways is None else count(self.ways, "ways"),
             max_rows=None if self.max_rows is None else count(self.max_rows, "max_rows"),
+            outside=None if self.outside is None else read_rule(self.outside),
         )
         check_caps(self.max_rows, 1)
         self._refuse_prices()
@@ -78,7 +83,7 @@ class Wish:
     def told(self) -> dict[str, Plain]:
         """The wish as plain values that `read` takes back; what was not said is left out."""
         said: dict[str, Plain] = {"kind": self.kind, "columns": list(self.columns)}
-        for name in ("epsilon", "rho", "delta", "method", "ways", "max_rows"):
+        for name in ("epsilon", "rho", "delta", "method", "ways", "max_rows", "outside"):
             if getattr(self, name) is not None:
                 said[name] = getattr(self, name)
         if self.bins:
@@ -136,6 +141,11 @@ class Wish:
             raise Refusal("the tables of marginals are named, or all of so many columns, not both")
         if self.ways is not None and self.ways > len(self.columns):
             raise Refusal(f"there are {len(self.columns)} columns, and tables of {shown(self.ways)} were asked for")
+        if self.kind != MARGINALS and self.outside == IN_OTHER:
+            raise Refusal(
+                f"{self.kind} has no cell for other values: rows that are in none are left out",
+                hint="leave outside out, or publish marginals",
+            )
 
 
 def _listed(value: object, name: str) -> tuple[object, ...]:

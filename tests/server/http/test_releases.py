@@ -59,7 +59,11 @@ def test_an_offer_is_free_and_says_what_is_charged(place: Place, server: Server)
     said = found.json
     assert (said["price"]["epsilon"], said["cells"], said["tables"]) == ("1/4", 30, [["cost", "region"]])
     assert said["error"] == {"of": "one cell", "within": "36"}  # q = e^(−1/12): 2q^37/(1 + q) ≤ 0.05 < 2q^36/(1 + q)
-    assert (said["population"], said["entry"]) == ("patient", None)
+    assert (said["population"], said["entry"], said["outside"]) == ("patient", None, "leave out")
+    later = {**wish, "kind": "ranges"}
+    said = server.call("POST", f"{RELEASES}/offer", place.ann, {"source": "visits", "wish": later}).json
+    assert said["error"] == {"of": "any count", "within": None}
+    assert "error any count: known after paying" in said["words"]
     assert spent(place) == before
 
 

@@ -11,13 +11,12 @@ from functools import cached_property
 import numpy as np
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, positive, share, shown
-from discreet.interval import log, sqrt
+from discreet.exact import Number, count, positive, shown
 from discreet.mechanisms.mechanism import USUAL, Pair, settle
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours, Pure
-from discreet.release.counts import released
-from discreet.release.marginals.domain import Axes, Domain, Workload, subsets
+from discreet.release.counts import released, within
+from discreet.release.marginals.domain import Axes, Domain, Workload
 from discreet.release.marginals.inputs import Tables, added_or_removed, neighbours_of, slack
 from discreet.release.marginals.parts import CELLS, SIGN, Part
 from discreet.release.marginals.plan import LAPLACE, Counts, Integers, Plan, cell_variance
@@ -25,7 +24,6 @@ from discreet.release.marginals.released import Marginals
 from discreet.release.marginals.shares import exactly, for_laplace
 
 BASES = ("best", "fourier", "cells", "uniform")
-_SAFE = Fraction(1_000_001, 1_000_000)  # more than the doubles in a variance can be wrong by
 _IDLE = 1e-6  # a share below this buys nothing
 
 
@@ -136,18 +134,10 @@ class FourierMarginals:
     def error(self, confidence: Number = USUAL) -> Fraction:
         """An α that the noise in one cell of any table of the workload stays within, with this probability.
 
-        The smaller of two: √(V/β) by Chebyshev; and √(2Vs) + cs with s = ln(2/β), where V is the variance if every draw
-        had 2b², and c the largest draw's share times its b (docs/proofs/fourier.md). Half a step for each corner is
-        added.
+        A cell is a weighted sum of draws (docs/proofs/hierarchy.md, "Error bars"). Half a step a corner is added.
         """
-        rare = 1 - share(confidence, "confidence")
-        depth = log(2 / rare)
-        alphas = []
-        for axes in self.wanted.tables:
-            variance, largest = _proxy(self.plan, axes), _largest(self.plan, axes)
-            steep = sqrt(2 * variance) * depth.sqrt() + largest * depth
-            alphas.append(min(sqrt(variance / rare).up, steep.up))
-        return max(alphas) + slack(self.wanted.tables)
+        worst = max(cell_variance(self.domain, self.plan.spreads, axes) for axes in self.wanted.tables)
+        return within(worst, confidence) + slack(self.wanted.tables)
 
     def pairs(self) -> tuple[Pair[Tables], ...]:
         """All records look alike to this mechanism, so any one more is the worst; and `most` of one kind."""
@@ -166,25 +156,3 @@ class FourierMarginals:
 
 def _part(axes: Axes, domain: Domain, binary: str) -> Part:
     return Part(axes, tuple(binary if domain.sizes[i] == 2 else CELLS for i in axes))
-
-
-def _proxy(plan: Plan, axes: Axes) -> Fraction:
-    """The variance of a cell with 2b² in place of the noise's own variance, which is never larger."""
-    domain, total = plan.domain, Fraction(0)
-    for residual in subsets(domain.lively(axes)):
-        size = Fraction(domain.cells(residual) ** 2, domain.cells(axes) ** 2) * domain.centred(residual)
-        for place, weight in plan.sources[residual]:
-            gain = plan.parts[place].gain(residual, domain)
-            total += size * Fraction(weight) ** 2 * gain * 2 * plan.scales[place] ** 2
-    return total * _SAFE
-
-
-def _largest(plan: Plan, axes: Axes) -> Fraction:
-    """The most that one draw of noise may count in a cell, times its scale: residual by residual, from above."""
-    domain = plan.domain
-    counted = dict.fromkeys(range(len(plan.parts)), Fraction(0))
-    for residual in subsets(domain.lively(axes)):
-        size = Fraction(domain.cells(residual), domain.cells(axes)) * domain.centred(residual)
-        for place, weight in plan.sources[residual]:
-            counted[place] += size * Fraction(weight)
-    return max(counted[place] * plan.scales[place] for place in counted) * _SAFE

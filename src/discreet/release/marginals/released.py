@@ -28,7 +28,7 @@ class Marginals:
 
     `table(("sex", "age"))` has an axis for each column, in the order asked for. Two tables agree exactly on the columns
     they share: all cells are whole multiples of 2^−bits, computed from the same whole numbers. `std` is that of each
-    cell, by the noise alone; after `nonnegative` or `counts` it is that of the tables before.
+    cell; after `nonnegative`, `counts` or `rounded` cells have moved by more than that, and there is none.
     """
 
     domain: Domain
@@ -77,12 +77,16 @@ class Marginals:
         given = rebuild.cells(self.domain, self._sums, self.domain.lively(axes)).reshape(self.domain.shape(axes))
         return given.transpose([axes.index(place) for place in order])
 
-    def std(self, columns: Sequence[str]) -> float:
-        """The standard deviation of the noise in each cell of a table: the same in all its cells."""
-        return math.sqrt(cell_variance(self.domain, self._spread, self._known(columns)))
+    def std(self, columns: Sequence[str]) -> float | None:
+        """The standard deviation of the noise in each cell of a table: the same in all its cells. None once fitted."""
+        known = self._known(columns)
+        return None if self.fitted else math.sqrt(cell_variance(self.domain, self._spread, known))
 
     def query(self, columns: Sequence[str], weights: object) -> Estimate:
-        """A weighted sum of the cells of a table, with its exact standard deviation: sums, differences, contrasts."""
+        """A weighted sum of the cells of a table, with its exact standard deviation: sums, differences, contrasts.
+
+        Of fitted tables it has none.
+        """
         given, axes = np.asarray(weights, dtype=np.float64), self._known(columns)
         table = self.table(columns)
         if given.shape != table.shape or not np.isfinite(given).all():
@@ -95,7 +99,7 @@ class Marginals:
             share = self.domain.cells(part) / self.domain.cells(lively)
             inside = rebuild.residual(self.domain, load, lively, part)
             variance += self._spread[part] * share**2 * float((inside**2).sum())
-        return Estimate(float((given * table).sum()), math.sqrt(variance))
+        return Estimate(float((given * table).sum()), None if self.fitted else math.sqrt(variance))
 
     def rounded(self) -> Marginals:
         """Whole counts, consistent exactly, for every family of tables. A cell may be negative.
@@ -103,7 +107,7 @@ class Marginals:
         Each cell of a k-way table moves by at most 2^(k−1).
         """
         sums = tuple(rebuild.corners(np.ldexp(own.astype(np.float64), -self.bits), 0) for own in self._whole_tables())
-        return Marginals(self.domain, self.sets, sums, self.spreads, 0, self.fitted)
+        return Marginals(self.domain, self.sets, sums, self.spreads, 0, fitted=True)
 
     def nonnegative(self, rounds: int = 300) -> Marginals:
         """Tables without a negative cell near these, consistent exactly, with the same total.
@@ -145,7 +149,7 @@ class Marginals:
                 if len(named[name]) != table.shape[place]:
                     raise Refusal(f"expected {table.shape[place]} keys for {name!r}, got {len(named[name])}")
                 arrays[place] = pa.array(list(named[name])).take(arrays[place])
-        arrays += [pa.array(table.ravel()), pa.array(np.full(table.size, self.std(columns)))]
+        arrays += [pa.array(table.ravel()), pa.array([self.std(columns)] * table.size, type=pa.float64())]
         heads = [_free("count", columns), _free("std", columns)]
         return pa.Table.from_arrays(arrays, names=[*columns, *heads])
 

@@ -10,12 +10,11 @@ from functools import cached_property
 import numpy as np
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, positive, share, shown
-from discreet.interval import log, sqrt
+from discreet.exact import Number, count, positive, shown
 from discreet.mechanisms.mechanism import USUAL, Pair, settle
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Concentrated, Neighbours
-from discreet.release.counts import released
+from discreet.release.counts import released, within
 from discreet.release.marginals.domain import Axes, Domain, Workload
 from discreet.release.marginals.inputs import Tables, added_or_removed, neighbours_of, slack
 from discreet.release.marginals.parts import CENTRED, SIGN, Part
@@ -98,12 +97,10 @@ class ResidualMarginals:
     def error(self, confidence: Number = USUAL) -> Fraction:
         """An α that the noise in one cell of any table of the workload stays within, with this probability.
 
-        Discrete Gaussian noise of parameter σ² is subgaussian with σ² (docs/proofs/residual.md), and so are weighted
-        sums with theirs: Pr[|noise| > α] ≤ 2 exp(−α²/(2V)). Half a step for each corner is added.
+        A cell is a weighted sum of draws (docs/proofs/hierarchy.md, "Error bars"). Half a step a corner is added.
         """
-        rare = 1 - share(confidence, "confidence")
-        worst = max(_proxy(self.plan, axes) for axes in self.wanted.tables)
-        return (sqrt(2 * worst) * log(2 / rare).sqrt()).up + slack(self.wanted.tables)
+        worst = max(cell_variance(self.domain, self.plan.spreads, axes) for axes in self.wanted.tables)
+        return within(worst, confidence) + slack(self.wanted.tables)
 
     def pairs(self) -> tuple[Pair[Tables], ...]:
         """All records look alike to this mechanism, so any one more is the worst; and `most` of one kind."""
@@ -123,14 +120,3 @@ class ResidualMarginals:
 def _part(axes: Axes, domain: Domain) -> Part:
     """A column of two keys by its sign: half the numbers, and the same variance for the same ρ."""
     return Part(axes, tuple(SIGN if domain.sizes[i] == 2 else CENTRED for i in axes))
-
-
-def _proxy(plan: Plan, axes: Axes) -> Fraction:
-    """The variance of a cell with σ² in place of the noise's own variance, which is never larger; exact."""
-    domain, cells = plan.domain, plan.domain.cells(axes)
-    total = Fraction(0)
-    for part, scale in zip(plan.parts, plan.scales, strict=True):
-        if set(part.axes) <= set(axes):
-            share_of = Fraction(domain.cells(part.axes) ** 2, cells**2)
-            total += share_of * domain.centred(part.axes) * part.gain(part.axes, domain) * scale
-    return total

@@ -54,6 +54,7 @@ class Wished(BaseModel):
     ways: shapes.Cap | None = None
     tables: Annotated[list[Annotated[list[Name], Field(max_length=100)]], Field(max_length=1000)] = []
     max_rows: shapes.Cap | None = None
+    outside: Literal["other", "leave out"] | None = None
 
 
 class Ordered(BaseModel):
@@ -71,10 +72,13 @@ class Ordered(BaseModel):
 
 
 class Within(BaseModel):
-    """With probability 0.95 the count of what `of` names is within this, before what bounds and caps cut off."""
+    """With probability 0.95 the count of what `of` names is within this, before what bounds and caps cut off.
+
+    Null: how exact it will be is known after paying.
+    """
 
     of: str
-    within: str
+    within: str | None
 
 
 class Proposed(BaseModel):
@@ -85,6 +89,7 @@ class Proposed(BaseModel):
     left: shapes.Loss
     cells: int
     error: Within
+    outside: Annotated[str, Field(description="What becomes of rows that are in no cell: other, or leave out.")]
     tables: list[list[str]]
     entry: int | None
     words: str
@@ -219,7 +224,8 @@ def _proposed(value: Offered) -> Proposed:
         price=writing.loss(value.price),
         left=writing.loss(value.left),
         cells=value.cells,
-        error=Within(of=value.about, within=str(value.error)),
+        error=Within(of=value.about, within=None if value.error is None else str(value.error)),
+        outside=value.outside,
         tables=[list(names) for names in value.tables],
         entry=value.entry,
         words=str(value),
