@@ -11,6 +11,7 @@ from differential.asking import QUESTIONS, Report, Trouble, asked, opened, run
 from differential.told import told
 
 SMALLER = (1, 2, 3, 5, 9, 20, 60)  # rows of a world that is made smaller
+SHRUNK = 5  # kinds of trouble that are made smaller; more of them have few causes
 SPOKEN = 60.0  # seconds between two lines of progress
 
 
@@ -35,7 +36,7 @@ def campaign(first: int, step: int, seconds: float, say: Callable[[str], None]) 
         for trouble in found.troubles:
             if trouble.mark not in known:
                 known.add(trouble.mark)
-                say(told(smallest(trouble)))
+                say(told(smallest(trouble) if len(known) <= SHRUNK else trouble))
         if time.monotonic() - spoken > SPOKEN:
             spoken = time.monotonic()
             say(f"[{first % step}] {report}")

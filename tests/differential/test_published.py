@@ -14,7 +14,7 @@ from differential.world import World, made
 from discreet.desk import HOME, Desk, Order
 from discreet.release import Release, Wish
 
-PRICE = "1e15"
+PRICE = "10000"  # noise of scale 1/1000 is 0 but for a chance of e^-1000; beyond that the samplers have no proof
 WORLDS = [world for world in (made(seed, 400) for seed in range(40)) if world.measure == "epsilon"][:2]
 VALUES = {"flag": (False, True)}
 
@@ -81,3 +81,19 @@ def test_all_tables_of_a_release_count_the_same_rows(place: Place) -> None:
     release = place.published(wish)
     for pair in (("key", "code"), ("key", "flag"), ("code", "flag")):
         same_cells(place, release, pair)
+
+
+def test_bins_hold_what_plain_duckdb_counts_between_their_edges(place: Place) -> None:
+    wide = [role for role in ("tame", "wild", "other") if len(range(*place.world.field(role).ends)) >= 3]
+    assert wide
+    for role in wide:
+        name = place.world.field(role).name
+        cells = place.published(Wish("histogram", (name,), epsilon=PRICE, bins={name: 3}, method="identity")).table()
+        bins = [cell for cell in cells.to_pylist() if cell[f"{name}_from"] is not None]
+        assert len(bins) == 3
+        for cell in bins:
+            low, high = float(cell[f"{name}_from"]), float(cell[f"{name}_to"])
+            closed = "<=" if cell is bins[-1] else "<"
+            counted = f"SELECT count(*) FROM main WHERE {role}_b >= {low!r} AND {role}_b {closed} {high!r}"
+            [(truth,)] = place.plain.execute(counted).fetchall()
+            assert cell["count"] == pytest.approx(truth, abs=1e-3), cell
