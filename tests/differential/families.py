@@ -223,9 +223,7 @@ def above_groups(m: Maker) -> Question:
     where = m.sometimes()
     found = f"SELECT v.«key» AS k, count(*) AS n FROM ⟦main⟧ AS v{f' WHERE {where}' if where else ''} GROUP BY v.«key»"
     every = f"SELECT k0 AS k, coalesce(n, 0) AS n FROM (VALUES {keys}) AS d(k0) LEFT JOIN ({found}) AS f ON k0 = k"
-    number = m.rng.choice(
-        ("max(n) - min(n)", "avg(n)", "count(*)", "sum(n) / 2.0", "sum(CASE WHEN n > 3 THEN 1 ELSE 0 END)")
-    )
+    number = m.rng.choice(("max(n) - min(n)", "avg(n)", "sum(n) / 2.0", "sum(CASE WHEN n > 3 THEN 1 ELSE 0 END)"))
     cell = Cell("ratio", max(1.0, m.world.sheets["main"].rows))
     return Question(
         "above groups",
@@ -236,16 +234,9 @@ def above_groups(m: Maker) -> Question:
 
 
 def in_two_stages(m: Maker) -> Question:
-    """A number that is bought first, and a question about rows beside it."""
-    role = m.rng.choice(("tame", "other"))
-    inner = m.rng.choice(("avg", "count"))
-    theirs = {"avg": f"fsum(i.‹{role}›) / count(i.‹{role}›)", "count": f"count(i.‹{role}›)"}[inner]
-    question = asked("two stages", [COUNT], where="v.«nr» < (SELECT PLACE FROM ⟦main⟧ AS i)")
-    return replace(
-        question,
-        ours=question.ours.replace("PLACE", f"{inner}(i.‹{role}›)"),
-        plain=question.plain.replace("PLACE", theirs),
-    )
+    """A number that is bought first, and a question about rows beside it. Of no values there is no average."""
+    inner = m.rng.choice(("avg(i.‹weight›)", "count(i.‹tame›)", "count(*) / 2.0", "sum(i.‹weight›)"))
+    return asked("two stages", [COUNT], where=f"v.«nr» < (SELECT {inner} FROM ⟦main⟧ AS i)")
 
 
 def linked(m: Maker) -> Question:
