@@ -176,10 +176,11 @@ def _nothing(cell: Cell, ours: Value) -> None:
 
 def _same_rank(cell: Cell, ours: Value, span: object, truth: Value) -> None:
     """A quantile lies between the values at the ranks around its own."""
-    values = [] if truth is None else [value for value in truth if value is not None]  # type: ignore[attr-defined]
+    values = [] if truth is None else [_placed(value) for value in truth if value is not None]  # type: ignore[attr-defined]
     if not values:
-        _nothing(cell, ours)
+        _nothing(cell, _placed(ours))
         return
+    ours = _placed(ours)
     if isinstance(ours, bool) or not isinstance(ours, (int, float)):
         raise Differs(f"{ours!r} is no quantile")
     last = len(values) - 1
@@ -194,6 +195,13 @@ def _same_rank(cell: Cell, ours: Value, span: object, truth: Value) -> None:
         exact = values[min(last, math.floor(cell.level * last))], values[min(last, math.ceil(cell.level * last))]
         if span[0] > exact[1] + free or span[1] < exact[0] - free:
             raise Differs(f"the quantile {cell.level} has the error bar {span} for {exact}")
+
+
+def _placed(value: Value) -> Value:
+    """A day or a moment as a number of days."""
+    if isinstance(value, dt.datetime):
+        return value.toordinal() + (value - dt.datetime.combine(value, dt.time())) / dt.timedelta(days=1)
+    return float(value.toordinal()) if isinstance(value, dt.date) else value
 
 
 # caps -----------------------------------------------------------------------------------------------------------------

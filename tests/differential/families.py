@@ -239,6 +239,13 @@ def in_two_stages(m: Maker) -> Question:
     return asked("two stages", [COUNT], where=f"v.«nr» < (SELECT {inner} FROM ⟦main⟧ AS i)")
 
 
+def of_days(m: Maker) -> Question:
+    """First, last and middle days and moments, within their bounds."""
+    items = [m.rank_of(m.rng.choice(("day", "moment"))), COUNT]
+    keys = m.rng.choice(((), (Key("v.«flag»", (False, True)),)))
+    return asked("days", items, keys, where=m.sometimes())
+
+
 def linked(m: Maker) -> Question:
     """Rows whose owner is found through a link."""
     items = [COUNT, m.sum_of("tame", "parts", "p")]
@@ -321,6 +328,7 @@ FAMILIES = {
     "distinct keys": (distinct_keys, 0.95),
     "above groups": (above_groups, 0.95),
     "two stages": (in_two_stages, 0.95),
+    "days": (of_days, 0.85),
     "linked": (linked, 0.85),
     "with": (with_words, 0.85),
 }

@@ -72,7 +72,7 @@ def declared(world: World, sheet: Sheet) -> Declared:
 
 def _numbers_and_keys(sheet: Sheet) -> dict[str, Any]:
     return {
-        "bounds": {each.name: each.bounds for each in sheet.fields if each.bounds},
+        "bounds": {each.name: each.bounds or each.between for each in sheet.fields if each.bounds or each.between},
         "keys": {each.name: tuple(map(str, each.keys)) for each in sheet.fields if each.keys},
         "steps": {each.name: each.step for each in sheet.fields if each.said_step},
     }
@@ -124,10 +124,11 @@ def plain_of(world: World) -> duckdb.DuckDBPyConnection:
     for sheet in world.sheets.values():
         arrays = {each.role: _column(sheet, each, _meant(sheet, each)) for each in sheet.fields}
         for each in sheet.fields:
-            if each.bounds is not None:
+            if each.bounds or each.between:
                 once = sheet.columns[each.role][: sheet.rows // sheet.tiles]
-                steps: list[Value] = [bounded(each, value) for value in once]
-                arrays[f"{each.role}_b"] = _column(sheet, replace(each, kind="real"), steps * sheet.tiles)
+                held: list[Value] = [bounded(each, value) for value in once]
+                kind = "real" if each.bounds else each.kind
+                arrays[f"{each.role}_b"] = _column(sheet, replace(each, kind=kind), held * sheet.tiles)
         rows = pa.table(arrays)
         plain.register("arrow", rows)
         owned = "arrow WHERE unit IS NOT NULL" if "unit" in sheet.columns else "arrow"
@@ -144,10 +145,13 @@ def _meant(sheet: Sheet, each: Field) -> list[Value]:
     return [value + 0.0 if isinstance(value, float) else value for value in values] if each.kind == "real" else values
 
 
-def bounded(each: Field, value: Value) -> float | None:
+def bounded(each: Field, value: Value) -> Value:
     """A value as it is summed: on the grid, within the bounds; what is no number is no value."""
     if value is None or value != value:  # noqa: PLR0124  # NaN
         return None
+    if each.between is not None and isinstance(value, dt.date):
+        kind = type(value)
+        return min(max(value, kind.fromisoformat(each.between[0])), kind.fromisoformat(each.between[1]))
     first, last = each.ends
     assert isinstance(value, (int, float, Decimal))
     if isinstance(value, float) and abs(value) == float("inf"):

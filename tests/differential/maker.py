@@ -155,7 +155,8 @@ class Maker:
                 (f"max({x})", 1.0),
             )
         )
-        return Item(ours, Cell("rank", each.span, float(each.step), level), f"list({x} ORDER BY {x})")
+        span, step = (each.span, float(each.step)) if each.bounds else (100.0, 1.0)
+        return Item(ours, Cell("rank", span, step, level), f"list({x} ORDER BY {x})")
 
     def distinct_of(self) -> Item:
         role = self.rng.choice(("unit", "tame", "wild", "key", "free", "flag", "day", "moment", "code"))

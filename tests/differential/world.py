@@ -12,6 +12,8 @@ from fractions import Fraction
 
 Value = object
 NAN = float("nan")
+DAYS = ("2024-02-18", "2024-03-10")  # some days lie beyond them
+MOMENTS = ("2024-02-20 00:00:00", "2024-03-31 12:00:00")
 SIZES = (1, 2, 3, 9, 40, 150, 500, 1500)
 LARGEST = 300_000
 TILE = 3_000
@@ -74,6 +76,7 @@ class Field:
     keys: tuple[Value, ...] | None = None
     on_grid: bool = True  # whether all values are whole numbers of steps
     within: bool = True  # whether all values lie within the bounds
+    between: tuple[str, str] | None = None  # bounds of days and moments
 
     @property
     def simple(self) -> bool:
@@ -217,8 +220,8 @@ def _main(rng: random.Random, number: int, people: list[Value], kind: str, tiles
             Field("flag", _name(rng, "flag", taken), "flag"),
             [_maybe(cells, 0.1, cells.random() < 0.3) for _ in range(number)],
         ),
-        (Field("day", _name(rng, "day", taken), "date"), _days(rng, number)),
-        (Field("moment", _name(rng, "moment", taken), "moment"), _moments(rng, number)),
+        (Field("day", _name(rng, "day", taken), "date", between=DAYS), _days(rng, number)),
+        (Field("moment", _name(rng, "moment", taken), "moment", between=MOMENTS), _moments(rng, number)),
     ]
     return _sheet(rng, "main", said, source, "unit")
 
