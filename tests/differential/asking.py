@@ -20,7 +20,8 @@ from differential.files import home_of, plain_of
 from differential.maker import Maker
 from differential.question import Question, spelled
 from differential.refusals import allowed
-from differential.world import World, made
+from differential.sheet import World
+from differential.world import made
 
 import discreet as dp
 from discreet.curator import Curator
@@ -144,7 +145,8 @@ def asked(place: Place, number: int, report: Report) -> None:
 def most_rows(world: World, question: Question) -> int:
     """How many rows a question can speak of."""
     rows, side = world.sheets[question.rows].rows, world.sheets["side"]
-    return {"two tables": rows * side.max_rows, "union": rows + side.rows}.get(question.kind, rows)
+    pairs = (rows + side.rows) * (side.max_rows + world.sheets["main"].max_rows)
+    return {"two tables": rows * side.max_rows, "union": rows + side.rows, "sayings": pairs}.get(question.kind, rows)
 
 
 def run(seed: int, questions: int = QUESTIONS, rows: int | None = None, *, end: float = math.inf) -> Report:

@@ -7,10 +7,11 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Protocol
 
 from differential.question import Cell, Question
-from differential.world import Value
+from differential.sheet import Value
 
 WIDEST = 1e-6  # of the range: how wide a half error bar may be at an enormous price
 BARRED = {"count", "sum", "avg", "variance", "stddev"}  # numbers that never come without an error bar
@@ -175,33 +176,36 @@ def _nothing(cell: Cell, ours: Value) -> None:
 
 
 def _same_rank(cell: Cell, ours: Value, span: object, truth: Value) -> None:
-    """A quantile lies between the values at the ranks around its own."""
-    values = [] if truth is None else [_placed(value) for value in truth if value is not None]  # type: ignore[attr-defined]
+    """A quantile lies between the values at the ranks around its own, and its error bar meets its neighbours."""
+    values = [_placed(value) for value in truth if value is not None] if isinstance(truth, list) else []
+    place = _placed(ours)
     if not values:
-        _nothing(cell, _placed(ours))
+        _nothing(cell, place)
         return
-    ours = _placed(ours)
-    if isinstance(ours, bool) or not isinstance(ours, (int, float)):
+    if place is None:
         raise Differs(f"{ours!r} is no quantile")
-    last = len(values) - 1
-    rank = cell.level * len(values)
+    last, rank = len(values) - 1, cell.level * len(values)
     low = values[min(last, max(0, math.floor(rank) - 2))]
     high = values[max(0, min(last, math.ceil(rank) + 1))]
     free = cell.slack + WIDEST * cell.span
-    if not low - free <= ours <= high + free:
+    assert low is not None
+    assert high is not None
+    if not low - free <= place <= high + free:
         raise Differs(f"the quantile {cell.level} is {ours!r}, not between {low!r} and {high!r}")
     if span is not None:
         assert isinstance(span, tuple)
-        exact = values[min(last, math.floor(cell.level * last))], values[min(last, math.ceil(cell.level * last))]
-        if span[0] > exact[1] + free or span[1] < exact[0] - free:
-            raise Differs(f"the quantile {cell.level} has the error bar {span} for {exact}")
+        first, final = (_placed(end) for end in span)
+        if first is None or final is None or first > high + free or final < low - free:
+            raise Differs(f"the quantile {cell.level} has the error bar {span}, and lies between {low!r} and {high!r}")
 
 
-def _placed(value: Value) -> Value:
-    """A day or a moment as a number of days."""
+def _placed(value: Value) -> float | None:
+    """A number; of a day or a moment, the number of days."""
     if isinstance(value, dt.datetime):
         return value.toordinal() + (value - dt.datetime.combine(value, dt.time())) / dt.timedelta(days=1)
-    return float(value.toordinal()) if isinstance(value, dt.date) else value
+    if isinstance(value, dt.date):
+        return float(value.toordinal())
+    return float(value) if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool) else None
 
 
 # caps -----------------------------------------------------------------------------------------------------------------

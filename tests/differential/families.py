@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from differential.maker import COUNT, Maker, literal
 from differential.question import Cell, Item, Key, Question, asked
+from differential.sayings import conditioned, said
 
 
 def plain_numbers(m: Maker) -> Question:
@@ -331,4 +332,6 @@ FAMILIES = {
     "days": (of_days, 0.85),
     "linked": (linked, 0.85),
     "with": (with_words, 0.85),
+    "sayings": (said, 0.95),
+    "conditions": (conditioned, 0.95),
 }

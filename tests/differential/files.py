@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
-from differential.world import Field, Sheet, Value, World
+from differential.sheet import Field, Sheet, Value, World
 
 from discreet.curator.custody import Custody, Declared, found_home
 
@@ -66,8 +66,12 @@ def declared(world: World, sheet: Sheet) -> Declared:
         max_groups=None if sheet.unit == "row" else sheet.max_groups,
         types=types,
         **_numbers_and_keys(sheet),
-        **{world.measure: BUDGET},
+        **_budget(world),
     )
+
+
+def _budget(world: World) -> dict[str, Any]:
+    return {world.measure: BUDGET}
 
 
 def _numbers_and_keys(sheet: Sheet) -> dict[str, Any]:

@@ -7,8 +7,9 @@ import random
 from collections.abc import Callable
 from decimal import Decimal
 
+from differential.cells import FIRST
 from differential.question import Cell, Item, Key, Question
-from differential.world import FIRST, Field, Value, World
+from differential.sheet import Field, Value, World
 
 Family = Callable[["Maker"], Question]
 COUNT = Item("count(*)", Cell("count"))

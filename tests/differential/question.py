@@ -10,7 +10,7 @@ import random
 import re
 from dataclasses import dataclass, replace
 
-from differential.world import Value, World
+from differential.sheet import Value, World
 
 _PLACE = re.compile(r"«([\w.]+)»|‹([\w.]+)›|⟦(\w+)⟧")
 _RESERVED = {"order", "group", "value", "day", "date", "kind", "week", "area", "sort"}

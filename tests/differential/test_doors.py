@@ -13,7 +13,8 @@ from differential.compare import compare
 from differential.files import home_of, plain_of
 from differential.maker import COUNT, Maker
 from differential.question import Key, Question, asked, spelled
-from differential.world import World, made
+from differential.sheet import World
+from differential.world import made
 from server.served import Server, served
 
 from discreet.curator.custody import Custody
@@ -66,6 +67,6 @@ def test_both_doors_say_what_plain_duckdb_says(doors: Doors, question: Question)
     where = f"host=127.0.0.1 port={doors.server.pg} dbname=discreet user=ada password={doors.token} sslmode=disable"
     with psycopg.connect(where, autocommit=True) as connection:
         for name, value in terms.items():
-            connection.execute(f"SET discreet.{name} = '{value}'")  # type: ignore[call-overload]
-        rows = connection.execute(question.ours).fetchall()  # type: ignore[call-overload]
+            connection.execute(f"SET discreet.{name} = '{value}'")
+        rows = connection.execute(question.ours).fetchall()
     assert sorted(rows, key=str) == sorted(answer.rows, key=str)  # bought once, so the same noise

@@ -9,7 +9,8 @@ from pathlib import Path
 import duckdb
 import pytest
 from differential.files import home_of, plain_of
-from differential.world import World, made
+from differential.sheet import World
+from differential.world import made
 
 from discreet.desk import HOME, Desk, Order
 from discreet.release import Release, Wish

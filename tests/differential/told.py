@@ -5,7 +5,8 @@ from __future__ import annotations
 from differential.asking import Trouble, terms_of
 from differential.files import declared, first_rows
 from differential.question import Question
-from differential.world import Sheet, World, made
+from differential.sheet import Sheet, World
+from differential.world import made
 
 SHOWN = 12  # rows of a table
 LONGEST = 1500  # characters of an answer
