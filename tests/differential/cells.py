@@ -69,7 +69,7 @@ def numbers(rng: random.Random, role: str, name: str, number: int, *, wild: bool
     kind = rng.choice(("whole", "real", "decimal"))
     low, high, step, said = rng.choice({"whole": _WHOLE, "real": _REAL, "decimal": _DECIMAL}[kind])
     lowest, highest, grid = (Fraction(str(number)) for number in (low, high, step))
-    off_grid = wild and kind == "real" and rng.random() < 0.5
+    off_grid = wild and said and kind == "real" and rng.random() < 0.7  # where no step is said, it may be finer
     made = Field(role, name, kind, (lowest, highest), grid, said, on_grid=not off_grid, within=not wild)
     first, last = made.ends
     few = [rng.randint(first, last) for _ in range(rng.choice((3, 40)))] if rng.random() < 0.5 else None
