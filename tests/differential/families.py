@@ -109,8 +109,8 @@ def of_each_person(m: Maker) -> Question:
         )
     )
     reach = max(cell[1], cell[0])
-    # what is worked out for a person has no declared step: a grid of a million steps or more
-    slack = 1e-6 * (2 * reach if inner.startswith(("sum", "avg")) else 0.0)
+    # what is worked out for a person is rounded so finely that it does not show
+    slack = 1e-11 * (2 * reach if inner.startswith(("sum", "avg")) else 0.0)
     where = m.sometimes()
     people = (
         f"SELECT v.«unit» AS u, {inner} AS t FROM ⟦main⟧ AS v{f' WHERE {where}' if where else ''} GROUP BY v.«unit»"

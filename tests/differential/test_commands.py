@@ -91,8 +91,9 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
     said, home = declared(WORLD, sheet), folder / "typed"
     options = ["--unit", str(said.unit), "--population", str(said.population), "--epsilon", str(said.epsilon)]
     options += ["--delta", str(said.delta), "--max-rows", str(said.max_rows), "--max-groups", str(said.max_groups)]
-    for name, (low, high) in said.bounds.items():
-        options += ["--bounds", f"{name}={low}:{high}" if ":" not in str(low) else f"{name}={low[:10]}:{high[:10]}"]
+    for name, ends in said.bounds.items():
+        low, high = (str(end).partition(" ")[0] for end in ends)  # of a moment its day
+        options += ["--bounds", f"{name}={low}:{high}"]
     for name, keys in said.keys.items():
         (folder / f"{name}.txt").write_text("\n".join(keys), encoding="utf-8")
         options += ["--keys", f"{name}=@{folder / f'{name}.txt'}"]
