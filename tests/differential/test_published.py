@@ -37,7 +37,11 @@ class Place:
         return desk.release(HOME, desk.published(HOME, order).entry)
 
 
-@pytest.fixture(scope="module", params=WORLDS, ids=lambda world: f"seed{world.seed}")
+@pytest.fixture(
+    scope="module",
+    params=[WORLDS[0], pytest.param(WORLDS[1], marks=pytest.mark.slow)],
+    ids=lambda world: f"seed{world.seed}",
+)
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     world: World = request.param
     with plain_of(world) as plain:

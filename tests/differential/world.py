@@ -96,9 +96,10 @@ def _tiled(sheet: Sheet, tiles: int) -> Sheet:
 def _namesake(unit: Value, tile: int) -> Value:
     if unit is None or not tile:
         return unit
-    return (
-        f"{unit}/{tile}" if isinstance(unit, str) else int(str(unit)) * 1000 + (tile if int(str(unit)) > 0 else -tile)
-    )
+    if isinstance(unit, str):
+        return f"{unit}/{tile}"
+    assert isinstance(unit, int)
+    return unit + (tile if unit > 0 else -tile) * 10**8
 
 
 def _main(rng: random.Random, number: int, people: list[Value], kind: str, tiles: int) -> Sheet:
