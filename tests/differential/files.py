@@ -82,8 +82,28 @@ def _numbers_and_keys(sheet: Sheet) -> dict[str, Any]:
     }
 
 
-def _write_parquet(_: World, sheet: Sheet, path: Path) -> None:
-    pq.write_table(pa.table({each.name: _column(sheet, each, sheet.columns[each.role]) for each in sheet.fields}), path)
+def _write_parquet(world: World, sheet: Sheet, path: Path) -> None:
+    rng = random.Random(f"kinds {world.seed} {sheet.role}")
+    columns = {each.name: _column(sheet, each, sheet.columns[each.role]) for each in sheet.fields}
+    stored = {each.name: columns[each.name].cast(_stored(rng, each, columns[each.name])) for each in sheet.fields}
+    pq.write_table(pa.table(stored), path)
+
+
+def _stored(rng: random.Random, each: Field, column: pa.ChunkedArray) -> pa.DataType:
+    """A type in which some other program may have written the same cells."""
+    others: dict[str, list[pa.DataType]] = {
+        "whole": [pa.int32(), pa.uint64(), pa.int16()],
+        "decimal": [pa.decimal128(38, 2), pa.decimal128(20, 4)],
+        "text": [pa.large_string(), pa.dictionary(pa.int32(), pa.string())],
+        "moment": [pa.timestamp("ns"), pa.timestamp("ms"), pa.timestamp("s")],
+    }
+    usual: pa.DataType = _TYPES[each.kind][1]
+    chosen = rng.choice([usual, *others.get(each.kind, [])])
+    try:
+        column.cast(chosen)
+    except pa.ArrowInvalid:  # a number too large, a moment too fine
+        return usual
+    return chosen
 
 
 def _column(sheet: Sheet, each: Field, values: list[Value]) -> pa.ChunkedArray:
