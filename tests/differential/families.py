@@ -96,11 +96,14 @@ def ratios(m: Maker) -> Question:
 
 def of_each_person(m: Maker) -> Question:
     """One number of each person first, then numbers of those."""
-    tame, most = m.field("tame"), m.world.sheets["main"].max_rows
+    tame, wild, most = m.field("tame"), m.field("wild"), m.world.sheets["main"].max_rows
     inner, cell = m.rng.choice(
         (
             ("count(*)", (0.0, float(most))),
             ("count(v.‹tame›)", (0.0, float(most))),
+            ("count(v.‹wild›)", (0.0, float(most))),
+            ("max(v.‹wild›)", (wild.reach, wild.span)),
+            ("min(v.‹wild›)", (wild.reach, wild.span)),
             ("sum(v.‹tame›)", (tame.reach * most, tame.reach * most)),
             ("max(v.‹tame›)", (tame.reach, tame.span)),
             ("min(v.‹tame›)", (tame.reach, tame.span)),

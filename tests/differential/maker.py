@@ -160,7 +160,7 @@ class Maker:
         return Item(ours, Cell("rank", span, step, level), f"list({x} ORDER BY {x})")
 
     def distinct_of(self) -> Item:
-        role = self.rng.choice(("unit", "tame", "wild", "key", "free", "flag", "day", "moment", "code"))
+        role = self.rng.choice(("unit", "tame", "wild", "wild", "key", "free", "flag", "day", "moment", "code"))
         if role == "wild" and self.field(role).kind == "real":
             return Item(
                 "count(DISTINCT v.«wild»)",

@@ -40,6 +40,8 @@ SAYINGS: tuple[tuple[str, tuple[Cell, ...]], ...] = (
     (f"SELECT count(*) FROM ({PERSON.format('min(«day»)')}) q WHERE x < DATE '2024-02-22'", (N,)),
     (f"SELECT count(*) FROM ({PERSON.format('max(«moment»)')}) q WHERE x > TIMESTAMP '2024-03-01 10:00:00'", (N,)),
     (f"SELECT count(*) FROM ({PERSON.format('max(«key»)')}) q WHERE x = 'north'", (N,)),
+    (f"SELECT count(*) FROM ({PERSON.format('max(‹wild›)')}) q WHERE x IS NULL", (N,)),
+    (f"SELECT sum(x) FROM ({PERSON.format('count(‹wild›)')}) q", (W,)),
     (f"SELECT sum(x) FROM ({PERSON.format('count(DISTINCT «day»)')}) q", (W,)),
     (
         ("SELECT count(*) FROM (SELECT «unit», «key», count(*) AS n FROM ⟦main⟧ GROUP BY «unit», «key») q WHERE n > 1"),
