@@ -1,4 +1,8 @@
-"""A campaign: made-up questions, one after the other, until the time or the number is up."""
+"""A campaign: made-up questions, one after the other, until the time or the number is up.
+
+Half of the time a text is asked of two neighbouring homes, which must say the same but for the noise; the other half
+made-up tables are asked at an enormous price, and must say what plain DuckDB says.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,8 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import differential.campaign as beside_plain
+from differential.asking import Report as Compared
 from fuzz import grammar, words
 from fuzz.check import Failure, Verdict, check
 from fuzz.neighbours import VARIETIES, Pair
@@ -144,12 +150,19 @@ def main(arguments: list[str] | None = None) -> int:
     first = seed * 10**7
     print(f"seed {seed}, {given.jobs} jobs, {given.seconds:g} seconds", flush=True)  # noqa: T201
     if given.jobs == 1:
-        reports = [campaign(first, 1, given.seconds)]
+        halves = [both(first, 1, given.seconds)]
     else:
         with ProcessPoolExecutor(given.jobs, multiprocessing.get_context("spawn")) as pool:
-            jobs = [pool.submit(campaign, first + i, given.jobs, given.seconds) for i in range(given.jobs)]
-            reports = [job.result() for job in jobs]
-    return _closed(reports)
+            jobs = [pool.submit(both, first + i, given.jobs, given.seconds) for i in range(given.jobs)]
+            halves = [job.result() for job in jobs]
+    told = _closed([neighbours for neighbours, _ in halves])
+    return max(told, beside_plain.closed([compared for _, compared in halves]))
+
+
+def both(first: int, step: int, seconds: float) -> tuple[Report, Compared]:
+    """Half of the time beside a neighbour, half beside plain DuckDB."""
+    neighbours = campaign(first, step, seconds / 2)
+    return neighbours, beside_plain.campaign(first, step, seconds / 2, beside_plain.say)
 
 
 def _closed(reports: list[Report]) -> int:
