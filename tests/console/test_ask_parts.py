@@ -59,7 +59,7 @@ prices = st.fractions(Fraction(1, 10**9), Fraction(10**6))
 def test_a_number_has_the_digits_that_its_error_leaves(
     cell: object, span: tuple[float, float] | None, said: tuple[str, str]
 ) -> None:
-    """An error is rounded up, with what rounding took from the number; ends are rounded outward: what is shown covers."""
+    """An error is rounded up, with what rounding took from the number; ends outward: what is shown covers."""
     assert measured(cell, span) == said
 
 
