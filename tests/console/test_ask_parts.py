@@ -43,13 +43,13 @@ prices = st.fractions(Fraction(1, 10**9), Fraction(10**6))
 @pytest.mark.parametrize(
     ("cell", "span", "said"),
     [
-        (12345.678, (12222.2, 12469.1), ("12,350", "± 120")),
+        (12345.678, (12222.2, 12469.1), ("12,350", "± 130")),
         (41, (16.0, 66.0), ("41", "± 25")),
-        (0.12345, (0.1133, 0.1337), ("0.123", "± 0.010")),
+        (0.12345, (0.1133, 0.1337), ("0.123", "± 0.011")),
         (5, (5.0, 5.0), ("5", "± 0")),
-        (480.2, (190.0, 730.4), ("480", "190 to 730")),
+        (480.2, (190.0, 730.4), ("480", "190 to 740")),
         (-3, (-28.0, 22.0), ("-3", "± 25")),
-        (-0.2, (-25.2, 24.8), ("0", "± 25")),
+        (-0.2, (-25.2, 24.8), ("0", "± 26")),
         (None, None, ("no value", "")),
         (7, None, ("7", "")),
         (math.nan, (0.0, 1.0), ("nan", "")),
@@ -59,6 +59,7 @@ prices = st.fractions(Fraction(1, 10**9), Fraction(10**6))
 def test_a_number_has_the_digits_that_its_error_leaves(
     cell: object, span: tuple[float, float] | None, said: tuple[str, str]
 ) -> None:
+    """An error is rounded up, with what rounding took from the number; ends outward: what is shown covers."""
     assert measured(cell, span) == said
 
 
@@ -71,7 +72,7 @@ def test_cells_without_error_are_read_as_they_are() -> None:
         "0.5",
     ]
     assert key(2024) == "2024"  # a year
-    assert [error(each) for each in (0, 0.0123, 25, 1234.5)] == ["0", "0.012", "25", "1,200"]
+    assert [error(each) for each in (0, 0.0123, 25, 1234.5)] == ["0", "0.013", "25", "1,300"]
 
 
 @given(prices, prices)

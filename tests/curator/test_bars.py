@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import clinic
@@ -38,7 +39,9 @@ A, B = (Leaf("#0", None, i) for i in range(2))
 NOISE = LaplaceVector(Fraction(4))
 
 
-def spans(sql: str, values: dict[str, list[tuple[int, ...]]], confidence: str = "0.95") -> list[tuple[object, ...]]:
+def spans(
+    sql: str, values: Mapping[str, Sequence[tuple[int, ...]]], confidence: str = "0.95"
+) -> list[tuple[object, ...]]:
     """The error bars of a question whose noisy tables are these, each group named by its place."""
     found = question(sql, clinic.schema(max_rows=1, max_groups=1))
     paid = priced(found.parts, Pure(1), AddRemove("patient"))
@@ -195,7 +198,7 @@ def at(formula: Formula, a: int, b: int, rare: Fraction = RARE) -> tuple[Fractio
 def test_a_ratio_whose_divisor_may_be_nothing_has_no_bar_but_what_is_declared() -> None:
     share = Quotient(Noisy(A), Noisy(B))
     assert at(share, 3, 9) is None
-    assert at(Bounded(share, Fraction(0), Fraction(1)), 3, 9) == (0, 1)
+    assert at(Bounded(share, Fraction(0), Fraction(1)), 3, 9) == (Fraction(0), Fraction(1))
     found = at(share, 300, 900)
     assert found is not None
     assert found[0] < Fraction(1, 3) < found[1]
@@ -206,7 +209,7 @@ def test_what_is_declared_cuts_a_bar() -> None:
     assert found is not None
     assert found[1] == 1
     beyond = at(Bounded(Quotient(Noisy(A), Noisy(B)), Fraction(0), Fraction(1)), 2000, 900)
-    assert beyond == (1, 1)
+    assert beyond == (Fraction(1), Fraction(1))
 
 
 def test_rounding_and_roots_take_the_ends_along() -> None:
@@ -226,7 +229,7 @@ def test_a_ratio_is_seen_through_sums_and_factors() -> None:
     assert found.above.weights == {A: 2, B: 5}
     assert found.below.weights == {B: 1}
     assert ratio(Sum(Quotient(Noisy(A), Noisy(B)), Quotient(Noisy(B), Noisy(A)))) is None
-    assert declared(Sum(Bounded(mean, Fraction(0), Fraction(1)), Constant(Fraction(3)))) == (3, 4)
+    assert declared(Sum(Bounded(mean, Fraction(0), Fraction(1)), Constant(Fraction(3)))) == (Fraction(3), Fraction(4))
 
 
 # quantiles ------------------------------------------------------------------------------------------------------------
