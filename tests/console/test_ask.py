@@ -117,7 +117,7 @@ def test_a_refusal_marks_its_place_and_is_repaired(asker: Watched, clinic_place:
     page, before = asker.signed_in("ann"), payments(clinic_place)
     write(page, 'SELECT count(*) AS "🙂", sum(urgent) AS s FROM visits')
     expect(page.locator(".d-wrong-part")).to_have_text("urgent")
-    expect(page.locator(".d-hint")).to_contain_text("urgent is true or false")
+    expect(page.locator(".d-hint")).to_contain_text("is true or false, and only numbers can be summed")
     expect(page.get_by_role("alert")).to_have_count(0)  # nobody has asked yet
     page.keyboard.press("Control+Enter")
     expect(page.get_by_role("alert")).to_contain_text("Nothing was charged.")

@@ -77,7 +77,7 @@ def bounds_parts(table: Table, column: str) -> tuple[Part, ...]:
     """What is measured to advise on bounds: a histogram of sizes, and how many values the declared bounds cut."""
     declared = table.column(column)
     if not declared.type.numeric:
-        raise Refusal(f"column {column!r} is {declared.type.value}: advice on bounds is for numbers")
+        raise Refusal(f"column {column!r} is {declared.type.value}: only numbers have bounds that can be bought")
     rows, value = Scan(table), Field(declared.name, declared.type)
     below = shape(rows)
     counted = Statistic("rows")
