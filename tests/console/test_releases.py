@@ -244,6 +244,10 @@ def test_a_release_is_built_tried_published_read_and_checked(
     preview = page.get_by_label("Preview of made-up rows")
     expect(preview.get_by_role("note")).to_contain_text("made up from what is declared")
     expect(preview.locator(".d-wide-picture svg line.error")).to_have_count(20)
+    priced(page, "0.6")
+    expect(preview).to_have_count(0)  # it had the noise of another price
+    priced(page, "0.5")
+    expect(publish).to_have_text("Publish · pays 0.5")
     assert spent(clinic_place) == before
     publish.press("Enter")
     dialog = page.get_by_role("dialog")
@@ -281,6 +285,7 @@ def read(page: Page) -> None:
     page.get_by_label("cost to before").press("Enter")
     expect(result).to_contain_text(re.compile(r"[\d,]+ ?± [\d,]+ ?records"))
     page.get_by_label("cost from").fill("5000")
+    expect(result).to_have_text("")  # what was counted is of other values
     page.get_by_role("button", name="Count").click()
     expect(result.get_by_role("alert")).to_contain_text("5000 is outside what was released")
     page.get_by_role("button", name="Find the value").click()

@@ -62,13 +62,13 @@ class Workshop:
         self._populations = {table.name: table.population for table in tables}
         self._population = self._populations[tables[0].name]
         self._paying = False
+        self._previewed: object = None  # the order whose preview is shown
         with ui.element("div").classes("d-build"):
             with ui.element("div").classes("d-build-left"):
                 self._sheet = PlanSheet(tables, self._changed)
             with ui.element("div").classes("d-build-right"):
                 self._price_card()
         self._preview = ui.element("div")
-        self._previewed: object = None  # the order whose preview is shown
 
     def _price_card(self) -> None:
         with theme.card("What it costs"):
