@@ -108,6 +108,7 @@ def test_caps_choose_a_units_groups_and_then_its_rows(tmp_path: Path) -> None:
     sql = "SELECT region, count(*), sum(cost), count(DISTINCT patient) FROM visits GROUP BY region"
     found = {row[0]: row[1:] for row in quiet(curator, sql)}
     south = found["south"][0]
+    assert isinstance(south, int)
     assert found["south"] == (south, 10.0 * south, min(south, 1))
     assert found["north"] == (4 - south, 100.0 * (4 - south), 1)
     assert south <= 2

@@ -159,7 +159,7 @@ CASES = {
     "twice": Case("(count(*) - count(urgent)) * 1.0 / count(*)", lambda n, u: (n - u) / n),
     "difference": Case(
         "avg(cost) FILTER (WHERE urgent) - avg(cost) FILTER (WHERE NOT urgent)",
-        lambda n, c, m, d: (c / n - d / m) * 1e-4,  # an expression has a step of its own
+        lambda n, c, m, d: (c / n - d / m) * STEP,
     ),
     "product": Case("count(*) * avg(cost)", lambda n, m, c: n * (c / m + MIDDLE) * STEP),
 }

@@ -12,11 +12,13 @@ import pytest
 from covering import RUNS, Coverage, coverage
 from doubles import Seeded
 
-from discreet.curator import catalogue
+from discreet.curator import above, catalogue
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.curator.estimate import estimates
 from discreet.curator.measure import measure
 from discreet.curator.price import priced
+from discreet.curator.spans import Spans
+from discreet.curator.till import Bought
 from discreet.engines import Counted, DuckStore
 from discreet.privacy import AddRemove, Approximate, Concentrated
 from discreet.sql.plan import Measurement, Rank, Statistic
@@ -60,15 +62,19 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("loss", LOSSES, ids=["laplace", "gaussian"])
 def test_a_sum_of_nanoseconds_under_a_cap(home: Path, loss: Approximate | Concentrated) -> None:
     """About the rows that are kept. The best bar has the exact quantile of its noise."""
-    parts = question("SELECT sum(moment) FROM t", catalogue.read(home).schema).parts
-    (price,) = priced(parts, loss, AddRemove("who"))
+    asked = question("SELECT sum(moment) FROM t", catalogue.read(home).schema)
+    (price,), upper = priced(asked.parts, loss, AddRemove("who")), above.upper(asked)
     store = DuckStore(home / "tables")
     exact = store.counted(price.part.measurement)
     truth = exact.values[()][0]
     assert truth > 1 << 70
     rng, spans = Seeded(11), []
     for _ in range(RUNS):
-        span = estimates(price, measure(price, Once(exact), rng=rng).values, SURE)[0][0].span
+        noisy = measure(price, Once(exact), rng=rng)
+        table = above.noisy_table(price.part, noisy.groups, estimates(price.part, noisy.values))
+        result = above.run(upper, {price.part.name: table}, {})
+        bars = Spans(upper.sides, {price.part.name: Bought(price, noisy, 1)}, 1 - SURE)
+        (span,) = bars.of(result.rows[0], result.hidden[0])
         assert span is not None
         spans.append(span)
     found = coverage([float(truth)] * RUNS, spans)

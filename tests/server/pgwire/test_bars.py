@@ -12,7 +12,9 @@ def answer(rows: list[tuple[object, ...]], spans: list[tuple[tuple[float, float]
     names = ("region", "n", "cost", "most")
     types = ("varchar", "bigint", "double", "double")
     noisy = (False, True, True, True)
-    return Answer(names, types, tuple(rows), None, None, "1", "", Fraction(95, 100), tuple(spans), lambda _: (), noisy)
+    return Answer(
+        names, types, tuple(rows), None, None, "1", "", Fraction(95, 100), tuple(spans), lambda _: (), noisy=noisy
+    )
 
 
 def test_a_line_for_each_column_that_covers_all_of_it() -> None:
@@ -30,13 +32,13 @@ def test_a_line_for_each_column_that_covers_all_of_it() -> None:
 
 def test_nothing_is_said_of_keys_alone_and_little_of_many_columns() -> None:
     keys = Answer(
-        ("k",), ("varchar",), (("a",),), None, None, "", "", Fraction(9, 10), ((None,),), lambda _: (), (False,)
+        ("k",), ("varchar",), (("a",),), None, None, "", "", Fraction(9, 10), ((None,),), lambda _: (), noisy=(False,)
     )
     assert told(keys, ["k"]) == ()
     many = [f"c{i}" for i in range(20)]
     wide = Answer(
         tuple(many), ("bigint",) * 20, ((1,) * 20,), None, None, "", "", Fraction(9, 10), (((0.0, 2.0),) * 20,),
-        lambda _: (), (True,) * 20,
+        lambda _: (), noisy=(True,) * 20,
     )  # fmt: skip
     assert len(told(wide, many)) == 14
     assert told(wide, many)[-1] == "and 8 columns more"
