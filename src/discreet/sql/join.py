@@ -93,7 +93,7 @@ def _attached(reading: Reading, source: Source, helping: Sequence[exp.Expr], *, 
 
 def _together(one: Reading, two: Reading, kind: str, given: _Given) -> Reading:
     """Private rows beside private rows of the same owner."""
-    same_population(one.shape, two.shape, "a join")
+    same_population(one.shape, two.shape, lambda: "a join")
     if not _owners_meet(one, two, given.every):
         raise Misasked(
             f"the join of {_called(one)} and {_called(two)} is not on the unit: one person's rows would meet others'",

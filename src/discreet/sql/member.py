@@ -58,7 +58,7 @@ def _among(reading: Reading, node: exp.In, taken: Taken, *, negated: bool) -> Re
         if value.type is not known.type:
             raise Refusal(f"{shown(node)} compares {value.type.value} with {known.type.value}", hint="cast one side")
         return reading.on(Among(reading.rows, value, others, negated))
-    same_population(reading.shape, shape(others), shown(node))
+    same_population(reading.shape, shape(others), lambda: shown(node))
     if value.type is not known.type:
         raise Refusal(f"{shown(node)} compares {value.type.value} with {known.type.value}", hint="cast one side")
     own = reading.facts(unwrapped(node.this))
@@ -107,7 +107,7 @@ def _exists(reading: Reading, node: exp.Exists, read: Read, *, negated: bool) ->
             f"{shown(node)} gives {min(others.aliases & reading.aliases)!r} a second meaning", hint="use another alias"
         )
     if not others.public:
-        same_population(reading.shape, others.shape, shown(node))
+        same_population(reading.shape, others.shape, lambda: shown(node))
         if not any(owners_meet(reading, others, part) for part in across):
             raise Refusal(
                 f"{shown(node)}: whether a row passes would depend on other people's rows",

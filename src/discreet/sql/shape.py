@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -263,10 +263,10 @@ def _cut(columns: Mapping[str, Facts], name: str, comparison: str, literal: Lite
     return {**columns, name: replace(known, range=Range(low, high))}
 
 
-def same_population(one: Shape, two: Shape, what: str) -> None:
-    """Refuse rows of two populations in one relation."""
+def same_population(one: Shape, two: Shape, what: Callable[[], str]) -> None:
+    """Refuse rows of two populations in one relation; `what` would combine them."""
     if one.population != two.population:
         raise Refusal(
-            f"{what} combines rows of the populations {one.population!r} and {two.population!r}",
+            f"{what()} combines rows of the populations {one.population!r} and {two.population!r}",
             hint="rows are combined inside one population; ask about each by itself",
         )

@@ -27,7 +27,7 @@ def united(query: exp.Union, one: Rows, two: Rows) -> Rows:
     for name in ("order", "limit", "offset"):
         if query.args.get(name):
             raise Refusal(f"{keyword(name)} on rows of people would choose among them", hint="use it after aggregating")
-    same_population(shape(one), shape(two), "UNION")
+    same_population(shape(one), shape(two), lambda: "UNION")
     types = [
         _common(a.type, b.type) for a, b in zip(shape(one).columns.values(), shape(two).columns.values(), strict=False)
     ]
