@@ -18,6 +18,7 @@ from discreet.curator.outline import drawn
 from discreet.engines import DuckRelation, DuckStore
 from discreet.errors import Refusal
 from discreet.mechanisms import Axis, Bins, Caps, Column, Frame
+from discreet.release.outside import tables
 from discreet.sql.cells import _place
 from discreet.sql.shape import shape
 from discreet.sql.split import rows_of
@@ -108,6 +109,19 @@ def test_every_table_is_made_of_the_same_rows(home: Path) -> None:
     both = found.counts(["region", "urgent"])
     assert both.sum(axis=1).tolist() == found.counts(["region"]).tolist()  # urgent is nowhere NULL
     assert found.counts([]).item() == len(list(found.rows()))
+
+
+@pytest.mark.parametrize("rule", ["other", "leave out"])
+@pytest.mark.parametrize("cap", [50, 2])
+def test_tables_of_one_release_are_of_the_same_rows_as_in_a_frame(home: Path, cap: int, rule: str) -> None:
+    found = relation(home, max_rows=cap)
+    narrow = stepped(found, [Bins("cost", (500, 7_000, 90_000))])[0]
+    axes: dict[str, Axis] = {"region": "region", "urgent": "urgent", "cost": narrow}
+    ours, theirs = tables(found, axes, rule), tables(framed(found), axes, rule)
+    for names in ((), ("cost",), ("region", "urgent"), ("region", "cost"), ("region", "urgent", "cost")):
+        assert ours(names).tolist() == theirs(names).tolist()
+        assert ours(names).sum() == ours(()) > 0
+    assert (ours(()) == len(list(found.rows()))) == (rule == "other")
 
 
 def test_a_unit_counts_for_no_more_than_its_cap_and_for_itself_alone(tmp_path: Path) -> None:
