@@ -24,7 +24,7 @@ from discreet.sql.choosing import Choice, once
 from discreet.sql.expression import Expression
 from discreet.sql.plan import Measurement, Rank, Statistic
 from discreet.sql.range import Grid
-from discreet.sql.render import UNIT, Located, constant, expression, quoted, rows, summand
+from discreet.sql.render import UNIT, Located, constant, expression, number_or_null, quoted, rows, summand
 from discreet.sql.rows import Among, Filter, Kept, Project, Rows, Scan
 from discreet.sql.schema import Key, Type
 
@@ -170,7 +170,7 @@ def summands(tree: Measurement, located: Located) -> Summands:
         elif statistic.kind == "distinct":
             places[statistic] = len(every)
             null = constant(None, Type.BIGINT)
-            every.append(null if statistic.expression is None else expression(statistic.expression))
+            every.append(null if statistic.expression is None else number_or_null(statistic.expression))
     sets = all(isinstance(s, Statistic) and s.kind in ("units", "distinct") for s in tree.statistics)
     return Summands(tuple(every), places, sets and bool(places) and not one_row_units(tree.rows))
 

@@ -281,7 +281,16 @@ def _input(summary: Summary) -> str:
     """What is summarised, of one row: on a grid where it is added up."""
     if summary.value is None:
         return ""
-    return expression(summary.value) if summary.grid is None else steps(summary.value, summary.grid)
+    if summary.grid is not None:
+        return steps(summary.value, summary.grid)
+    counted = summary.kind in ("present", "distinct", "least", "greatest")
+    return number_or_null(summary.value) if counted else expression(summary.value)
+
+
+def number_or_null(value: Expression) -> str:
+    """A value as an aggregate takes it: NaN is none."""
+    text = expression(value)
+    return f"(CASE WHEN NOT isnan({text}) THEN {text} END)" if value.type is Type.DOUBLE else text
 
 
 def _result(summary: Summary, x: str, over: str) -> str:  # noqa: PLR0911  # one case a kind
