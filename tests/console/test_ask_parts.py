@@ -22,7 +22,6 @@ from discreet.console.bars import axis, bars, measures
 from discreet.console.editor import names
 from discreet.console.examples import examples, written
 from discreet.console.expert import setting
-from discreet.console.figures import error, key, measured, plain
 from discreet.console.ladder import above, below, ladder, nearest
 from discreet.console.pricecard import spoken_button
 from discreet.console.pricetag import HELD, RETIRED, Purse, Tag, Wish, promised, tagged
@@ -31,6 +30,7 @@ from discreet.console.shelf import about, facts
 from discreet.console.signin import known
 from discreet.curator import Answer
 from discreet.curator.custody import Custody
+from discreet.curator.figures import error, key, measured, plain
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.exact import spoken

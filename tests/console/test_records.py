@@ -20,8 +20,8 @@ from browser import NARROW
 from console.conftest import Place, Watched, opened, settled, watched
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from discreet.console.figures import measured
 from discreet.curator.custody import Custody
+from discreet.curator.figures import measured
 from discreet.desk import HOME, Desk
 from discreet.ledger import Hold, SqliteLedger
 

@@ -21,6 +21,8 @@ class Format(StrEnum):
     json = "json"
 
 
+_NARROWEST = 16  # characters of a column of text, before the table is wider than the terminal
+
 AsFormat = Annotated[Format, typer.Option("--format", help="How to print the answer.")]
 
 
@@ -64,17 +66,23 @@ def _cell(cell: object) -> str:
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[str] = ()) -> None:
-    """A table on a terminal; the columns named in `right` are aligned there."""
+    """A table on a terminal; the columns named in `right` are numbers, aligned there and never broken in two."""
     from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(box=SIMPLE, padding=(0, 1, 0, 0))
-    for title in head:
-        table.add_column(title, justify="right" if title in right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*map(_cell, row))
-    Console(highlight=False, markup=False).print(table)
+    cells, table = [[_cell(cell) for cell in row] for row in rows], Table(box=SIMPLE, padding=(0, 1, 0, 0))
+    needed = 1
+    for place, title in enumerate(head):
+        number, longest = title in right, max(len(each) for each in (title, *(row[place] for row in cells)))
+        table.add_column(title, justify="right" if number else "left", overflow="fold", no_wrap=number)
+        needed += (longest if number else min(longest, _NARROWEST)) + 2
+    for row in cells:
+        table.add_row(*row)
+    console = Console(highlight=False, markup=False)
+    if needed > console.width:  # a line that is too long is the terminal's to wrap
+        console = Console(highlight=False, markup=False, width=needed)
+    console.print(table)
 
 
 def print_rows(form: Format, head: Sequence[str], rows: Sequence[Sequence[object]], right: Sequence[str] = ()) -> None:

@@ -60,8 +60,11 @@ def query(  # noqa: PLR0913  # the terms of a question
 
 
 def _print(answer: Answer, form: Format, confidence: str, *, intervals: bool) -> None:
-    head, rows = list(answer.columns), [list(row) for row in answer.rows]
     numbers = [name for name, kind in zip(answer.columns, answer.types, strict=True) if kind in ("bigint", "double")]
+    if intervals and form is Format.table:
+        print_rows(form, answer.columns, _with_bars(answer, confidence), numbers)
+        return
+    head, rows = list(answer.columns), [list(row) for row in answer.rows]
     if intervals:
         spans = answer.intervals(confidence)
         for i, name in reversed(list(enumerate(answer.columns))):
@@ -69,8 +72,21 @@ def _print(answer: Answer, form: Format, confidence: str, *, intervals: bool) ->
                 head[i + 1 : i + 1] = [f"{name}_low", f"{name}_high"]
                 for row, span in zip(rows, spans, strict=True):
                     row[i + 1 : i + 1] = list(span[i] or (None, None))
-                numbers += [f"{name}_low", f"{name}_high"]
     if form is Format.json:
         print_json({"columns": head, "rows": rows})
     else:
         print_rows(form, head, rows, numbers)
+
+
+def _with_bars(answer: Answer, confidence: str) -> list[list[object]]:
+    """Each number with its error bar behind it, and no more digits than that leaves a meaning to."""
+    from discreet.curator.figures import measured
+
+    def shown(cell: object, span: tuple[float, float] | None) -> object:
+        if cell is None or span is None:
+            return cell
+        value, bar = measured(cell, span)
+        return f"{value} ({bar})" if " to " in bar else f"{value} {bar}".strip()
+
+    spans = answer.intervals(confidence)
+    return [list(map(shown, row, bars)) for row, bars in zip(answer.rows, spans, strict=True)]

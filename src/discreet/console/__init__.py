@@ -10,7 +10,7 @@ visit     one person at one page                frame, theme       how every pag
 upload    files that custodians bring           dummy              made-up rows to take home
 tally     receipts and prices, for people       citation           an answer to take along
 editor, shelf, dial, expert, result             the parts of the page to ask
-pricetag, pricecard, ladder, figures, bars      its prices, numbers and pictures
+pricetag, pricecard, ladder, bars               its prices and pictures
 examples, snippets                              questions to begin with, and for other programs
 blueprint, plansheet, quotation, workshop       a release that is being made
 exhibit, pictured, readings, registering        one that is published

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from discreet.console.figures import Span, is_number, key
 from discreet.curator import Answer
+from discreet.curator.figures import Span, is_number, key
 
 MOST = 40  # bars that one can still tell apart
 _TICKS = 6

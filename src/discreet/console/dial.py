@@ -11,10 +11,10 @@ from nicegui import ui
 from nicegui.events import GenericEventArguments
 
 from discreet.console import theme
-from discreet.console.figures import error as error_text
 from discreet.console.ladder import ladder, nearest
 from discreet.console.pricetag import Tag, Wish
 from discreet.console.tally import figure, size
+from discreet.curator.figures import error as error_text
 from discreet.errors import Refusal
 from discreet.exact import positive, spoken
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from nicegui import ui
 
 from discreet.console import theme
-from discreet.console.figures import error as error_text
 from discreet.console.pricetag import Tag
 from discreet.console.tally import about, figure, size
+from discreet.curator.figures import error as error_text
 from discreet.errors import Refusal
 
 NOTHING = "–"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from nicegui import ui
 
 from discreet.console import theme
-from discreet.console.figures import NO_BAR, Span, is_number, key, measured
 from discreet.curator import Answer
+from discreet.curator.figures import NO_BAR, Span, is_number, key, measured
 
 _MOST = 200  # rows on a page; a download has all
 

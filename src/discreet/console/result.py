@@ -12,10 +12,10 @@ from nicegui import ui
 
 from discreet.console import theme
 from discreet.console.bars import MOST, Axis, Bar, axis, bars, measures
-from discreet.console.figures import NO_BAR, Span, is_number, key, measured, plain
 from discreet.console.tally import figure, size
 from discreet.curator import Answer
 from discreet.curator.answer import Spans
+from discreet.curator.figures import NO_BAR, Span, is_number, key, measured, plain
 
 _ROWS = 50  # on one page of the table
 SURE = (Fraction(90, 100), Fraction(95, 100), Fraction(99, 100))

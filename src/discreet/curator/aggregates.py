@@ -29,7 +29,7 @@ def aggregated(part: Part, aggregate: Aggregate, place: int | None) -> Formula:
     each: list[Formula] = [Noisy(Leaf(part.name, place, statistics.index(s))) for s in aggregate.statistics]
     first = aggregate.statistics[0]
     if isinstance(first, Rank):
-        if not first.inner:
+        if not first.bracketed:
             raise Untraced
         return Ranked(Leaf(part.name, place, statistics.index(first)), first.grid.step)
     if aggregate.kind == "count":

@@ -50,7 +50,7 @@ class Noisy:
 def ends_of(price: Priced, noisy: Noisy, row: int, statistic: int) -> tuple[int, int] | None:
     """The interval that was bought with a quantile, in steps; None if it has none, as in answers of version 0.1."""
     known = price.part.measurement.statistics
-    bracketed = [i for i, each in enumerate(known) if isinstance(each, Rank) and each.inner]
+    bracketed = [i for i, each in enumerate(known) if isinstance(each, Rank) and each.bracketed]
     values = noisy.values[row]
     if statistic not in bracketed or len(values) != len(known) + 2 * len(bracketed):
         return None
@@ -122,7 +122,7 @@ def _quantiles(
     if not isinstance(charge.mechanism, Quantile):
         raise Fault
     rows = [_quantile(charge, charge.mechanism, found.get(group, {}), rng) for group in groups]
-    return [list(column) for column in zip(*rows, strict=True)] or [[]] * (3 if rank.inner else 1)
+    return [list(column) for column in zip(*rows, strict=True)] or [[]] * (3 if rank.bracketed else 1)
 
 
 def _numbers(

@@ -169,7 +169,7 @@ def _charge(
 ) -> Charge:
     if not isinstance(what, Rank):
         return Charge(what, _mechanism(what, measurement, loss, neighbours))
-    point = _POINT if what.inner else Fraction(1)
+    point = _POINT if what.bracketed else Fraction(1)
     own, end = (_pure(loss, share) for share in (point, (1 - point) / 2))
     return Charge(what, _quantile(what, measurement, own, neighbours), end)
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from discreet.errors import Refusal
 from discreet.sql.expression import Expression
 from discreet.sql.identity import described
+from discreet.sql.moment import is_numbered
 from discreet.sql.range import Grid
 from discreet.sql.rows import Rows
 from discreet.sql.schema import Key, check_caps
@@ -49,9 +50,9 @@ class Rank:
     grid: Grid
 
     @property
-    def inner(self) -> bool:
-        """Whether rows may lie on both sides of it, so that it can have an interval: MIN and MAX have none."""
-        return 0 < self.quantile < 1
+    def bracketed(self) -> bool:
+        """Whether an interval is bought with it. MIN and MAX have none, and of days and moments none is shown."""
+        return 0 < self.quantile < 1 and not is_numbered(self.expression)
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ def measured(cell: object, span: Span) -> tuple[str, str]:
     size = max(down, up)
     if size <= 0:
         return plain(cell), "± 0"
-    place = _place(size)
+    place = max(0, _place(size)) if isinstance(cell, int) else _place(size)
     if min(down, up) < 0 or abs(up - down) > _EVEN * size:
         ends = _rounded(low, place, ROUND_FLOOR), _rounded(high, place, ROUND_CEILING)
         return _rounded(value, place), f"{ends[0]} to {ends[1]}"
