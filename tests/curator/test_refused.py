@@ -353,8 +353,9 @@ def test_a_repair_asks_for_the_same(home: Path, sql: str, repair: str) -> None:
     assert refusal(home, sql).repair == repair
 
 
-def test_a_repaired_correlation_is_the_correlation(home: Path) -> None:
-    sql = "SELECT corr(cost, cost * cost) FROM visits"
+@pytest.mark.parametrize("other", ["cost * cost", "CASE WHEN cost < 100 THEN cost END"])
+def test_a_repaired_correlation_is_the_correlation(home: Path, other: str) -> None:
+    sql = f"SELECT corr(cost, {other}) FROM visits"
     repair = refusal(home, sql).repair
     assert repair is not None
     with hospital.beside() as plain:

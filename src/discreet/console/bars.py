@@ -46,7 +46,8 @@ def measures(answer: Answer, spans: Sequence[Sequence[Span]]) -> tuple[int, ...]
 
 def bars(answer: Answer, spans: Sequence[Sequence[Span]], column: int) -> tuple[Bar, ...]:
     """One bar for each row whose cell in a column is a number."""
-    shown = set(measures(answer, spans))
+    noisy = {place for place, has in enumerate(answer.noisy) if has}  # a day that is measured names no group
+    shown = noisy | set(measures(answer, spans))
     found = []
     for row, span in zip(answer.rows, spans, strict=True):
         cell = row[column]

@@ -165,7 +165,7 @@ def _is_part_of_time(node: exp.Var) -> bool:
 
 
 _INSTEAD: dict[type[exp.Expr], str] = {
-    exp.Corr: "it can be computed from AVG(x * y), AVG(x), AVG(y), STDDEV_POP(x) and STDDEV_POP(y)",
+    exp.Corr: "it can be computed from averages and standard deviations of the rows that have both",
     exp.CovarPop: "it is AVG(x * y) - AVG(x) * AVG(y)",
     exp.Mode: "the most frequent value: SELECT x, COUNT(*) … GROUP BY x ORDER BY 2 DESC LIMIT 1",
     exp.CurrentDate: "write the day that you mean: DATE '2026-01-31'",
