@@ -52,7 +52,10 @@ def declared(**changes: object) -> Declared:
         "bounds": {"cost": (0, 1000)},
         "keys": {"region": REGIONS},
     }
-    return Declared(**{**usual, **changes})  # type: ignore[arg-type]
+    merged = {**usual, **changes}
+    if "cost" in merged["bounds"]:  # type: ignore[operator]
+        merged.setdefault("steps", {"cost": "0.01"})
+    return Declared(**merged)  # type: ignore[arg-type]
 
 
 def home(folder: Path, rows: pa.Table | None = None, **changes: object) -> Path:

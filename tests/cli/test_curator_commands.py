@@ -101,12 +101,16 @@ def test_a_broken_declaration_names_its_line(tmp_path: Path) -> None:
 def test_answers_in_three_forms(folder: Path) -> None:
     sql = "SELECT count(*) AS n FROM visits WHERE cost > 100"
     table = discreet(folder, "query", sql, "--epsilon", "0.1", "--intervals")
-    assert re.search(r"n\s+n_low\s+n_high", table.stdout)
+    assert re.search(r"\d ± \d", table.stdout)
     assert "cost epsilon 0.1" in table.stderr
     as_json = json.loads(discreet(folder, "query", sql, "--epsilon", "0.1", "--format", "json").stdout)
     as_csv = discreet(folder, "query", sql, "--epsilon", "0.1", "--format", "csv")
-    assert as_json["columns"] == ["n"]
-    assert as_csv.stdout == f"n\n{as_json['rows'][0][0]}\n"
+    assert as_json["columns"] == ["n", "n_low", "n_high"]
+    number, low, high = as_json["rows"][0]
+    assert low < number < high
+    assert as_csv.stdout == f"n,n_low,n_high\n{number},{low},{high}\n"
+    bare = discreet(folder, "query", sql, "--epsilon", "0.1", "--format", "csv", "--no-intervals")
+    assert bare.stdout == f"n\n{number}\n"
     assert "free: answered before" in as_csv.stderr
 
 

@@ -177,8 +177,8 @@ SHOWN = [
 
 @pytest.mark.parametrize("sql", TOLD)
 def test_totals_over_the_groups_that_are_shown_say_so(asked: Asked, sql: str) -> None:
-    assert bounding(asked[0], sql).endswith(PARTIAL)
-    assert bounding(asked[0], sql).endswith(PARTIAL), "and again when it is read back"
+    assert PARTIAL in bounding(asked[0], sql)
+    assert PARTIAL in bounding(asked[0], sql), "and again when it is read back"
 
 
 @pytest.mark.parametrize("sql", SHOWN)

@@ -23,7 +23,7 @@ from discreet.sql.split import question
 CAP = "A person with more than 5 rows counts with 5 of them, chosen at random once per table version."
 GROUPS = "A person in more than 2 groups counts in 2 of them."
 OWNERLESS = "Rows of visits in which patient is NULL are left out."
-COST = "Values of cost below 0 count as 0, and above 1000 as 1000."
+COST = "Values of cost below 0 count as 0, and above 1000 as 1000. Values of cost are rounded to steps of 0.01."
 KEYS = "the declared keys of region (north, south, east)"
 LOWER = KEYS.replace("region", "lower(region)")
 BOUNDS = "the declared bounds of cost (0 to 1000)"
@@ -56,6 +56,7 @@ def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
             [
                 CAP,
                 "Values of what is computed from cost below 0 count as 0, and above 2000 as 2000.",
+                "Values of what is computed from cost are rounded to steps of 0.02.",
                 "Rows in which what is computed from cost is NULL do not count for it.",
                 OWNERLESS,
             ],
@@ -78,6 +79,7 @@ def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
                 COST,
                 NO_COST,
                 "Values of t below 0 count as 0, and above 5000 as 5000.",
+                "Values of t are rounded to steps of 0.01.",
                 "Rows in which t is NULL do not count for it.",
                 OWNERLESS,
             ],

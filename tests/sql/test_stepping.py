@@ -75,16 +75,15 @@ def test_a_filtered_column_keeps_its_step_and_one_too_fine_for_a_double_is_none(
     assert facts(Call("*", (cost, cost), Type.DOUBLE), below).step is None
 
 
-@pytest.mark.parametrize("span", ["1e-9", "0.001", "1", "100", "5000", "1e9"])
+@pytest.mark.parametrize("span", ["1e-9", "0.001", "1", "100", "5000", "1e6", "1e9"])
 def test_without_a_declared_step_bounds_are_cut_finely_and_money_keeps_its_cents(span: str) -> None:
-    step = usual_step(Type.DOUBLE, (Fraction(0), Fraction(span)))
-    assert step is not None
+    step = usual_step(Fraction(0), Fraction(span))
     assert (Fraction(1, 100) / step).denominator == 1
-    assert Fraction(span) / step >= 1 << 18
+    assert Fraction(span) / step >= 1 << 26
 
 
 @given(st.fractions(), st.fractions(min_value=0))
 def test_a_fine_step_cuts_the_range_finely_and_a_double_counts_its_steps(low: Fraction, span: Fraction) -> None:
     step, farthest = fine_step(low, low + span), max(abs(low), abs(low + span))
     assert farthest / step < MOST_STEPS
-    assert step <= max(span / (1 << 40), 10 * farthest / MOST_STEPS, Fraction(1, 10**299))
+    assert step <= max(span / (1 << 28), 10 * farthest / MOST_STEPS, Fraction(1, 10**299))

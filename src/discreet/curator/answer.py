@@ -106,7 +106,7 @@ class Answer:
         return tuple(
             name
             for i, (name, noisy) in enumerate(zip(self.columns, self.noisy, strict=bool(self.noisy)))
-            if noisy and all(row[i] is None for row in self.spans)
+            if noisy and self.rows and all(row[i] is None for row in self.spans)
         )
 
     def __str__(self) -> str:

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TypeVar
 
@@ -25,7 +26,6 @@ from discreet.ledger.books import OWNER
 from discreet.ledger.entry import REMOVED, BudgetLoss
 from discreet.privacy import Approximate, Concentrated, Pure
 from discreet.sql.schema import Column, Table, Type, chosen
-from discreet.sql.stepping import usual_step
 
 T = TypeVar("T")
 
@@ -394,6 +394,11 @@ def _column(name: str, kind: Type, said: Declared) -> Column:
     if name in said.bounds:
         low, high = said.bounds[name]
         bounds = (end_of(low, kind, f"{name} bounds"), end_of(high, kind, f"{name} bounds"))
-    step = exact(said.steps[name], f"{name} step") if name in said.steps else usual_step(kind, bounds)
+    step = exact(said.steps[name], f"{name} step") if name in said.steps else _whole_steps(kind)
     keys = tuple(said.keys[name]) if name in said.keys else None
     return Column(name, kind, bounds, step, keys, said.describe.get(name, ""))
+
+
+def _whole_steps(kind: Type) -> Fraction | None:
+    """Whole numbers are summed in ones; of doubles the step follows from the bounds, whenever they are asked about."""
+    return Fraction(1) if kind is Type.BIGINT else None

@@ -17,7 +17,7 @@ from discreet.sql.range import Grid
 from discreet.sql.repair import Edit, Misasked
 from discreet.sql.schema import Type
 from discreet.sql.shape import Facts, Shape, facts
-from discreet.sql.stepping import MOST_STEPS, fine_step
+from discreet.sql.stepping import MOST_STEPS, fine_step, usual_step
 from discreet.sql.words import shown
 
 FARTHEST = Fraction(10) ** 30  # beyond it nobody sums
@@ -46,7 +46,7 @@ def grid_of(expression: Expression, shape: Shape, node: exp.Expr) -> Grid:
     known = facts(expression, shape)
     grid = declared_grid(known, _MOST_WHOLE)
     most = _MOST_WHOLE if known.type is Type.BIGINT and (grid is None or grid.short) else _MOST_SUMMED
-    if grid is None or grid.reach >= most:
+    if grid is None or grid.reach >= most or (known.type is Type.BIGINT and grid.reach * grid.step >= _MOST_WHOLE):
         raise _refused(known, node, most)
     return grid
 
@@ -82,11 +82,16 @@ def declared_grid(known: Facts, most: int = MOST_STEPS) -> Grid | None:
     if not known.type.numeric or bounds is None or max(map(abs, bounds)) > FARTHEST:
         return None
     low, high = bounds
-    step = known.step or (Fraction(1) if known.type is Type.BIGINT else fine_step(low, high))
+    step = known.step or (Fraction(1) if known.type is Type.BIGINT else _undeclared(known, low, high))
     first, last = math.ceil(low / step), math.floor(high / step)
     if first >= last:
         first, last = math.floor(low / step), math.floor(low / step) + 1
     return Grid(first, last, step) if max(abs(first), abs(last)) < most else None
+
+
+def _undeclared(known: Facts, low: Fraction, high: Fraction) -> Fraction:
+    """The step of numbers of which no step is declared: a column's fits what an engine keeps of it beforehand."""
+    return usual_step(low, high) if known.origin is not None and low < high else fine_step(low, high)
 
 
 def _how_to_bound(known: Facts, text: str) -> str:

@@ -13,7 +13,7 @@ from discreet.sql.reading import Reading
 from discreet.sql.repair import Edit, Misasked
 from discreet.sql.rows import Capped, Filter, Joined, Lookup, PerUnit, Project, Rows
 from discreet.sql.schema import Type
-from discreet.sql.shape import Facts, facts, same_population, shape
+from discreet.sql.shape import Facts, one_each, same_population
 from discreet.sql.text import tables_of, unwrapped
 from discreet.sql.translate import all_of
 
@@ -118,8 +118,8 @@ def capped(side: Reading) -> Rows:
     inner = side.rows
     while isinstance(inner, (Project, Filter)):
         inner = inner.source
-    one_each = isinstance(inner, PerUnit) and all(facts(key, shape(inner.source)).unit for _, key in inner.keys)
-    return side.rows if isinstance(inner, Joined) or one_each else Capped(side.rows, most)
+    single = isinstance(inner, PerUnit) and one_each(inner)
+    return side.rows if isinstance(inner, Joined) or single else Capped(side.rows, most)
 
 
 def _on_units(one: Reading, two: Reading, given: tuple[exp.Expr, ...]) -> list[Edit]:

@@ -14,7 +14,10 @@ from discreet.sql.ranging import ranged
 from discreet.sql.rows import Among, Capped, Filter, Joined, Kept, Lookup, PerUnit, Project, Rows, Scan, Windowed, below
 from discreet.sql.rows import scanned as tables_of
 from discreet.sql.schema import Type
-from discreet.sql.shape import Shape, facts, shape
+from discreet.sql.shape import Shape, one_each, shape
+from discreet.sql.stepping import step_of
+
+_SHOWS = 1 << 24  # steps across a range, beyond which nobody sees that numbers were rounded
 
 
 def left_out(measurement: Measurement) -> tuple[str, ...]:
@@ -83,8 +86,8 @@ def _one_row(rows: Rows) -> bool:
     match rows:
         case Scan(table):
             return table.unit is None
-        case PerUnit(source, keys, _):
-            return all(facts(value, shape(source)).unit for _, value in keys)
+        case PerUnit():
+            return one_each(rows)
         case Filter() | Project() | Windowed() | Kept() | Among():
             return _one_row(rows.source)
         case _:
@@ -105,7 +108,7 @@ def _held(measurement: Measurement) -> Iterator[str]:
         if grid is not None and _binds(value, grid, known):
             low, high = (_said(end * grid.step, value) for end in (grid.low, grid.high))
             yield f"Values of {name} below {low} count as {low}, and above {high} as {high}."
-        if grid is not None and isinstance(value, Field) and value.type is Type.DOUBLE:
+        if grid is not None and _rounds(value, grid, known):
             yield f"Values of {name} are rounded to steps of {spoken(grid.step)}."
         if not _never_null(value) and not _closed(value) and (grid is not None or name not in told):
             yield f"Rows in which {name} is NULL do not count for it."
@@ -137,6 +140,14 @@ def _chosen(expression: Expression) -> Expression:
             return value
         case _:
             return expression
+
+
+def _rounds(value: Expression, grid: Grid, known: Shape) -> bool:
+    """Whether digits that a value may have are lost, by a step that is not so fine that it does not show."""
+    if value.type is Type.BIGINT:
+        return grid.step != 1 and not is_numbered(value)
+    fine = grid.step < Fraction(grid.high - grid.low) * grid.step / _SHOWS
+    return not fine and step_of(value, dict.fromkeys(known.columns)) is None
 
 
 def _said(end: Fraction, value: Expression) -> str:

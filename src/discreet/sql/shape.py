@@ -28,7 +28,7 @@ from discreet.sql.rows import (
     Windowed,
 )
 from discreet.sql.schema import MOST_ROWS_A_UNIT, Key, Type, distinct_names
-from discreet.sql.stepping import MOST_STEPS, common, step_of, usual_step
+from discreet.sql.stepping import MOST_STEPS, common, step_of
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _scanned(scan: Scan) -> Shape:
         column.name: Facts(
             column.type,
             Range(*(column.bounds or (None, None))),
-            column.step or usual_step(column.type, column.bounds),
+            column.step,
             column.keys,
             column.name == table.unit,
             origin=(table.name, column.name),
@@ -126,9 +126,15 @@ def _per_unit(rows: PerUnit) -> Shape:
     keys = {name: facts(value, below) for name, value in rows.keys}
     made = {name: _summarised(summary, below) for name, summary in rows.summaries}
     columns = _merged(keys, made)
-    if all(known.unit for known in keys.values()):
+    if one_each(rows):
         return Shape(columns, below.population, below.tables, 1, 1)
     return replace(below, columns=columns)
+
+
+def one_each(rows: PerUnit) -> bool:
+    """Whether a person has one row at most: grouped by the unit alone, which is there in every row."""
+    known = [facts(value, shape(rows.source)) for _, value in rows.keys]
+    return all(each.unit and not each.optional for each in known)  # the unit in some rows and NULL in others makes two
 
 
 def _joined(rows: Joined) -> Shape:
