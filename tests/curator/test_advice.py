@@ -12,8 +12,9 @@ import pytest
 
 from discreet.curator import Curator
 from discreet.curator.advice import ROWS, most_rows, outer
+from discreet.curator.noisy_histogram import Bars
 from discreet.errors import Fault, OverBudget, Refusal
-from discreet.mechanisms import Gaussian, Laplace, Quantile
+from discreet.mechanisms import Gaussian, Laplace, LaplaceVector, Quantile
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Approximate, Replace
 from discreet.sql.schema import MOST_ROWS_A_UNIT
@@ -153,3 +154,12 @@ def test_promises_that_do_not_carry_over_are_refused(home: Path) -> None:
     with pytest.raises(Refusal, match="without aggregates"):
         curator.run(Laplace(Fraction(1)), "SELECT count(*) FROM visits")
     assert curator.budget("patient").spent == Approximate(0)
+
+
+@pytest.mark.parametrize("far", [0, 1, 300, 30_007, 99_999])
+def test_a_share_that_lies_between_two_that_are_tried_is_told_closely(far: int) -> None:
+    """With a hundred thousand rows and little noise nothing was told: anything from 0 to 100 %."""
+    bars = Bars({0: 100_000 - far, 1: far}, LaplaceVector(Fraction(1, 50)))
+    share = bars.beyond(lambda bar: bar == 1)
+    assert share.low <= far / 100_000 <= share.high
+    assert share.high - share.low < 0.0021

@@ -173,3 +173,42 @@ def test_a_count_with_noise_that_no_double_holds_exactly_is_told(tmp_path: Path)
     assert span[1] - span[0] > 2.0**54
     with pytest.raises(Refusal, match="larger than any number"):
         Curator(tmp_path / "home").query("SELECT count(*) FROM t", epsilon="2e-15")
+
+
+@pytest.mark.parametrize(
+    ("expression", "truth"),
+    [
+        ("avg(LEAST(GREATEST(x, 0), 1))", 0.004),
+        ("sum(LEAST(GREATEST(x, 0), 1) * 10)", 20.0),
+        ("median(LEAST(GREATEST(x, 0), 1))", 0.004),
+        ("avg(LEAST(y, 0.001))", 0.0004),
+        ("avg(tiny)", 0.0004),
+        ("sum(tiny / 4.0)", 0.05),
+    ],
+)
+def test_small_numbers_are_not_rounded_away(small: Curator, expression: str, truth: float) -> None:
+    """Without a declared step a double was summed in hundredths, whatever its range."""
+    [[told]] = small.query(f"SELECT {expression} FROM t", epsilon=10**9).rows
+    assert told == pytest.approx(truth, rel=1e-5)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Curator:
+    folder = tmp_path_factory.mktemp("small") / "home"
+    found_home(folder)
+    rows = pa.table({"who": range(500), "x": [0.004] * 500, "y": [0.0004] * 500, "tiny": [0.0004] * 500})
+    bounds = {"y": (0, 10**6), "tiny": (0, "0.001")}
+    Custody(folder).add("t", rows, Declared(unit="who", epsilon=10**11, max_rows=1, bounds=bounds))  # type: ignore[arg-type]
+    return Curator(folder)
+
+
+def test_a_unit_that_may_be_missing_does_not_make_one_row_of_two(tmp_path: Path) -> None:
+    found_home(tmp_path / "home")
+    said = {"unit": "id", "population": "id", "max_groups": 1}
+    twice = pa.table({"id": [i // 2 for i in range(80)], "v": [i % 2 for i in range(80)]})
+    once = pa.table({"id": range(40), "w": [1] * 40})
+    Custody(tmp_path / "home").add("a", twice, Declared(**said, epsilon=10**11, max_rows=2))  # type: ignore[arg-type]
+    Custody(tmp_path / "home").add("b", once, Declared(**said, max_rows=3))  # type: ignore[arg-type]
+    pairs = "SELECT a.id, b.id AS other FROM a LEFT JOIN b ON a.id = b.id AND a.v = b.w GROUP BY a.id, b.id"
+    [[told]] = Curator(tmp_path / "home").query(f"SELECT count(*) FROM ({pairs}) t", epsilon=10**9).rows
+    assert told == 80

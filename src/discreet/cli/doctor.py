@@ -36,7 +36,8 @@ def _home(home: Path) -> list[list[str]]:
     from discreet.curator import catalogue
 
     known = catalogue.read(home)
-    loose = [path.name for path in [home, *home.rglob("*")] if _open(path)]
+    published = home / "releases"  # what lies there is for everybody, in a folder that is not
+    loose = [path.name for path in [home, *home.rglob("*")] if published not in path.parents and _open(path)]
     return [
         ["home", "its owner's alone" if not loose else f"open to others: {', '.join(loose)}"],
         ["tables", str(len(known.tables))],

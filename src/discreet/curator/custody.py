@@ -254,7 +254,7 @@ class Custody:
             proposed = " ".join(f"--types {shlex.quote(f'{name}={kind}')}" for name, kind in guessed(source).items())
             raise Refusal(
                 "a CSV file does not say its types, and they must not be guessed from private rows",
-                hint=f"check and pass: {proposed}",
+                hint=f"its first line is taken for names; check and pass: {proposed}",
             )
         return {name: type_of(said.types.get(name, kind), name) for name, kind in found.items()}
 

@@ -91,6 +91,11 @@ def _shares(some: int, rest: int, reaches: Floats) -> Share:
     that noise is larger. Between two shares that were tried nothing is lost: one more is taken at either end.
     """
     known = np.flatnonzero(np.abs((1 - SHARES) * some - SHARES * rest) <= reaches)
+    if not len(known) and min(some, rest) >= 0 < max(
+        some, rest
+    ):  # what is left lies between two shares that were tried
+        above = int(np.searchsorted(SHARES, some / (some + rest)))
+        return Share(float(SHARES[max(0, above - 1)]), float(SHARES[min(len(SHARES) - 1, above)]))
     if not len(known):  # the noise was larger than it should be
         return Share(0.0, 1.0)
     first, last = max(0, known[0] - 1), min(len(SHARES) - 1, known[-1] + 1)

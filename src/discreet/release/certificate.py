@@ -29,12 +29,14 @@ _UNCOUNTED = {
     IN_OTHER: (
         "Not counted are records beyond the most that one {unit} may have. A record whose value in a column is "
         "missing, is no listed key or lies in no bin is counted in the cell (other) of that column, so that every "
-        "table has the same records; values beyond the declared bounds count as the nearer one."
+        "table has the same records; values beyond the declared bounds count as the nearer one, and numbers are "
+        "rounded to their column's step before they are put into bins."
     ),
     LEFT_OUT: (
         "Not counted are records beyond the most that one {unit} may have, and those whose value in any of the columns "
         "is missing, is no listed key or lies in no bin: they are left out of everything here alike; values beyond the "
-        "declared bounds count as the nearer one."
+        "declared bounds count as the nearer one, and numbers are rounded to their column's step before they are put "
+        "into bins."
     ),
     "": (  # as version 2 said, which did not name a rule
         "Not counted are records beyond the most that one {unit} may have, and those whose value is no listed key or "

@@ -86,6 +86,11 @@ def parsed(text: str, schema: Schema) -> exp.Query:
             raise Unsupported(f"{called(tree)} is not supported", hint="ask both questions, and compare their answers")
         word = text.split(maxsplit=1)[0].upper()
         raise Unsupported(f"only SELECT is answered here, got {word}", hint="ask with SELECT … FROM …")
+    for clause in tree.find_all(exp.Limit, exp.Offset):  # as drivers write it: LIMIT $1::INTEGER
+        number = clause.expression
+        while isinstance(number, (exp.Cast, exp.Paren)):
+            number = number.this
+        clause.set("expression", number)
     _check(tree)
     for table in tree.find_all(exp.Table):
         if table.db or table.catalog:

@@ -14,10 +14,15 @@ from discreet.sql.words import keyword
 
 def named_alike(query: exp.Expr, names: list[str]) -> None:
     """Give the columns of one side of a UNION the names of the other: they go by place."""
+    if isinstance(query, exp.Select) and len(query.expressions) != len(names):
+        raise Refusal(
+            f"UNION puts {len(names)} columns above {len(query.expressions)}",
+            hint="select as many columns on both sides",
+        )
     if isinstance(query, exp.Union):
         named_alike(query.left, names)
         named_alike(query.right, names)
-    elif isinstance(query, exp.Select) and len(query.expressions) == len(names):
+    elif isinstance(query, exp.Select):
         pairs = zip(query.expressions, names, strict=True)
         query.set("expressions", [exp.alias_(item.unalias(), name, quoted=True) for item, name in pairs])
 
