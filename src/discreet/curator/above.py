@@ -58,6 +58,11 @@ class Upper:
             return (bool(self.question.parts),) * width
         return tuple(any(side.noisy[i] for side in self.sides) for i in range(width))
 
+    @property
+    def unbarred(self) -> Upper:
+        """The same, none of whose numbers has an error bar."""
+        return replace(self, sides=tuple(side.without_formulas for side in self.sides))
+
 
 def rehearse(question: Question, public: Mapping[str, str]) -> Upper:
     """Run the upper half of a question on made-up tables: what does not work out is refused before it is paid.

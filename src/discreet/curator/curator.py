@@ -339,12 +339,12 @@ class Curator:
         rest, population = total([price.loss for price in prices]), self._population(uppers[-1].question.every_part)
         last = priced(asked_now.parts, rest, population.neighbours) if rest is not None and population else ()
         paid = self._paid(last, sql, asked, *by)
-        answer = self._spoken(above.upper(asked_now), paid, asked)
+        last_upper, staged = above.upper(asked_now), asked_now.staged
+        answer = self._spoken(last_upper.unbarred if staged else last_upper, paid, asked)
         new = {f"{i} {name}": bought for i, part in enumerate((*before, paid)) for name, bought in part.new.items()}
         prices = tuple(bought.price for part in (*before, paid) for bought in part.tables.values())
-        return replace(
-            answer, cost=cost(new), bounding=bounding(prices, partial=asked_now.partial), notices=notices(prices)
-        )
+        left_out = bounding(prices, partial=asked_now.partial, staged=staged)
+        return replace(answer, cost=cost(new), bounding=left_out, notices=notices(prices))
 
     def _refuse_over(self, prices: tuple[Priced, ...], sql: str, asked: Terms) -> None:
         """Refuse what will not fit in the end before the first part of it is paid."""

@@ -73,6 +73,8 @@ def explained(found: Question, prices: Sequence[Priced], confidence: Fraction, n
     for price in prices:
         total = price.loss if total is None else total + price.loss  # type: ignore[operator]
     sides, _ = traced(found.above.copy(), found)
+    if found.staged:  # the number that is answered first has noise, which no formula of the rest holds
+        sides = tuple(side.without_formulas for side in sides)
     formulas = [[side.formulas[i] for side in sides] for i in range(len(found.columns))]
     noisy = [not sides or any(side.noisy[i] for side in sides) for i in range(len(found.columns))]
     named_prices = {price.part.name: price for price in prices}
@@ -86,7 +88,7 @@ def explained(found: Question, prices: Sequence[Priced], confidence: Fraction, n
     )
     plan = tuple(line for price in prices for line in _lines(price))
     notice = "" if named or total is None else f"no price was named: this is the default, {said(total)}"
-    left_out = bounding(prices, partial=found.partial)
+    left_out = bounding(prices, partial=found.partial, staged=found.staged)
     return Explanation(total, errors, plan, notice, notices(prices), left_out, unbarred)
 
 

@@ -46,6 +46,11 @@ class Side:
     noisy: tuple[bool, ...]
     chosen: bool
 
+    @property
+    def without_formulas(self) -> Side:
+        """The same, none of whose numbers has an error bar."""
+        return Side((None,) * len(self.formulas), self.noisy, self.chosen)
+
 
 def traced(above: exp.Query, question: Question) -> tuple[tuple[Side, ...], int]:
     """The sides of an answer and how many hidden columns follow its own. Adds these to the query."""
