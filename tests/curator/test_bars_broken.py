@@ -6,12 +6,16 @@ from fractions import Fraction
 from pathlib import Path
 
 import clinic
+import pytest
 
 from discreet.curator import Curator, above
+from discreet.curator.formula import Given, every, leaves
 from discreet.curator.law import bar
 from discreet.curator.notices import COVERED, STAGED
+from discreet.curator.price import priced
 from discreet.curator.trace import Side
 from discreet.mechanisms import GaussianVector
+from discreet.privacy import AddRemove, Pure
 from discreet.sql.split import question
 
 
@@ -40,3 +44,82 @@ def test_a_noisy_number_in_a_condition_leaves_no_bar(tmp_path: Path) -> None:
     for bounding in (told.bounding, answer.bounding):
         assert bounding.startswith(STAGED)
         assert COVERED not in bounding
+
+
+COUNTED = "(SELECT region, count(*) AS n FROM visits GROUP BY region{}) AS z"
+
+
+@pytest.mark.parametrize(
+    ("sql", "chosen"),
+    [
+        (f"SELECT z.n FROM {COUNTED.format('')} LIMIT 1", False),
+        (f"SELECT z.n FROM {COUNTED.format(' ORDER BY region')} LIMIT 1", False),
+        (f"SELECT z.n FROM {COUNTED.format(' ORDER BY count(*) DESC')} LIMIT 1", True),
+        (f"SELECT z.n FROM {COUNTED.format(' ORDER BY count(*) DESC')} OFFSET 1", True),
+        (f"SELECT z.n FROM {COUNTED.format(' ORDER BY count(*) DESC')}", False),
+        (
+            f"WITH b AS (SELECT * FROM {COUNTED.format('')} ORDER BY n) SELECT c.n FROM (SELECT * FROM b) c LIMIT 1",
+            True,
+        ),
+        ("SELECT count(*), rank() OVER (ORDER BY count(*)) FROM visits GROUP BY region LIMIT 1", True),
+        ("SELECT count(*), rank() OVER (ORDER BY region) FROM visits GROUP BY region LIMIT 1", False),
+        ("SELECT count(*), rank() OVER (ORDER BY count(*)) FROM visits GROUP BY region", False),
+        (f"SELECT z.region AS n, z.n AS m FROM {COUNTED.format('')} ORDER BY -n LIMIT 1", True),
+        (f"SELECT z.region AS n, z.n AS m FROM {COUNTED.format('')} ORDER BY n LIMIT 1", False),
+        (f"SELECT z.n AS region, z.n AS m FROM {COUNTED.format('')} ORDER BY upper(region) LIMIT 1", False),
+    ],
+)
+def test_noise_that_orders_rows_chooses_those_that_a_limit_keeps(sql: str, chosen: bool) -> None:  # noqa: FBT001
+    (side,) = sides(sql)
+    assert side.chosen is chosen
+
+
+def test_a_name_inside_an_expression_of_order_by_is_one_of_the_rows() -> None:
+    sql = f"SELECT z.region AS n, z.n AS m FROM {COUNTED.format('')} ORDER BY -n LIMIT 1"
+    found = above.upper(question(sql, clinic.schema()))
+    table = above.noisy_table(found.question.parts[0], [("north",), ("south",)], [[3], [9]])
+    assert above.run(found, {"#0": table}, {}).rows == (("south", 9),)
+
+
+def test_a_number_of_one_group_beside_all_groups_is_answered() -> None:
+    sql = (
+        "WITH a AS (SELECT region, count(*) AS n FROM visits GROUP BY region) "
+        "SELECT a.region, 1.0 * a.n / (SELECT b.n FROM a AS b WHERE b.region = 'north') AS share FROM a"
+    )
+    found = above.rehearse(question(sql, clinic.schema()), {})
+    table = above.noisy_table(found.question.parts[0], [("north",), ("south",)], [[3], [9]])
+    assert above.run(found, {"#0": table}, {}).rows == (("north", 1.0), ("south", 3.0))
+
+
+@pytest.mark.parametrize("inner", ["sum(nullif(z.n, 5))", "sum(y.m)"])
+def test_a_total_of_what_may_be_null_has_no_bar(inner: str) -> None:
+    source = f"{COUNTED.format('')}" if "z" in inner else f"(SELECT nullif(z.n, 5) AS m FROM {COUNTED.format('')}) AS y"
+    (side,) = sides(f"SELECT {inner}, sum(z.n) FROM {source}" if "z" in inner else f"SELECT {inner} FROM {source}")
+    assert side.formulas[0] is None
+    assert [formula is not None for formula in side.formulas[1:]] == [True] * (len(side.formulas) - 1)
+
+
+def test_the_key_of_another_row_counts_among_what_noise_could_choose() -> None:
+    """Of two rows that noise chose together, the bar holds for all pairs, a key's row being one of them."""
+    sql = (
+        "WITH a AS (SELECT extract(year FROM day) AS y, count(*) AS n FROM visits GROUP BY 1) "
+        "SELECT x.n * 1.0 + z.y FROM a AS x, a AS z ORDER BY x.n + z.n DESC LIMIT 1"
+    )
+    (side,) = sides(sql)
+    (formula,) = side.formulas
+    assert formula is not None
+    assert side.chosen
+    (given,) = [part for part in every(formula) if isinstance(part, Given)]
+    (leaf,) = leaves(formula)
+    assert given.row is not None
+    assert given.row[0] == leaf.part
+    assert given.row[1] != leaf.place
+
+
+def test_no_interval_is_sold_for_a_level_that_is_not_measured() -> None:
+    for level, has in (("0.000001", True), ("0.0000001", False), ("0.9999999", False)):
+        sql = f"SELECT percentile_cont({level}) WITHIN GROUP (ORDER BY cost) FROM visits"
+        found = question(sql, clinic.schema())
+        (price,) = priced(found.parts, Pure(1), AddRemove("patient"))
+        assert bool(price.charges[0].each_end) is has
+        assert (above.upper(found).sides[0].formulas[0] is not None) is has
