@@ -14,6 +14,7 @@ from discreet.curator.law import bar
 from discreet.curator.notices import COVERED, STAGED
 from discreet.curator.price import priced
 from discreet.curator.trace import Side
+from discreet.errors import Refusal
 from discreet.mechanisms import GaussianVector
 from discreet.privacy import AddRemove, Pure
 from discreet.sql.split import question
@@ -123,3 +124,48 @@ def test_no_interval_is_sold_for_a_level_that_is_not_measured() -> None:
         (price,) = priced(found.parts, Pure(1), AddRemove("patient"))
         assert bool(price.charges[0].each_end) is has
         assert (above.upper(found).sides[0].formulas[0] is not None) is has
+
+
+@pytest.mark.parametrize(
+    ("named", "plain"),
+    [
+        ("rank() OVER w {} WINDOW w AS (ORDER BY count(*))", "rank() OVER (ORDER BY count(*)) {}"),
+        ("rank() OVER (w ORDER BY region) {} WINDOW W AS ()", "rank() OVER (ORDER BY region) {}"),
+        (
+            "sum(count(*)) OVER v {} WINDOW w AS (PARTITION BY region), v AS (w ORDER BY count(*))",
+            "sum(count(*)) OVER (PARTITION BY region ORDER BY count(*)) {}",
+        ),
+        (
+            "sum(count(*)) OVER w {} WINDOW w AS (ORDER BY region ROWS 1 PRECEDING)",
+            "sum(count(*)) OVER (ORDER BY region ROWS 1 PRECEDING) {}",
+        ),
+    ],
+)
+def test_a_window_with_a_name_is_the_one_that_it_names(named: str, plain: str) -> None:
+    rows = "AS x FROM visits GROUP BY region"
+    texts = [above.upper(question(f"SELECT {sql.format(rows)}", clinic.schema())).text for sql in (named, plain)]
+    assert texts[0] == texts[1]
+
+
+def test_a_window_with_a_name_keeps_its_order_below_the_noise() -> None:
+    rows = "SELECT count(*) FROM (SELECT sum(cost) OVER {} AS s FROM visits{}) AS t WHERE t.s > 5"
+    spec = "PARTITION BY patient ORDER BY day"
+    both = [rows.format("(w ORDER BY day)", " WINDOW w AS (PARTITION BY patient)"), rows.format(f"({spec})", "")]
+    named = rows.format("w", f" WINDOW w AS ({spec})")
+    plans = [question(sql, clinic.schema()).parts[0].measurement.question for sql in (*both, named)]
+    assert len(set(plans)) == 1
+
+
+@pytest.mark.parametrize(
+    "window",
+    [
+        "w",
+        "(w PARTITION BY day) {} WINDOW w AS ()",
+        "(w ORDER BY region) {} WINDOW w AS (ORDER BY region)",
+        "(w ORDER BY region) {} WINDOW w AS (ROWS 1 PRECEDING)",
+    ],
+)
+def test_a_window_that_postgres_would_refuse_is_refused(window: str) -> None:
+    rows = "FROM visits GROUP BY region"
+    with pytest.raises(Refusal, match="write the window after OVER"):
+        question(f"SELECT rank() OVER {window if '{' in window else window + ' {}'}".format(rows), clinic.schema())

@@ -180,8 +180,10 @@ class _Scope:
 
     @property
     def ordered(self) -> bool:
-        """Whether the order of the rows may depend on noisy numbers: their own order, that of windows or groups, or
-        that of the rows they are made of, which decides among those that are level."""
+        """Whether the order of the rows may depend on noisy numbers.
+
+        It is their own, that of windows or groups, or that of the rows they are made of, which decides among equals.
+        """
         args = self.select.args
         keys = [part for window in self._windows for part in window.args.get("partition_by") or []]
         keys += [window.args["order"] for window in self._windows if window.args.get("order")]

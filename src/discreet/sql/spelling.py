@@ -67,7 +67,7 @@ class _Speller:
             self._source(join.this, named, scope)
             _using(join, before, scope)
         scope.aliases = tuple(own(item.args["alias"]) for item in select.expressions if isinstance(item, exp.Alias))
-        for clause in ("expressions", "joins", "where", "group", "having", "windows", "qualify", "distinct"):
+        for clause in ("expressions", "joins", "where", "group", "having", "qualify", "distinct"):
             for part in _listed(select.args.get(clause)):
                 self._names(part.args.get("on") if isinstance(part, exp.Join) else part, scope, named)
         _without_hidden(select, scope)
