@@ -9,6 +9,7 @@ import clinic
 import pytest
 
 from discreet.curator import Curator, above
+from discreet.curator.explain import explained
 from discreet.curator.formula import Given, every, leaves
 from discreet.curator.law import bar
 from discreet.curator.notices import COVERED, STAGED
@@ -169,3 +170,30 @@ def test_a_window_that_postgres_would_refuse_is_refused(window: str) -> None:
     rows = "FROM visits GROUP BY region"
     with pytest.raises(Refusal, match="write the window after OVER"):
         question(f"SELECT rank() OVER {window if '{' in window else window + ' {}'}".format(rows), clinic.schema())
+
+
+def test_what_a_row_and_itself_are_off_by_is_known_after_paying() -> None:
+    sql = (
+        "WITH a AS (SELECT region, count(*) AS n FROM visits GROUP BY region) "
+        "SELECT x.n + z.n AS both, 3 * x.n AS thrice FROM a AS x JOIN a AS z ON x.region = z.region"
+    )
+    found = question(sql, clinic.schema())
+    told = explained(found, priced(found.parts, Pure(1), AddRemove("patient")), Fraction(95, 100), named=True)
+    assert dict(told.error)["both"] is None
+    assert dict(told.error)["thrice"] is not None
+
+
+def test_an_error_that_is_asked_for_is_that_of_what_is_shown(tmp_path: Path) -> None:
+    curator = Curator(clinic.home(tmp_path / "home"))
+    told = curator.explain("SELECT 100 * count(*) AS n FROM visits", error=900)
+    ((_, error),) = told.error
+    assert error is not None
+    assert 800 < error <= 900
+    assert told.price == curator.explain("SELECT count(*) AS n FROM visits", error=9).price
+    for sql in (
+        "SELECT abs(count(*)) AS n FROM visits",
+        "SELECT count(*) AS n FROM visits HAVING count(*) > 5",
+        CONDITION,
+    ):
+        with pytest.raises(Refusal, match=r"column 'n' is not known before paying|AVG depends on the data"):
+            curator.explain(sql, error=9)
