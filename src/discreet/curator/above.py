@@ -58,6 +58,11 @@ class Upper:
             return (bool(self.question.parts),) * width
         return tuple(any(side.noisy[i] for side in self.sides) for i in range(width))
 
+    @property
+    def unbarred(self) -> Upper:
+        """The same, none of whose numbers has an error bar."""
+        return replace(self, sides=tuple(side.without_formulas for side in self.sides))
+
 
 def rehearse(question: Question, public: Mapping[str, str]) -> Upper:
     """Run the upper half of a question on made-up tables: what does not work out is refused before it is paid.
@@ -92,10 +97,10 @@ _KEYS: dict[Type, tuple[Key, ...]] = {
 
 
 def _turns(question: Question) -> Iterator[tuple[tuple[str, Table], ...]]:
-    """The tables to try. A part with keys has all numbers at once, so one turn is enough, and perhaps one without."""
+    """The tables to try. Where parts have all numbers at once, one turn is enough, and perhaps one without."""
     parts = question.parts
     if parts:
-        for first in (0,) if all(part.measurement.keys for part in parts) else (0, 2):
+        for first in (0,) if all(len(_groups(part)) == len(_NUMBERS) for part in parts) else (0, 2):
             yield tuple((part.name, _made_up(part, first)) for part in parts)
     if not all(_has_rows(part) for part in parts) or not parts:
         yield tuple((part.name, noisy_table(part, [], [])) for part in parts)
@@ -108,10 +113,15 @@ def _has_rows(part: Part) -> bool:
 
 def _made_up(part: Part, first: int) -> Table:
     """A table such as the noise could make."""
+    groups = _groups(part)
+    numbers = [_NUMBERS[(first + i) % len(_NUMBERS)] for i in range(len(groups))]
+    return noisy_table(part, groups, [[number for _ in part.aggregates] for number in numbers])
+
+
+def _groups(part: Part) -> list[tuple[Key, ...]]:
+    """As many groups as there are numbers, if there may be that many: no two are alike."""
     keys = part.measurement.keys
-    places = range(len(_NUMBERS)) if keys else [first]
-    groups = [tuple(_key(key, i) for key in keys) for i in places]
-    return noisy_table(part, groups, [[_NUMBERS[i] for _ in part.aggregates] for i in places])
+    return list(dict.fromkeys(tuple(_key(key, i) for key in keys) for i in range(len(_NUMBERS))))
 
 
 def _key(key: GroupKey, place: int) -> Key:

@@ -125,7 +125,7 @@ class Curator:
         found = self._question(sql, asked)
 
         def told(_: Allow) -> Explanation:
-            prices = self._priced(found.every_part, asked)
+            prices = self._priced(found.every_part, asked, found)
             return explained(found, prices, share(asked.confidence, "confidence"), asked.named)
 
         return self._plans.recalled((sql, repr(asked)), self._catalogue, told, self._allowed_tables)
@@ -135,7 +135,7 @@ class Curator:
         """What would be charged for a question now. Of one in stages the whole price: its parts are known later."""
         asked = Terms(**terms)  # type: ignore[arg-type]
         found = self._question(sql, asked)
-        prices, population = self._priced(found.every_part, asked), self._population(found.every_part)
+        prices, population = self._priced(found.every_part, asked, found), self._population(found.every_part)
         if population is None:
             return Due(None, None)
         till = Till(self._ledger, self._principal, population, self._store, SECURE)
@@ -291,7 +291,7 @@ class Curator:
         again = self._recall.found(key, self._catalogue)
         if again is not None:
             return replace(again, left=self._left(found))
-        prices = self._priced(found.every_part, asked)
+        prices = self._priced(found.every_part, asked, found)
         uppers = self._uppers(sql, asked, found)
         if found.first:
             return self._staged(sql, uppers, prices, asked, (engine, rng))
@@ -339,12 +339,12 @@ class Curator:
         rest, population = total([price.loss for price in prices]), self._population(uppers[-1].question.every_part)
         last = priced(asked_now.parts, rest, population.neighbours) if rest is not None and population else ()
         paid = self._paid(last, sql, asked, *by)
-        answer = self._spoken(above.upper(asked_now), paid, asked)
+        last_upper, staged = above.upper(asked_now), asked_now.staged
+        answer = self._spoken(last_upper.unbarred if staged else last_upper, paid, asked)
         new = {f"{i} {name}": bought for i, part in enumerate((*before, paid)) for name, bought in part.new.items()}
         prices = tuple(bought.price for part in (*before, paid) for bought in part.tables.values())
-        return replace(
-            answer, cost=cost(new), bounding=bounding(prices, partial=asked_now.partial), notices=notices(prices)
-        )
+        left_out = bounding(prices, partial=asked_now.partial, staged=staged)
+        return replace(answer, cost=cost(new), bounding=left_out, notices=notices(prices))
 
     def _refuse_over(self, prices: tuple[Priced, ...], sql: str, asked: Terms) -> None:
         """Refuse what will not fit in the end before the first part of it is paid."""
@@ -353,13 +353,13 @@ class Curator:
         if population is not None and price is not None and not asked.within and not asked.free:
             self._ledger.books().check(Spend(population.name, price, self._principal, "", [], {"sql": sql}))
 
-    def _priced(self, parts: tuple[Part, ...], asked: Terms) -> tuple[Priced, ...]:
+    def _priced(self, parts: tuple[Part, ...], asked: Terms, found: Question | None = None) -> tuple[Priced, ...]:
         population = self._population(parts)
         if population is None:
             return ()
         if asked.free and not asked.named:  # nothing is bought, so no price is too low
             return priced(parts, population.total, population.neighbours)
-        return quote(parts, population, asked)
+        return quote(parts, population, asked, found)
 
     def _population(self, parts: tuple[Part, ...]) -> catalogue.Population | None:
         names = {part.measurement.shape.population or "" for part in parts}

@@ -72,42 +72,63 @@ def explained(found: Question, prices: Sequence[Priced], confidence: Fraction, n
     total: BudgetLoss | None = None
     for price in prices:
         total = price.loss if total is None else total + price.loss  # type: ignore[operator]
-    sides, _ = traced(found.above.copy(), found)
-    formulas = [[side.formulas[i] for side in sides] for i in range(len(found.columns))]
-    noisy = [not sides or any(side.noisy[i] for side in sides) for i in range(len(found.columns))]
-    named_prices = {price.part.name: price for price in prices}
-    errors = tuple(
-        (name, _before_paying(sides, each, named_prices, confidence))
-        for name, each in zip(found.columns, formulas, strict=True)
-        if any(each)
-    )
-    unbarred = tuple(
-        name for name, each, has in zip(found.columns, formulas, noisy, strict=True) if prices and has and not any(each)
-    )
+    columns = expected(found, prices, confidence)
+    errors = tuple((column.name, column.error) for column in columns if column.barred)
+    unbarred = tuple(column.name for column in columns if not column.barred)
     plan = tuple(line for price in prices for line in _lines(price))
     notice = "" if named or total is None else f"no price was named: this is the default, {said(total)}"
-    left_out = bounding(prices, partial=found.partial)
+    left_out = bounding(prices, partial=found.partial, staged=found.staged)
     return Explanation(total, errors, plan, notice, notices(prices), left_out, unbarred)
 
 
+@dataclass(frozen=True)
+class Column:
+    """A column with noise in it: whether it will have an error bar, and its error if that depends on no data."""
+
+    name: str
+    barred: bool
+    error: Fraction | None
+
+
+def expected(found: Question, prices: Sequence[Priced], confidence: Fraction) -> list[Column]:
+    """The columns of an answer that have noise in them."""
+    if not prices:
+        return []
+    sides, _ = traced(found.above.copy(), found)
+    if found.staged:  # the number that is answered first has noise, which no formula of the rest holds
+        sides = tuple(side.without_formulas for side in sides)
+    named = {price.part.name: price for price in prices}
+    columns = []
+    for i, name in enumerate(found.columns):
+        formulas = [side.formulas[i] for side in sides]
+        if any(formulas):
+            columns.append(Column(name, True, _before_paying(sides, formulas, named, 1 - confidence)))  # noqa: FBT003
+        elif not sides or any(side.noisy[i] for side in sides):
+            columns.append(Column(name, False, None))  # noqa: FBT003
+    return columns
+
+
 def _before_paying(
-    sides: Sequence[Side], formulas: Sequence[Formula | None], prices: Mapping[str, Priced], confidence: Fraction
+    sides: Sequence[Side], formulas: Sequence[Formula | None], prices: Mapping[str, Priced], rare: Fraction
 ) -> Fraction | None:
     """The error of a column, if it depends on no data: the same linear number of noises in every row."""
     errors = set[Fraction]()
     for side, formula in zip(sides, formulas, strict=True):
-        line = None if formula is None or side.chosen else ratio(formula)
-        line_alone = None if line is None else line.linear
-        if line_alone is None:
+        found = None if formula is None or side.chosen else ratio(formula)
+        line = None if found is None else found.linear
+        if line is None:
+            return None
+        places = {(leaf.part, leaf.place) for leaf in line.weights}
+        if len({part for part, _ in places}) < len(places):  # two rows of one table may be the same one
             return None
         weighted = []
-        for leaf, weight in line_alone.weights.items():
+        for leaf, weight in line.weights.items():
             price = prices[leaf.part]
             mechanism = price.charge(price.part.measurement.statistics[leaf.statistic]).mechanism
             if not isinstance(mechanism, (LaplaceVector, GaussianVector)):
                 return None
             weighted.append((mechanism, weight))
-        errors.add(bar(tuple(weighted), 1 - confidence))
+        errors.add(bar(tuple(weighted), rare))
     return max(errors)
 
 

@@ -37,6 +37,7 @@ class Given:
 
     column: int
     public: bool
+    row: tuple[str, int] | None = None  # of a key: its part, and which hidden column says the row
 
 
 @dataclass(frozen=True)

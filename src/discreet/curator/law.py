@@ -78,8 +78,8 @@ class Sums:
 
     @property
     def wide(self) -> bool:
-        """Whether the noises are Gaussian and so wide that their steps do not matter."""
-        return all(isinstance(noise, GaussianVector) and noise.variance > _LISTED for noise in self.noises)
+        """Whether one of the noises is Gaussian and so wide that it is not listed: it would not fit into memory."""
+        return any(isinstance(noise, GaussianVector) and noise.variance > _LISTED for noise in self.noises)
 
     @cached_property
     def _scales(self) -> list[float]:

@@ -17,17 +17,19 @@ from discreet.sql.leftout import left_out
 from discreet.sql.rows import scanned
 
 COVERED = "Error bars cover the noise. They do not cover what is left out before it."
+STAGED = "The number in the condition is noisy itself, so there is no error bar."
 
 
-def bounding(prices: Sequence[Priced], *, partial: bool = False) -> str:
+def bounding(prices: Sequence[Priced], *, partial: bool = False, staged: bool = False) -> str:
     """What the numbers of a question leave out; nothing of a question that measures nothing.
 
-    `partial` says that it totals the groups that are shown.
+    `partial` says that it totals the groups that are shown, `staged` that a condition holds a noisy number.
     """
     if not prices:
         return ""
     told = [sentence for price in prices for sentence in left_out(price.part.measurement)]
-    return " ".join(dict.fromkeys([COVERED, *hidden_groups(prices), *([PARTIAL] if partial else []), *told]))
+    covered = STAGED if staged else COVERED
+    return " ".join(dict.fromkeys([covered, *hidden_groups(prices), *([PARTIAL] if partial else []), *told]))
 
 
 def notices(prices: Sequence[Priced]) -> tuple[str, ...]:

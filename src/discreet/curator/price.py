@@ -12,7 +12,7 @@ from discreet.interval import exp, simpler_down
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector, Quantile, QuantileEnd
 from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Pure
-from discreet.sql.plan import Measurement, Rank, Statistic
+from discreet.sql.plan import EDGE, Measurement, Rank, Statistic
 from discreet.sql.question import Part
 
 Additive = LaplaceVector | GaussianVector
@@ -22,7 +22,6 @@ RARE = Fraction(1, 20)  # how often the interval of a quantile misses at most: w
 _POINT = Fraction(1, 2)  # of the price of a quantile: the number itself; its two ends share the rest
 
 MOST_GROUPS = 100_000  # combinations of declared keys
-_EDGE = Fraction(1, 1 << 20)  # MIN and MAX are the outermost quantiles that have a row beyond them
 
 # How much of a price each kind of number gets, relative to a plain count. An average is centred/present: with the
 # average a quarter of the range away from the middle (r = 1/2 of the half range), the variance
@@ -188,7 +187,7 @@ def _mechanism(
 
 
 def _quantile(rank: Rank, measurement: Measurement, epsilon: Fraction, neighbours: Neighbours) -> Quantile:
-    level = min(max(rank.quantile, _EDGE), 1 - _EDGE)
+    level = min(max(rank.quantile, EDGE), 1 - EDGE)
     grid = rank.grid
     rows = measurement.needs_rows_cap("a quantile")
     return Quantile(epsilon, grid.low * grid.step, grid.high * grid.step, grid.step, level, rows, neighbours)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.curator.catalogue import Population
-from discreet.curator.explain import error_of
+from discreet.curator.explain import error_of, expected
 from discreet.curator.price import Priced, each, priced
 from discreet.errors import Ground, Refusal
 from discreet.exact import Number, positive, probability, share, spoken
@@ -16,7 +16,7 @@ from discreet.mechanisms import GaussianVector, LaplaceVector
 from discreet.mechanisms.mechanism import USUAL
 from discreet.privacy import Approximate, Concentrated, Pure
 from discreet.sql.plan import Statistic
-from discreet.sql.question import Part
+from discreet.sql.question import Part, Question
 
 _WIDEST = 1 << 54  # of noise, in numbers of a row
 _DELTA_SHARE = 1000  # the part of a population's δ that one question may use to name groups
@@ -53,11 +53,13 @@ class Terms:
         return any(value is not None for value in (self.epsilon, self.rho, self.error))
 
 
-def quote(parts: Sequence[Part], population: Population, asked: Terms) -> tuple[Priced, ...]:
-    """The parts of a question with their prices."""
+def quote(
+    parts: Sequence[Part], population: Population, asked: Terms, found: Question | None = None
+) -> tuple[Priced, ...]:
+    """The parts of a question with their prices. An error that is asked for is that of its answer's columns."""
     needs = any(not part.measurement.declared for part in parts)
     if asked.error is not None:
-        return _accurate(parts, population, asked, needs=needs)
+        return _accurate(parts, population, asked, found)
     found = fitting(priced(parts, _loss(population, asked, needs=needs), population.neighbours))
     for word, given in (("epsilon", asked.epsilon), ("rho", asked.rho)):
         if given is not None:  # after `fitting`: 1e-40 is too low a price, not too long a one
@@ -115,8 +117,11 @@ def _delta(total: BudgetLoss, asked: Terms) -> Fraction:
     return Fraction(0) if isinstance(total, Pure) else total.delta / _DELTA_SHARE
 
 
-def _accurate(parts: Sequence[Part], population: Population, asked: Terms, *, needs: bool) -> tuple[Priced, ...]:
+def _accurate(
+    parts: Sequence[Part], population: Population, asked: Terms, found: Question | None
+) -> tuple[Priced, ...]:
     """The cheapest price at which every number of the question is within the error asked for."""
+    needs = any(not part.measurement.declared for part in parts)
     wanted, sure = _brief(positive(asked.error or 0, "error"), "error"), share(asked.confidence, "confidence")
     word = "rho" if isinstance(population.total, Concentrated) else "epsilon"
 
@@ -125,7 +130,7 @@ def _accurate(parts: Sequence[Part], population: Population, asked: Terms, *, ne
         return priced(parts, loss, population.neighbours)
 
     def fits(amount: Fraction) -> bool:
-        return all(error <= wanted for price in at(amount) for error in data_free_errors(price, sure))
+        return all(error <= wanted for error in _errors(at(amount), found, sure))
 
     high = Fraction(1)
     while not fits(high):
@@ -139,6 +144,19 @@ def _accurate(parts: Sequence[Part], population: Population, asked: Terms, *, ne
         middle = (low + high) / 2
         low, high = (low, middle) if fits(middle) else (middle, high)
     return fitting(at(high))
+
+
+def _errors(prices: tuple[Priced, ...], found: Question | None, confidence: Fraction) -> list[Fraction]:
+    """The errors of what is shown; of a question that shows no noisy number, of what is measured."""
+    measured = [error for price in prices for error in data_free_errors(price, confidence)]
+    shown = [] if found is None else expected(found, prices, confidence)
+    for column in shown:
+        if column.error is None:
+            raise Refusal(
+                f"the error of column {column.name!r} is not known before paying, so it cannot be asked for",
+                hint="name a price, or ask for COUNT and SUM and compute with the answers",
+            )
+    return [column.error for column in shown if column.error is not None] or measured
 
 
 def data_free_errors(price: Priced, confidence: Fraction) -> list[Fraction]:

@@ -114,6 +114,7 @@ class Spans:
         if any(isinstance(part, Given) and part.public for part in every(formula)):
             return None
         sources = {(leaf.part, leaf.place) for leaf in leaves(formula) if leaf.place is not None}
+        sources |= {part.row for part in every(formula) if isinstance(part, Given) and part.row is not None}
         rows = math.prod(len(self.tables[part].noisy.groups) for part, _ in sources)
         return self.rare / (max(1, rows) * len(self.sides))
 
@@ -126,7 +127,7 @@ class Spans:
 
     def _ground(self, part: Formula, hidden: Cells) -> Formula:
         match part:
-            case Given(column, _):
+            case Given(column):
                 number = _exact(hidden[column])
                 if number is None:
                     raise _Missing

@@ -46,6 +46,11 @@ class Side:
     noisy: tuple[bool, ...]
     chosen: bool
 
+    @property
+    def without_formulas(self) -> Side:
+        """The same, none of whose numbers has an error bar."""
+        return Side((None,) * len(self.formulas), self.noisy, self.chosen)
+
 
 def traced(above: exp.Query, question: Question) -> tuple[tuple[Side, ...], int]:
     """The sides of an answer and how many hidden columns follow its own. Adds these to the query."""
@@ -81,6 +86,7 @@ class _Tracer:
     parts: Mapping[str, Part]
     query: exp.Query
     scopes: dict[int, _Scope] = field(default_factory=dict)
+    adding: bool = False  # whether what is read now is added up over rows, where a NULL counts as nothing
 
     def __post_init__(self) -> None:
         self.named = {cte.alias_or_name: cte for cte in self.query.find_all(exp.CTE)}
@@ -164,11 +170,34 @@ class _Scope:
         args = self.select.args
         joins = [on for join in args.get("joins") or [] if (on := join.args.get("on")) is not None]
         tests = [*(args[name].this for name in ("where", "having", "qualify") if args.get(name)), *joins]
-        if args.get("limit") or args.get("offset"):
-            tests += [ordered.this for ordered in args["order"].expressions] if args.get("order") else []
-            tests += [] if args.get("order") or not joins else [exp.Null()]
-        inner = [source.scope for source in self.sources.values() if isinstance(source, _Inner)]
-        return any(self.noisy(test) for test in tests) or any(scope.chosen for scope in inner)
+        if (args.get("limit") or args.get("offset")) and (
+            self.ordered or (args.get("joins") and not args.get("order"))
+        ):
+            return True
+        if any(source is None and self._reads_unknown(alias) for alias, source in self.sources.items()):
+            return True
+        return any(self.noisy(test) for test in tests) or any(scope.chosen for scope in self._inner)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the order of the rows may depend on noisy numbers.
+
+        It is their own, that of windows or groups, or that of the rows they are made of, which decides among equals.
+        """
+        args = self.select.args
+        keys = [part for window in self._windows for part in window.args.get("partition_by") or []]
+        keys += [window.args["order"] for window in self._windows if window.args.get("order")]
+        keys += [args[name] for name in ("order", "group") if args.get(name)]
+        keys += self.select.expressions if self.grouped else []
+        return any(self.noisy(key) for key in keys) or any(scope.ordered for scope in self._inner)
+
+    @property
+    def _inner(self) -> list[_Scope]:
+        return [source.scope for source in self.sources.values() if isinstance(source, _Inner)]
+
+    @property
+    def _windows(self) -> list[exp.Window]:
+        return [window for item in self.select.expressions for window in item.find_all(exp.Window)]
 
     @property
     def whole(self) -> Part | None:
@@ -196,7 +225,11 @@ class _Scope:
     def _noisy_column(self, column: exp.Column) -> bool:
         if not column.table:
             item = self._item(column.name)
-            return item is None or self.noisy(item.unalias())
+            if item is None or self.noisy(item.unalias()):
+                return True
+            inside = [alias for alias, source in self.sources.items() if source is None or _has(source, column.name)]
+            alone = isinstance(column.parent, exp.Ordered)  # else a name of the rows goes before one of the answer
+            return not alone and any(self.noisy(exp.column(column.name, table=alias)) for alias in inside)
         source = self.sources.get(column.table)
         if isinstance(source, Part):
             return not column.name.startswith("key_")
@@ -240,12 +273,15 @@ class _Scope:
 
     def _measured(self, part: Part, column: exp.Column) -> Formula:
         if column.name.startswith("key_"):
-            return Given(self._hide(column), public=False)
-        place = self._hide(exp.column(ROW, table=column.table, quoted=True)) if part.measurement.keys else None
+            return Given(self._hide(column), public=False, row=(part.name, self._row(column.table)))
+        place = self._row(column.table) if part.measurement.keys else None
         aggregate = next((each for each in part.aggregates if each.name == column.name), None)
         if aggregate is None:
             raise Untraced
         return aggregated(part, aggregate, place)
+
+    def _row(self, alias: str) -> int:
+        return self._hide(exp.column(ROW, table=alias, quoted=True))
 
     def _lifted(self, inner: Formula, alias: str) -> Formula:
         """The formula of an inner query's column, its hidden columns taken from there."""
@@ -255,8 +291,10 @@ class _Scope:
 
         def change(part: Formula) -> Formula:
             match part:
-                case Given(column, public):
+                case Given(column, public, None):
                     return Given(lift(column), public=public)
+                case Given(column, public, (name, place)):
+                    return Given(lift(column), public=public, row=(name, lift(place)))
                 case Noisy(Leaf(name, int(place), statistic)):
                     return Noisy(Leaf(name, lift(place), statistic))
                 case Ranked(Leaf(name, int(place), statistic), step):
@@ -293,7 +331,8 @@ class _Scope:
                 return self._rounded(node)
             case exp.Cast():  # TRY_CAST is one too
                 return self._cast(node)
-            case exp.Nullif() if isinstance(node.expression, exp.Literal):  # where it is NULL nothing is shown
+            case exp.Nullif() if isinstance(node.expression, exp.Literal) and not self.tracer.adding:
+                # where it is NULL nothing is shown
                 return self.formula(node.this)
             case exp.Subquery() | exp.Select():
                 return self._scalar(node)
@@ -330,9 +369,12 @@ class _Scope:
         scope = self.tracer.scope(select)
         if len(select.expressions) != 1 or scope.chosen or scope.grouped:
             raise Untraced
-        found = scope.formula(select.expressions[0].unalias())
-        if scope.hidden:
-            raise Untraced
+        try:
+            found = scope.formula(select.expressions[0].unalias())
+            if scope.hidden:
+                raise Untraced
+        finally:
+            scope.hidden.clear()  # a query that gives one number has one column
         return found
 
     def _window(self, node: exp.Window) -> Formula:
@@ -348,7 +390,11 @@ class _Scope:
             raise Untraced
         beside = _Scope(self.tracer, self.select)
         beside.row_by_row = True
-        found = ratio(beside.formula(node.this))
+        self.tracer.adding = True
+        try:
+            found = ratio(beside.formula(node.this))
+        finally:
+            self.tracer.adding = False
         line = None if found is None else found.linear
         if line is None or line.constant or len(line.weights) != 1:
             raise Untraced
@@ -376,6 +422,10 @@ def _named(source: _Inner, name: str) -> exp.Expr | None:
         return None
     item: exp.Expr = source.scope.select.expressions[source.names.index(name)]
     return item
+
+
+def _has(source: Part | _Inner, name: str) -> bool:
+    return isinstance(source, Part) or name in source.names
 
 
 def _aggregates(node: exp.Expr) -> bool:

@@ -17,6 +17,7 @@ from discreet.errors import Ground, Refusal, Unsupported
 from discreet.sql.repair import Misasked, alike
 from discreet.sql.schema import RESERVED, Schema
 from discreet.sql.spelling import spelled
+from discreet.sql.windows import unnamed
 from discreet.sql.words import called, keyword, marked
 
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it would print what people ask
@@ -99,6 +100,7 @@ def parsed(text: str, schema: Schema) -> exp.Query:
             )
     if sum(1 for _ in tree.find_all(exp.CTE)) > MOST_NAMED:
         raise Refusal(f"this question names more than {MOST_NAMED} queries with WITH", hint="split it")
+    unnamed(tree)
     spelled(tree, schema)
     known = MappingSchema(
         {name: {column.name: column.type.value for column in table.columns} for name, table in schema.tables.items()},

@@ -17,6 +17,7 @@ from discreet.sql.schema import Key, check_caps
 from discreet.sql.shape import Shape, shape
 from discreet.sql.weight import light, weigh, weight
 
+EDGE = Fraction(1, 1 << 20)  # MIN and MAX are the outermost quantiles that have a row beyond them
 VERSION = "3"  # of the meaning of a plan; a stored answer belongs to one
 
 
@@ -51,8 +52,11 @@ class Rank:
 
     @property
     def bracketed(self) -> bool:
-        """Whether an interval is bought with it. MIN and MAX have none, and of days and moments none is shown."""
-        return 0 < self.quantile < 1 and not is_numbered(self.expression)
+        """Whether an interval is bought with it.
+
+        MIN and MAX have none, nor what is asked for still further out, and of days and moments none is shown.
+        """
+        return EDGE <= self.quantile <= 1 - EDGE and not is_numbered(self.expression)
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,11 @@ class Question:
         return (*(part for each in self.first for part in each.parts), *self.parts)
 
     @property
+    def staged(self) -> bool:
+        """Whether a noisy number is answered first, and put into a condition."""
+        return any(each.parts for each in self.first)
+
+    @property
     def tables(self) -> set[str]:
         """Every table that is read."""
         private = {name for part in self.every_part for name in part.measurement.shape.tables}

@@ -67,7 +67,7 @@ class _Speller:
             self._source(join.this, named, scope)
             _using(join, before, scope)
         scope.aliases = tuple(own(item.args["alias"]) for item in select.expressions if isinstance(item, exp.Alias))
-        for clause in ("expressions", "joins", "where", "group", "having", "windows", "qualify", "distinct"):
+        for clause in ("expressions", "joins", "where", "group", "having", "qualify", "distinct"):
             for part in _listed(select.args.get(clause)):
                 self._names(part.args.get("on") if isinstance(part, exp.Join) else part, scope, named)
         _without_hidden(select, scope)
@@ -122,7 +122,14 @@ class _Speller:
                 self._names(child, scope, named, first=first)
 
     def _ordered(self, node: exp.Expr, scope: Scope, named: Mapping[str, Columns]) -> None:
-        self._names(node.args.get("order"), scope, named, first=True)
+        """A name alone is first one of the answer; inside an expression, as Postgres has it, one of the rows."""
+        for ordered in node.args["order"].expressions if node.args.get("order") else ():
+            alone = isinstance(ordered.this, exp.Column) or not scope.sources
+            self._names(ordered, scope, named, first=alone)
+            for each in () if alone else list(ordered.find_all(exp.Column)):
+                holding = [alias for alias, source in scope.sources.items() if each.name in source.columns]
+                if not each.table and len(holding) == 1 and each.find_ancestor(exp.Query) is node:
+                    each.set("table", exp.to_identifier(holding[0], quoted=True))
 
 
 def _refused_table(name: exp.Identifier, schema: Schema) -> Table:
