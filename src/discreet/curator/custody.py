@@ -24,7 +24,7 @@ from discreet.ledger import Dataset, Event, Grant, Hold, Opened, Retired, Revoke
 from discreet.ledger.books import OWNER
 from discreet.ledger.entry import REMOVED, BudgetLoss
 from discreet.privacy import Approximate, Concentrated, Pure
-from discreet.sql.schema import Column, Table, Type, chosen
+from discreet.sql.schema import Column, Table, Type, chosen, refuse_hidden_owners
 from discreet.sql.stepping import usual_step
 
 T = TypeVar("T")
@@ -141,6 +141,7 @@ class Custody:
                 raise Refusal(f"there is a table {other!r} already, the same but for upper and lower case")
         said = _spelled(said, [column for column, _ in source_types(source)])
         table, population = _declared(name, self._columns(source, said), said, known)
+        refuse_hidden_owners(table)
         table = replace(table, version=self._next(table, known))
         return table, population, [] if population is None else self._opening(population)
 
