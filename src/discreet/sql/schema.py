@@ -149,6 +149,11 @@ def refuse_hidden_owners(table: Table) -> None:
         )
 
 
+def linked_to(name: str, tables: Iterable[Table]) -> tuple[str, ...]:
+    """The tables whose rows find their owners in the one of this name."""
+    return tuple(sorted(table.name for table in tables if table.link is not None and table.link[1] == name))
+
+
 @dataclass(frozen=True)
 class Schema:
     """All tables that a question may name."""
