@@ -168,7 +168,7 @@ def test_a_long_delta_is_refused_as_a_long_epsilon_is() -> None:
 
 WRITTEN: list[Event] = [
     opened(),
-    dataset(1),
+    dataset(1, link="a=b.c"),
     Grant("ana", "analyst", ["visits"], Pure(1), {"sha256": "ab"}),
     Revoked("ana"),
     spend(versions={"visits": 1}),

@@ -16,10 +16,13 @@ def update(name: str, source: str, *, strict: Strict = False, home: AtHome = HOM
     from discreet.cli.printing import gauge
     from discreet.cli.source import rows_from
     from discreet.curator import catalogue
+    from discreet.curator.agreement import stale
     from discreet.curator.custody import Custody
 
     with gauge(f"reading {source}") as progress:
-        custody, known = Custody(home), catalogue.read(home).schema.table(name)
-        rows = rows_from(source, public=known.public)
+        custody, known = Custody(home), catalogue.read(home)
+        rows = rows_from(source, public=known.schema.table(name).public)
         table = custody.update(name, rows, progress=progress, unread=listener(strict=strict))
     typer.echo(f"updated {name}, version {table.version}")
+    if words := stale(table.name, known.tables.values()):
+        typer.echo(words, err=True)

@@ -16,6 +16,7 @@ from discreet.console.frame import trouble
 from discreet.console.progress import Share, progress
 from discreet.console.upload import Upload
 from discreet.console.visit import Visit
+from discreet.curator.agreement import stale
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.sql.schema import Table
@@ -35,10 +36,10 @@ def listed(visit: Visit, tables: Sequence[Table], again: Again) -> None:
     for table in tables:
         with theme.card() as made:
             made.props["aria-label"] = table.name
-            _table(visit, table, again)
+            _table(visit, table, stale(table.name, tables), again)
 
 
-def _table(visit: Visit, table: Table, again: Again) -> None:
+def _table(visit: Visit, table: Table, then: str, again: Again) -> None:
     with ui.element("div").classes("d-row d-title"):
         theme.heading(table.name, 2)
         theme.tag("span", "Public" if table.public else "Private").classes(
@@ -53,7 +54,7 @@ def _table(visit: Visit, table: Table, again: Again) -> None:
             theme.fact("Of one person", caps)
     sheet.columns(table.columns)
     with ui.element("div").classes("d-tools"):
-        _tool("Update rows", "upload", lambda: _update(visit, table, again))
+        _tool("Update rows", "upload", lambda: _update(visit, table, then, again))
         for kind, words in (("csv", "Made-up rows (CSV)"), ("parquet", "Made-up rows (Parquet)")):
             with ui.element("a").classes("d-get") as link:
                 link.props["href"], link.props["download"] = dummy.address(table.name, kind), ""
@@ -79,7 +80,7 @@ def _removed(desk: Desk, who: Visitor, name: str) -> None:
     desk.custody(who).remove(name)
 
 
-def _update(visit: Visit, table: Table, again: Again) -> None:
+def _update(visit: Visit, table: Table, then: str, again: Again) -> None:
     with apart("persistent") as dialog, ui.element("div").classes("d-card d-dialog"):
         theme.heading(f"New rows for {table.name}", 2)
         theme.tag(
@@ -94,7 +95,7 @@ def _update(visit: Visit, table: Table, again: Again) -> None:
         inner.clear()
         with dialog, theme.busy(leave), trouble(box, foot=UNCHANGED):
             await taken(upload)
-            ui.notify(f"{table.name} has new rows.", type="positive")
+            ui.notify(f"{table.name} has new rows. {then}".rstrip(), type="warning" if then else "positive")
             dialog.close()
             await again()
         if not dialog.is_deleted and dialog.value:

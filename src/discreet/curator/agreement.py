@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from discreet.curator.catalogue import FILE, Catalogue, declaration, read
+from discreet.curator.catalogue import FILE, Catalogue, declaration, link_of, read
 from discreet.curator.explain import said
 from discreet.errors import Refusal
-from discreet.ledger import Books, SqliteLedger
+from discreet.ledger import Books, Dataset, SqliteLedger
 from discreet.ledger.entry import REMOVED, BudgetLoss, write_neighbours
 from discreet.privacy import Neighbours
-from discreet.sql.schema import Table
+from discreet.sql.schema import Table, linked_to
 
 
-def refuse_contradictions(known: Catalogue, books: Books) -> None:
-    """Refuse declarations that give people another budget, another owner, or a past that the ledger does not have."""
+def refuse_contradictions(known: Catalogue, books: Books, *, leaving: str | None = None) -> None:
+    """Refuse declarations that give people another budget, another owner, or a past that the ledger does not have.
+
+    Of the table that is `leaving` only its past matters: whose its rows are is what may have to be mended.
+    """
     for population in known.populations.values():
         if population.name not in books.accounts:
             raise Refusal(
@@ -30,9 +34,11 @@ def refuse_contradictions(known: Catalogue, books: Books) -> None:
                 hint="a budget and its neighbours are set once: write what the ledger says",
             )
     for table in known.tables.values():
-        _refuse_other_owners(table, books)
-        if table.link is not None:
-            refuse_strange_link(table, known)
+        _refuse_another_past(table, books)
+        if table.name != leaving:
+            _refuse_other_owners(table, books.datasets[table.name])
+            if table.link is not None:
+                refuse_strange_link(table, known)
 
 
 def in_words(total: BudgetLoss, neighbours: Neighbours) -> str:
@@ -56,23 +62,53 @@ def refuse_strange_link(table: Table, known: Catalogue) -> None:
         )
 
 
+def recorded(table: Table, file: str) -> Dataset:
+    """What the ledger keeps of a table whose rows lie in a file of this name."""
+    owner = (table.population, table.unit)
+    return Dataset(table.name, *owner, table.version, declaration(table), file, link_of(table))
+
+
 def recorded_file(books: Books, table: Table) -> str:
     """The random name that the ledger has for a version's file; for a version it does not know, none that fits."""
-    recorded = books.datasets.get(table.name)
-    return recorded.file if recorded is not None and recorded.version == table.version else "unknown"
+    last = books.datasets.get(table.name)
+    return last.file if last is not None and last.version == table.version else "unknown"
 
 
-def _refuse_other_owners(table: Table, books: Books) -> None:
-    recorded = books.datasets.get(table.name)
-    if recorded is None or table.version > recorded.version:
+def refuse_followed(table: Table, known: Catalogue) -> None:
+    """Refuse to let a table go in which others find their owners."""
+    linked = linked_to(table.name, known.tables.values())
+    if linked:
+        listed = ", ".join(linked)
+        raise Refusal(f"the rows of {listed} find their owners in table {table.name!r}", hint=f"remove {listed} first")
+
+
+def stale(name: str, tables: Iterable[Table]) -> str:
+    """What to do after new rows came for a table in which others found their owners; nothing if none did."""
+    linked = linked_to(name, tables)
+    listed = ", ".join(linked)
+    return f"Update {listed} next: their rows still have the owners that {name} gave them before." if linked else ""
+
+
+def _refuse_another_past(table: Table, books: Books) -> None:
+    last = books.datasets.get(table.name)
+    if last is None or table.version > last.version:
         raise Refusal(
             f"{FILE} has version {table.version} of table {table.name!r}, which the ledger has never heard of",
             hint="an older ledger lies in its place: put the newest one back; a version is not edited",
         )
-    if (recorded.population, recorded.unit) != (table.population, table.unit):
+
+
+def _refuse_other_owners(table: Table, last: Dataset) -> None:
+    if (last.population, last.unit) != (table.population, table.unit):
         raise Refusal(
             f"{FILE} and the ledger disagree about whose rows table {table.name!r} holds",
             hint="population, unit and public are not edited: remove the table and add it anew",
+        )
+    if last.link and last.link != link_of(table):
+        raise Refusal(
+            f"{FILE} and the ledger disagree about the link of table {table.name!r}: "
+            f"its rows found their owners by {last.link}",
+            hint="a link is not edited: write what the ledger says, or remove the table and add it anew",
         )
 
 

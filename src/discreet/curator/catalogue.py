@@ -227,6 +227,12 @@ def end_of(given: Any, kind: Type, what: str) -> Fraction:  # noqa: ANN401  # a 
     return number(given, kind, what) if kind in NUMBERS else exact(given, what)
 
 
+def link_of(table: Table) -> str:
+    """Its link as it is written; empty if it has none."""
+    own, other, key = table.link or ("", "", "")
+    return f"{own}={other}.{key}" if table.link is not None else ""
+
+
 def _link(text: str, where: str) -> tuple[str, str, str] | None:
     """COLUMN=TABLE.COLUMN: the path on which a row finds its owner."""
     if not text:
@@ -306,8 +312,7 @@ def _table_lines(catalogue: Catalogue) -> list[str]:
         else:
             lines += [f"population = {_text(table.population)}", f"unit = {_text(table.unit or 'row')}"]
             if table.link is not None:
-                own, other, key = table.link
-                lines.append(f"link = {_text(f'{own}={other}.{key}')}")
+                lines.append(f"link = {_text(link_of(table))}")
             if table.max_rows is not None:
                 lines.append(f"max_rows = {table.max_rows}")
             lines.append(f"max_groups = {table.max_groups}")

@@ -13,33 +13,25 @@ from pathlib import Path
 from typing import TypeVar
 
 from discreet.curator import catalogue
-from discreet.curator.agreement import in_words, recorded_file, refuse_contradictions
-from discreet.curator.catalogue import Catalogue, Population, budget_loss, declaration, end_of, population_of, type_of
+from discreet.curator.agreement import in_words, recorded, recorded_file, refuse_contradictions, refuse_followed
+from discreet.curator.catalogue import Catalogue, Population, budget_loss, end_of, population_of, type_of
 from discreet.curator.source import guessed, source_types, untyped
 from discreet.curator.token import minted
 from discreet.engines.duckdb import DuckStore, Progress
 from discreet.engines.unread import Unread, hear
 from discreet.errors import Refusal
 from discreet.exact import Number, exact
-from discreet.ledger import Dataset, Event, Grant, Hold, Opened, Retired, Revoked, SqliteLedger
+from discreet.ledger import Event, Grant, Hold, Opened, Retired, Revoked, SqliteLedger
 from discreet.ledger.books import OWNER
 from discreet.ledger.entry import REMOVED, BudgetLoss
 from discreet.privacy import Approximate, Concentrated, Pure
-from discreet.sql.schema import Column, Table, Type, chosen
+from discreet.sql.schema import Column, Table, Type, chosen, refuse_hidden_owners
 
 T = TypeVar("T")
 
 ROLES = ("analyst", "custodian")
-_PRIVATE = (
-    "unit",
-    "link",
-    "population",
-    "epsilon",
-    "rho",
-    "delta",
-    "max_rows",
-    "max_groups",
-)  # what a public table has not
+# what a public table has not
+_PRIVATE = ("unit", "link", "population", "epsilon", "rho", "delta", "max_rows", "max_groups")
 
 
 @dataclass(frozen=True)
@@ -90,16 +82,16 @@ class Custody:
         self._store = DuckStore(home / "tables", names=lambda table: recorded_file(self._ledger.books(), table))
 
     @contextmanager
-    def _alone(self) -> Iterator[Catalogue]:
+    def _alone(self, leaving: str | None = None) -> Iterator[Catalogue]:
         lock = os.open(self._home / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self._ledger.settle()
             known, books = catalogue.read(self._home), self._ledger.books()
-            refuse_contradictions(known, books)
+            refuse_contradictions(known, books, leaving=None if leaving is None else chosen(leaving, known.tables))
             declared = {(table.name, table.version) for table in known.tables.values()}
-            recorded = {(each.table, each.version) for each in books.datasets.values() if each.declaration != REMOVED}
-            self._store.keep(declared | recorded)
+            noted = {(each.table, each.version) for each in books.datasets.values() if each.declaration != REMOVED}
+            self._store.keep(declared | noted)
             yield known
         finally:
             os.close(lock)
@@ -141,6 +133,7 @@ class Custody:
                 raise Refusal(f"there is a table {other!r} already, the same but for upper and lower case")
         said = _spelled(said, [column for column, _ in source_types(source)])
         table, population = _declared(name, self._columns(source, said), said, known)
+        refuse_hidden_owners(table)
         table = replace(table, version=self._next(table, known))
         return table, population, [] if population is None else self._opening(population)
 
@@ -163,11 +156,12 @@ class Custody:
 
     def remove(self, name: str) -> None:
         """Forget a table's rows. What was spent on them stays spent."""
-        with self._alone() as known:
+        with self._alone(name) as known:
             table = known.schema.table(name)
+            refuse_followed(table, known)
             text = catalogue.text_of(known.without_table(name))
-            gone = Dataset(table.name, table.population, table.unit, self._next(table, known), REMOVED)
-            self._ledger.append(gone)
+            last, version = self._ledger.books().datasets[table.name], self._next(table, known)
+            self._ledger.append(replace(last, version=version, declaration=REMOVED, file="", link=""))
             catalogue.write(self._home, text)
             self._forget(table)
 
@@ -178,8 +172,8 @@ class Custody:
 
     def _next(self, table: Table, known: Catalogue) -> int:
         """A version that neither the ledger nor the declarations have seen of a table."""
-        recorded, declared = self._ledger.books().datasets.get(table.name), known.tables.get(table.name)
-        return 1 + max(recorded.version if recorded else 0, declared.version if declared else 0)
+        noted, declared = self._ledger.books().datasets.get(table.name), known.tables.get(table.name)
+        return 1 + max(noted.version if noted else 0, declared.version if declared else 0)
 
     def _opening(self, population: Population) -> list[Event]:
         """The entry that opens a budget, if there is none; else it must be the same."""
@@ -282,7 +276,7 @@ def _spelled(said: Declared, columns: Sequence[str]) -> Declared:
 
 def _events(opening: list[Event], table: Table, file: str) -> list[Event]:
     """What the ledger hears of rows that came."""
-    return [*opening, Dataset(table.name, table.population, table.unit, table.version, declaration(table), file)]
+    return [*opening, recorded(table, file)]
 
 
 def _allowance(amount: Number, known: Catalogue) -> BudgetLoss:

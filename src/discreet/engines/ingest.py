@@ -57,11 +57,11 @@ def _write(connection: duckdb.DuckDBPyConnection, table: Table, source: str) -> 
     stepped = _steps(table)
     ours = [*(f"{quoted(name)} INTEGER" for name in stepped), *(f"{quoted(code_name(n))} USMALLINT" for n in coded)]
     books = [
-        f" LEFT JOIN (SELECT code AS code_{i}, value AS value_{i} FROM codes WHERE name = {_text(name)}) AS book_{i}"
-        f" ON {quoted(name)} IS NOT DISTINCT FROM value_{i}"
+        f' LEFT JOIN (SELECT code AS "#code_{i}", value AS "#value_{i}" FROM codes WHERE name = {_text(name)})'
+        f' ON {quoted(name)} IS NOT DISTINCT FROM "#value_{i}"'
         for i, name in enumerate(coded)
     ]
-    items = ", ".join([names, *stepped.values(), *(f"code_{i}" for i in range(len(coded)))])
+    items = ", ".join([names, *stepped.values(), *(f'"#code_{i}"' for i in range(len(coded)))])
     connection.execute(f"CREATE TABLE rows ({', '.join([declared, *ours])})")
     connection.execute(f"INSERT INTO rows SELECT {items} FROM staged{''.join(books)}{order}")
     connection.execute("DROP TABLE staged")
@@ -130,16 +130,16 @@ def _linked(connection: duckdb.DuckDBPyConnection, source: str, table: Table, ow
     file = str(owners).replace("'", "''")
     connection.execute(f"ATTACH '{file}' AS owners (READ_ONLY)")
     unit = quoted(table.unit)
-    found = (
-        f"SELECT {quoted(key)} AS found, min({unit}) AS {unit}, max({unit}) AS other FROM owners.rows"
+    people = (
+        f'SELECT {quoted(key)} AS "#key", min({unit}) AS {unit}, max({unit}) AS "#other" FROM owners.rows'
         f" WHERE {quoted(key)} IS NOT NULL AND {unit} IS NOT NULL GROUP BY {quoted(key)}"
     )
-    if connection.execute(f"SELECT 1 FROM ({found}) WHERE {unit} <> other LIMIT 1").fetchall():
+    if connection.execute(f'SELECT 1 FROM ({people}) WHERE {unit} <> "#other" LIMIT 1').fetchall():
         raise Refusal(
             f"the link leads through {key!r}, and one of its values belongs to two people",
             hint="link through a key that is unique, or bring the unit in as a column",
         )
-    return f"SELECT * EXCLUDE (other) FROM ({source}) JOIN ({found}) ON found = {quoted(own)}"
+    return f'SELECT * FROM ({source}) JOIN ({people}) ON "#key" = {quoted(own)}'
 
 
 def read_source(connection: duckdb.DuckDBPyConnection, source: object) -> str:

@@ -47,6 +47,7 @@ class Dataset:
     version: int
     declaration: str  # digest of what is declared about it
     file: str = ""  # the random name that was written into the file of its rows, so that no other passes for it
+    link: str = ""  # COLUMN=TABLE.COLUMN through which its rows found their owners; empty: a unit, or not written down
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class Hold:
     held: bool
 
 
-_LATER = ("file", "versions")  # parts that were added to a kind after the first ledgers were written
+_LATER = ("file", "link", "versions")  # parts that were added to a kind after the first ledgers were written
 Event = Opened | Dataset | Grant | Revoked | Spend | Answer | Retired | Hold
 _KINDS: dict[str, type[Any]] = {
     event.kind: event for event in (Opened, Dataset, Grant, Revoked, Spend, Answer, Retired, Hold)

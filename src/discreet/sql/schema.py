@@ -13,6 +13,7 @@ from discreet.sql.key import Type as Type  # noqa: PLC0414
 from discreet.sql.key import canonical
 
 RESERVED = "#"  # names that begin so are ours
+_PLACE = "rowid"  # an engine's name for the place of a row, which names its owner where each row is its own unit
 
 
 MOST_GROUPS_A_UNIT = 10_000  # an engine's list of hashes has a limit; ours lies below it, and is public
@@ -132,6 +133,25 @@ class Table:
             hint=f"it has {[c.name for c in self.columns]}",
             ground=Ground.COLUMN,
         )
+
+
+def refuse_hidden_owners(table: Table) -> None:
+    """Refuse rows that are their own units where a column hides which row is which: its values would be the owners.
+
+    A table that was declared so in the past can still be seen and removed.
+    """
+    hiding = next((column.name for column in table.columns if fold(column.name) == _PLACE), None)
+    if not table.public and table.unit is None and hiding is not None:
+        raise Refusal(
+            f"table {table.name!r} has a column {hiding!r}, and each of its rows is its own unit: "
+            "in such a table that name is ours",
+            hint="rename the column and add the table anew",
+        )
+
+
+def linked_to(name: str, tables: Iterable[Table]) -> tuple[str, ...]:
+    """The tables whose rows find their owners in the one of this name."""
+    return tuple(sorted(table.name for table in tables if table.link is not None and table.link[1] == name))
 
 
 @dataclass(frozen=True)

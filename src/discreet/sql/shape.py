@@ -27,7 +27,7 @@ from discreet.sql.rows import (
     Union,
     Windowed,
 )
-from discreet.sql.schema import MOST_ROWS_A_UNIT, Key, Type, distinct_names
+from discreet.sql.schema import MOST_ROWS_A_UNIT, Key, Type, distinct_names, refuse_hidden_owners
 from discreet.sql.stepping import MOST_STEPS, common, step_of
 
 
@@ -105,6 +105,7 @@ def _shape(rows: Rows) -> Shape:  # noqa: C901, PLR0911, PLR0912  # one case a k
 
 def _scanned(scan: Scan) -> Shape:
     table = scan.table
+    refuse_hidden_owners(table)
     columns = {
         column.name: Facts(
             column.type,
