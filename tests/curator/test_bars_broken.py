@@ -10,7 +10,7 @@ import pytest
 
 from discreet.curator import Curator, above
 from discreet.curator.explain import explained
-from discreet.curator.formula import Given, every, leaves
+from discreet.curator.formula import Given, Rounded, every, leaves, rounded
 from discreet.curator.law import bar
 from discreet.curator.notices import COVERED, STAGED
 from discreet.curator.price import priced
@@ -197,3 +197,48 @@ def test_an_error_that_is_asked_for_is_that_of_what_is_shown(tmp_path: Path) -> 
     ):
         with pytest.raises(Refusal, match=r"column 'n' is not known before paying|AVG depends on the data"):
             curator.explain(sql, error=9)
+
+
+COUNTS = "FROM (SELECT region, count(*) AS n, count(cost) AS u FROM visits GROUP BY region) AS t"
+
+
+@pytest.mark.parametrize(
+    ("sql", "cells"),
+    [
+        ("SELECT count(*) / 3 FROM visits GROUP BY region", [133, -133, 0]),
+        (f"SELECT t.n / 3, t.u {COUNTS}", [133, -133, 0]),
+        (f"WITH c AS (SELECT t.n AS m, t.u {COUNTS}) SELECT (c.m + 0) / (1 + 2) FROM c", [133, -133, 0]),
+        (f"SELECT t.n / t.u {COUNTS}", [57, -57, None]),
+        (f"SELECT t.n / 3 / 2 {COUNTS}", [66, -66, 0]),
+        ("SELECT 100 * count(*) / count(cost) FROM visits GROUP BY region", [5714, -5714, None]),
+        ("SELECT round(100.0 * count(*) / nullif(count(cost), 0)) FROM visits GROUP BY region", [5714, -5714, None]),
+        ("SELECT count(*) * 1.0 / 8 FROM visits GROUP BY region", [50, -50, 0]),
+        ("SELECT 1.0 * count(*) / 32 FROM visits GROUP BY region", [12.5, -12.5, 0]),
+        ("SELECT sum(cost) / 32 FROM visits GROUP BY region", [12.5, -12.5, 0]),
+    ],
+)
+def test_a_whole_number_over_a_whole_number_is_whole_however_it_is_spelled(sql: str, cells: list[float | None]) -> None:
+    found = above.rehearse(question(sql, clinic.schema()), {})
+    (part,) = found.question.parts
+    rows = [(400, 7), (-400, 7), (0, 0)]
+    table = above.noisy_table(
+        part, [(region,) for region in clinic.REGIONS], [row[: len(part.aggregates)] for row in rows]
+    )
+    assert [row[0] for row in above.run(found, {"#0": table}, {}).rows] == cells
+
+
+def test_a_key_that_is_divided_is_whole_before_and_after_grouping() -> None:
+    after = question(
+        "SELECT extract(year FROM day) / 10 AS d, count(*) FROM visits GROUP BY extract(year FROM day)", clinic.schema()
+    )
+    found = above.rehearse(after, {})
+    assert found.columns[0][1] == "bigint"
+
+
+def test_the_bar_of_a_whole_quotient_has_whole_ends_that_hold() -> None:
+    (side,) = sides("SELECT count(*) / 3 FROM visits")
+    (formula,) = side.formulas
+    assert isinstance(formula, Rounded)
+    assert (formula.digits, formula.way) == (0, "zero")
+    assert rounded((Fraction(-8, 3), Fraction(8, 3)), 0, "zero") == (-2, 2)
+    assert rounded((Fraction(3), Fraction(4)), 0, "zero") == (3, 4)

@@ -106,7 +106,7 @@ class Bounded:
 
 @dataclass(frozen=True)
 class Rounded:
-    """A number rounded to so many decimal digits: to the nearest, down or up."""
+    """A number rounded to so many decimal digits: to the nearest ("near"), "down", "up" or toward "zero"."""
 
     inner: Formula
     digits: int
@@ -277,6 +277,8 @@ def rounded(one: Range, digits: int, way: str) -> Range:
     low, high = (one[0] - tiny) * scale, (one[1] + tiny) * scale
     half = Fraction(1, 2)
     match way:
+        case "zero":  # of whole numbers, and so exact
+            return math.trunc(one[0] * scale) / scale, math.trunc(one[1] * scale) / scale
         case "down":
             return math.floor(low) / scale, math.floor(high) / scale
         case "up":

@@ -30,6 +30,7 @@ from discreet.curator.formula import (
     changed,
     ratio,
 )
+from discreet.sql.division import is_whole
 from discreet.sql.question import Part, Question
 from discreet.sql.text import inner_queries, within
 
@@ -324,7 +325,8 @@ class _Scope:
             case exp.Mul():
                 return Product(self.formula(node.left), self.formula(node.right))
             case exp.Div():
-                return self._share(Quotient(self.formula(node.left), self.formula(node.right)))
+                share = self._share(Quotient(self.formula(node.left), self.formula(node.right)))
+                return Rounded(share, 0, "zero") if is_whole(node) else share
             case exp.Sqrt():
                 return Root(self.formula(node.this))
             case exp.Round() | exp.Floor() | exp.Ceil():

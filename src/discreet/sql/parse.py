@@ -14,6 +14,7 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
 from discreet.errors import Ground, Refusal, Unsupported
+from discreet.sql.division import marked_whole
 from discreet.sql.repair import Misasked, alike
 from discreet.sql.schema import RESERVED, Schema
 from discreet.sql.spelling import spelled
@@ -116,6 +117,7 @@ def parsed(text: str, schema: Schema) -> exp.Query:
         # what a parser lets through and its other half did not foresee; nobody's rows were read for it
         raise Refusal("this question cannot be taken apart", hint="name its columns, and group by names") from None
     _check(tree)
+    marked_whole(tree)
     return tree
 
 
