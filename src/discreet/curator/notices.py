@@ -12,22 +12,21 @@ from discreet.curator.price import Priced
 from discreet.mechanisms import GaussianKeys, LaplaceKeys
 from discreet.mechanisms.mechanism import USUAL
 from discreet.sql.doubts import doubts
-from discreet.sql.groups import PARTIAL
 from discreet.sql.leftout import left_out
 from discreet.sql.rows import scanned
 
 COVERED = "Error bars cover the noise. They do not cover what is left out before it."
 
 
-def bounding(prices: Sequence[Priced], *, partial: bool = False) -> str:
+def bounding(prices: Sequence[Priced], *, partial: Sequence[str] = ()) -> str:
     """What the numbers of a question leave out; nothing of a question that measures nothing.
 
-    `partial` says that it totals the groups that are shown.
+    `partial` says what is to be told of the groups that it aggregates.
     """
     if not prices:
         return ""
     told = [sentence for price in prices for sentence in left_out(price.part.measurement)]
-    return " ".join(dict.fromkeys([COVERED, *hidden_groups(prices), *([PARTIAL] if partial else []), *told]))
+    return " ".join(dict.fromkeys([COVERED, *hidden_groups(prices), *partial, *told]))
 
 
 def notices(prices: Sequence[Priced]) -> tuple[str, ...]:
