@@ -43,6 +43,7 @@ def test_update_and_remove_never_refill_a_budget(home: Path) -> None:
         ({"bounds": {"region": (0, 1)}}, "only numbers"),
         ({"bounds": {"weight": (0, 1)}}, "no column 'weight'"),
         ({"keys": {"region": ["a", "a"]}}, "twice"),
+        ({"keys": {"region": ["a", None]}}, "NULL as a key"),
         ({"types": {"cost": "money"}}, "no type 'money'"),
     ],
 )

@@ -19,7 +19,7 @@ from doubles import Seeded
 from discreet.curator import Curator, Terms
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.errors import Refusal
-from discreet.sql.groups import PARTIAL
+from discreet.sql.groups import EVERY_KEY, PARTIAL
 
 PEOPLE, ORDERS = 60, 240
 
@@ -219,13 +219,14 @@ def test_not_in_a_column_that_may_be_null_is_refused(asked: Asked) -> None:
 
 
 def test_declared_groups_are_counted_as_they_occur(tmp_path: Path) -> None:
-    """A declared key that nobody has is a row of zero above the noise, and no group; one not declared is a group."""
+    """A declared key that nobody has is a row of zero above the noise, and no group; rows of others are in none."""
     found_home(tmp_path / "home")
     said = Declared(unit="person", epsilon=10**30, max_rows=1, keys={"word": ["a", "b6", "nobody's"]})
     Custody(tmp_path / "home").add("visits", tables()["visits"], said)
     with hospital.plain(tables(), {}) as plain:
         sql = "SELECT count(*), count(word) FROM (SELECT DISTINCT word FROM visits) t"
-        assert hospital.exactly(Curator(tmp_path / "home"), sql) == plain.execute(sql).fetchall()
+        declared = plain.execute(f"{sql} WHERE word IN ('a', 'b6', 'nobody''s')").fetchall()
+        assert hospital.exactly(Curator(tmp_path / "home"), sql) == declared == [(2, 2)]
 
 
 def test_one_persons_rows_change_a_count_of_groups_by_no_more_than_is_charged(asked: Asked) -> None:
@@ -258,3 +259,81 @@ def test_a_person_counts_with_no_more_groups_than_rows_are_allowed(tmp_path: Pat
         assert most > cap
         [(found,)] = hospital.exactly(Curator(folder), "SELECT count(*) FROM (SELECT DISTINCT item_order FROM items) t")
         assert found == truth
+
+
+# declared keys --------------------------------------------------------------------------------------------------------
+
+WARDS = ["a", "b", "c", "zz", None]
+MEASURED = [
+    ("SELECT count(*) FROM (SELECT ward, count(*) n FROM stays GROUP BY ward) t", ((3,),)),
+    ("SELECT count(ward), count(DISTINCT ward) FROM (SELECT DISTINCT ward FROM stays) t", ((3, 3),)),
+    ("SELECT count(*) FROM (SELECT DISTINCT ward, room FROM stays) t", ((9,),)),
+    ("SELECT sum(n), avg(n) FROM (SELECT ward, room, count(*) n FROM stays GROUP BY 1, 2) t", ((36, 4.0),)),
+    ("SELECT count(*) FROM (SELECT DISTINCT level FROM stays) t", ((1,),)),
+    ("SELECT count(*) FROM (SELECT DISTINCT CASE WHEN level = 1 THEN 'one' END AS k FROM stays) t", ((2,),)),
+    ("SELECT count(*) FROM (SELECT DISTINCT well FROM stays) t", ((2,),)),
+    ("SELECT count(*) FROM (SELECT DISTINCT upper(ward) AS w FROM stays) t WHERE w <> 'A'", ((2,),)),
+]
+ABOVE = [
+    ("SELECT count(*), max(n) FROM (SELECT ward, count(*) n FROM stays GROUP BY ward) t", ((4, 12),)),
+    ("SELECT avg(n) FROM (SELECT ward, count(*) n FROM stays GROUP BY ward) t", ((9.0,),)),
+    ("SELECT count(*) FROM (SELECT * FROM (SELECT DISTINCT ward FROM stays) t) u", ((4,),)),
+]
+NO_GROUP = "Rows in which ward is NULL or none of its declared keys are in no group."
+
+
+@pytest.fixture(scope="module")
+def stays(tmp_path_factory: pytest.TempPathFactory) -> Curator:
+    folder = tmp_path_factory.mktemp("declared") / "home"
+    found_home(folder)
+    rows = {
+        "person": range(60),
+        "ward": [WARDS[i % 5] for i in range(60)],
+        "room": [f"r{i % 3}" for i in range(60)],
+        "level": [[1, 2, None][i % 3] for i in range(60)],
+        "well": [[True, False, None][i % 3] for i in range(60)],
+    }
+    keys = {"ward": ["a", "b", "c", "d"], "level": ["1"]}
+    said = Declared(unit="person", epsilon=10**30, delta="1e-3", max_rows=1, max_groups=1, keys=keys)
+    Custody(folder).add("stays", pa.table(rows), said)
+    return Curator(folder)
+
+
+@pytest.mark.parametrize(("sql", "expected"), MEASURED)
+def test_groups_that_are_counted_are_those_of_declared_keys(
+    stays: Curator, sql: str, expected: tuple[tuple[object, ...], ...]
+) -> None:
+    assert hospital.exactly(stays, sql) == list(expected)
+    said = bounding(stays, sql)
+    assert (NO_GROUP in said) == ("ward" in sql and "upper" not in sql)
+    assert ("do not count for it" in said) == ("count(DISTINCT" in sql)
+    assert EVERY_KEY not in said
+
+
+@pytest.mark.parametrize(("sql", "expected"), ABOVE)
+def test_keys_that_nobody_has_are_groups_above_the_noise_and_it_says_so(
+    stays: Curator, sql: str, expected: tuple[tuple[object, ...], ...]
+) -> None:
+    assert hospital.exactly(stays, sql) == list(expected)
+    assert EVERY_KEY in bounding(stays, sql)
+    assert NO_GROUP in bounding(stays, sql)
+
+
+@pytest.mark.parametrize("sql", ["SELECT ward, count(*) FROM stays GROUP BY ward", "SELECT count(*) FROM stays"])
+def test_what_aggregates_no_groups_says_nothing_of_them(stays: Curator, sql: str) -> None:
+    assert EVERY_KEY not in bounding(stays, sql)
+
+
+def test_groups_of_long_texts_are_told_apart_to_their_ends(tmp_path: Path) -> None:
+    found_home(tmp_path / "home")
+    notes = [None if i % 8 == 7 else "x" * 20_000 + str(i % 8) for i in range(40)]
+    rows = pa.table({"person": range(40), "note": notes, "part": [i % 5 for i in range(40)]})
+    said = Declared(unit="person", epsilon=10**30, max_rows=1)
+    Custody(tmp_path / "home").add("notes", rows, said)
+    curator = Curator(tmp_path / "home")
+    assert hospital.exactly(curator, "SELECT count(*) FROM (SELECT DISTINCT note FROM notes) t") == [(8,)]
+    many = ", ".join(f"note || '{i}' AS n{i}" for i in range(200))
+    assert hospital.exactly(curator, f"SELECT count(*) FROM (SELECT DISTINCT part, {many} FROM notes) t") == [(10,)]
+    for words in ("sha256(note)", "digest(note)", "md5(note)"):
+        with pytest.raises(Refusal):
+            hospital.exactly(curator, f"SELECT count(DISTINCT {words}) FROM notes")

@@ -390,6 +390,10 @@ def _column(name: str, kind: Type, said: Declared) -> Column:
         bounds = (end_of(low, kind, f"{name} bounds"), end_of(high, kind, f"{name} bounds"))
     step = exact(said.steps[name], f"{name} step") if name in said.steps else _whole_steps(kind)
     keys = tuple(said.keys[name]) if name in said.keys else None
+    if keys is not None and any(key is None for key in keys):
+        raise Refusal(
+            f"column {name!r} declares NULL as a key", hint="leave it out: rows without a value are in no group"
+        )
     return Column(name, kind, bounds, step, keys, said.describe.get(name, ""))
 
 

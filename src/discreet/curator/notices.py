@@ -12,7 +12,6 @@ from discreet.curator.price import Priced
 from discreet.mechanisms import GaussianKeys, LaplaceKeys
 from discreet.mechanisms.mechanism import USUAL
 from discreet.sql.doubts import doubts
-from discreet.sql.groups import PARTIAL
 from discreet.sql.leftout import left_out
 from discreet.sql.rows import scanned
 
@@ -20,16 +19,16 @@ COVERED = "Error bars cover the noise. They do not cover what is left out before
 STAGED = "The number in the condition is noisy itself, so there is no error bar."
 
 
-def bounding(prices: Sequence[Priced], *, partial: bool = False, staged: bool = False) -> str:
+def bounding(prices: Sequence[Priced], *, partial: Sequence[str] = (), staged: bool = False) -> str:
     """What the numbers of a question leave out; nothing of a question that measures nothing.
 
-    `partial` says that it totals the groups that are shown, `staged` that a condition holds a noisy number.
+    `partial` is what is to be told of the groups that it aggregates, `staged` that a condition holds a noisy number.
     """
     if not prices:
         return ""
     told = [sentence for price in prices for sentence in left_out(price.part.measurement)]
     covered = STAGED if staged else COVERED
-    return " ".join(dict.fromkeys([covered, *hidden_groups(prices), *([PARTIAL] if partial else []), *told]))
+    return " ".join(dict.fromkeys([covered, *hidden_groups(prices), *partial, *told]))
 
 
 def notices(prices: Sequence[Priced]) -> tuple[str, ...]:

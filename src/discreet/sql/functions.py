@@ -181,6 +181,15 @@ def _within(text: str, kind: str) -> str:
     return f"(CASE WHEN {text} BETWEEN {kind} '0001-01-01' AND {kind} '9999-12-31' THEN {text} END)"
 
 
+def _among(args: Sequence[str], *, null: bool) -> str:
+    listed = [f"{args[0]} IN ({', '.join(args[1:])})"] if args[1:] else []
+    return f"({' OR '.join([*listed, *([f'{args[0]} IS NULL'] if null else [])]) or 'FALSE'})"
+
+
+# What no question can write: whether a key is among its declared values, and a digest of a text.
+DECLARED, DECLARED_OR_NULL, DIGEST = "declared", "declared or null", "digest"
+_MOST_KEYS = 1 << 30
+
 FUNCTIONS: dict[str, Function] = {
     "+": Function((2, 2), _number, _infix("+"), lambda r: r[0] + r[1]),
     "-": Function((2, 2), _number, _infix("-"), lambda r: r[0] - r[1]),
@@ -238,6 +247,9 @@ FUNCTIONS: dict[str, Function] = {
     "not": Function((1, 1), _flags, lambda args, _: f"(NOT {args[0]})"),
     "is null": Function((1, 1), lambda _: Type.BOOLEAN, lambda args, _: f"({args[0]} IS NULL)"),
     "in": Function((2, 1000), _truth, lambda args, _: f"({args[0]} IN ({', '.join(args[1:])}))"),
+    DECLARED: Function((1, _MOST_KEYS), _truth, lambda args, _: _among(args, null=False)),
+    DECLARED_OR_NULL: Function((1, _MOST_KEYS), _truth, lambda args, _: _among(args, null=True)),
+    DIGEST: Function((1, 1), _text, _call("sha256")),
     "like": Function((2, 2), _texts, _compare("LIKE")),
     "ilike": Function((2, 2), _texts, _compare("ILIKE")),
     "is": Function((2, 2), _truth, _compare("IS NOT DISTINCT FROM")),

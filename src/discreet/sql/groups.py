@@ -7,15 +7,18 @@ refused.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from discreet.errors import Refusal
 from discreet.sql.aggregates import is_aggregate
+from discreet.sql.keys import among, domain
 from discreet.sql.perunit import swapped
+from discreet.sql.question import Part
 from discreet.sql.reading import Reading
+from discreet.sql.rows import Filter
 from discreet.sql.schema import Type
 from discreet.sql.stage import aggregates
 from discreet.sql.text import within
@@ -26,6 +29,7 @@ PARTIAL = (
     "This answer is computed from the groups that are shown: groups with few people are missing from its totals. "
     "Declare the keys to have all of them."
 )
+EVERY_KEY = "Every declared key is a group here, also one that nobody has: its counts and sums are 0."
 _ONLY_KEYS = ("having", "limit", "offset")  # with one of these, not every group is there
 
 
@@ -90,13 +94,23 @@ class _Asked:
     def rewrite(self, select: exp.Select) -> OfRows:
         group = select.args.get("group")
         where = select.args.get("where")
-        reading = self.groups.reading
+        reading = self._answered()
         if where is not None:
             reading = reading.where(self._of_keys(where.this))
         keys = [self._key(key) for key in (group.expressions if group else [])]
         for clause in (*select.expressions, *(c for c in map(select.args.get, ("having", "order")) if c is not None)):
             swapped(clause, self._swap)
         return OfRows(keys, reading)
+
+    def _answered(self) -> Reading:
+        """The rows that fall into a group: where values of a key are declared, others are in none."""
+        reading = self.groups.reading
+        for node in self.groups.keys:
+            key = translate(node, reading.column)
+            values = domain(key, reading.shape)
+            if values is not None:
+                reading = reading.on(Filter(reading.rows, among(key, values)))
+        return reading
 
     def _of_keys(self, condition: exp.Expr) -> exp.Expr:
         """A condition on keys: it holds for a group if it does for its rows."""
@@ -152,22 +166,16 @@ class _Asked:
 
     def _number_of_groups(self, having: exp.Expr | None = None) -> exp.Expr:
         """How many groups have a row, or one that passes. NULL is a group too, so values are spelled, and it is not."""
-        spelled = [self._spelled(key) for key in self.groups.keys]
-        value = spelled[0]
-        for other in spelled[1:]:
-            value = exp.DPipe(this=value, expression=other)
+        value = _one_text([self._spelled(key) for key in self.groups.keys])
         return _distinct(value if having is None else exp.Case(ifs=[exp.If(this=having, true=value)]))
 
     def _spelled(self, key: exp.Expr) -> exp.Expr:
-        """A key as text, so that no two rows of keys are spelled alike: each part says where it ends."""
+        """A key as a text of one length, however long it is: texts that are put together have an end. NULL is apart."""
         value: exp.Expr = key.copy()
-        if translate(key, self.groups.reading.column).type is Type.VARCHAR:
-            long = exp.Cast(this=exp.Length(this=key.copy()), to=exp.DataType.build("varchar"))
-            value = exp.DPipe(this=exp.DPipe(this=long, expression=exp.Literal.string(":")), expression=value)
-        else:
+        if translate(key, self.groups.reading.column).type is not Type.VARCHAR:
             value = exp.Cast(this=value, to=exp.DataType.build("varchar"))
-            value = exp.DPipe(this=value, expression=exp.Literal.string(";"))
-        return exp.Case(ifs=[exp.If(this=_present(key), true=value)], default=exp.Literal.string(";"))
+        digest = exp.SHA2(this=value)
+        return exp.Case(ifs=[exp.If(this=_present(key), true=digest)], default=exp.Literal.string(";"))
 
     def _average(self, made: exp.Expr) -> exp.Expr:
         """The sum over all groups by the number of those that have one: a group of nothing but NULL has no sum."""
@@ -175,6 +183,14 @@ class _Asked:
         total = exp.Cast(this=made.copy(), to=exp.DataType.build("double"))
         number = exp.Nullif(this=self._number_of_groups(there), expression=exp.Literal.number(0))
         return exp.Paren(this=exp.Div(this=total, expression=number))
+
+
+def _one_text(spelled: list[exp.Expr]) -> exp.Expr:
+    """Keys as one text. It is put together by halves: a tree that leans to one side is too deep for many keys."""
+    if len(spelled) == 1:
+        return spelled[0]
+    left, right = _one_text(spelled[: len(spelled) // 2]), _one_text(spelled[len(spelled) // 2 :])
+    return exp.SHA2(this=exp.DPipe(this=left, expression=right))
 
 
 def _present(value: exp.Expr) -> exp.Expr:
@@ -217,3 +233,18 @@ def _adds_up(node: exp.Expr) -> bool:
 def speaks_of_all(select: exp.Select, sides: Sequence[str]) -> bool:
     """Whether a SELECT over groups says something about those that are missing: a total, or a row without a partner."""
     return _windows(select) or any(side != "inner" for side in sides)
+
+
+def told(above: exp.Query, parts: Sequence[Part], before: Iterable[str], *, partial: bool) -> tuple[str, ...]:
+    """What is to be told of the groups that SQL over noisy tables aggregates, after what was told `before`.
+
+    `partial` says that it speaks of groups of which those with few people are missing.
+    """
+    every = [EVERY_KEY] if _counts_every_key(above, parts) else []
+    return tuple(dict.fromkeys([*([PARTIAL] if partial else []), *every, *before]))
+
+
+def _counts_every_key(above: exp.Query, parts: Sequence[Part]) -> bool:
+    """Whether groups that nobody is in are aggregated; to a sum they add nothing."""
+    declared = any(part.measurement.keys and part.measurement.declared for part in parts)
+    return declared and any(is_aggregate(node) and not isinstance(node, exp.Sum) for node in above.walk())

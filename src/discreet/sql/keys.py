@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from discreet.errors import Refusal
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
+from discreet.sql.functions import DECLARED, DECLARED_OR_NULL
 from discreet.sql.key import canonical
 from discreet.sql.plan import GroupKey, Measurement
 from discreet.sql.reading import Reading
@@ -150,5 +151,23 @@ def _values(expression: Expression, below: Shape) -> Iterable[object] | None:  #
             return _values(argument, below)
         case Call(_, _, Type.BOOLEAN):
             return False, True
+        case _:
+            return None
+
+
+def among(expression: Expression, values: tuple[Key, ...]) -> Call:
+    """Whether an expression has one of these values, which may be NULL."""
+    listed = tuple(Literal(value, expression.type) for value in values if value is not None)
+    return Call(DECLARED_OR_NULL if None in values else DECLARED, (expression, *listed), Type.BOOLEAN)
+
+
+def answered(predicate: Expression) -> GroupKey | None:
+    """The key that a predicate holds to its values; None of a predicate that the question wrote."""
+    match predicate:
+        case Call(function, (expression, *listed), _) if function in (DECLARED, DECLARED_OR_NULL):
+            values = tuple(
+                each.value for each in listed if isinstance(each, Literal) and not isinstance(each.value, float)
+            )
+            return GroupKey("", expression, (*values, None) if function == DECLARED_OR_NULL else values)
         case _:
             return None

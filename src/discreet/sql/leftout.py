@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from discreet.exact import spoken
 from discreet.sql.expression import Call, Case, Expression, Field, Literal, parts
+from discreet.sql.keys import answered
 from discreet.sql.moment import is_numbered, written
 from discreet.sql.plan import GroupKey, Measurement, Statistic
 from discreet.sql.range import Grid, Range
@@ -27,6 +28,7 @@ def left_out(measurement: Measurement) -> tuple[str, ...]:
             *_caps(measurement),
             *_held(measurement),
             *(sentence for key in measurement.keys for sentence in _keys(key, measurement.shape)),
+            *_answered(measurement.rows),
             *_owners(measurement.rows),
             *_partners(measurement.rows),
         ])
@@ -170,8 +172,8 @@ def _never_null(expression: Expression) -> bool:
             return all(_never_null(value) for value in (*(value for _, value in branches), otherwise))
         case Call("coalesce" | "least" | "greatest", arguments, _):
             return any(_never_null(argument) for argument in arguments)
-        case Call("is null" | "is" | "is distinct from", _, _):
-            return True
+        case Call("is null" | "is" | "is distinct from" | "digest", _, _):
+            return True  # only keys have a digest, and NULL is told apart from it
         case _:
             return False
 
@@ -194,6 +196,15 @@ def _keys(key: GroupKey, known: Shape) -> Iterator[str]:
     )
     if null or other:
         yield f"Rows in which {name} is {' or '.join(word for word in (null, other) if word)} are in no group."
+
+
+def _answered(rows: Rows) -> Iterator[str]:
+    """Rows of no group, where groups were counted of the rows."""
+    for source in below(rows):
+        yield from _answered(source)
+    key = answered(rows.predicate) if isinstance(rows, Filter) else None
+    if isinstance(rows, Filter) and key is not None:
+        yield from _keys(key, shape(rows.source))
 
 
 def _closed(expression: Expression) -> bool:

@@ -31,7 +31,7 @@ class Question:
     columns: tuple[str, ...]
     direct: tuple[tuple[str, str] | None, ...]  # for each output column: (part, column of the noisy table), or None
     first: tuple[Question, ...] = ()  # what must be answered before: each gives one number for a condition
-    partial: bool = False  # whether it says something about groups of which those with few people are missing
+    partial: tuple[str, ...] = ()  # what is to be told of the groups that it aggregates
 
     @property
     def every_part(self) -> tuple[Part, ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from discreet.errors import Refusal, Unsupported
-from discreet.sql.groups import Grouped, collapses, of_rows, refuse_partial, speaks_of_all
+from discreet.sql.groups import Grouped, collapses, of_rows, refuse_partial, speaks_of_all, told
 from discreet.sql.join import Source, joined
 from discreet.sql.keys import NoPublic, Public, refuse_links
 from discreet.sql.measured import Bench, Caps, measured
@@ -321,7 +321,9 @@ class _Cut:
             raise Refusal("a query of WITH asks another one first, and is never read", hint="leave it out")
         for part in parts:
             refuse_links(part.measurement, self.schema.link_targets)
-        partial = self.partial or any(each.partial for each in self.first)
+        partial = told(
+            tree, parts, (sentence for each in self.first for sentence in each.partial), partial=self.partial
+        )
         return Question(parts, tree, frozenset(self.public), names, direct(tree), tuple(self.first), partial)
 
 

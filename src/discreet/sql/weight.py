@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from discreet.errors import Refusal
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
+from discreet.sql.functions import DECLARED, DECLARED_OR_NULL
 from discreet.sql.rows import (
     Among,
     Filter,
@@ -37,6 +38,8 @@ def weight(expression: Expression, columns: Mapping[str, int]) -> int:
         case Case(branches, otherwise, _):
             nested = [part for branch in branches for part in branch]
             return 1 + sum(weight(part, columns) for part in (*nested, otherwise))
+        case Call(function, (value, *_), _) if function in (DECLARED, DECLARED_OR_NULL):
+            return 2 * weight(value, columns)  # keys are as many as were declared, and written once
         case Call(function, arguments, kind):
             each = 1 + sum(weight(argument, columns) for argument in arguments)
             dated = function == "cast" and kind in (Type.DATE, Type.TIMESTAMP)
