@@ -66,6 +66,7 @@ COUNTED = "(SELECT region, count(*) AS n FROM visits GROUP BY region{}) AS z"
         ("SELECT count(*), rank() OVER (ORDER BY count(*)) FROM visits GROUP BY region LIMIT 1", True),
         ("SELECT count(*), rank() OVER (ORDER BY region) FROM visits GROUP BY region LIMIT 1", False),
         ("SELECT count(*), rank() OVER (ORDER BY count(*)) FROM visits GROUP BY region", False),
+        ("SELECT region AS r, count(*) FROM visits GROUP BY region ORDER BY upper(r) LIMIT 1", False),
         (f"SELECT z.region AS n, z.n AS m FROM {COUNTED.format('')} ORDER BY -n LIMIT 1", True),
         (f"SELECT z.region AS n, z.n AS m FROM {COUNTED.format('')} ORDER BY n LIMIT 1", False),
         (f"SELECT z.n AS region, z.n AS m FROM {COUNTED.format('')} ORDER BY upper(region) LIMIT 1", False),
