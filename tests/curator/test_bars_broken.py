@@ -241,5 +241,5 @@ def test_the_bar_of_a_whole_quotient_has_whole_ends_that_hold() -> None:
     (formula,) = side.formulas
     assert isinstance(formula, Rounded)
     assert (formula.digits, formula.way) == (0, "zero")
-    assert rounded((Fraction(-8, 3), Fraction(8, 3)), 0, "zero") == (-2, 2)
-    assert rounded((Fraction(3), Fraction(4)), 0, "zero") == (3, 4)
+    assert rounded((Fraction(-8, 3), Fraction(8, 3)), 0, "zero") == (Fraction(-2), Fraction(2))
+    assert rounded((Fraction(3), Fraction(4)), 0, "zero") == (Fraction(3), Fraction(4))
