@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 
 from discreet.curator.formula import (
@@ -16,6 +17,7 @@ from discreet.curator.formula import (
     Root,
     Sum,
     Untraced,
+    ratio,
 )
 from discreet.sql.aggregate import Aggregate
 from discreet.sql.plan import Rank, Statistic
@@ -61,3 +63,19 @@ def _variance(each: list[Formula], grid: Grid, *, sample: bool) -> Formula:
 def negative(inner: Formula) -> Formula:
     """A number with its sign turned."""
     return Product(Constant(Fraction(-1)), inner)
+
+
+def share(quotient: Quotient, parts: Mapping[str, Part]) -> Formula:
+    """A quotient; of some of the rows over all of them, one between 0 and 1."""
+    found = ratio(quotient)
+    if found is None or found.above.constant or found.below.constant:
+        return quotient
+    if len(found.above.weights) != 1 or len(found.below.weights) != 1:
+        return quotient
+    ((some, weight),), ((every, base),) = found.above.weights.items(), found.below.weights.items()
+    if (some.part, some.place) != (every.part, every.place):
+        return quotient
+    kinds = [parts[some.part].measurement.statistics[leaf.statistic] for leaf in (some, every)]
+    if [getattr(kind, "kind", "") for kind in kinds] != ["present", "rows"]:
+        return quotient
+    return Bounded(quotient, *sorted((Fraction(0), weight / base)))

@@ -60,11 +60,11 @@ def quote(
     needs = any(not part.measurement.declared for part in parts)
     if asked.error is not None:
         return _accurate(parts, population, asked, found)
-    found = fitting(priced(parts, _loss(population, asked, needs=needs), population.neighbours))
+    prices = fitting(priced(parts, _loss(population, asked, needs=needs), population.neighbours))
     for word, given in (("epsilon", asked.epsilon), ("rho", asked.rho)):
         if given is not None:  # after `fitting`: 1e-40 is too low a price, not too long a one
             _brief(positive(given, word), word)
-    return found
+    return prices
 
 
 def fitting(prices: tuple[Priced, ...]) -> tuple[Priced, ...]:

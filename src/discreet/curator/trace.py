@@ -11,9 +11,8 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.curator.aggregates import aggregated, negative
+from discreet.curator.aggregates import aggregated, negative, share
 from discreet.curator.formula import (
-    Bounded,
     Constant,
     Formula,
     Given,
@@ -30,13 +29,13 @@ from discreet.curator.formula import (
     changed,
     ratio,
 )
+from discreet.curator.rounding import cast, rounding
 from discreet.sql.division import is_whole
 from discreet.sql.question import Part, Question
 from discreet.sql.text import inner_queries, within
 
 ROW = "#row"  # the column of a noisy table that numbers its rows
 _HIDDEN = "#h"
-_MOST_DIGITS = 30
 
 
 @dataclass(frozen=True)
@@ -228,7 +227,8 @@ class _Scope:
             item = self._item(column.name)
             if item is None or self.noisy(item.unalias()):
                 return True
-            inside = [alias for alias, source in self.sources.items() if source is None or _has(source, column.name)]
+            known = {a: s for a, s in self.sources.items() if not isinstance(s, Part)}
+            inside = [alias for alias, source in known.items() if source is None or column.name in source.names]
             alone = isinstance(column.parent, exp.Ordered)  # else a name of the rows goes before one of the answer
             return not alone and any(self.noisy(exp.column(column.name, table=alias)) for alias in inside)
         source = self.sources.get(column.table)
@@ -325,14 +325,14 @@ class _Scope:
             case exp.Mul():
                 return Product(self.formula(node.left), self.formula(node.right))
             case exp.Div():
-                share = self._share(Quotient(self.formula(node.left), self.formula(node.right)))
-                return Rounded(share, 0, "zero") if is_whole(node) else share
+                quotient = share(Quotient(self.formula(node.left), self.formula(node.right)), self.tracer.parts)
+                return Rounded(quotient, 0, "zero") if is_whole(node) else quotient
             case exp.Sqrt():
                 return Root(self.formula(node.this))
             case exp.Round() | exp.Floor() | exp.Ceil():
-                return self._rounded(node)
+                return rounding(node, self.formula(node.this))
             case exp.Cast():  # TRY_CAST is one too
-                return self._cast(node)
+                return cast(node.to, self.formula(node.this))
             case exp.Nullif() if isinstance(node.expression, exp.Literal) and not self.tracer.adding:
                 # where it is NULL nothing is shown
                 return self.formula(node.this)
@@ -344,24 +344,6 @@ class _Scope:
                 return self._total(node)
             case _:
                 raise Untraced
-
-    def _rounded(self, node: exp.Round | exp.Floor | exp.Ceil) -> Formula:
-        digits = node.args.get("decimals")
-        if node.args.get("to") is not None or (digits is not None and not _whole(digits)):
-            raise Untraced
-        way = {exp.Floor: "down", exp.Ceil: "up"}.get(type(node), "near")
-        return Rounded(self.formula(node.this), 0 if digits is None else _number(digits), way)
-
-    def _cast(self, node: exp.Cast) -> Formula:
-        inner, kind = self.formula(node.this), node.to
-        if kind.is_type(exp.DataType.Type.DOUBLE):
-            return inner
-        if kind.is_type(*exp.DataType.INTEGER_TYPES):
-            return Rounded(inner, 0)
-        if kind.is_type(exp.DataType.Type.DECIMAL):
-            sizes = [int(size.name) for size in kind.expressions]
-            return Rounded(inner, 3 if not sizes else [*sizes, 0][1])  # DuckDB's DECIMAL is DECIMAL(18, 3)
-        raise Untraced
 
     def _scalar(self, node: exp.Expr) -> Formula:
         """A query that gives one number, whatever the row around it is."""
@@ -403,21 +385,6 @@ class _Scope:
         ((leaf, weight),) = line.weights.items()
         return Total(part.name, leaf.statistic, weight)
 
-    def _share(self, quotient: Quotient) -> Formula:
-        """A quotient; of some of the rows over all of them, one between 0 and 1."""
-        found = ratio(quotient)
-        if found is None or found.above.constant or found.below.constant:
-            return quotient
-        if len(found.above.weights) != 1 or len(found.below.weights) != 1:
-            return quotient
-        ((some, weight),), ((every, base),) = found.above.weights.items(), found.below.weights.items()
-        if (some.part, some.place) != (every.part, every.place):
-            return quotient
-        kinds = [self.tracer.parts[some.part].measurement.statistics[leaf.statistic] for leaf in (some, every)]
-        if [getattr(kind, "kind", "") for kind in kinds] != ["present", "rows"]:
-            return quotient
-        return Bounded(quotient, *sorted((Fraction(0), weight / base)))
-
 
 def _named(source: _Inner, name: str) -> exp.Expr | None:
     if name not in source.names:
@@ -426,19 +393,6 @@ def _named(source: _Inner, name: str) -> exp.Expr | None:
     return item
 
 
-def _has(source: Part | _Inner, name: str) -> bool:
-    return isinstance(source, Part) or name in source.names
-
-
 def _aggregates(node: exp.Expr) -> bool:
     """Whether a node makes one row of many, rather than being the function of a window."""
     return isinstance(node, exp.AggFunc) and not isinstance(node.parent, exp.Window)
-
-
-def _whole(node: exp.Expr) -> bool:
-    literal = node.this if isinstance(node, exp.Neg) else node
-    return isinstance(literal, exp.Literal) and literal.is_int and abs(int(literal.this)) <= _MOST_DIGITS
-
-
-def _number(node: exp.Expr) -> int:
-    return -int(node.this.this) if isinstance(node, exp.Neg) else int(node.this)
