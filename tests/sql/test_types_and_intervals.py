@@ -30,7 +30,7 @@ def test_a_length_of_a_type_is_refused_in_the_words_that_were_typed(words: str) 
 @pytest.mark.parametrize("unit", ["year", "month", "week", "day", "hour", "minute", "second"])
 def test_an_interval_may_name_its_unit_in_the_plural(unit: str) -> None:
     one, many, apart = (
-        translate(_parsed(f"SELECT moment + INTERVAL {text} FROM visits").expressions[0].this, _column)  # type: ignore[union-attr]
+        translate(_parsed(f"SELECT moment + INTERVAL {text} FROM visits").expressions[0].this, _column)
         for text in (f"'90 {unit}'", f"'90 {unit}s'", f"'90' {unit}s")
     )
     assert one == many == apart
