@@ -34,7 +34,7 @@ from discreet.curator import catalogue
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.curator.source import Found, found
 from discreet.errors import Refusal
-from discreet.sql.schema import Type
+from discreet.sql.schema import Column, Type
 
 CSV = "person,ward,age,cost\np1,north,34,1.5\np2,south,51,80\n"
 
@@ -95,7 +95,7 @@ def test_a_draft_declares_what_was_typed() -> None:
         types={"person": "varchar", "ward": "varchar", "age": "bigint", "cost": "double"},
         bounds={"age": ("0", "120"), "cost": ("0", "99.5")},
         steps={"cost": "0.5"},
-        keys={"ward": ["north", "south"]},
+        keys={"ward": [" north ", "south"]},
         describe={"age": "in years, it's whole"},
     )
     assert declared(typed(owner="public", max_rows="9", price="3")).public
@@ -211,3 +211,22 @@ def test_how_sure_somebody_can_become_is_never_understated() -> None:
     assert "at most 96 %" in meaning("3")
     assert "hardly anybody" in meaning("1000")
     assert "as a number" in meaning("much")
+
+
+@pytest.mark.parametrize(
+    ("kind", "typed_in", "declared_as"),
+    [
+        ("date", "2026-01-31\n 2026-02-01 ", ("2026-01-31", "2026-02-01")),
+        ("timestamp", "2026-01-31 12:00", ("2026-01-31 12:00:00",)),
+        ("double", "0.50\r\n1", ("0.5", "1")),
+        ("bigint", " 3 ", (3,)),
+        ("boolean", "yes", (True,)),
+        ("varchar", "a \n\n b,c", ("a ", " b,c")),
+    ],
+)
+def test_columns_of_every_type_have_keys_and_texts_are_taken_as_they_stand(
+    kind: str, typed_in: str, declared_as: tuple[object, ...]
+) -> None:
+    field = Field(Found("x", None, None), type=kind, keys=typed_in)
+    assert field.keyed
+    assert Column("x", Type(kind), keys=tuple(field.listed)).keys == declared_as

@@ -12,6 +12,7 @@ from discreet.curator import Curator, catalogue
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.engines.duckdb import DuckStore
 from discreet.errors import Refusal
+from discreet.privacy import Pure
 from discreet.sql.schema import Column, Table, Type
 
 ROWS = Declared(unit="row", epsilon=10, keys={"g": ["a", "b"]})
@@ -47,7 +48,7 @@ def test_a_home_that_has_such_a_table_already_can_be_read_and_mended(tmp_path: P
     ):
         with pytest.raises(Refusal, match="'rowid'"):
             curator.query(question, epsilon=1)
-    assert curator.budget("r").spent.epsilon == 0
+    assert curator.budget("r").spent == Pure(0)
     custody.remove("r")
     assert set(catalogue.read(home).tables) == {"other"}
 

@@ -30,7 +30,7 @@ KINDS = {
     Type.TIMESTAMP.value: "date and time",
 }
 DELTA = "1e-8"
-_KEYED = {Type.BIGINT.value, Type.VARCHAR.value, Type.BOOLEAN.value}
+_LINE = re.compile(r"\r\n|\r|\n")  # and no other character that may be part of a text
 _SUMMED = {Type.BIGINT.value, Type.DOUBLE.value}
 _ANY = "a population of its own"  # while the budget is not said yet
 
@@ -60,12 +60,12 @@ class Field:
     @property
     def keyed(self) -> bool:
         """Whether it can have keys."""
-        return self.type in _KEYED
+        return bool(self.type)
 
     @property
     def listed(self) -> list[str]:
-        """Its keys."""
-        return [line.strip() for line in self.keys.splitlines() if line.strip()] if self.keyed else []
+        """Its keys, each as it stands on its line: blanks belong to a text. Empty lines are none."""
+        return [line for line in _LINE.split(self.keys) if line.strip()] if self.keyed else []
 
     @property
     def bounded(self) -> bool:

@@ -19,7 +19,7 @@ from discreet.sql.repair import Misasked, alike
 from discreet.sql.schema import RESERVED, Schema
 from discreet.sql.spelling import spelled
 from discreet.sql.windows import unnamed
-from discreet.sql.words import called, keyword, marked
+from discreet.sql.words import called, keyword, marked, shown
 
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it would print what people ask
 
@@ -143,13 +143,7 @@ _METADATA = {**Postgres.EXPRESSION_METADATA, exp.Sum: {"returns": exp.DataType.T
 def _check(tree: exp.Expr) -> None:
     for node in tree.walk():
         if type(node) not in ALLOWED:
-            raise Misasked(
-                f"{called(node)} is not supported",
-                hint=_instead(node),
-                node=node,
-                edits=alike(node),
-                ground=Ground.SUPPORT,
-            )
+            raise _unsupported(node)
         if isinstance(node, exp.With) and node.args.get("recursive"):
             raise Unsupported("WITH RECURSIVE is not supported", hint="use WITH")
         if isinstance(node, exp.Distinct) and node.args.get("on"):
@@ -168,9 +162,25 @@ def _check(tree: exp.Expr) -> None:
             raise Refusal("this question is nested too deeply", hint="split it")
 
 
+def _unsupported(node: exp.Expr) -> Refusal:
+    if isinstance(node, exp.DataTypeParam):
+        return Unsupported(
+            f"{shown(node.find_ancestor(exp.Cast) or node)} is not supported: a type has no lengths here",
+            hint="leave out the parentheses after the type; ROUND(x, 1) rounds, LEFT(x, 10) cuts",
+        )
+    return Misasked(
+        f"{called(node)} is not supported",
+        hint=_instead(node),
+        node=node,
+        edits=alike(node),
+        ground=Ground.SUPPORT,
+    )
+
+
 def _is_part_of_time(node: exp.Var) -> bool:
-    """A bare word is printed as it stands, so it must be one of ours."""
-    return node.name.lower() in TIMES
+    """A bare word is printed as it stands, so it must be one of ours: of an interval also in the plural."""
+    word = node.name.lower()
+    return (word.removesuffix("s") if isinstance(node.parent, exp.Interval) else word) in TIMES
 
 
 _INSTEAD: dict[type[exp.Expr], str] = {

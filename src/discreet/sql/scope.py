@@ -98,13 +98,18 @@ def _place(node: exp.Column, alias: str, name: str) -> None:
     node.set("table", exp.to_identifier(alias, quoted=True))
 
 
-def column(node: exp.Column, scope: Scope, *, first: bool) -> None:
-    """Spell a column as what it means. `first` says that names of the answer go before those of the rows."""
+def column(node: exp.Column, scope: Scope, *, first: bool, early: bool = False) -> None:
+    """Spell a column as what it means. `first` says that names of the answer go before those of the rows.
+
+    `early` says that the answer is not there yet: what a query around this one calls so goes before an alias.
+    """
     if node.args.get("table") is not None:
         _qualified(node, scope)
         return
     if not isinstance(node.this, exp.Identifier):
         return  # a star
+    if early and match(node.this, scope.every(), scope) is None and _outside(node, scope):
+        return
     around: Scope | None = scope
     while around is not None:
         kinds = [around.every(), around.aliases]
@@ -122,6 +127,25 @@ def column(node: exp.Column, scope: Scope, *, first: bool) -> None:
             return
         around, first = around.around, False
     raise Refusal(f"there is no column {node.name!r}", hint=there(node.this, scope.every()), ground=Ground.COLUMN)
+
+
+def _outside(node: exp.Column, scope: Scope) -> bool:
+    """Place a name that is an alias here, and a column of one source of a query around this one, at that source."""
+    if match(node.this, scope.aliases) is None:
+        return False
+    around = scope.around
+    while around is not None:
+        name = match(node.this, around.every(), around)
+        if name is not None:
+            holding = [alias for alias, source in around.sources.items() if name in source.columns]
+            owner = around.owner(name) or holding[0]
+            unclear = len(holding) > 1 and around.owner(name) is None and name not in around.using
+            if unclear or owner.startswith("#"):
+                return False
+            _place(node, owner, name)
+            return True
+        around = around.around
+    return False
 
 
 def _qualified(node: exp.Column, scope: Scope) -> None:

@@ -146,13 +146,17 @@ def _joined(rows: Joined) -> Shape:
         name: replace(each, optional=each.optional or rows.kind != "inner", full=full)
         for name, each in two.columns.items()
     }
-    most = None if one.max_rows is None or two.max_rows is None else one.max_rows * two.max_rows
+    # A full join keeps rows without a partner, too. Where p of m and q of n rows of a unit have one, p and q ≥ 1, there
+    # are at most pq + (m − p) + (n − q) = m + n − 1 + (p − 1)(q − 1) ≤ mn rows; where none has one, m + n.
+    pairs = (lambda m, n: max(m * n, m + n)) if full else int.__mul__
+    most = None if one.max_rows is None or two.max_rows is None else pairs(one.max_rows, two.max_rows)
     if most is not None and most > MOST_ROWS_A_UNIT:
         raise Refusal(
             f"joined, one unit could have {most} rows, more than {MOST_ROWS_A_UNIT}",
             hint="join fewer tables, aggregate one of them by unit first, or declare a smaller --max-rows",
         )
-    groups = one.max_groups * two.max_groups if most is None else min(most, one.max_groups * two.max_groups)
+    groups = pairs(one.max_groups, two.max_groups)
+    groups = groups if most is None else min(most, groups)
     return Shape(_merged(left, right), one.population, one.tables | two.tables, most, groups)
 
 

@@ -69,7 +69,8 @@ class _Speller:
         scope.aliases = tuple(own(item.args["alias"]) for item in select.expressions if isinstance(item, exp.Alias))
         for clause in ("expressions", "joins", "where", "group", "having", "qualify", "distinct"):
             for part in _listed(select.args.get(clause)):
-                self._names(part.args.get("on") if isinstance(part, exp.Join) else part, scope, named)
+                inner = part.args.get("on") if isinstance(part, exp.Join) else part
+                self._names(inner, scope, named, early=clause in ("expressions", "joins", "where"))
         _without_hidden(select, scope)
         scope.outputs = tuple(_outputs(select, scope))
         self._ordered(select, scope, named)
@@ -108,18 +109,26 @@ class _Speller:
 
     # names -----------------------------------------------------------------------------------------------------------
 
-    def _names(self, node: exp.Expr | None, scope: Scope, named: Mapping[str, Columns], *, first: bool = False) -> None:
-        """Respell what an expression names. `first` says that names of the answer go before those of the rows."""
+    def _names(
+        self,
+        node: exp.Expr | None,
+        scope: Scope,
+        named: Mapping[str, Columns],
+        *,
+        first: bool = False,
+        early: bool = False,
+    ) -> None:
+        """Respell what an expression names. `first` and `early` say which names go before others: see `column`."""
         if node is None:
             return
         if isinstance(node, exp.Query):
             self.query(node, named, scope)
         elif isinstance(node, exp.Column):
-            column(node, scope, first=first)
+            column(node, scope, first=first, early=early)
         else:
             first = first and not isinstance(node, exp.AggFunc)  # which aggregates rows, and so names theirs
             for child in list(node.iter_expressions()):
-                self._names(child, scope, named, first=first)
+                self._names(child, scope, named, first=first, early=early)
 
     def _ordered(self, node: exp.Expr, scope: Scope, named: Mapping[str, Columns]) -> None:
         """A name alone is first one of the answer; inside an expression, as Postgres has it, one of the rows."""
