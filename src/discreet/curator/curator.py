@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
-from fractions import Fraction
 from functools import wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
@@ -20,8 +19,7 @@ from discreet.curator.advice import (
     caps_parts,
 )
 from discreet.curator.agreement import Declarations, recorded_file
-from discreet.curator.answer import Answer, Spans
-from discreet.curator.estimate import estimates
+from discreet.curator.answer import Answer
 from discreet.curator.explain import Due, Explanation, explained
 from discreet.curator.history import Receipt, receipts
 from discreet.curator.measure import Engine
@@ -33,7 +31,7 @@ from discreet.curator.public import PublicTables
 from discreet.curator.quote import Terms, quote
 from discreet.curator.recall import AtHand, Recall, answer_key
 from discreet.curator.run import Offer, RowMechanism, Run, Wanted, planned, run
-from discreet.curator.spans import Spans as Bars
+from discreet.curator.speech import spoken
 from discreet.curator.till import Till, cost, total
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
@@ -380,33 +378,6 @@ class Curator:
         return {table.name: str(self._store.checked(table)) for table in tables}
 
     def _spoken(self, upper: above.Upper, paid: Paid, asked: Terms) -> Answer:
-        files = self._files(upper.question)
-
-        tables = {
-            name: above.noisy_table(
-                bought.price.part, bought.noisy.groups, estimates(bought.price.part, bought.noisy.values)
-            )
-            for name, bought in paid.tables.items()
-        }
-        result = above.run(upper, tables, files)
-
-        def at(confidence: Fraction) -> Spans:
-            found = Bars(upper.sides, paid.tables, 1 - confidence)
-            return tuple(found.of(*both) for both in zip(result.rows, result.hidden, strict=True))
-
-        confidence = share(asked.confidence, "confidence")
-        prices = [bought.price for bought in paid.tables.values()]
-        return Answer(
-            tuple(name for name, _ in result.columns),
-            tuple(kind for _, kind in result.columns),
-            result.rows,
-            cost(paid.new),
-            self._left_of(paid),
-            ",".join(str(bought.entry) for bought in paid.tables.values()),
-            bounding(prices, partial=upper.question.partial),
-            confidence,
-            at(confidence),
-            at,
-            notices(prices),
-            upper.noisy,
+        return spoken(
+            upper, paid, self._files(upper.question), share(asked.confidence, "confidence"), self._left_of(paid)
         )

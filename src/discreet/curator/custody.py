@@ -388,15 +388,13 @@ def _column(name: str, kind: Type, said: Declared) -> Column:
     if name in said.bounds:
         low, high = said.bounds[name]
         bounds = (end_of(low, kind, f"{name} bounds"), end_of(high, kind, f"{name} bounds"))
-    step = exact(said.steps[name], f"{name} step") if name in said.steps else _whole_steps(kind)
+    usual = (
+        Fraction(1) if kind is Type.BIGINT else None
+    )  # of doubles it follows from the bounds, whenever they are asked
+    step = exact(said.steps[name], f"{name} step") if name in said.steps else usual
     keys = tuple(said.keys[name]) if name in said.keys else None
     if keys is not None and any(key is None for key in keys):
         raise Refusal(
             f"column {name!r} declares NULL as a key", hint="leave it out: rows without a value are in no group"
         )
     return Column(name, kind, bounds, step, keys, said.describe.get(name, ""))
-
-
-def _whole_steps(kind: Type) -> Fraction | None:
-    """Whole numbers are summed in ones; of doubles the step follows from the bounds, whenever they are asked about."""
-    return Fraction(1) if kind is Type.BIGINT else None
