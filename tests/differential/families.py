@@ -240,7 +240,8 @@ def above_groups(m: Maker) -> Question:
 def in_two_stages(m: Maker) -> Question:
     """A number that is bought first, and a question about rows beside it. Of no values there is no average."""
     inner = m.rng.choice(("avg(i.‹weight›)", "count(i.‹tame›)", "count(*) / 2.0", "sum(i.‹weight›)"))
-    return asked("two stages", [COUNT], where=f"v.«nr» < (SELECT {inner} FROM ⟦main⟧ AS i)")
+    counted = Item("count(*)", Cell("count", staged=True))
+    return asked("two stages", [counted], where=f"v.«nr» < (SELECT {inner} FROM ⟦main⟧ AS i)")
 
 
 def of_days(m: Maker) -> Question:
