@@ -394,13 +394,3 @@ def test_a_comparison_with_a_count_is_one_with_the_noisy_count(home: Path) -> No
     curator = Curator(home)
     said = [curator._answer(sql, terms, curator._store, Seeded(seed)).rows[0][0] for seed in range(8)]
     assert False in said  # 17: the exact comparison would hold every time
-
-
-def test_sides_of_a_union_have_as_many_columns(home: Path) -> None:
-    sql = "SELECT count(*), 1 FROM visits UNION ALL SELECT count(*) FROM visits"
-    assert "UNION puts 2 columns above 1" in refusal(home, sql).message
-
-
-def test_a_limit_may_be_cast_as_drivers_do(home: Path) -> None:
-    rows = hospital.exactly(Curator(home), "SELECT region, count(*) FROM visits GROUP BY region LIMIT 2::INTEGER")
-    assert len(rows) == 2
