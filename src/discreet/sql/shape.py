@@ -28,7 +28,7 @@ from discreet.sql.rows import (
     Windowed,
 )
 from discreet.sql.schema import MOST_ROWS_A_UNIT, Key, Type, distinct_names, refuse_hidden_owners
-from discreet.sql.stepping import MOST_STEPS, common, step_of
+from discreet.sql.stepping import MOST_STEPS, common, fine_step, step_of, usual_step
 
 
 @dataclass(frozen=True)
@@ -233,11 +233,23 @@ def facts(expression: Expression, below: Shape) -> Facts:
 
 
 def _coarse(expression: Expression, span: Range, below: Shape) -> Fraction | None:
-    """The step of an expression, unless it cuts the range finer than a double does."""
-    step, ends = step_of(expression, {name: column.step for name, column in below.columns.items()}), span.bounded
-    if not step or ends is None or max(map(abs, ends)) / step >= MOST_STEPS:
+    """The step of an expression, unless it cuts the range finer than a double does.
+
+    Where columns declare no step, theirs follow from their ranges; the expression's own range may need a finer one.
+    """
+    ends = span.bounded
+    if ends is None:
         return None
-    return step
+    step = step_of(expression, {name: column.step for name, column in below.columns.items()})
+    if step is None:
+        usual = step_of(expression, {name: column.step or _usual(column) for name, column in below.columns.items()})
+        step = None if not usual else min(usual, fine_step(*ends))
+    return step if step and max(map(abs, ends)) / step < MOST_STEPS else None
+
+
+def _usual(column: Facts) -> Fraction | None:
+    ends = column.range.bounded
+    return usual_step(*ends) if column.type is Type.DOUBLE and ends is not None and ends[0] < ends[1] else None
 
 
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
