@@ -100,7 +100,7 @@ def test_a_link_is_not_bent(linked: Path, target: str) -> None:
 
 def test_a_link_that_compares_another_column_is_refused(linked: Path) -> None:
     edited(linked, 'link = "visit=seen.id"', 'link = "amount=seen.id"')
-    with pytest.raises(Refusal, match="does not name its owners"):
+    with pytest.raises(Refusal, match="disagree about the link of table 'bills'"):
         Curator(linked)
 
 

@@ -215,9 +215,11 @@ def distinct_pairs(m: Maker) -> Question:
 
 
 def distinct_keys(m: Maker) -> Question:
-    """How many different texts or days there are: a count of distinct keys, however it is said."""
+    """How many different texts or days there are; where keys are declared, how many of those."""
     role = m.rng.choice(("free", "day", "code", "key"))
-    source = f"(SELECT DISTINCT v.«{role}» AS x FROM ⟦main⟧ AS v WHERE v.«{role}» IS NOT NULL) AS d"
+    keys = m.field(role).keys
+    test = "IS NOT NULL" if keys is None else f"IN ({', '.join(map(literal, keys))})"
+    source = f"(SELECT DISTINCT v.«{role}» AS x FROM ⟦main⟧ AS v WHERE v.«{role}» {test}) AS d"
     return asked("distinct keys", [COUNT], source=source, unit="d.x")
 
 

@@ -60,6 +60,12 @@ def test_every_value_is_a_multiple_of_the_step(expression: Expression, numbers: 
         assert value == 0 if step == 0 else (value / step).denominator == 1
 
 
+def test_a_quotient_by_a_constant_has_a_step() -> None:
+    quarter = Call("/", (_FIELDS[0], Literal(4.0, Type.DOUBLE)), Type.DOUBLE)
+    assert step_of(quarter, _STEPS) == Fraction(1, 400)
+    assert step_of(Call("/", (_FIELDS[0], Literal(0, Type.DOUBLE)), Type.DOUBLE), _STEPS) is None
+
+
 @pytest.mark.parametrize("function", ["/", "sqrt", "exp", "ln", "power", "%"])
 def test_where_no_step_follows_none_is_said(function: str) -> None:
     assert step_of(Call(function, tuple(_FIELDS[:2]), Type.DOUBLE), _STEPS) is None

@@ -61,6 +61,8 @@ def _of_call(call: Call, columns: Mapping[str, Step]) -> Step:
             return common(steps)
         case "*":
             return None if steps[0] is None or steps[1] is None else steps[0] * steps[1]
+        case "/" if call.type is Type.DOUBLE and isinstance(call.arguments[1], Literal):
+            return None if steps[0] is None or not steps[1] else steps[0] / steps[1]
         case "negative" | "abs" | "nullif":
             return steps[0]
         case "cast" if call.type is Type.DOUBLE:
