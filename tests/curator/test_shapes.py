@@ -126,6 +126,7 @@ SELECT coalesce(ward, '?'), count(*) FROM visits GROUP BY 1 ORDER BY 1;
 SELECT date_trunc('year', taken), test, count(*) FROM labs GROUP BY 1, 2 ORDER BY 1, 2;
 -- 19 grouping sets
 SELECT region, urgent, count(*) FROM visits GROUP BY ROLLUP (region, urgent) ORDER BY 1 NULLS LAST, 2 NULLS LAST;
+SELECT region, region, count(*) FROM visits GROUP BY ROLLUP (region) ORDER BY 1 NULLS LAST;
 SELECT region, urgent, sum(cost) FROM visits GROUP BY CUBE (region, urgent) ORDER BY 1 NULLS LAST, 2 NULLS LAST;
 SELECT region, urgent, count(*), avg(cost) FROM visits GROUP BY GROUPING SETS ((region), (urgent), ()) ORDER BY 1
 NULLS LAST, 2 NULLS LAST;

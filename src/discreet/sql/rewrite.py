@@ -116,14 +116,17 @@ def _united(select: exp.Select, sets: list[Set]) -> exp.Query:
     order, limit, offset, with_ = (select.args.get(name) for name in ("order", "limit", "offset", "with_"))
     every = {key.sql(): key for chosen in sets for key in chosen}
     names = {item.unalias().sql(): item.alias_or_name for item in select.expressions}
+    outputs = {item.alias_or_name for item in select.expressions}  # an expression may stand there twice, by two names
     parts = [_grouped(select, chosen, every) for chosen in sets]
     united: exp.Query = parts[0]
     for part in parts[1:]:
         united = exp.Union(this=united, expression=part, distinct=False)
     if order is not None:
         for ordered in order.expressions:
+            if isinstance(ordered.this, exp.Literal) and ordered.this.is_int:
+                continue  # by its place, which it has in every part
             text = ordered.this.sql()
-            if text not in names and ordered.this.name not in names.values():
+            if text not in names and ordered.this.name not in outputs:
                 raise Refusal(f"ORDER BY {shown(ordered.this)} is not a column of this answer", hint="select it too")
             name = names.get(text, ordered.this.name)
             ordered.set("this", exp.column(name, quoted=True))
