@@ -5,7 +5,7 @@ READY := .venv/ready
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes: none compiles what another has compiled
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all fuzz lint format bench peers docs clean
+.PHONY: help setup demo test test-all fuzz mutants lint format bench peers docs clean
 
 help:
 	@echo "make demo      a tour on generated data"
@@ -13,6 +13,7 @@ help:
 	@echo "make test-all  every test"
 	@echo "make fuzz      made-up questions for an hour, looking for one that breaks or answers other than plain DuckDB;"
 	@echo "               make fuzz SECONDS=60 for less"
+	@echo "make mutants   careless edits, one by one: which would the tests let through? make mutants ROOMS=curator for less"
 	@echo "make lint      style, types, import directions"
 	@echo "make bench     the measured claims, as ratios; make peers first for the libraries we compare with"
 	@echo "make docs      the documentation, into site/"
@@ -47,6 +48,9 @@ test-all: setup
 
 fuzz: setup
 	@$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),3600) --jobs $(or $(JOBS),2)
+
+mutants: setup
+	@$(BIN)/python -m tests.mutants $(ROOMS)
 
 lint: setup
 	@$(BIN)/ruff check

@@ -7,10 +7,10 @@ import os
 import shutil
 import sqlite3
 import subprocess
-import sys
 from pathlib import Path
 
 import clinic
+import commandline
 import duckdb
 import pyarrow.parquet as pq
 import pytest
@@ -22,11 +22,7 @@ from discreet.ledger import SqliteLedger, sign, signing_key
 
 
 def discreet(folder: Path, *arguments: str | bytes, home: str = "home") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "discreet", *arguments],
-        capture_output=True, encoding="utf-8", errors="replace", check=False, cwd=folder,
-        env={"PATH": os.environ["PATH"], "DISCREET_HOME": home}, umask=0,
-    )  # fmt: skip
+    return commandline.discreet(folder, *arguments, DISCREET_HOME=home)
 
 
 @pytest.fixture(scope="module")

@@ -6,24 +6,17 @@ import csv
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from commandline import discreet
 
 from discreet.cli import main
 from discreet.curator import Curator
 from discreet.privacy import Approximate
 
 ADD = ["--unit", "patient", "--max-rows", "8", "--epsilon", "3", "--delta", "1e-8", "--bounds", "cost=0:500"]
-
-
-def discreet(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "discreet", *arguments],
-        capture_output=True, encoding="utf-8", check=False, cwd=folder, env={"PATH": os.environ["PATH"]},
-    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import clinic
+import commandline
 import pytest
 
 from discreet.curator import Curator
 
 
 def discreet(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "discreet", "ledger", *arguments],
-        capture_output=True, encoding="utf-8", check=False, cwd=folder, env={"PATH": os.environ["PATH"]},
-    )  # fmt: skip
+    return commandline.discreet(folder, "ledger", *arguments)
 
 
 @pytest.fixture(scope="module")

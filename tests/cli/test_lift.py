@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import clinic
+import commandline
 import pytest
 
 from discreet.curator import Curator
@@ -18,10 +17,7 @@ from discreet.ledger import Hold, SqliteLedger
 
 
 def discreet(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "discreet", *arguments, "--home", str(home)],
-        capture_output=True, encoding="utf-8", check=False, env={"PATH": os.environ["PATH"]},
-    )  # fmt: skip
+    return commandline.discreet(home.parent, *arguments, "--home", str(home))
 
 
 def state(home: Path) -> str:

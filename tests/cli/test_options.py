@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from commandline import discreet
 from typer.main import get_command
 
 from discreet.cli.command import COMMANDS
@@ -34,14 +32,6 @@ EVERY = dict(
     for name in COMMANDS
     for leaf in leaves(get_command(__import__(f"discreet.cli.{name}", fromlist=["app"]).app), name)
 )
-
-
-def discreet(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "discreet", *arguments],
-        capture_output=True, encoding="utf-8", check=False, cwd=folder,
-        env={"PATH": os.environ["PATH"], **environment},
-    )  # fmt: skip
 
 
 def test_every_command_takes_a_home() -> None:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from commandline import discreet
 
-from discreet.cli import main
 from discreet.cli.publishing import MADE_UP
 
 ADD = [
@@ -27,34 +24,12 @@ AGES = ["release", "histogram", "visits", "--columns", "age", "--bins", "age=10"
 TABLES = ["release", "marginals", "visits", "--columns", "age,region,urgent", "--bins", "age=4", "--epsilon", "0.5"]
 
 
-def discreet(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command in this process: what a person meets, without the time that a new process takes to start."""
-    out, err, code, mask = io.StringIO(), io.StringIO(), 0, os.umask(0o077)
-    try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), contextlib.chdir(folder):
-            sys.argv[:] = ["discreet", *arguments]
-            main()
-    except SystemExit as done:
-        code = int(done.code or 0)
-    finally:
-        os.umask(mask)
-    return subprocess.CompletedProcess(list(arguments), code, out.getvalue(), err.getvalue())
-
-
 def process(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The same in a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "discreet", *arguments],
         capture_output=True, encoding="utf-8", check=False, cwd=folder, env={"PATH": os.environ["PATH"]},
     )  # fmt: skip
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _as_it_was() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", list(sys.argv))
-        patch.delenv("DISCREET_HOME", raising=False)
-        yield
 
 
 def said(folder: Path, *arguments: str) -> str:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from commandline import discreet
 
 from discreet.curator.custody import found_home
 from discreet.local import DuchiMean
@@ -27,11 +26,6 @@ ANSWERS = tuple(part for album in ALBUMS for part in ("--answer", album))
 def folder(tmp_path: Path) -> Path:
     found_home(tmp_path / "discreet-home")
     return tmp_path
-
-
-def discreet(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "discreet", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
 
 
 def told(folder: Path, *arguments: str) -> str:

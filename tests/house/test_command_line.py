@@ -8,7 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import commandline
 import pytest
+from house.tree import ROOT
 
 import discreet
 from discreet.cli.command import COMMANDS
@@ -64,16 +66,16 @@ def test_version() -> None:
 
 @pytest.mark.parametrize("arguments", [["nonsense"], ["demo", "--nonsense"], ["demo", "nonsense"], ["--nonsense"], []])
 def test_wrong_usage_is_refused_with_2(arguments: list[str]) -> None:
-    done = discreet_(*arguments)
+    done = commandline.discreet(ROOT, *arguments)
     assert done.returncode == 2
     assert "Traceback" not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_listed_command_opens_and_explains_itself(name: str) -> None:
-    done = discreet_(name, "--help")
+    done = commandline.discreet(ROOT, name, "--help")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(f"Usage: python -m discreet {name}")
+    assert done.stdout.startswith(f"Usage: discreet {name}")
 
 
 def test_a_refusal_says_its_sentence_and_hint_and_exits_2() -> None:
@@ -113,7 +115,7 @@ def test_a_terminal_without_greek_letters_is_no_reason_to_fail() -> None:
     ],
 )
 def test_nonsense_is_refused_with_the_value_named(arguments: list[str], named: str) -> None:
-    done = discreet_("account", *arguments)
+    done = commandline.discreet(ROOT, "account", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     first = done.stderr.splitlines()[0]
     assert first.startswith("refused: ")

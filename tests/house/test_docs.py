@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from commandline import discreet
 from house.tree import ROOT, pages
 from typer.main import get_command
 
@@ -87,9 +85,7 @@ CALLS = [(page, *call) for page in pages() for call in commands(page) if call[0]
     ("page", "command", "output"), CALLS, ids=[f"{shown(page)}: {call}" for page, call, _ in CALLS]
 )
 def test_a_command_on_a_page_runs_and_prints_what_the_page_says(page: Path, command: str, output: str) -> None:
-    bare = {"PATH": os.environ["PATH"]}
-    call = [sys.executable, "-m", *shlex.split(command)]
-    done = subprocess.run(call, capture_output=True, encoding="utf-8", check=False, env=bare)
+    done = discreet(ROOT, *shlex.split(command)[1:])
     assert (done.returncode, done.stderr) == (0, ""), page
     if output:
         say = masked if command in NOISY else exactly
@@ -101,12 +97,10 @@ SESSIONS = pages_with(SESSION)
 
 @pytest.mark.parametrize("page", SESSIONS, ids=shown)
 def test_the_commands_of_a_session_work_one_after_another(page: Path, tmp_path: Path) -> None:
-    bare = {"PATH": os.environ["PATH"]}
     lines = [line for block in blocks(page) if block.language == SESSION for line in block.text.splitlines()]
     assert all(line.startswith("$ discreet ") for line in lines)
     for line in lines:
-        call = [sys.executable, "-m", *shlex.split(line.removeprefix("$ "))]
-        done = subprocess.run(call, capture_output=True, encoding="utf-8", check=False, env=bare, cwd=tmp_path)
+        done = discreet(tmp_path, *shlex.split(line.removeprefix("$ "))[1:])
         assert done.returncode == 0, (line, done.stderr)
         assert done.stdout, line
 

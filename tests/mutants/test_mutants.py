@@ -1,0 +1,38 @@
+"""The list of careless edits speaks of code that is there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from mutants.listed import MUTANTS
+from mutants.mutant import Misplaced, Mutant, placed
+
+SOURCE = Path(__file__).parents[2] / "src"
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: f"{mutant.symbol}: {mutant.find}")
+def test_every_edit_has_its_place(mutant: Mutant) -> None:
+    edit = placed(mutant, SOURCE)
+    assert edit.text != edit.path.read_text(encoding="utf-8")
+    assert all((SOURCE.parent / "tests" / suite).exists() for suite in edit.suites)
+    assert mutant.why
+
+
+def test_no_edit_is_listed_twice() -> None:
+    assert [
+        edit for edit, times in Counter((each.symbol, each.find, each.put) for each in MUTANTS).items() if times > 1
+    ] == []
+
+
+def test_what_is_not_there_is_told(tmp_path: Path) -> None:
+    (tmp_path / "discreet" / "room").mkdir(parents=True)
+    text = "LIMIT = 1\n\n\nclass A:\n    @property\n    def b(self):\n        return 1 + 1\n"
+    (tmp_path / "discreet" / "room" / "part.py").write_text(text)
+    edit = placed(Mutant("A.b", "1 + 1", "1 - 1", "why"), tmp_path)
+    assert (edit.room, edit.path.name, edit.text) == ("room", "part.py", text.replace("1 + 1", "1 - 1"))
+    assert placed(Mutant("LIMIT", "1", "2", "why"), tmp_path).text.startswith("LIMIT = 2")
+    for symbol, find in (("A.b", "1"), ("A.c", "1 + 1"), ("B", "1"), ("A", "2")):
+        with pytest.raises(Misplaced):
+            placed(Mutant(symbol, find, "3", "why"), tmp_path)
