@@ -22,6 +22,7 @@ from discreet.sql.split import question
 
 CAP = "A person with more than 5 rows counts with 5 of them, chosen at random once per table version."
 GROUPS = "A person in more than 2 groups counts in 2 of them."
+NEAR = "A quantile of cost need not be a value that a row has."
 OWNERLESS = "Rows of visits in which patient is NULL are left out."
 COST = "Values of cost below 0 count as 0, and above 1000 as 1000. Values of cost are rounded to steps of 0.01."
 KEYS = "the declared keys of region (north, south, east)"
@@ -47,7 +48,11 @@ def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
         ("SELECT count(DISTINCT patient) FROM visits", [OWNERLESS]),
         ("SELECT sum(cost) FROM visits", [CAP, COST, NO_COST, OWNERLESS]),
         ("SELECT avg(cost), count(cost), stddev(cost) FROM visits", [CAP, COST, NO_COST, OWNERLESS]),
-        ("SELECT median(cost) FROM visits", [CAP, COST, NO_COST, OWNERLESS]),
+        ("SELECT median(cost) FROM visits", [CAP, COST, NO_COST, NEAR, OWNERLESS]),
+        (
+            "SELECT percentile_disc(0.9) WITHIN GROUP (ORDER BY cost) FROM visits",
+            [CAP, COST, NO_COST, NEAR, OWNERLESS],
+        ),
         ("SELECT sum(CASE WHEN urgent THEN 1 ELSE 0 END) FROM visits", [CAP, OWNERLESS]),
         ("SELECT count(*) FILTER (WHERE urgent) FROM visits", [CAP, OWNERLESS]),
         ("SELECT sum(cost) FILTER (WHERE urgent) FROM visits", [CAP, COST, NO_COST, OWNERLESS]),
