@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import duckdb
 import pytest
@@ -24,14 +25,14 @@ def _remainder(a: int, b: int) -> int | None:
     return None if whole is None else a - b * whole
 
 
-PAIRS = {
+PAIRS: dict[str, Callable[[int, int], int | None]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
     "/": _quotient,
     "%": _remainder,
 }
-SINGLE = {
+SINGLE: dict[str, Callable[[int], int]] = {
     "negative": lambda a: -a,
     "abs": abs,
     "floor": lambda a: a,
