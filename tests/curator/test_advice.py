@@ -8,16 +8,20 @@ from fractions import Fraction
 from pathlib import Path
 
 import clinic
+import duckdb
+import pyarrow as pa
 import pytest
 
 from discreet.curator import Curator
-from discreet.curator.advice import ROWS, most_rows, outer
+from discreet.curator.advice import BARS, ROWS, most_rows, outer
 from discreet.curator.noisy_histogram import Bars
 from discreet.errors import Fault, OverBudget, Refusal
 from discreet.mechanisms import Gaussian, Laplace, LaplaceVector, Quantile
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Approximate, Replace
-from discreet.sql.schema import MOST_ROWS_A_UNIT
+from discreet.sql.expression import Call, Field
+from discreet.sql.render import expression
+from discreet.sql.schema import MOST_ROWS_A_UNIT, Type
 
 
 def rows(values: list[float], per_unit: int = 1) -> list[tuple[object, ...]]:
@@ -94,10 +98,56 @@ def test_each_number_of_rows_lies_in_the_bar_that_says_so() -> None:
 
 
 def test_bars_cover_the_line() -> None:
-    ends = [outer(bar) for bar in range(-61, 62)]
+    ends = [outer(bar) for bar in BARS]
     assert ends == sorted(ends)
     assert outer(21) == 2  # sizes from 1 up to 2
-    assert outer(61) == 2**41
+    assert outer(60) == 2**40
+    assert outer(61) == 2**48
+    assert outer(BARS[-2]) == 2**96
+
+
+@pytest.mark.parametrize(
+    ("values", "low", "high", "beyond"),
+    [
+        ([1.7e15 + i for i in range(500)], 0, 2**56, 0),  # all in the last bar once, and told to lie below 2^41
+        ([(-1.0) ** i * 1e-9 for i in range(500)], -Fraction(1, 2**19), Fraction(1, 2**19), 0),  # half of it is below 0
+        ([math.inf, 5.0] * 500, 0, 8, Fraction(1, 2)),  # no bounds hold it
+        ([math.nan, 5.0] * 500, 0, 8, 0),  # no number
+        ([math.inf] * 500, None, None, None),
+    ],
+)
+def test_what_is_told_of_extreme_values_is_true(
+    tmp_path: Path, values: list[float], low: Fraction | None, high: Fraction | None, beyond: Fraction | None
+) -> None:
+    folder = clinic.home(tmp_path / "home", clinic.table(rows(values)), max_rows=1, bounds={"cost": (0, 10)})
+    found = Curator(folder).bounds("visits", "cost", epsilon=50)
+    assert (found.low, found.high) == (low, high)
+    if beyond is None:
+        assert found.beyond is None
+    else:
+        assert found.beyond is not None
+        assert found.beyond.low <= beyond <= found.beyond.high <= beyond + 0.05
+    there = [value for value in values if not math.isnan(value)]
+    truth = sum(not 0 <= value <= 10 for value in there) / len(there)
+    assert found.cut is not None
+    assert found.cut.low <= truth <= found.cut.high <= truth + 0.05
+
+
+def test_the_engine_puts_each_value_into_its_bar() -> None:
+    edges = [2.0**power for power in range(-25, 110)]
+    values = [0.0, *edges, *(-edge * 1.5 for edge in edges), 5e-324, math.inf, -math.inf]
+    text = expression(Call("band", (Field("x", Type.DOUBLE),), Type.BIGINT))
+    with duckdb.connect() as engine:
+        engine.register("given", pa.table({"x": [*values, math.nan, None]}))
+        found = dict(enumerate(engine.execute(f"SELECT {text} FROM given").fetchall()))
+    assert [found[len(values)], found[len(values) + 1]] == [(None,), (None,)]
+    for place, value in enumerate(values):
+        bar = found[place][0]
+        sign = 1 if value > 0 else -1
+        inner = abs(outer(bar - sign)) if bar else 0
+        assert bar == 0 if not value else bar * sign > 0
+        assert (inner if abs(bar) > 1 else 0) <= abs(value), value
+        assert abs(bar) == BARS[-1] or abs(value) < abs(outer(bar)) or not value, value
 
 
 def test_a_mechanism_is_charged_for_all_rows_of_a_unit(home: Path) -> None:

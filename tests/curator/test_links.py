@@ -72,6 +72,21 @@ def test_an_edited_link_is_refused_until_it_is_as_it_was(linked: Path, other: st
     assert Curator(linked).query(JOINED, epsilon=10**6).rows == ((3,),)
 
 
+def test_a_link_that_is_written_to_a_table_without_one_is_refused(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    found_home(home)
+    custody = Custody(home)
+    custody.add("orders", ORDERS, Declared(unit="cust", population="c", epsilon=10**9, max_rows=5))
+    owned = ITEMS.append_column("cust", [[20, 10, 10]])
+    custody.add("items", owned, Declared(unit="cust", population="c", max_rows=5))
+    custody.update("items", owned)  # what the ledger knows goes on to the next version
+    _edited(home, "[table.items]\n", '[table.items]\nlink = "iorder=orders.okey"\n')
+    with pytest.raises(Refusal, match="its rows found their owners by no link"):
+        Curator(home).query(JOINED, epsilon=1)
+    _edited(home, 'link = "iorder=orders.okey"\n', "")
+    assert Curator(home).query("SELECT count(*) FROM items", epsilon=10**6).rows == ((3,),)
+
+
 def test_new_rows_for_the_owners_say_which_tables_come_next(linked: Path) -> None:
     for name, rows in (("orders", ORDERS), ("items", ITEMS)):
         pq.write_table(rows, linked.parent / f"{name}.parquet")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -164,8 +165,14 @@ def run(above: Upper, tables: Mapping[str, Table], public: Mapping[str, str]) ->
     """Run the upper half of a question. `public` says in which file a public table is kept."""
     names, rows = _executed(above.text, tables, public)
     columns = _columns(above, names)
-    width = len(columns)
-    return Result(columns, tuple(row[:width] for row in rows), tuple(row[width:] for row in rows))
+    width, noisy = len(columns), above.noisy
+    told = (tuple(map(_finite, row[:width], noisy)) for row in rows)
+    return Result(columns, tuple(told), tuple(row[width:] for row in rows))
+
+
+def _finite(cell: Cell, noisy: bool) -> Cell:  # noqa: FBT001  # one cell, of one column
+    """A cell as it is told: what noise made infinite, or no number, has no answer."""
+    return None if noisy and isinstance(cell, float) and not math.isfinite(cell) else cell
 
 
 def _executed(

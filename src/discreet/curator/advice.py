@@ -24,8 +24,11 @@ from discreet.sql.rows import PerUnit, Scan, Summary
 from discreet.sql.schema import MOST_ROWS_A_UNIT, Table, Type
 from discreet.sql.shape import shape
 
-# Bar 0 holds what is below 2^−20 in size, bar ±b the sizes from 2^(b−21) up to 2^(b−20), ±61 also what is beyond.
-BARS = tuple(range(-61, 62))
+# Bar 0 holds 0, bar ±b the sizes from 2^(b−21) up to 2^(b−20), ±1 also those below; from ±61 on, which begins at 2^40,
+# a bar is eight doublings wide. The outermost, from 2^96 on, has no end, so no bounds hold it.
+_LAST = 68
+BARS = tuple(range(-_LAST, _LAST + 1))
+_WIDE = 60  # the last bar of one doubling
 # Of squares: bar b holds numbers of rows from 2^((b−21)/2) up to 2^((b−20)/2), two bars for each doubling.
 ROWS = (21, *range(23, 62))  # no number has a square of 2 or 3
 _CUT = 100  # is added to the bar of a person who has more rows than max_rows
@@ -56,8 +59,12 @@ class CapsAdvice:
 
 
 def outer(bar: int) -> Fraction:
-    """The end of a bar that is farther from zero."""
-    return Fraction(0) if bar == 0 else Fraction(2) ** (abs(bar) - 20) * (1 if bar > 0 else -1)
+    """The end of a bar that is farther from zero, if it has one."""
+    if bar == 0:
+        return Fraction(0)
+    place = abs(bar)
+    doublings = place - 20 if place <= _WIDE else _WIDE - 20 + 8 * (place - _WIDE)
+    return Fraction(2) ** doublings * (1 if bar > 0 else -1)
 
 
 def most_rows(bar: int) -> int:
@@ -67,6 +74,10 @@ def most_rows(bar: int) -> int:
 
 def _bar(size: Expression) -> Expression:
     return Call("bar", (size,), Type.BIGINT)
+
+
+def _band(value: Expression) -> Expression:
+    return Call("band", (value,), Type.BIGINT)
 
 
 def _count(statistic: Statistic) -> tuple[Aggregate, ...]:
@@ -81,7 +92,7 @@ def bounds_parts(table: Table, column: str) -> tuple[Part, ...]:
     rows, value = Scan(table), Field(declared.name, declared.type)
     below = shape(rows)
     counted = Statistic("rows")
-    key = GroupKey("key_0", _bar(value), BARS)
+    key = GroupKey("key_0", _band(value), BARS)
     histogram = Measurement(rows, (key,), (counted,), below.max_rows, below.max_rows or 1)
     histogram.needs_rows_cap("advice on bounds")
     parts = [Part("#0", histogram, _count(counted))]
@@ -97,9 +108,11 @@ _ONE, _NONE = Literal(1, Type.BIGINT), Literal(0, Type.BIGINT)
 
 
 def _beyond(value: Field, bounds: tuple[Fraction, Fraction]) -> Expression:
+    """1 of a number beyond the bounds, else 0. NaN, which SQL takes for the largest number, is none."""
     low, high = (Literal(float(end), Type.DOUBLE) for end in bounds)
+    nothing = Call("is null", (_band(value),), Type.BOOLEAN), _NONE
     outside = (Call("<", (value, low), Type.BOOLEAN), _ONE), (Call(">", (value, high), Type.BOOLEAN), _ONE)
-    return Case(outside, _NONE, Type.BIGINT)
+    return Case((nothing, *outside), _NONE, Type.BIGINT)
 
 
 def caps_parts(table: Table) -> tuple[Part, ...]:
@@ -129,7 +142,7 @@ def advise_bounds(histogram: Bought, share: Bought | None) -> BoundsAdvice:
         beyond, present = share.noisy.values[0]
         noises = [share.price.charge(what).mechanism for what in share.price.part.measurement.statistics]
         cut = ratio(beyond, present, [each for each in noises if isinstance(each, (LaplaceVector, GaussianVector))])
-    seen = bars.visible
+    seen = [bar for bar in bars.visible if abs(bar) < _LAST]
     if not seen:
         return BoundsAdvice(None, None, None, cut)
     first, last = min(seen[0], 0), max(seen[-1], 0)

@@ -14,6 +14,8 @@ from discreet.ledger.entry import REMOVED, BudgetLoss, write_neighbours
 from discreet.privacy import Neighbours
 from discreet.sql.schema import Table, linked_to
 
+_NO_LINK = "-"  # how the ledger writes that a table has none: where it wrote nothing, it does not know
+
 
 def refuse_contradictions(known: Catalogue, books: Books, *, leaving: str | None = None) -> None:
     """Refuse declarations that give people another budget, another owner, or a past that the ledger does not have.
@@ -65,7 +67,7 @@ def refuse_strange_link(table: Table, known: Catalogue) -> None:
 def recorded(table: Table, file: str) -> Dataset:
     """What the ledger keeps of a table whose rows lie in a file of this name."""
     owner = (table.population, table.unit)
-    return Dataset(table.name, *owner, table.version, declaration(table), file, link_of(table))
+    return Dataset(table.name, *owner, table.version, declaration(table), file, link_of(table) or _NO_LINK)
 
 
 def recorded_file(books: Books, table: Table) -> str:
@@ -104,10 +106,11 @@ def _refuse_other_owners(table: Table, last: Dataset) -> None:
             f"{FILE} and the ledger disagree about whose rows table {table.name!r} holds",
             hint="population, unit and public are not edited: remove the table and add it anew",
         )
-    if last.link and last.link != link_of(table):
+    if last.link and last.link != (link_of(table) or _NO_LINK):
+        by = "no link" if last.link == _NO_LINK else last.link
         raise Refusal(
             f"{FILE} and the ledger disagree about the link of table {table.name!r}: "
-            f"its rows found their owners by {last.link}",
+            f"its rows found their owners by {by}",
             hint="a link is not edited: write what the ledger says, or remove the table and add it anew",
         )
 

@@ -6,6 +6,7 @@ Proofs: docs/proofs/intervals.md. Every number here is an upper bound of a proba
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,6 +26,7 @@ _UNSEEN = 1e-11  # more than what rounding hides in a sum of probabilities
 _MORE = (1 / 12, 1 / 8, 1 / 6, 1 / 4, 1 / 3, 1 / 2, 1.0, 2.0)  # what a variance may gain
 _RAREST = Fraction(1, 10**9)  # of what is convolved: below it, rounding could tell
 _POINTS = 1 << 16  # of the lattice on which laws are convolved
+_OUTSIDE = 1e-4  # of what may go wrong: how much of it is that a sum is outside the lattice
 _APART = 1.02  # neighbouring scales in the closed form differ by this factor at least
 _MOST_APART = 6  # as many scales; of more the closed form would lose its digits
 
@@ -200,17 +202,22 @@ def _chernoff(scales: list[float], far: float) -> float:
 
 
 def _convolved(noises: Sequence[Additive], weights: Sequence[float], rare: float) -> float:
-    """The quantile of the sum of noises rounded to one lattice, and what rounding can add."""
-    most = sum(w * reach(noise, Fraction(1, 10**12)) for noise, w in zip(noises, weights, strict=True))
+    """The quantile of the sum of noises rounded to one lattice, and what rounding can add.
+
+    The lattice is as long as the sum needs, not as all noises at their farthest would.
+    """
+    edge = rare * _OUTSIDE
+    apart = sum(w * reach(noise, Fraction(1, 10**12)) for noise, w in zip(noises, weights, strict=True))
+    most = min(apart, sums_of(tuple(noises), Fraction(edge)).quantile(weights))
     step = 2.2 * most / _POINTS
     law = np.ones(_POINTS // 2 + 1, dtype=np.complex128)
-    for noise, weight in zip(noises, weights, strict=True):
-        law *= np.fft.rfft(_masses(noise, step / weight))
+    for (noise, weight), times in Counter(zip(noises, weights, strict=True)).items():
+        law *= np.fft.rfft(_masses(noise, step / weight)) ** times
     summed = np.fft.irfft(law, _POINTS)
     sizes = summed[: _POINTS // 2].copy()
     sizes[1:] += summed[: _POINTS // 2 : -1]
     beyond = np.cumsum(sizes[::-1])[::-1]  # of this size or larger
-    missing = len(noises) * 1e-11  # outside the lattice, and rounding of the transform
+    missing = len(noises) * 1e-11 + 3 * edge  # rounding of the transform; outside the lattice
     place = int(np.argmax(beyond + missing <= rare)) - 1
     return (place + len(noises) / 2) * step * _SURE
 

@@ -5,6 +5,7 @@ All of it follows from the plan and its price, never from a row.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -50,8 +51,9 @@ def hidden_groups(prices: Sequence[Priced]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)  # exact tails take milliseconds
 def _hidden(mechanism: LaplaceKeys | GaussianKeys, whom: str) -> str:
-    half, sure = mechanism.threshold, mechanism.error(USUAL)
+    half, sure, chance = mechanism.threshold, mechanism.error(USUAL), math.floor(100 * mechanism.chance)
+    edge = "" if half == sure else f"one of {half} is shown in {chance} of 100 cases, "
     return (
-        f"Groups with fewer than about {half} {whom} are not shown: one of {half} is shown about every second time, "
-        f"one of {sure} in 95 of 100 cases. Declare keys to see all."
+        f"Groups with fewer than about {half} {whom} are not shown: {edge}one of {sure} in 95 of 100 cases. "
+        "Declare keys to see all."
     )

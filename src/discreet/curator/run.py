@@ -20,7 +20,7 @@ from discreet.privacy import AddRemove, Approximate, Concentrated, Loss, Neighbo
 from discreet.sql.identity import described
 from discreet.sql.plan import VERSION
 from discreet.sql.rows import Rows, scanned
-from discreet.sql.shape import shape
+from discreet.sql.shape import one_row, shape
 from discreet.sql.split import rows_of
 
 T = TypeVar("T")
@@ -101,7 +101,8 @@ def planned(known: Catalogue, wanted: Wanted[T], allow: Callable[[set[str]], Non
     rows = rows_of(wanted.sql, known.schema)
     public = shape(rows)
     allow(set(public.tables))  # before anything is said of what is declared
-    outline = drawn(public, known.population(public.population or ""), wanted.max_rows)
+    most = None if one_row(rows) else wanted.max_rows  # where it is one row anyway, a larger cap would only cost more
+    outline = drawn(public, known.population(public.population or ""), most)
     mechanism = wanted.chosen(outline)
     measure = type(outline.population.total)
     if isinstance(mechanism, TableMechanism):

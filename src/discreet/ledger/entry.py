@@ -47,7 +47,7 @@ class Dataset:
     version: int
     declaration: str  # digest of what is declared about it
     file: str = ""  # the random name that was written into the file of its rows, so that no other passes for it
-    link: str = ""  # COLUMN=TABLE.COLUMN through which its rows found their owners; empty: a unit, or not written down
+    link: str = ""  # COLUMN=TABLE.COLUMN through which its rows found their owners; "-": by none; empty: not written
 
 
 @dataclass(frozen=True)

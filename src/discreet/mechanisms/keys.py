@@ -158,6 +158,11 @@ class LaplaceKeys:
         """The probability of more noise than this, rounded up."""
         return laplace_tail(noise, self.scale).up / 2
 
+    @property
+    def chance(self) -> Fraction:
+        """How likely a key with as many units as the threshold is named, rounded down: above 1/2, as noise may be 0."""
+        return 1 - self._beyond(0)
+
     def error(self, confidence: Number = USUAL) -> int:
         """A number of units with which a key is named with this probability: the smallest, if that is above 1/2."""
         return _sure(self.threshold, self._beyond, confidence)
@@ -218,6 +223,11 @@ class GaussianKeys:
     def _beyond(self, noise: int) -> Fraction:
         """The probability of more noise than this, rounded up."""
         return gaussian_tail(noise, self.variance).up / 2
+
+    @property
+    def chance(self) -> Fraction:
+        """How likely a key with as many units as the threshold is named, rounded down: above 1/2, as noise may be 0."""
+        return 1 - self._beyond(0)
 
     def error(self, confidence: Number = USUAL) -> int:
         """A number of units with which a key is named with this probability."""

@@ -1,6 +1,7 @@
 """The functions a question may use on private rows: each total, of bounded cost per row, with its interval.
 
-Arithmetic runs in doubles, where no value of a row can raise an error; what has no answer is NULL.
+Arithmetic runs in doubles, and that of whole numbers in whole numbers of 128 bits, which hold what any two of 64 bits
+make: there no value of a row can raise an error. What has no answer, or does not fit its type, is NULL.
 """
 
 from __future__ import annotations
@@ -75,28 +76,47 @@ def _as(kind: Type, text: str) -> str:
     return f"TRY_CAST({text} AS BIGINT)" if kind is Type.BIGINT else text
 
 
+def _in(kind: Type, text: str) -> str:
+    """A number in the type in which it is computed with: a double would lose the last digits of a whole one."""
+    return f"CAST({text} AS {'HUGEINT' if kind is Type.BIGINT else 'DOUBLE'})"
+
+
 def _infix(operator: str) -> Printing:
-    return lambda args, kind: _as(kind, f"({_double_of(args[0])} {operator} {_double_of(args[1])})")
+    return lambda args, kind: _as(kind, f"({_in(kind, args[0])} {operator} {_in(kind, args[1])})")
 
 
 def _divide(args: Sequence[str], kind: Type) -> str:
-    quotient = f"({_double_of(args[0])} / nullif({_double_of(args[1])}, 0))"
-    return f"TRY_CAST(trunc({quotient}) AS BIGINT)" if kind is Type.BIGINT else quotient
+    """The quotient; of whole numbers, without its digits after the point."""
+    operator = "//" if kind is Type.BIGINT else "/"
+    return _as(kind, f"({_in(kind, args[0])} {operator} nullif({_in(kind, args[1])}, 0))")
 
 
 def _remainder(args: Sequence[str], kind: Type) -> str:
-    return _as(kind, f"({_double_of(args[0])} % nullif({_double_of(args[1])}, 0))")
+    return _as(kind, f"({_in(kind, args[0])} % nullif({_in(kind, args[1])}, 0))")
 
 
 def _bar(args: Sequence[str], _: Type) -> str:
-    """A bar of a histogram over powers of two: 0 below 2^−20, else 21 + ⌊log₂ |x|⌋, at most 61, with the sign of x."""
+    """A bar of a histogram of numbers of rows: 0 below 2^−20, else 21 + ⌊log₂ |x|⌋, at most 61, with the sign of x."""
     size = f"abs({_double_of(args[0])})"
     place = f"least(21 + floor(log2(greatest({size}, 1e-300))), 61)"
     return f"TRY_CAST(CASE WHEN {size} < power(2, -20) THEN 0 ELSE sign({_double_of(args[0])}) * {place} END AS BIGINT)"
 
 
-def _plain(name: str) -> Printing:
-    return lambda args, kind: _as(kind, f"{name}({', '.join(map(_double_of, args))})")
+def _band(args: Sequence[str], _: Type) -> str:
+    """A band of a histogram of sizes: 0 of 0 alone, else 21 + ⌊log₂ |x|⌋ but at least 1, with the sign of x.
+
+    From 2^40 on a band is eight doublings wide: 61 + ⌊(log₂ |x| − 40)/8⌋, at most 68. NaN is in none.
+    """
+    number = _double_of(args[0])
+    size, power = f"abs({number})", f"log2(greatest(abs({number}), 1e-300))"
+    near, far = f"greatest(21 + floor({power}), 1)", f"least(61 + floor(({power} - 40) / 8), 68)"
+    place = f"sign({number}) * (CASE WHEN {size} < power(2, 40) THEN {near} ELSE {far} END)"
+    return f"TRY_CAST(CASE WHEN NOT isnan({number}) THEN {place} END AS BIGINT)"
+
+
+def _whole(name: str) -> Printing:
+    """A function that leaves whole numbers as they are."""
+    return lambda args, kind: args[0] if kind is Type.BIGINT else f"{name}({_double_of(args[0])})"
 
 
 def _call(name: str) -> Printing:
@@ -114,8 +134,11 @@ def _substring(args: Sequence[str], _: Type) -> str:
 
 
 def _rounded(args: Sequence[str], kind: Type) -> str:
-    digits = f", CAST(least(greatest({args[1]}, -30), 30) AS INTEGER)" if len(args) > 1 else ""
-    return _as(kind, f"round({_double_of(args[0])}{digits})")
+    if len(args) == 1:
+        return _whole("round")(args, kind)
+    digits = f"CAST(least(greatest({args[1]}, -30), 30) AS INTEGER)"
+    near = _as(kind, f"round({_double_of(args[0])}, {digits})")
+    return f"(CASE WHEN {args[1]} < 0 THEN {near} ELSE {args[0]} END)" if kind is Type.BIGINT else near
 
 
 def _rounded_range(ranges: Sequence[Range]) -> Range:
@@ -196,15 +219,16 @@ FUNCTIONS: dict[str, Function] = {
     "*": Function((2, 2), _number, _infix("*"), lambda r: r[0] * r[1]),
     "/": Function((2, 2), _number, _divide, lambda r: r[0] / r[1]),
     "%": Function((2, 2), _number, _remainder, lambda r: r[0] % r[1]),
-    "negative": Function((1, 1), _number, lambda args, kind: _as(kind, f"(- {_double_of(args[0])})"), lambda r: -r[0]),
-    "abs": Function((1, 1), _number, _plain("abs"), lambda r: abs(r[0])),
-    "floor": Function((1, 1), _number, _plain("floor"), lambda r: r[0].whole()),
-    "ceil": Function((1, 1), _number, _plain("ceil"), lambda r: r[0].whole()),
+    "negative": Function((1, 1), _number, lambda args, kind: _as(kind, f"(- {_in(kind, args[0])})"), lambda r: -r[0]),
+    "abs": Function((1, 1), _number, lambda args, kind: _as(kind, f"abs({_in(kind, args[0])})"), lambda r: abs(r[0])),
+    "floor": Function((1, 1), _number, _whole("floor"), lambda r: r[0].whole()),
+    "ceil": Function((1, 1), _number, _whole("ceil"), lambda r: r[0].whole()),
     "round": Function((1, 2), _number, _rounded, _rounded_range, _constants(1)),
     "sqrt": Function(
         (1, 1), _double, lambda args, _: f"sqrt(greatest({_double_of(args[0])}, 0))", lambda r: r[0].sqrt()
     ),
-    "exp": Function((1, 1), _double, _plain("exp"), lambda r: r[0].exp()),
+    "exp": Function((1, 1), _double, lambda args, _: f"exp({_double_of(args[0])})", lambda r: r[0].exp()),
+    "band": Function((1, 1), lambda types: Type.BIGINT if types[0].numeric else None, _band),
     "bar": Function((1, 1), lambda types: Type.BIGINT if types[0].numeric else None, _bar),
     "ln": Function((1, 1), _double, lambda args, _: f"ln(nullif(greatest({_double_of(args[0])}, 0), 0))"),
     "power": Function((2, 2), _double, _power, lambda r: r[0].power(r[1]), _constants(1)),

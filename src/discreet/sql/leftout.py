@@ -9,13 +9,13 @@ from discreet.exact import spoken
 from discreet.sql.expression import Call, Case, Expression, Field, Literal, parts
 from discreet.sql.keys import answered
 from discreet.sql.moment import is_numbered, written
-from discreet.sql.plan import GroupKey, Measurement, Statistic
+from discreet.sql.plan import GroupKey, Measurement, Rank, Statistic
 from discreet.sql.range import Grid, Range
 from discreet.sql.ranging import ranged
-from discreet.sql.rows import Among, Capped, Filter, Joined, Kept, Lookup, PerUnit, Project, Rows, Scan, Windowed, below
+from discreet.sql.rows import Capped, Filter, Joined, Lookup, PerUnit, Rows, Windowed, below
 from discreet.sql.rows import scanned as tables_of
 from discreet.sql.schema import Type
-from discreet.sql.shape import Shape, one_each, shape
+from discreet.sql.shape import Shape, one_row, shape
 from discreet.sql.stepping import step_of
 
 _SHOWS = 1 << 24  # steps across a range, beyond which nobody sees that numbers were rounded
@@ -27,6 +27,7 @@ def left_out(measurement: Measurement) -> tuple[str, ...]:
         dict.fromkeys([
             *_caps(measurement),
             *_held(measurement),
+            *_ranked(measurement),
             *(sentence for key in measurement.keys for sentence in _keys(key, measurement.shape)),
             *_answered(measurement.rows),
             *_owners(measurement.rows),
@@ -62,7 +63,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _caps(measurement: Measurement) -> Iterator[str]:
-    single = _one_row(measurement.rows)
+    single = one_row(measurement.rows)
     counts_rows = any(statistic != Statistic("units") for statistic in measurement.statistics)
     caps = set(_inner_caps(measurement.rows))
     if counts_rows and not single and measurement.max_rows is not None:
@@ -83,19 +84,6 @@ def _inner_caps(rows: Rows) -> Iterator[int]:
         yield from _inner_caps(source)
 
 
-def _one_row(rows: Rows) -> bool:
-    """Whether a person has one row at most by the way they are made, so that no cap can bind."""
-    match rows:
-        case Scan(table):
-            return table.unit is None
-        case PerUnit():
-            return one_each(rows)
-        case Filter() | Project() | Windowed() | Kept() | Among():
-            return _one_row(rows.source)
-        case _:
-            return False
-
-
 # values ---------------------------------------------------------------------------------------------------------------
 
 
@@ -114,6 +102,14 @@ def _held(measurement: Measurement) -> Iterator[str]:
             yield f"Values of {name} are rounded to steps of {spoken(grid.step)}."
         if not _never_null(value) and not _closed(value) and (grid is not None or name not in told):
             yield f"Rows in which {name} is NULL do not count for it."
+
+
+def _ranked(measurement: Measurement) -> Iterator[str]:
+    """That a quantile is not one of the values, as PERCENTILE_DISC, MIN and MAX are elsewhere."""
+    for statistic in measurement.statistics:
+        if isinstance(statistic, Rank):
+            name = _called(statistic.expression, measurement.shape)
+            yield f"A quantile of {name} need not be a value that a row has."
 
 
 def _added(measurement: Measurement) -> Iterator[tuple[Expression, Grid | None, Shape]]:

@@ -18,6 +18,7 @@ from discreet.sql.question import PART, Part
 from discreet.sql.reading import Reading
 from discreet.sql.repair import GROUPED, Edit, Misasked
 from discreet.sql.rows import Rows
+from discreet.sql.shape import one_row
 from discreet.sql.words import shown
 
 MOST_AGGREGATES = 200
@@ -42,7 +43,8 @@ class Bench:
 
 def measured(select: exp.Select, texts: list[exp.Expr], reading: Reading, bench: Bench) -> Part:
     """Add what is measured to the bench, and let the SELECT read that instead of rows."""
-    below, parts, caps = reading.shape, bench.parts, bench.caps
+    below, parts = reading.shape, bench.parts
+    caps = Caps() if one_row(reading.rows) else bench.caps  # a cap that cannot bind would only add noise
     texts = list({text.sql(): text for text in texts}.values())  # a key that is named twice is one key
     if reading.outer is not None and len(texts) > 1:
         raise Refusal(

@@ -138,6 +138,21 @@ def one_each(rows: PerUnit) -> bool:
     return all(each.unit and not each.optional for each in known)  # the unit in some rows and NULL in others makes two
 
 
+def one_row(rows: Rows) -> bool:
+    """Whether a person has one row at most by the way they are made, so that no cap can bind."""
+    match rows:
+        case Scan(table):
+            return table.unit is None
+        case PerUnit():
+            return one_each(rows)
+        case Joined(left, right, _, kind):
+            return kind != "full" and one_row(left) and one_row(right)
+        case Filter() | Project() | Windowed() | Kept() | Among():
+            return one_row(rows.source)
+        case _:
+            return False
+
+
 def _joined(rows: Joined) -> Shape:
     one, two = shape(rows.left), shape(rows.right)
     full = rows.kind == "full"
