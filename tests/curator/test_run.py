@@ -215,7 +215,7 @@ def test_rows_come_in_an_order_that_is_drawn(home: Path) -> None:
     """The engine's own order, whatever it is, permuted by the source: so it is uniform, as the permutation is."""
     run, store = plan(home, OfRows(), "SELECT patient, cost FROM visits"), DuckStore(home / "tables")
     one, two = (store.rows(run.rows, 50, rng=Seeded(seed)) for seed in (1, 2))
-    own = {place: row for place, row in zip(permutation(len(one), rng=Seeded(1)).tolist(), one, strict=True)}
+    own = dict(zip(permutation(len(one), rng=Seeded(1)).tolist(), one, strict=True))
     assert two == [own[place] for place in permutation(len(two), rng=Seeded(2)).tolist()]
     assert one != two
     assert store.rows(run.rows, 50) != store.rows(run.rows, 50)  # the source of production: 300 rows, never twice alike
