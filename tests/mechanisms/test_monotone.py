@@ -33,9 +33,7 @@ def test_these_can_be_told_that_scores_move_one_way() -> None:
 @pytest.mark.parametrize("name", sorted(MAY_BE))
 def test_none_is_told_so_of_replaced_rows(name: str) -> None:
     mechanism: Any = EXAMPLES[name][0]
-    with pytest.raises(
-        Refusal, match=r"^expected monotone=False for Replace.* when a row is replaced some counts rise"
-    ):
+    with pytest.raises(Refusal, match=r"^expected monotone=False for Replace.* when a row is replaced some"):
         dataclasses.replace(mechanism, monotone=True, neighbours=Replace())
     assert dataclasses.replace(mechanism, monotone=False, neighbours=Replace()).privacy == mechanism.privacy
     assert dataclasses.replace(mechanism, monotone=True, neighbours=AddRemove()).privacy == mechanism.privacy

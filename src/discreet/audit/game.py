@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.bounds import Counts, at_least, at_most
+from discreet.audit.bounds import Hits, at_least, at_most
 from discreet.audit.outputs import draw
 from discreet.audit.pairs import neighbouring
 from discreet.audit.witness import accuse
@@ -102,6 +102,6 @@ def play(  # noqa: PLR0913  # the rules of the game
     )
 
 
-def _lead(likely: Counts, unlikely: Counts, size: int) -> NDArray[np.float64]:
+def _lead(likely: Hits, unlikely: Hits, size: int) -> NDArray[np.float64]:
     """Twice what Bob gains over a blind guess by naming the input on which an event is likelier."""
     return _WEIGHT * (likely - unlikely) / size
