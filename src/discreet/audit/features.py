@@ -146,8 +146,9 @@ def _cells(output: object, name: str = "output") -> Iterator[tuple[str, object]]
 
 def _parts(output: object, name: str) -> list[tuple[str, object]] | None:
     if isinstance(output, Raised):
-        about = [(f"its{part_name}", part) for part_name, part in output.parts]
-        return [("the exception", output.kind), ("its text", output.text), *about]
+        where = "" if name == "output" else f"{name}: "
+        about = [(f"{where}its{part_name}", part) for part_name, part in output.parts]
+        return [(f"{where}the exception", output.kind), (f"{where}its text", output.text), *about]
     if isinstance(output, Thing):
         return [(f"{name}{part_name}", part) for part_name, part in output.parts]
     if isinstance(output, Mapping):

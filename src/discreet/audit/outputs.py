@@ -128,7 +128,9 @@ def keys(outputs: Outputs) -> Sequence[Hashable]:
 def _key(output: object) -> Hashable:
     if isinstance(output, np.ndarray):
         return output.shape, output.dtype.str, output.tobytes()
-    if isinstance(output, (tuple, list, float, set, frozenset, dict, Thing, Raised)):
+    if isinstance(output, Thing):
+        return output.key
+    if isinstance(output, (tuple, list, float, set, frozenset, dict, Raised)):
         return repr(output)  # tells 1 from 1.0 from True, and the order of a set or a dictionary, which shows
     try:
         hash(output)

@@ -59,6 +59,11 @@ class Thing:
     parts: Parts
     raw: object = field(compare=False, repr=False)
 
+    @cached_property
+    def key(self) -> str:
+        """Equal where things look the same: 1, 1.0 and True do not."""
+        return repr(self)
+
     def __str__(self) -> str:
         return f"{self.kind}({', '.join(f'{name.lstrip(chr(46))}={part}' for name, part in self.parts)})"
 

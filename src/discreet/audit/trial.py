@@ -14,9 +14,8 @@ import numpy as np
 from discreet.audit.claim import excess, points, prefers_odds
 from discreet.audit.outputs import draw
 from discreet.audit.pairs import Pairs, neighbouring
-from discreet.audit.seen import Raised
 from discreet.audit.verdict import Verdict, judged
-from discreet.audit.witness import accuse
+from discreet.audit.witness import Accusation, accuse, heard
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share
 from discreet.mechanisms.mechanism import Pair
@@ -28,7 +27,6 @@ Audited = Callable[..., Any]
 LEAST_SAMPLES = 40  # for each pair
 ALPHA = Fraction(1, 10**6)
 HALF = Fraction(1, 2)
-_LONGEST = 200  # letters of an exception's text
 
 
 def audit(  # noqa: PLR0913  # what is audited, against what, and how hard
@@ -63,18 +61,15 @@ def audit(  # noqa: PLR0913  # what is audited, against what, and how hard
     verdict = judged(
         promise, promised, pair, found.event, left=left, right=right, alpha=risk, samples=samples, by_odds=by_odds
     )
-    return _heard(verdict, known, [each.raised for each in accused])
+    return _told(verdict, known, accused)
 
 
-def _heard(verdict: Verdict, known: list[Pair[Any]], raised: list[Raised | None]) -> Verdict:
+def _told(verdict: Verdict, known: list[Pair[Any]], accused: list[Accusation]) -> Verdict:
     """The verdict, with the pairs of which it says nothing; refused if it says nothing of any."""
-    silent = tuple(pair.why for pair, each in zip(known, raised, strict=True) if each is not None)
-    if not verdict.refuted and len(silent) == len(known):
-        first = next(each for each in raised if each is not None)
-        raise Refusal(
-            f"every run raised {first.kind}: {first.text[:_LONGEST]}; nothing could be judged",
-            hint="call it once by hand; pass inputs that it takes, as pairs=[(left, right)] or --pair",
-        )
+    both = zip(known, accused, strict=True)
+    silent = tuple(pair.why for pair, each in both if each.raised and not (verdict.refuted and pair is verdict.pair))
+    if len(silent) == len(known):
+        heard(accused[0])
     return replace(verdict, silent=silent)
 
 

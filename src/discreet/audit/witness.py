@@ -14,6 +14,7 @@ from discreet.audit.features import Features
 from discreet.audit.outputs import Outputs, all_raised, draw
 from discreet.audit.score import Likelihood, Sample, Score, scores
 from discreet.audit.seen import Raised
+from discreet.errors import Refusal
 from discreet.mechanisms.mechanism import Pair
 from discreet.noise import SECURE, Entropy
 
@@ -22,6 +23,7 @@ Gain = Callable[[Hits, Hits, int], Reals]  # of events with so many hits on eith
 
 PLAINER = 0.03  # that much is given up for an event that is easier to say
 ENOUGH = 0.2  # of the most that any event can gain: then nothing is left to look for
+_LONGEST = 200  # letters of an exception's text
 TAIL = 1e-4  # the least share of outputs that an event may have
 _SHARES = np.concatenate([np.geomspace(TAIL, 0.01, 16), np.linspace(0.01, 0.5, 50)[1:]])
 _LEVELS = np.concatenate([_SHARES, 1 - _SHARES])
@@ -75,6 +77,15 @@ def accuse(  # noqa: PLR0913  # what is accused, of what, and how much there is 
     return replace(found, raised=all_raised(left) if all_raised(right) else None)
 
 
+def heard(found: Accusation) -> None:
+    """Refuse to go on where no run did anything but raise, on both inputs."""
+    if found.raised is not None:
+        raise Refusal(
+            f"every run raised {found.raised.kind}: {found.raised.text[:_LONGEST]}; nothing could be judged",
+            hint="call it once by hand; pass inputs that it takes, as pairs=[(left, right)] or --pair",
+        )
+
+
 def worst(candidates: Iterable[Score], left: Sample, right: Sample, gain: Gain, proof: int) -> Accusation:
     """The event of largest gain on samples that trained no score, or a plainer one that gains about as much.
 
@@ -116,7 +127,7 @@ class Expected:
         if not self.proof:
             return more, fewer
         scale = self.proof / self.chosen
-        return scale * (more - np.sqrt(more)), np.minimum(scale * (fewer + np.sqrt(fewer)), self.proof)
+        return scale * (more - np.sqrt(more)), np.minimum(scale * (fewer + np.sqrt(fewer + 1)), self.proof)
 
 
 def _tails(score: Score, left: Sample, right: Sample, gain: Gain, expected: Expected) -> Iterator[Accusation]:
