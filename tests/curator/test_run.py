@@ -150,8 +150,10 @@ def table(name: str, place: int, pair: Any) -> list[tuple[object, ...]]:  # noqa
     few, many = sorted((list(pair.left), list(pair.right)), key=len)
     rest = Counter(map(float, many)) - Counter(map(float, few))
     (added, _), *_ = rest.most_common(1)
-    own = [(0, "north", f"{name}{place}", added, clinic.START, True)] * OWN
-    others = [(i, "north", f"{name}{place}", float(v), clinic.START, True) for i, v in enumerate(few, start=1)]
+    own: list[tuple[object, ...]] = [(0, "north", f"{name}{place}", added, clinic.START, True)] * OWN
+    others: list[tuple[object, ...]] = [
+        (i, "north", f"{name}{place}", float(v), clinic.START, True) for i, v in enumerate(few, start=1)
+    ]
     return own + others
 
 

@@ -164,6 +164,6 @@ def test_an_odometer_reads_whole_sentences_in_its_own_measure_and_for_its_own_ne
     with pytest.raises(Refusal, match=r"^expected a Guarantee, .* got Pure\(epsilon=1\); write Guarantee"):
         Odometer(Pure(0)).spend(bare)
     for loss in (Concentrated(1), Profile.gaussian(1), Renyi.gaussian(1), 1):
-        wrong: Any = Guarantee(loss, AddRemove())  # type: ignore[type-var]
+        wrong: Any = Guarantee(loss, AddRemove())
         with pytest.raises(Refusal, match=f"^this odometer is kept in Pure, got a loss in {type(loss).__name__};"):
             Odometer(Pure(0)).spend(wrong)
