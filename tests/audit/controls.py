@@ -37,6 +37,28 @@ def grid_laplace(value: int, size: int, rng: Entropy) -> NDArray[np.float64]:
     return (1024 * value + laplaces(1024, size, rng=rng)) / 1024.0
 
 
+def rare_response(bit: int, size: int, rng: Entropy) -> NDArray[np.int64]:
+    """Nothing but 2 in most runs; in one of 250 the truth with probability 3/4: exactly ln 3, in rare events only."""
+    return np.where(flips(Fraction(1, 250), size, rng=rng), response(bit, size, rng), 2)
+
+
+class Held:
+    """Geometric noise in an object, beside what tells nothing."""
+
+    def __init__(self, noisy: int) -> None:
+        self.noisy, self.note = noisy, "noisy"
+
+
+def held(value: int, size: int, rng: Entropy) -> list[object]:
+    """Exactly 1, as objects."""
+    return [Held(value + noise) for noise in laplaces(1, size, rng=rng).tolist()]
+
+
+def streamed(value: int, size: int, rng: Entropy) -> list[object]:
+    """Exactly 1, as generators."""
+    return [iter((value + noise,)) for noise in laplaces(1, size, rng=rng).tolist()]
+
+
 def sound(name: str, privacy: Loss, pair: Pair[Any], draw: Callable[[Any, int, Entropy], Any]) -> Specimen:
     return Specimen(name, privacy, pair, "none", "known exactly", draw)
 
@@ -48,6 +70,8 @@ TIGHT = (
     sound("gaussian", Concentrated("1/2"), BITS, lambda value, size, rng: value + gaussians(1, size, rng=rng)),
     sound("coarse-gaussian", Gaussian.of(1), Pair(0, 64, "…"), lambda v, size, rng: v + gaussians(4096, size, rng=rng)),
 )
+RARELY_TIGHT = sound("rare-response", Pure(LN3), BITS, rare_response)
+IN_OBJECTS = (sound("held", Pure(1), BITS, held), sound("streamed", Pure(1), BITS, streamed))
 SOUND = (
     sound("grid-laplace", Pure(1), BITS, grid_laplace),
     sound(

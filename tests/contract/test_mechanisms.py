@@ -75,7 +75,7 @@ MORE: tuple[Mechanism[Whatever, object, Loss], ...] = (
     LaplaceReal(ONE, HALF, Fraction(-3), Fraction(3), Fraction(1, 100)),
     GaussianReal(ONE, HALF, Fraction(-3), Fraction(3), Fraction(1, 100)),
     Exponential(HALF, 3, 2, monotone=True),
-    PermuteAndFlip(HALF, 3, 2, monotone=True, neighbours=Replace()),
+    PermuteAndFlip(HALF, 3, 2, neighbours=Replace()),
     ReportNoisyMax(ONE, 3, noise="laplace"),
     TopK(ONE, 4, 3, monotone=True),
     ConcentratedTopK(HALF, 4, 3, monotone=True),

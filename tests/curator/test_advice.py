@@ -16,12 +16,14 @@ from discreet.curator import Curator
 from discreet.curator.advice import BARS, ROWS, most_rows, outer
 from discreet.curator.noisy_histogram import Bars
 from discreet.errors import Fault, OverBudget, Refusal
-from discreet.mechanisms import Gaussian, Laplace, LaplaceVector, Quantile
-from discreet.noise import SECURE, Entropy
+from discreet.mechanisms import Gaussian, Laplace, LaplaceVector, Quantile, Takes
+from discreet.noise import SECURE, Entropy, gaussian
 from discreet.privacy import AddRemove, Approximate, Replace
 from discreet.sql.expression import Call, Field
 from discreet.sql.render import expression
 from discreet.sql.schema import MOST_ROWS_A_UNIT, Type
+
+MEDIAN = Quantile(Fraction(1, 100), Fraction(0), Fraction(1000), Fraction(1))
 
 
 def rows(values: list[float], per_unit: int = 1) -> list[tuple[object, ...]]:
@@ -166,6 +168,7 @@ def test_a_mechanism_sees_no_more_rows_of_a_unit_than_it_pays_for(tmp_path: Path
     seen: list[object] = []
 
     class Watching:
+        takes = Takes.ROWS
         privacy = Laplace(Fraction(1)).privacy
         neighbours = AddRemove()
 
@@ -180,6 +183,7 @@ def test_a_mechanism_sees_no_more_rows_of_a_unit_than_it_pays_for(tmp_path: Path
 
 def test_what_a_mechanism_raises_is_a_constant_sentence_and_stays_paid(home: Path) -> None:
     class Raising:
+        takes = Takes.ROWS
         privacy = Laplace(Fraction(2)).privacy
         neighbours = AddRemove()
 
@@ -192,17 +196,26 @@ def test_what_a_mechanism_raises_is_a_constant_sentence_and_stays_paid(home: Pat
     assert said.value.__cause__ is None
     assert curator.budget("patient").spent == Approximate("0.5")
     with pytest.raises(Refusal, match="maintenance"):
-        curator.run(Laplace(Fraction(2)), "SELECT cost FROM visits", max_rows=1)
+        curator.run(MEDIAN, "SELECT cost FROM visits", max_rows=1)
+
+
+class Concentrating:
+    takes = Takes.ROWS
+    privacy = Gaussian(Fraction(1)).privacy
+    neighbours = AddRemove()
+
+    def __call__(self, given: list[object], /, *, rng: Entropy = SECURE) -> int:
+        return gaussian(1, rng=rng) + len(given)
 
 
 def test_promises_that_do_not_carry_over_are_refused(home: Path) -> None:
     curator = Curator(home)
     with pytest.raises(Refusal, match="adding or removing"):
-        curator.run(Laplace(Fraction(1), neighbours=Replace()), "SELECT cost FROM visits", max_rows=1)
+        curator.run(replace(MEDIAN, neighbours=Replace()), "SELECT cost FROM visits", max_rows=1)
     with pytest.raises(Refusal, match="Concentrated"):
-        curator.run(Gaussian(Fraction(1)), "SELECT cost FROM visits", max_rows=1)
+        curator.run(Concentrating(), "SELECT cost FROM visits", max_rows=1)
     with pytest.raises(Refusal, match="without aggregates"):
-        curator.run(Laplace(Fraction(1)), "SELECT count(*) FROM visits")
+        curator.run(MEDIAN, "SELECT count(*) FROM visits")
     assert curator.budget("patient").spent == Approximate(0)
 
 

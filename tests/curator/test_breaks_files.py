@@ -17,6 +17,7 @@ from discreet.curator.custody import Custody
 from discreet.engines import Counted, DuckStore
 from discreet.errors import Fault, Refusal
 from discreet.ledger import Account, SqliteLedger
+from discreet.mechanisms import Takes
 from discreet.privacy import AddRemove, Approximate
 from discreet.sql.plan import Measurement
 
@@ -158,7 +159,7 @@ def test_an_answer_about_other_rows_is_not_served_for_a_version_that_came_twice(
 class Mechanism:
     """Anything, at a price."""
 
-    privacy, neighbours = Approximate("0.1"), AddRemove()
+    takes, privacy, neighbours = Takes.ROWS, Approximate("0.1"), AddRemove()
 
     def __init__(self, answer: object) -> None:
         self._answer = answer

@@ -17,6 +17,7 @@ from discreet.curator import Curator, above
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.errors import OverBudget, Refusal
 from discreet.ledger import Account, SqliteLedger
+from discreet.mechanisms import Takes
 from discreet.privacy import AddRemove, Approximate, Concentrated, Pure
 
 SUM = "SELECT sum(cost) FROM visits"
@@ -189,7 +190,7 @@ def test_a_delta_of_nought_is_none(tmp_path: Path) -> None:
 class Mechanism:
     """Anything, at a price."""
 
-    privacy, neighbours = Approximate("0.1"), AddRemove()
+    takes, privacy, neighbours = Takes.ROWS, Approximate("0.1"), AddRemove()
 
     def __init__(self, answer: object) -> None:
         self._answer = answer

@@ -172,10 +172,14 @@ def test_only_registered_mechanisms_are_described() -> None:
 
 def test_a_name_is_given_once_and_to_frozen_values_only() -> None:
     with pytest.raises(ValueError, match="two mechanisms are called 'laplace'"):
-        registered("laplace")(Sundry)
+        registered("laplace")(Tulap)
     with pytest.raises(TypeError, match="frozen dataclass"):
         registered("new")(type("Plain", (), {}))
     with pytest.raises(TypeError, match="frozen dataclass"):
         registered("new")(dataclass(type("Loose", (), {})))
+    with pytest.raises(TypeError, match="'new' must say what it takes"):
+        registered("new")(Sundry)
+    with pytest.raises(TypeError, match="'new' must say what it takes"):
+        registered("new")(dataclass(frozen=True)(type("Loud", (), {"takes": "rows"})))
     assert "new" not in REGISTRY
     assert registered("laplace")(Laplace) is Laplace

@@ -105,7 +105,7 @@ def test_quantile_counts_are_those_of_a_loop(ages: list[float], edges: list[int]
 def test_declarations_are_kept() -> None:
     frame = Frame.of({"age": [1.0]}, Column("age", grid=AGE), neighbours=Replace("person"))
     assert frame.schema == {"age": Column("age", grid=AGE)}
-    assert frame.caps == Caps(1, 1)
+    assert frame.caps == Caps(1)
     assert frame.neighbours == Replace("person")
 
 
@@ -133,7 +133,7 @@ def test_nonsense_is_refused() -> None:
     with pytest.raises(Refusal, match="at least one"):
         Column("size", keys=())
     with pytest.raises(Refusal, match="max_rows >= 1, got max_rows=0"):
-        Caps(0, 1)
+        Caps(0)
     wide = Frame.of({"a": [1]}, Column("a", keys=tuple(range(1001))))
     with pytest.raises(Refusal, match="cells"):
         wide.counts(["a"] * 3)

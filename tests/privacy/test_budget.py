@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,8 @@ from discreet.errors import OverBudget, Refusal
 from discreet.privacy.budget import Budget, balance
 from discreet.privacy.loss import Approximate, Concentrated, Pure
 from discreet.privacy.neighbours import AddRemove, Guarantee, Replace
+from discreet.privacy.profile import Profile
+from discreet.privacy.renyi import Renyi
 from discreet.privacy.tradeoff import Gaussian
 
 PERSON = AddRemove("person")
@@ -78,3 +81,34 @@ def test_a_budget_that_is_overdrawn_cannot_be_written_down() -> None:
 
 def test_the_default_is_adding_or_removing_a_row() -> None:
     assert Budget.of(Pure(1)).neighbours == AddRemove("row")
+
+
+NO_FILTERS: tuple[Any, ...] = (Profile.gaussian(1), Profile(), Renyi.gaussian(1), Fraction(1), None, "1")
+
+
+@pytest.mark.parametrize("loss", NO_FILTERS, ids=lambda loss: type(loss).__name__)
+def test_what_has_no_filter_fills_no_budget_when_the_program_runs(loss: Any) -> None:  # noqa: ANN401
+    """The type checker refuses these too (tests/typing); here it was told nothing."""
+    name = type(loss).__name__
+    with pytest.raises(Refusal, match=f"^a budget is not kept in {name}: nothing is proven of its sums"):
+        Budget.of(loss, PERSON)
+    with pytest.raises(Refusal, match=f"^a budget is not kept in {name}: nothing is proven of its sums"):
+        Budget(loss, loss, PERSON)
+    with pytest.raises(Refusal, match=f"^this budget is kept in Pure, got a loss in {name};"):
+        Budget(Pure(1), loss, PERSON)
+    budget = Budget.of(Pure(1), PERSON)
+    with pytest.raises(Refusal, match=f"^this budget is kept in Pure, got a loss in {name};"):
+        budget.spend(Guarantee(loss, PERSON))
+    with pytest.raises(Refusal, match=r"^expected a Guarantee, a loss with the neighbours"):
+        budget.spend(loss)
+
+
+def test_a_budget_is_charged_in_its_own_measure() -> None:
+    losses: tuple[Any, ...] = (Pure(1), Approximate(1), Concentrated(1), Gaussian(1))
+    for total in losses:
+        for loss in losses:
+            if type(loss) is type(total):
+                assert Budget.of(total, PERSON).spend(Guarantee(loss, PERSON)).spent == total
+            else:
+                with pytest.raises(Refusal, match="is kept in"):
+                    Budget.of(total, PERSON).spend(Guarantee(loss, PERSON))

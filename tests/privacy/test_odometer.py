@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import given, settings
@@ -12,17 +13,25 @@ from hypothesis import strategies as st
 from discreet.errors import Refusal
 from discreet.interval import exp
 from discreet.privacy.convert import convert, epsilon_at
-from discreet.privacy.loss import Approximate, Concentrated, Pure
+from discreet.privacy.loss import Approximate, Concentrated, FilterLoss, Pure
+from discreet.privacy.neighbours import AddRemove, Guarantee, Replace
 from discreet.privacy.odometer import Odometer
+from discreet.privacy.profile import Profile
 from discreet.privacy.renyi import Renyi
 from discreet.privacy.tradeoff import Gaussian
 
+L = TypeVar("L", bound=FilterLoss)
 rhos = st.fractions(Fraction(1, 10**6), 1000, max_denominator=10**6)
 
 
+def of(loss: L) -> Guarantee[L]:
+    """The loss with the neighbours that an odometer has unless it is told otherwise."""
+    return Guarantee(loss, AddRemove())
+
+
 def test_sums_are_read_as_they_are() -> None:
-    assert Odometer(Pure(0)).spend(Pure(0.1)).spend(Pure(0.2)).bound() == Approximate("0.3")
-    spent = Odometer(Approximate(0)).spend(Approximate(1, "1e-6")).spend(Approximate(1, "1e-6"))
+    assert Odometer(Pure(0)).spend(of(Pure(0.1))).spend(of(Pure(0.2))).bound() == Approximate("0.3")
+    spent = Odometer(Approximate(0)).spend(of(Approximate(1, "1e-6"))).spend(of(Approximate(1, "1e-6")))
     assert spent.bound() == Approximate(2, "2e-6")
 
 
@@ -33,7 +42,7 @@ def test_nothing_spent_is_nothing_lost() -> None:
 @given(rhos, rhos, st.sampled_from(["1e-3", "1e-9"]))
 def test_the_reading_never_falls(rho: Fraction, more: Fraction, delta: str) -> None:
     before = Odometer(Concentrated(rho), delta)
-    assert before.bound() <= before.spend(Concentrated(more)).bound()
+    assert before.bound() <= before.spend(of(Concentrated(more))).bound()
 
 
 @given(rhos, st.sampled_from(["1e-3", "1e-6", "1e-12"]))
@@ -72,7 +81,7 @@ def test_gaussian_is_read_as_the_zcdp_it_is() -> None:
 
 def test_charges_with_a_delta_add_it() -> None:
     plain = Odometer(Concentrated(1), "1e-6").bound()
-    marred = Odometer(Concentrated(0), "1e-6").spend(Concentrated(1, "1e-7")).bound()
+    marred = Odometer(Concentrated(0), "1e-6").spend(of(Concentrated(1, "1e-7"))).bound()
     assert marred == Approximate(plain.epsilon, "1.1e-6")
     assert Odometer(3 * Concentrated(1, "0.5"), "1e-6").bound().delta == 1
 
@@ -139,3 +148,22 @@ def test_what_has_no_odometer_is_refused() -> None:
             Odometer(Concentrated(0), bad)
     with pytest.raises(Refusal, match="around=0"):
         Odometer(Concentrated(0), "1e-6", around=0)
+
+
+def test_an_odometer_reads_whole_sentences_in_its_own_measure_and_for_its_own_neighbours() -> None:
+    person, other = AddRemove("person"), Replace("person")
+    read = Odometer(Pure(0), neighbours=other).spend(Guarantee(Pure(1), person))
+    assert read.spent == Pure(2)  # replacing is removing, then adding
+    assert read.neighbours == other
+    assert read.spend(Guarantee(Pure(1), other)).spent == Pure(3)
+    with pytest.raises(Refusal, match="says nothing about adding or removing"):
+        Odometer(Pure(0), neighbours=person).spend(Guarantee(Pure(1), other))
+    with pytest.raises(Refusal, match="about one 'row' says nothing about one 'person'"):
+        Odometer(Pure(0), neighbours=person).spend(Guarantee(Pure(1), AddRemove()))
+    bare: Any = Pure(1)
+    with pytest.raises(Refusal, match=r"^expected a Guarantee, .* got Pure\(epsilon=1\); write Guarantee"):
+        Odometer(Pure(0)).spend(bare)
+    for loss in (Concentrated(1), Profile.gaussian(1), Renyi.gaussian(1), 1):
+        wrong: Any = Guarantee(loss, AddRemove())
+        with pytest.raises(Refusal, match=f"^this odometer is kept in Pure, got a loss in {type(loss).__name__};"):
+            Odometer(Pure(0)).spend(wrong)

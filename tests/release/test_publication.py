@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from discreet.audit import audit
 from discreet.errors import Refusal
-from discreet.mechanisms import Axis, Bins, Caps, Column, Frame, Grid, Pair, TableMechanism
+from discreet.mechanisms import Axis, Bins, Caps, Column, Frame, Grid, Pair, Takes
 from discreet.privacy import AddRemove, Concentrated, Pure, Replace, convert, epsilon_at
 from discreet.release import (
     Automatic,
@@ -211,7 +211,7 @@ def test_a_run_reads_counts_once_a_table_and_nothing_else(found: Publication) ->
     parts = {names[:size] for names in found.tables for size in range(len(names))} if found.outside == "other" else ()
     assert len(seen.asked) == len(set(seen.asked)) == len(found.tables) + len({*parts, ("region",)} if parts else ())
     assert set().union(*seen.asked) == set(found.axes)
-    assert isinstance(found, TableMechanism)
+    assert found.takes is Takes.RELATION
     assert told == found(MANY, rng=Seeded(1))
     assert told != found(MANY, rng=Seeded(2))
     found(MANY)

@@ -13,13 +13,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.bounds import Counts, roughly_at_least, roughly_at_most
+from discreet.audit.bounds import Hits, roughly_at_least, roughly_at_most
 from discreet.interval import exp
 from discreet.privacy.loss import Approximate, Loss, Pure
 
 Reals = NDArray[np.float64]
 POINTS = 16  # of a curve
 ZERO = Fraction(0)
+CLEARLY = 0.25  # more of ε that a test must prove for the sake of which runs are shared out by coins
 _FAR = Fraction(10**6)  # an ε beyond it promises nothing
 
 
@@ -53,8 +54,36 @@ def points(claim: Loss, samples: int) -> tuple[Point, ...]:
     return tuple(point for point in curve if point.delta < 1)
 
 
-def excess(promised: tuple[Point, ...], likely: Counts, unlikely: Counts, samples: int, alpha: float) -> Reals:
-    """By how much the ε that each event proves exceeds the claim, at the best point; in floats, to choose by."""
+def excess(promised: tuple[Point, ...], likely: Hits, unlikely: Hits, samples: int, alpha: float) -> Reals:
+    """By how much the ε that each event proves exceeds the claim, by the better test; in floats, to choose by.
+
+    Counts need not be whole: those of a few runs, scaled to the many that will prove.
+    """
+    by_limits = limits_excess(promised, likely, unlikely, samples, alpha)
+    by_odds = odds_excess(promised, likely, unlikely, alpha)
+    return np.where(by_odds > by_limits + CLEARLY, by_odds, by_limits)
+
+
+def prefers_odds(promised: tuple[Point, ...], likely: float, unlikely: float, samples: int, alpha: float) -> bool:
+    """Whether an event of about so many hits is clearly better proven by its odds than by two limits: a rare one."""
+    one, two = np.array([float(likely)]), np.array([float(unlikely)])
+    limits = limits_excess(promised, one, two, samples, alpha)[0]
+    return bool(odds_excess(promised, one, two, alpha)[0] > limits + CLEARLY)
+
+
+def odds_excess(promised: tuple[Point, ...], likely: Hits, unlikely: Hits, alpha: float) -> Reals:
+    """The same if only the odds of a hit to be on the likelier side are tested: of pure claims, for rare events."""
+    pure = [float(min(point.epsilon, _FAR)) for point in promised if point.delta == 0]
+    total = likely + unlikely
+    if not pure:
+        return np.full(total.shape, -np.inf)
+    low = roughly_at_least(likely, total, alpha)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.log(low / (1 - low)) - min(pure))
+
+
+def limits_excess(promised: tuple[Point, ...], likely: Hits, unlikely: Hits, samples: int, alpha: float) -> Reals:
+    """The same by a limit on each of the two probabilities."""
     low = roughly_at_least(likely, samples, alpha / 2)
     high = roughly_at_most(unlikely, samples, alpha / 2)
     with np.errstate(divide="ignore", invalid="ignore"):

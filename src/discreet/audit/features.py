@@ -6,7 +6,6 @@ and by that floating-point noise betrays its input (Mironov 2012).
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import numbers
 from collections import Counter
@@ -19,7 +18,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.outputs import Outputs, Raised, keys, listed, rows
+from discreet.audit.outputs import Outputs, keys, listed, rows
+from discreet.audit.seen import Raised, Thing
 
 Reals = NDArray[np.float64]
 
@@ -137,7 +137,7 @@ def _cells(output: object, name: str = "output") -> Iterator[tuple[str, object]]
     parts = _parts(output, name)
     if parts is None:
         yield name, output
-    yield f"type of {name}", type(output)
+    yield f"type of {name}", output.kind if isinstance(output, Thing) else type(output)
     if isinstance(output, Sized):
         yield f"length of {name}", len(output)
     for path, part in parts or ():
@@ -146,9 +146,11 @@ def _cells(output: object, name: str = "output") -> Iterator[tuple[str, object]]
 
 def _parts(output: object, name: str) -> list[tuple[str, object]] | None:
     if isinstance(output, Raised):
-        return [("the exception", output.kind), ("its text", output.text)]
-    if dataclasses.is_dataclass(output) and not isinstance(output, type):
-        return [(f"{name}.{field.name}", getattr(output, field.name)) for field in dataclasses.fields(output)]
+        where = "" if name == "output" else f"{name}: "
+        about = [(f"{where}its{part_name}", part) for part_name, part in output.parts]
+        return [(f"{where}the exception", output.kind), (f"{where}its text", output.text), *about]
+    if isinstance(output, Thing):
+        return [(f"{name}{part_name}", part) for part_name, part in output.parts]
     if isinstance(output, Mapping):
         return [(f"{name}[{key!r}]", value) for key, value in output.items()]
     if isinstance(output, (set, frozenset)):

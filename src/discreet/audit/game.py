@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.bounds import Counts, at_least, at_most
+from discreet.audit.bounds import Hits, at_least, at_most
 from discreet.audit.outputs import draw
 from discreet.audit.pairs import neighbouring
-from discreet.audit.witness import accuse
+from discreet.audit.witness import accuse, heard
 from discreet.exact import Number, count, share
 from discreet.interval import log
 from discreet.mechanisms.mechanism import Pair
@@ -84,7 +84,9 @@ def play(  # noqa: PLR0913  # the rules of the game
     """
     total, trust = count(rounds, "rounds"), share(confidence, "confidence")
     two = neighbouring(mechanism, None if pair is None else [pair])[0]
-    event = accuse(mechanism, two, count(practice, "practice", least=40), _lead, rng=rng).event
+    found = accuse(mechanism, two, count(practice, "practice", least=40), _lead, rng=rng)
+    heard(found)
+    event = found.event
     tails = int(np.count_nonzero(flips(HALF, total, rng=rng)))
     left, right = draw(mechanism, two.left, tails, rng=rng), draw(mechanism, two.right, total - tails, rng=rng)
     hits = [event.hits(side) if len(side) else 0 for side in (left, right)]
@@ -102,6 +104,6 @@ def play(  # noqa: PLR0913  # the rules of the game
     )
 
 
-def _lead(likely: Counts, unlikely: Counts, size: int) -> NDArray[np.float64]:
+def _lead(likely: Hits, unlikely: Hits, size: int) -> NDArray[np.float64]:
     """Twice what Bob gains over a blind guess by naming the input on which an event is likelier."""
     return _WEIGHT * (likely - unlikely) / size

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from operator import eq
 from typing import Any, TypeAlias
@@ -12,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.audit.seen import Raised, Thing, seen
 from discreet.errors import Refusal
 from discreet.noise import SECURE, Entropy
 
@@ -19,25 +19,21 @@ Outputs: TypeAlias = NDArray[Any] | Sequence[object]  # an array holds one outpu
 _HUGE = 1 << 62
 
 
-@dataclass(frozen=True)
-class Raised:
-    """What comes out of a run that raises: whoever sees it fail sees how."""
-
-    kind: str
-    text: str
-
-
 def draw(mechanism: Callable[..., object], data: object, size: int, *, rng: Entropy = SECURE) -> Outputs:
-    """`size` outputs on one input: by the mechanism's `sample` if it has one that works, else call by call."""
+    """`size` outputs on one input: by the mechanism's `sample` if it has one that works, else call by call.
+
+    The source of randomness is given to a parameter called `rng` that can be given by that name only, and has no
+    default or one of our sources as its default. Whatever else is called `rng` is the mechanism's own affair.
+    """
     many = getattr(mechanism, "sample", None)
-    if callable(many):
+    if callable(many) and _takes_rng(many):
         try:
             outputs: Any = many(data, size, rng=rng)
         except Exception:  # noqa: BLE001  # then single calls will tell what is raised, and how often
             return _singly(mechanism, data, size, rng)
         if len(outputs) != size:
             raise Refusal(f"expected {size} outputs of {mechanism!r}.sample, got {len(outputs)}")
-        return outputs if _numeric(outputs) else list(listed(outputs))
+        return outputs if _numeric(outputs) else [seen(output) for output in listed(outputs)]
     return _singly(mechanism, data, size, rng)
 
 
@@ -48,16 +44,29 @@ def _singly(mechanism: Callable[..., object], data: object, size: int, rng: Entr
 
 def _takes_rng(mechanism: Callable[..., object]) -> bool:
     try:
-        return "rng" in inspect.signature(mechanism).parameters
+        rng = inspect.signature(mechanism).parameters.get("rng")
     except (TypeError, ValueError):  # a builtin without a signature
         return False
+    if rng is None or rng.kind is not inspect.Parameter.KEYWORD_ONLY:
+        return False
+    return rng.default is inspect.Parameter.empty or all(
+        callable(getattr(rng.default, name, None)) for name in ("bits", "raw")
+    )
 
 
 def _output(call: Callable[[], object]) -> object:
     try:
-        return call()
+        return seen(call())
     except Exception as raised:  # noqa: BLE001  # an exception is an output
-        return Raised(type(raised).__name__, str(raised))
+        return Raised.of(raised)
+
+
+def all_raised(outputs: Outputs) -> Raised | None:
+    """An exception, if nothing came out of any of these runs but exceptions."""
+    if isinstance(outputs, np.ndarray) or not outputs or not all(isinstance(each, Raised) for each in outputs):
+        return None
+    first = outputs[0]
+    return first if isinstance(first, Raised) else None
 
 
 def _numeric(outputs: object) -> bool:
@@ -119,7 +128,9 @@ def keys(outputs: Outputs) -> Sequence[Hashable]:
 def _key(output: object) -> Hashable:
     if isinstance(output, np.ndarray):
         return output.shape, output.dtype.str, output.tobytes()
-    if isinstance(output, (tuple, list, float, set, frozenset, dict)):
+    if isinstance(output, Thing):
+        return output.key
+    if isinstance(output, (tuple, list, float, set, frozenset, dict, Raised)):
         return repr(output)  # tells 1 from 1.0 from True, and the order of a set or a dictionary, which shows
     try:
         hash(output)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from discreet.audit.features import Feature, Features
 from discreet.audit.outputs import Outputs, keys, listed
+from discreet.audit.seen import raw
 from discreet.audit.trees import Boosted
 
 Reals = NDArray[np.float64]
@@ -153,7 +154,8 @@ class Likelihood:
         known: dict[Hashable, float] = {}
         for key, output in zip(sample.keys, listed(sample.outputs), strict=True):
             if key not in known:
-                known[key] = float(self.log_weight(self.left, output)) - float(self.log_weight(self.right, output))
+                one = raw(output)
+                known[key] = float(self.log_weight(self.left, one)) - float(self.log_weight(self.right, one))
         return np.array([known[key] for key in sample.keys])
 
     def words(self, threshold: float, *, above: bool) -> str:

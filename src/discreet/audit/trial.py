@@ -9,20 +9,24 @@ from functools import partial
 from time import monotonic
 from typing import Any
 
-from discreet.audit.claim import excess, points
+import numpy as np
+
+from discreet.audit.claim import excess, points, prefers_odds
 from discreet.audit.outputs import draw
 from discreet.audit.pairs import Pairs, neighbouring
 from discreet.audit.verdict import Verdict, judged
-from discreet.audit.witness import accuse
+from discreet.audit.witness import Accusation, accuse, heard
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share
-from discreet.noise import SECURE, Entropy
+from discreet.mechanisms.mechanism import Pair
+from discreet.noise import SECURE, Entropy, flips
 from discreet.privacy.loss import Loss
 
 Audited = Callable[..., Any]
 
 LEAST_SAMPLES = 40  # for each pair
 ALPHA = Fraction(1, 10**6)
+HALF = Fraction(1, 2)
 
 
 def audit(  # noqa: PLR0913  # what is audited, against what, and how hard
@@ -36,20 +40,37 @@ def audit(  # noqa: PLR0913  # what is audited, against what, and how hard
 ) -> Verdict:
     """Try to refute a claim by running the mechanism `samples` times on either side of neighbouring inputs.
 
-    Half of the runs, shared evenly among the pairs, choose one pair and one event; the other half proves that event.
+    Half of the runs, shared evenly among the pairs, choose one pair, one event and one test; the other half proves that
+    event. Where every run raises and nothing else comes out, nothing can be judged: that is refused.
 
     Guarantee: a true claim is refuted with probability at most `alpha`, for every mechanism whose runs are independent.
-    Proof: the runs that prove are made after pair and event are fixed. There is one event and one test, so nothing is
-        left to correct for (docs/proofs/audit.md).
+    Proof: the runs that prove are made after pair, event and test are fixed. There is one event and one test, so
+        nothing is left to correct for (docs/proofs/audit.md).
     """
     known, promise, risk = neighbouring(mechanism, pairs), _claim(mechanism, claim), share(alpha, "alpha")
     half = count(samples, "samples", least=LEAST_SAMPLES * len(known)) // 2
-    promised = points(promise, samples - half)
+    proof = samples - half
+    promised = points(promise, proof)
     gain = partial(excess, promised, alpha=float(risk))
-    accused = [accuse(mechanism, pair, half // len(known), gain, rng=rng) for pair in known]
+    accused = [accuse(mechanism, pair, half // len(known), gain, proof=proof, rng=rng) for pair in known]
     pair, found = max(zip(known, accused, strict=True), key=lambda entry: entry[1].gain)
-    left, right = (draw(mechanism, data, samples - half, rng=rng) for data in (pair.left, pair.right))
-    return judged(promise, promised, pair, found.event, left=left, right=right, alpha=risk, samples=samples)
+    by_odds = prefers_odds(promised, found.likely, found.unlikely, proof, float(risk))
+    on_left = int(np.count_nonzero(flips(HALF, 2 * proof, rng=rng))) if by_odds else proof
+    left = draw(mechanism, pair.left, on_left, rng=rng)
+    right = draw(mechanism, pair.right, 2 * proof - on_left, rng=rng)
+    verdict = judged(
+        promise, promised, pair, found.event, left=left, right=right, alpha=risk, samples=samples, by_odds=by_odds
+    )
+    return _told(verdict, known, accused)
+
+
+def _told(verdict: Verdict, known: list[Pair[Any]], accused: list[Accusation]) -> Verdict:
+    """The verdict, with the pairs of which it says nothing; refused if it says nothing of any."""
+    both = zip(known, accused, strict=True)
+    silent = tuple(pair.why for pair, each in both if each.raised and not (verdict.refuted and pair is verdict.pair))
+    if len(silent) == len(known):
+        heard(accused[0])
+    return replace(verdict, silent=silent)
 
 
 def insist(  # noqa: PLR0913  # those of `audit`, and how long

@@ -13,13 +13,14 @@ from scipy import stats
 
 from discreet.audit.bounds import at_least, at_most, epsilon_at_least
 from discreet.audit.claim import Point, excess
-from discreet.audit.outputs import Outputs
+from discreet.audit.outputs import Outputs, keys, listed
 from discreet.audit.witness import Event
 from discreet.exact import spoken
 from discreet.mechanisms.mechanism import Pair
 from discreet.privacy.loss import Loss
 
 POWER = 0.95  # of the violation that is called detectable
+_FEW = 100
 _FAR = 8.0  # above the claim: a larger violation would be called none
 
 
@@ -55,6 +56,8 @@ class Verdict:
     left: Hits
     right: Hits
     samples: int  # runs on either side, those that chose the event included
+    silent: tuple[str, ...] = ()  # the pairs on which every run raised, of which nothing can be said
+    constant: str | None = None  # what every run that was to prove told
 
     def __str__(self) -> str:
         at = f" at δ = {spoken(self.delta, 3)}" if self.delta else ""
@@ -71,6 +74,9 @@ class Verdict:
         ]
         if not self.refuted:
             lines.append(self._power())
+        if self.constant is not None and not self.refuted:
+            lines.append(f"every run told the same, {self.constant}: is that all that leaves it?")
+        lines += [f"not judged, for every run raised: {why}" for why in self.silent]
         return "\n".join(lines)
 
     def _power(self) -> str:
@@ -102,11 +108,22 @@ def judged(  # noqa: PLR0913  # everything that a verdict rests on
     right: Outputs,
     alpha: Fraction,
     samples: int,
+    by_odds: bool = False,
 ) -> Verdict:
-    """The verdict on an event that was fixed before these outputs were drawn."""
-    seen = Hits(event.hits(left), len(left)), Hits(event.hits(right), len(right))
+    """The verdict on an event that was fixed before these outputs were drawn.
+
+    `by_odds`, fixed beforehand too, tests on which side the hits are, if a coin named the input of each run; else each
+    side has a limit of its own.
+    """
+    seen = Hits(_hits(event, left), len(left)), Hits(_hits(event, right), len(right))
     more, fewer = seen if event.left_is_likelier else seen[::-1]
-    likely, unlikely = at_least(more.hits, more.trials, alpha / 2), at_most(fewer.hits, fewer.trials, alpha / 2)
+    if by_odds:
+        promised = tuple(point for point in promised if point.delta == 0)
+        likely = at_least(more.hits, max(1, more.hits + fewer.hits), alpha)
+        unlikely = 1 - likely
+    else:
+        likely = at_least(more.hits, more.trials, alpha / 2) if more.trials else Fraction(0)
+        unlikely = at_most(fewer.hits, fewer.trials, alpha / 2) if fewer.trials else Fraction(1)
     proven = {point: epsilon_at_least(likely, unlikely, point.delta) for point in promised}
     contradicted = {point: point.contradicted(likely, unlikely) for point in promised}
     worst = max(promised, key=lambda p: (contradicted[p], proven[p] > 0, proven[p] - p.epsilon))
@@ -116,13 +133,26 @@ def judged(  # noqa: PLR0913  # everything that a verdict rests on
         proven[worst],
         worst.epsilon,
         worst.delta,
-        detectable(worst, more.trials, float(alpha)),
+        detectable(worst, (more.trials + fewer.trials) // 2, float(alpha)),
         alpha,
         pair,
         str(event),
         *seen,
         samples,
+        constant=_constant(left, right),
     )
+
+
+def _hits(event: Event, outputs: Outputs) -> int:
+    return event.hits(outputs) if len(outputs) else 0
+
+
+def _constant(*sides: Outputs) -> str | None:
+    """What every run told, if it was always the same."""
+    for few in (_FEW, max(map(len, sides))):  # mostly the first few show that it was not
+        if len({key for side in sides for key in keys(side[:few])}) != 1:
+            return None
+    return _short(next(output for side in sides for output in listed(side)))
 
 
 @lru_cache(maxsize=256)

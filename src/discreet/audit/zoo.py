@@ -9,6 +9,11 @@ from discreet.audit.specimen import Specimen
 from discreet.audit.zoo_data import DATA
 from discreet.audit.zoo_local import LOCAL
 from discreet.audit.zoo_noise import NOISE
+from discreet.audit.zoo_objects import OBJECTS
+from discreet.audit.zoo_rare import RARELY
+from discreet.audit.zoo_rows import ROWS
 from discreet.audit.zoo_sparse import SPARSE
 
-ZOO: dict[str, Specimen] = {specimen.name: specimen for specimen in (*SPARSE, *NOISE, *DATA, *LOCAL)}
+_ALL = (*SPARSE, *NOISE, *DATA, *LOCAL, *RARELY, *OBJECTS, *ROWS)
+
+ZOO: dict[str, Specimen] = {specimen.name: specimen for specimen in _ALL}

@@ -168,6 +168,7 @@ def _print(verdict: Verdict, form: Format) -> None:
         "left": str(verdict.left),
         "right": str(verdict.right),
         "samples": verdict.samples,
+        "silent": list(verdict.silent),
     }
     if form is Format.json:
         print_json(cells)

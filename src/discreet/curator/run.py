@@ -1,22 +1,23 @@
-"""Any mechanism on private rows: paid whole before a row is read."""
+"""A mechanism that takes rows, run on private ones: paid whole before a row is read."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from discreet.curator.catalogue import Catalogue
 from discreet.curator.outline import Drawn, drawn
 from discreet.engines import DuckRelation, DuckStore
 from discreet.errors import Fault, Refusal
+from discreet.exact import count
 from discreet.ledger import Answer as Said
 from discreet.ledger import Spend, SqliteLedger
 from discreet.ledger.entry import BudgetLoss, Plain
-from discreet.mechanisms import TableMechanism
+from discreet.mechanisms import TableMechanism, Takes
 from discreet.noise import SECURE, Entropy
-from discreet.privacy import AddRemove, Approximate, Concentrated, Loss, Neighbours, Replace, convert
+from discreet.privacy import AddRemove, Approximate, Concentrated, Loss, Neighbours, convert
 from discreet.sql.identity import described
 from discreet.sql.plan import VERSION
 from discreet.sql.rows import Rows, scanned
@@ -26,18 +27,28 @@ from discreet.sql.split import rows_of
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
+_OF_ROWS = (Takes.ROWS, Takes.OWNED_ROWS, Takes.RELATION)
+
 
 class RowMechanism(Protocol[T_co]):
-    """A mechanism whose data are rows: one cell each if one column was selected, else tuples."""
+    """A mechanism whose data are rows: one cell each if one column was selected, else tuples.
+
+    They come in an order that is drawn for this run, so its promise need not hold for any order that a unit chooses.
+    """
+
+    @property
+    def takes(self) -> Takes:
+        """`Takes.ROWS`, or `Takes.OWNED_ROWS` if its promise is for `max_rows` of them together; said by its class."""
+        ...
 
     @property
     def privacy(self) -> Loss:
-        """What it loses when one row changes."""
+        """What it loses when one row comes or goes, or so many."""
         ...
 
     @property
     def neighbours(self) -> Neighbours:
-        """How one row changes."""
+        """Added and removed rows: what replaced ones promise says nothing about these."""
         ...
 
     def __call__(self, rows: Any, /, *, rng: Entropy = SECURE) -> T_co:  # noqa: ANN401  # each has its own kind of rows
@@ -105,13 +116,34 @@ def planned(known: Catalogue, wanted: Wanted[T], allow: Callable[[set[str]], Non
     outline = drawn(public, known.population(public.population or ""), most)
     mechanism = wanted.chosen(outline)
     measure = type(outline.population.total)
-    if isinstance(mechanism, TableMechanism):
-        outline = drawn(public, outline.population, mechanism.caps.max_rows)
-        loss = _charged_table(mechanism, outline.neighbours, measure)
+    if _takes(mechanism) is Takes.RELATION:
+        over = cast("TableMechanism[T]", mechanism)
+        outline = drawn(public, outline.population, over.caps.max_rows)
+        loss = _charged_table(over, outline.neighbours, measure)
     else:
-        loss = _charged(mechanism, outline.caps.max_rows, outline.neighbours, measure)
+        of_rows = cast("RowMechanism[T]", mechanism)
+        loss = _charged(of_rows, outline.caps.max_rows, outline.neighbours, measure)
     told = repr(mechanism) if wanted.told is None else wanted.told
     return Run(mechanism, wanted.sql, rows, outline, loss, told)
+
+
+def _takes(mechanism: object) -> Takes:
+    """What a mechanism takes, as its class declares; refused unless that is rows or a relation.
+
+    Nothing else is asked of it: a list of rows passes for a vector, for scores or for a stream, whose noise hides one
+    number and not one person.
+    """
+    kind, takes = type(mechanism).__name__, getattr(type(mechanism), "takes", None)
+    if not isinstance(takes, Takes):
+        raise Refusal(
+            f"{kind} does not say what it takes, and only what takes rows can run on rows",
+            hint="if its promise is for one row more or less, say in its class: takes = Takes.ROWS",
+        )
+    if takes not in _OF_ROWS:
+        raise Refusal(
+            f"{kind} takes {takes.value}, and these are rows", hint="ask in SQL, or take a mechanism that takes rows"
+        )
+    return takes
 
 
 def _word(found: object, _: Spend) -> str:
@@ -125,8 +157,11 @@ def run(
 
     Guarantee: what is charged, for all rows of one unit in the table.
     Proof: a unit owns at most `cap` of the rows that the mechanism sees, so neighbours differ in at most `cap` rows,
-        each added or removed (or, where units are replaced, in twice as many). For a mechanism of rows group privacy
-        does the rest; one over a table promises this for such units itself.
+        each added or removed (or, where units are replaced, in twice as many). They come in a uniform order: with a
+        row more it is the order without that row, and the row put in at a uniform place, so a promise for one row put
+        in anywhere is kept for each such place and by that for their mixture. For a mechanism of rows group privacy
+        does the rest: rows that come or go one after another, or `max_rows` at a time where it promises for so many
+        together. One over a relation promises this for such units itself. docs/proofs/run.md.
     """
     population, question = what.outline.population.name, what.question
     told: Plain = {"mechanism": what.told, "sql": what.sql, "max_rows": what.outline.caps.max_rows}
@@ -145,23 +180,31 @@ def run(
 
 def _run(store: DuckStore, what: Run[T]) -> T:
     mechanism, outline = what.mechanism, what.outline
-    if isinstance(mechanism, TableMechanism):
+    if _takes(mechanism) is Takes.RELATION:
         return mechanism(DuckRelation(store, what.rows, outline.schema, outline.caps, outline.neighbours))
     cells = store.rows(what.rows, outline.caps.max_rows)
-    data: Any = [row[0] for row in cells] if cells and len(cells[0]) == 1 else cells
+    data: Any = [row[0] for row in cells] if len(shape(what.rows).columns) == 1 else cells
     return mechanism(data)
 
 
 def _charged(mechanism: RowMechanism[object], cap: int, budget: Neighbours, measure: type[BudgetLoss]) -> BudgetLoss:
     """The price of a mechanism of rows in a budget's measure, for all rows of a unit (SOUNDNESS 2)."""
-    if isinstance(mechanism.neighbours, Replace):
+    if not isinstance(mechanism.neighbours, AddRemove):
         raise Refusal(
             "a promise for replacing one row says nothing about adding or removing one",
             hint="use a mechanism for added and removed rows",
         )
-    size = cap if isinstance(budget, AddRemove) else 2 * cap
+    rows = cap if isinstance(budget, AddRemove) else 2 * cap
+    size = -(-rows // _together(mechanism))
     loss = mechanism.privacy if size == 1 else mechanism.privacy.group(size)
     return loss if isinstance(loss, measure) else convert(loss, measure)
+
+
+def _together(mechanism: RowMechanism[object]) -> int:
+    """For how many rows its promise is: what it loses when so many come or go."""
+    if mechanism.takes is Takes.ROWS:
+        return 1
+    return count(cast("int", getattr(mechanism, "max_rows", None)), "max_rows")
 
 
 def _charged_table(mechanism: TableMechanism[object], budget: Neighbours, measure: type[BudgetLoss]) -> BudgetLoss:

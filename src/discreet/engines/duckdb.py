@@ -26,6 +26,7 @@ from discreet.engines import passing
 from discreet.engines.ingest import SAFE, copy_rows
 from discreet.engines.spill import Spill, flocked
 from discreet.errors import Fault, Refusal
+from discreet.noise import SECURE, Entropy, permutation
 from discreet.sql import bounding, cells, render
 from discreet.sql.cells import Side
 from discreet.sql.plan import Measurement, Rank, Statistic
@@ -324,10 +325,16 @@ class DuckStore:
         found = self._connection(scanned(public)).execute(f"SELECT DISTINCT {name} FROM ({text}) ORDER BY {name}")
         return tuple(row[0] for row in found.fetchall())
 
-    def rows(self, tree: Rows, cap: int) -> list[tuple[object, ...]]:
-        """At most `cap` rows of each unit. The last resort: large tables are summed where they live."""
+    def rows(self, tree: Rows, cap: int, *, rng: Entropy = SECURE) -> list[tuple[object, ...]]:
+        """At most `cap` rows of each unit, in a uniform order. The last resort: large tables are summed where they are.
+
+        The engine's own order is decided by all rows together, and so by each unit: nobody may see it (SOUNDNESS 35).
+        """
         names = ", ".join(render.quoted(name) for name in shape(tree).columns)
-        return self._run(tree, lambda located, salt: f"SELECT {names} FROM ({cells.bounded(tree, located, salt, cap)})")
+        found = self._run(
+            tree, lambda located, salt: f"SELECT {names} FROM ({cells.bounded(tree, located, salt, cap)})"
+        )
+        return [found[place] for place in permutation(len(found), rng=rng).tolist()]
 
     def cells(self, tree: Rows, what: tuple[Sequence[Side], Sequence[tuple[str, Grid]]], cap: int) -> pa.Table:
         """For each cell with a row in it: its place or key along each side, its bounded rows, and sums of steps."""

@@ -60,7 +60,7 @@ class DuckRelation:
         return counts
 
     def rows(self) -> Iterator[tuple[object, ...]]:
-        """All rows, in no order that means anything. The last resort."""
+        """All rows, in an order that is drawn anew. The last resort."""
         return iter(self.store.rows(self.tree, self.caps.max_rows))
 
     def _placed(

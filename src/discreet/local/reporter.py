@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from discreet.errors import Refusal
 from discreet.exact import count, shown
 from discreet.local.client import PERSON, chunks, held
 from discreet.local.tally import Tally, Whole, label, plain
+from discreet.mechanisms.mechanism import Takes
 from discreet.mechanisms.registry import described
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import Neighbours, Pure
@@ -27,6 +28,8 @@ class Reporter(ABC):
 
     A report is public: it may be printed, and a refusal may say which one is strange.
     """
+
+    takes: ClassVar[Takes] = Takes.ANSWER
 
     epsilon: Fraction
 

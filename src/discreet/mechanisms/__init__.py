@@ -29,6 +29,7 @@ from discreet.mechanisms.keys import OptimalKeys as OptimalKeys
 from discreet.mechanisms.mechanism import Audited as Audited
 from discreet.mechanisms.mechanism import Mechanism as Mechanism
 from discreet.mechanisms.mechanism import Pair as Pair
+from discreet.mechanisms.mechanism import Takes as Takes
 from discreet.mechanisms.median import PureMedian as PureMedian
 from discreet.mechanisms.median import PureRank as PureRank
 from discreet.mechanisms.median import SmoothMedian as SmoothMedian

@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import index
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.exact import Number, count, positive
-from discreet.mechanisms.mechanism import USUAL, Pair, settle
+from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
 from discreet.mechanisms.whole import Integers, whole
 from discreet.noise import SECURE, Entropy, gaussian, gaussians, laplace, laplaces
@@ -32,6 +33,8 @@ class Laplace:
     Proof: Pr[M(x) = n] / Pr[M(x') = n] = exp((|n − f(x')| − |n − f(x)|) / scale) ≤ exp(sensitivity / scale).
     Source: Dwork, McSherry, Nissim & Smith 2006, Proposition 1; Ghosh, Roughgarden & Sundararajan 2009 for integers.
     """
+
+    takes: ClassVar[Takes] = Takes.NUMBER
 
     scale: Fraction
     sensitivity: int = 1
@@ -77,6 +80,8 @@ class LaplaceVector:
     Proof: the logarithms of the coordinates' ratios add up to at most ‖f(x) − f(x')‖₁ / scale.
     Source: Dwork, McSherry, Nissim & Smith 2006, Proposition 1.
     """
+
+    takes: ClassVar[Takes] = Takes.VECTOR
 
     scale: Fraction
     sensitivity: int = 1
@@ -137,6 +142,8 @@ class Gaussian:
     Source: Canonne, Kamath & Steinke 2020, Theorem 4.
     """
 
+    takes: ClassVar[Takes] = Takes.NUMBER
+
     variance: Fraction
     sensitivity: int = 1
     neighbours: Neighbours = AddRemove()
@@ -182,6 +189,8 @@ class GaussianVector:
     Proof: the Rényi divergence of independent coordinates is the sum of theirs, at most α Σ dᵢ² / (2 variance).
     Source: Canonne, Kamath & Steinke 2020, Theorem 4, for each coordinate.
     """
+
+    takes: ClassVar[Takes] = Takes.VECTOR
 
     variance: Fraction
     sensitivity_squared: int = 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, shown
 from discreet.mechanisms.exponential import Exponential, PermuteAndFlip
-from discreet.mechanisms.mechanism import USUAL, Pair, settle
+from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
 from discreet.mechanisms.whole import floors
 from discreet.noise import SECURE, Entropy
@@ -37,6 +38,8 @@ class PostedPrice:
         docs/proofs/selection.md takes the guarantee. More than 2^29 buyers count as so many, which adds no distance.
     Source: McSherry & Talwar 2007; McKenna & Sheldon 2020 for permute-and-flip.
     """
+
+    takes: ClassVar[Takes] = Takes.ROWS
 
     epsilon: Fraction
     lowest: int
@@ -77,9 +80,13 @@ class PostedPrice:
 
     @cached_property
     def choice(self) -> PermuteAndFlip | Exponential:
-        """The mechanism that chooses among the prices by what they earn."""
+        """The mechanism that chooses among the prices by what they earn.
+
+        Its scores move one way also where a bid is replaced; that is proved above, and not for scores in general, so it
+        is built for added buyers: what it promises it promises for all pairs of scores that move so.
+        """
         prices = self.prices
-        return _RULES[self.rule](self.epsilon, prices.size, int(prices[-1]), monotone=True, neighbours=self.neighbours)
+        return _RULES[self.rule](self.epsilon, prices.size, int(prices[-1]), monotone=True)
 
     def error(self, confidence: Number = USUAL) -> int:
         """An α such that, whatever the bids, the price earns at most α less than the best one."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
+from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
 from discreet.exact import Number
 from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.mechanism import USUAL
+from discreet.mechanisms.mechanism import USUAL, Takes
 from discreet.mechanisms.smooth import Order
 from discreet.mechanisms.tails import Tails
 from discreet.noise import SECURE, Entropy
@@ -19,6 +20,8 @@ _QUIET = Fraction(1, 1 << 16)  # a scale of noise below which nothing is gained 
 
 class Fitted(ABC):
     """An order statistic of numbers on a grid, with noise fitted to the data."""
+
+    takes: ClassVar[Takes] = Takes.ROWS
 
     lower: Fraction
     upper: Fraction

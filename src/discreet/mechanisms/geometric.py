@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import index
+from typing import ClassVar
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, positive, share, shown
 from discreet.interval import Interval, exp
-from discreet.mechanisms.mechanism import USUAL, Pair, settle
+from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
 from discreet.noise import SECURE, Entropy, laplace
 from discreet.privacy import AddRemove, Neighbours, Pure
@@ -25,6 +26,8 @@ class Geometric:
     Proof: clamping f brings no two values further apart, `Laplace` is private, and clamping the sum is post-processing.
     Source: Ghosh, Roughgarden & Sundararajan 2009, Section 2.2: for a count it is optimal for every user at once.
     """
+
+    takes: ClassVar[Takes] = Takes.NUMBER
 
     scale: Fraction
     lower: int

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TypeAlias, TypeVar
+from typing import ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from discreet.errors import Ground, Refusal
 from discreet.exact import Number, count, positive, share, shown, spoken
 from discreet.interval import exp, log, simpler_down
 from discreet.mechanisms.additive import GaussianVector, LaplaceVector
-from discreet.mechanisms.mechanism import USUAL, Pair, settle
+from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
 from discreet.mechanisms.search import first
 from discreet.noise import SECURE, Entropy, flip
@@ -51,6 +51,8 @@ class OptimalKeys:
         (1 − δ')^max_groups ≥ 1 − delta; π(n+1) is the most that (ε', δ') allows after π(n), rounded down.
     Source: Desfontaines, Voss, Gipson & Mandayam 2022, derived again there; Kairouz, Oh & Viswanath 2017, Theorem 3.3.
     """
+
+    takes: ClassVar[Takes] = Takes.COUNTS
 
     epsilon: Fraction
     delta: Fraction
@@ -124,6 +126,8 @@ class LaplaceKeys:
     Source: Korolova, Kenthapadi, Mishra & Ntoulas 2009, here for discrete noise and several keys.
     """
 
+    takes: ClassVar[Takes] = Takes.COUNTS
+
     epsilon: Fraction
     delta: Fraction
     max_groups: int = 1
@@ -189,6 +193,8 @@ class GaussianKeys:
     Source: Gopi, Gulhane, Kulkarni, Shen, Shokouhi & Yekhanin 2020, here for discrete noise; Canonne, Kamath & Steinke
         2020, Theorem 4; Bun & Steinke 2016, Definition 8.1.
     """
+
+    takes: ClassVar[Takes] = Takes.COUNTS
 
     rho: Fraction
     delta: Fraction

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
 from typing import Generic, Protocol, TypeVar
 
@@ -18,6 +19,24 @@ T_co = TypeVar("T_co", covariant=True)
 L_co = TypeVar("L_co", bound=Loss, covariant=True)
 
 USUAL = Fraction(95, 100)  # the confidence of an error bar that nobody asked for otherwise
+
+
+class Takes(Enum):
+    """What a mechanism is called with, in words: its promise compares two such inputs, and no others.
+
+    Noise for a number hides nobody in a list of rows, though a list of numbers looks like one. So each class says what
+    it takes, and a curator gives rows to those alone that take them.
+    """
+
+    ROWS = "rows"  # the promise is for one of them; in which order they come means nothing
+    OWNED_ROWS = "rows of units"  # the promise is for all rows of a unit that has at most `max_rows`
+    RELATION = "a relation"  # the promise is for all rows of a unit within its `caps`
+    NUMBER = "a number"
+    VECTOR = "a vector of numbers"
+    SCORES = "scores, one for each candidate"
+    COUNTS = "counts, one for each key or cell"
+    STREAM = "a stream of values, one for each question"
+    ANSWER = "the value of one person"
 
 
 @dataclass(frozen=True)
@@ -35,6 +54,11 @@ class Mechanism(Protocol[D_contra, T_co, L_co]):
     Every mechanism's docstring states `Guarantee:`, `Proof:` and `Source:`; its `pairs` are what an audit runs it on. A
     call is total: parameters are checked when the mechanism is built, and nothing in the data makes it raise.
     """
+
+    @property
+    def takes(self) -> Takes:
+        """What it is called with: a fact of the class."""
+        ...
 
     @property
     def privacy(self) -> L_co:
@@ -83,3 +107,17 @@ def yes_or_no(value: object, name: str) -> bool:
     if isinstance(value, bool):
         return value
     raise Refusal(f"expected {name} as True or False, got {name}={value!r}")
+
+
+def one_way(monotone: object, neighbours: Neighbours) -> bool:
+    """`monotone`, if it can be true of these neighbours: that no score rises while another falls.
+
+    Counts move one way when a row is added or removed. A row that is replaced leaves one count and enters another:
+    docs/proofs/selection.md, "Monotone scores".
+    """
+    if yes_or_no(monotone, "monotone") and not isinstance(neighbours, AddRemove):
+        raise Refusal(
+            f"expected monotone=False for {neighbours}, got monotone=True",
+            hint="when a row is replaced some counts rise and others fall; take AddRemove, or the wider noise",
+        )
+    return bool(monotone)

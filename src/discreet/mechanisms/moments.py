@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
 from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.mechanism import USUAL, Pair, settle
+from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
 from discreet.noise import SECURE, Entropy, laplace
 from discreet.privacy import AddRemove, Neighbours, Pure
@@ -50,6 +51,8 @@ class Mean:
         shows that this halves the variance of the usual noisy sum and noisy count.
     Source: Dwork, McSherry, Nissim & Smith 2006, Proposition 1; the two sums are the axes of Hardt & Talwar 2010's K.
     """
+
+    takes: ClassVar[Takes] = Takes.OWNED_ROWS
 
     epsilon: Fraction
     lower: Fraction
@@ -123,6 +126,8 @@ class Variance:
         them in all, (s − t + t)² = s² for every t: that is the L1 sensitivity. docs/proofs/moments.md.
     Source: Dwork, McSherry, Nissim & Smith 2006, Proposition 1, in the basis of Bernstein 1912.
     """
+
+    takes: ClassVar[Takes] = Takes.OWNED_ROWS
 
     epsilon: Fraction
     lower: Fraction

@@ -6,13 +6,14 @@ import numbers
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, spoken
 from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.mechanism import USUAL, Pair, settle
+from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
 from discreet.mechanisms.smooth import Order
 from discreet.noise import SECURE, Entropy, laplace
@@ -52,6 +53,8 @@ class ProposeTestRelease:
         has every neighbour's answer within `bound`.
     Source: Dwork & Lei 2009, for whole numbers.
     """
+
+    takes: ClassVar[Takes] = Takes.NUMBER
 
     epsilon_test: Fraction
     epsilon_release: Fraction
@@ -117,6 +120,8 @@ class ProposedMedian:
         a distance as `ProposeTestRelease` asks.
     Source: Dwork & Lei 2009, for added and removed rows.
     """
+
+    takes: ClassVar[Takes] = Takes.ROWS
 
     epsilon_test: Fraction
     epsilon_release: Fraction

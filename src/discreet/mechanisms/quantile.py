@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +18,7 @@ from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
 from discreet.interval import exp, log
 from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.mechanism import USUAL, Pair, settle
+from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
 from discreet.noise import SECURE, Entropy, below, flip_exp, geometric
 from discreet.noise.lookup import START, Enclosure, exp_enclosure
@@ -41,6 +42,8 @@ class Quantile:
         A row more or less moves it by at most max(level, 1 − level), a row replaced by at most 1.
     Source: Smith 2011, with McSherry & Talwar 2007, Theorem 6.
     """
+
+    takes: ClassVar[Takes] = Takes.OWNED_ROWS
 
     epsilon: Fraction
     lower: Fraction

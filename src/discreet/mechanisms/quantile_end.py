@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, positive, share, shown
 from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.mechanism import USUAL, Pair, settle
+from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.quantile import FINEST, Whole, gaps, rank_error, segment
 from discreet.mechanisms.registry import registered
 from discreet.noise import SECURE, Entropy
@@ -34,6 +35,8 @@ class QuantileEnd:
         a cell's score by at most max(level, 1 − level).
     Source: McSherry & Talwar 2007, Theorem 6, with the score of Smith 2011, its target moved by a constant.
     """
+
+    takes: ClassVar[Takes] = Takes.OWNED_ROWS
 
     epsilon: Fraction
     lower: Fraction

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +17,7 @@ from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
 from discreet.interval import log
 from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.mechanism import USUAL, Pair, settle
+from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.quantile import FINEST, Rows, Whole, rank_error, segment
 from discreet.mechanisms.registry import registered
 from discreet.noise import SECURE, Entropy, below
@@ -35,6 +36,8 @@ class Quantiles:
         side only, so the two sides cost as much as one: the loss of m levels is that of ⌊log₂ m⌋ + 1 cuts.
     Source: Kaplan, Schnapp & Stemmer 2022, here with equal values divided between the sides.
     """
+
+    takes: ClassVar[Takes] = Takes.OWNED_ROWS
 
     epsilon: Fraction
     lower: Fraction

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
 from discreet.exact import Number, positive
 from discreet.mechanisms.additive import Gaussian, Laplace
 from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.mechanism import USUAL, Pair, settle
+from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Concentrated, Neighbours, Pure
@@ -34,6 +34,8 @@ class LaplaceReal:
         `Laplace.of(epsilon, ⌈sensitivity / step⌉)`.
     Source: Dwork, McSherry, Nissim & Smith 2006, Proposition 1; why a grid: Mironov 2012.
     """
+
+    takes: ClassVar[Takes] = Takes.NUMBER
 
     epsilon: Fraction
     sensitivity: Fraction
@@ -95,6 +97,8 @@ class GaussianReal:
         `Gaussian.of(rho, ⌈sensitivity / step⌉)`.
     Source: Canonne, Kamath & Steinke 2020, Theorem 4; why a grid: Mironov 2012.
     """
+
+    takes: ClassVar[Takes] = Takes.NUMBER
 
     rho: Fraction
     sensitivity: Fraction

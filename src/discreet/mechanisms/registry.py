@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from discreet.errors import Refusal
 from discreet.exact import LONGEST, exact, shown
+from discreet.mechanisms.mechanism import Takes
 from discreet.privacy import AddRemove, Replace
 
 C = TypeVar("C", bound=type[Any])
@@ -27,6 +28,8 @@ def registered(name: str) -> Callable[[C], C]:
         made = vars(mechanism).get("__dataclass_params__")
         if made is None or not made.frozen:
             raise TypeError(f"{name!r} must be a frozen dataclass: its fields are its public parameters")
+        if not isinstance(getattr(mechanism, "takes", None), Takes):
+            raise TypeError(f"{name!r} must say what it takes: takes: ClassVar[Takes] = Takes.ROWS, say")
         if REGISTRY.setdefault(name, mechanism) is not mechanism:
             raise ValueError(f"two mechanisms are called {name!r}")
         return mechanism

@@ -9,7 +9,7 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.errors import Ground, Refusal
 from discreet.exact import count, shown, spoken
 from discreet.mechanisms.grid import Grid, cells
-from discreet.mechanisms.mechanism import settle
+from discreet.mechanisms.mechanism import Takes, settle
 from discreet.mechanisms.whole import LIMIT, whole
-from discreet.noise import SECURE, Entropy
+from discreet.noise import SECURE, Entropy, permutation
 from discreet.privacy import AddRemove, Loss, Neighbours
 
 Cell = str | int | bool | None
@@ -55,13 +55,16 @@ class Column:
 
 @dataclass(frozen=True)
 class Caps:
-    """What one unit can do: its rows in the relation, and the groups it appears in."""
+    """What one unit can do: its rows in the relation, which may all be in different groups."""
 
     max_rows: int = 1
-    max_groups: int = 1
 
     def __post_init__(self) -> None:
-        settle(self, max_rows=count(self.max_rows, "max_rows"), max_groups=count(self.max_groups, "max_groups"))
+        settle(self, max_rows=count(self.max_rows, "max_rows"))
+
+    def __repr__(self) -> str:
+        """As it was when groups were counted too, though nothing bounded them: the keys of stored answers have it."""
+        return f"Caps(max_rows={self.max_rows}, max_groups=1)"
 
 
 @dataclass(frozen=True)
@@ -130,13 +133,17 @@ class Relation(Outline, Protocol):
         ...
 
     def rows(self) -> Iterator[tuple[object, ...]]:
-        """All rows, in no order that means anything. The last resort."""
+        """All rows, in an order that is drawn anew. The last resort."""
         ...
 
 
-@runtime_checkable
 class TableMechanism(Protocol[T_co]):
     """A mechanism over a relation. Its promise is for all rows of a unit that has no more than its caps."""
+
+    @property
+    def takes(self) -> Takes:
+        """`Takes.RELATION`."""
+        ...
 
     @property
     def privacy(self) -> Loss:
@@ -247,8 +254,9 @@ class Frame:
         return np.bincount(place, minlength=cuts.size + 1).astype(np.int64)
 
     def rows(self) -> Iterator[tuple[object, ...]]:
-        """All rows, their cells as they came."""
-        return iter(zip(*(value.tolist() for value in self.values), strict=True))
+        """All rows, their cells as they came, in an order that is drawn anew."""
+        order = permutation(self.values[0].size if self.values else 0)
+        return iter(zip(*(value[order].tolist() for value in self.values), strict=True))
 
 
 def column_of(known: Outline, name: str) -> Column:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +16,7 @@ from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown, spoken
 from discreet.interval import exp, log, simpler_up, sqrt
 from discreet.mechanisms.grid import cells, real
-from discreet.mechanisms.mechanism import USUAL, Pair, settle
+from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
 from discreet.noise import SECURE, Entropy, below, belows, flip, flips
 from discreet.privacy import Neighbours, Pure, Replace
@@ -44,6 +45,8 @@ class RandomizedResponse:
         `lie` is at least 1/(e^epsilon + choices − 1) and at most 1/choices (docs/proofs/response.md).
     Source: Warner 1965; Kairouz, Oh & Viswanath 2014 for more than two values.
     """
+
+    takes: ClassVar[Takes] = Takes.ANSWER
 
     epsilon: Fraction
     choices: int = 2

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,14 +20,16 @@ from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, positive, spoken
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.isolated import number_of
-from discreet.mechanisms.mechanism import USUAL, Pair, settle
+from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.median import PureRank
 from discreet.mechanisms.registry import registered
-from discreet.noise import SECURE, Entropy, belows, laplace
+from discreet.noise import SECURE, Entropy, belows, laplace, permutation
 from discreet.privacy import AddRemove, Loss, Neighbours, Pure, Replace
 from discreet.privacy.calibrate import laplace_error
 
 X = TypeVar("X")
+
+_FIXED = "biufcmM"  # kinds of cells whose type says nothing of what the other rows hold
 L_co = TypeVar("L_co", bound=Loss, covariant=True)
 
 
@@ -41,6 +43,8 @@ class BlockMean:
         (upper − lower) / epsilon, and dividing by the public size loses nothing.
     Source: Dwork, McSherry, Nissim & Smith 2006, Proposition 1.
     """
+
+    takes: ClassVar[Takes] = Takes.ROWS
 
     epsilon: Fraction
     lower: Fraction
@@ -132,13 +136,20 @@ class Aggregate(Protocol[L_co]):
 class SampleAggregate(Generic[X, L_co]):
     """Runs a function on random blocks of the rows and releases a private summary of what it returned.
 
-    Guarantee: the loss of `aggregate`, whether one row is added, removed or replaced, for any function that looks at
-        its block alone. A row must be all that one unit gives. Conditional on limits that are never near: no block's
-        processor time is about `seconds` or its time on the wall about `patience`, and memory suffices.
-    Proof: docs/proofs/sample.md. Given where the rows fall, one row changes one block's result, and where they fall
-        does not depend on the data. An exception, a result that is no finite number, or too much time is `otherwise`.
+    A block has its rows in a random order, whichever they came in; an array of numbers is cut into arrays, of whose
+    type the function may know, and anything else into lists.
+
+    Guarantee: the loss of `aggregate`, whether one row is added, removed or replaced, and however the rows are ordered,
+        for any function that looks at its block alone. A row must be all that one unit gives. Conditional on limits
+        that are never near: no block's processor time is about `seconds` or its time on the wall about `patience`, and
+        memory suffices.
+    Proof: docs/proofs/sample.md. Given where the rows fall and who stands before whom, one row changes one block's
+        result, and neither depends on the data or on the order in which they came. An exception, a result that is no
+        finite number, or too much time is `otherwise`.
     Source: Nissim, Raskhodnikova & Smith 2007, Section 4; Mohan, Thakurta, Shi, Song & Culler 2012 for isolated blocks.
     """
+
+    takes: ClassVar[Takes] = Takes.ROWS
 
     function: Callable[[Sequence[X]], object]
     aggregate: Aggregate[L_co]
@@ -186,8 +197,10 @@ class SampleAggregate(Generic[X, L_co]):
 
     def results(self, rows: Sequence[X] | NDArray[np.generic], *, rng: Entropy = SECURE) -> list[float]:
         """What each block returned. Private."""
-        places = belows(self.aggregate.size, len(rows), rng=rng)
-        return [self._result(_taken(rows, np.flatnonzero(places == block))) for block in range(self.aggregate.size)]
+        given = _fit(rows)
+        places, order = belows(self.aggregate.size, len(given), rng=rng), permutation(len(given), rng=rng)
+        blocks = (order[places == block] for block in range(self.aggregate.size))
+        return [self._result(_taken(given, where)) for where in blocks]
 
     def _result(self, block: Sequence[X]) -> float:
         number = number_of(self.function, block, float(self.seconds), float(self.patience))
@@ -214,6 +227,13 @@ def _clocked(seconds: Fraction, name: str) -> Fraction:
 
 def _middle(grid: Grid) -> Fraction:
     return (grid.lower + grid.upper) / 2
+
+
+def _fit(rows: Sequence[X] | NDArray[np.generic]) -> Sequence[X] | NDArray[np.generic]:
+    """Rows of which each can be looked at alone: the width of a text in an array is that of the longest of them all."""
+    if not isinstance(rows, np.ndarray):
+        return rows
+    return np.asarray(rows) if rows.dtype.kind in _FIXED else rows.tolist()
 
 
 def _taken(rows: Sequence[X] | NDArray[np.generic], where: NDArray[np.int64]) -> Sequence[X]:

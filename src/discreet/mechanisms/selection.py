@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import count, positive
-from discreet.mechanisms.mechanism import Pair, settle, yes_or_no
+from discreet.mechanisms.mechanism import Pair, Takes, one_way, settle
 from discreet.mechanisms.whole import Integers, whole
 from discreet.privacy import AddRemove, Neighbours, Pure
 
@@ -23,8 +24,11 @@ class Selection:
     """The public parameters of a choice. Scores are whole numbers, one for each candidate; the largest is the best.
 
     `sensitivity` bounds how far neighbours move any one score. `monotone` says that, between two neighbours, no score
-    rises while another falls, as with counts when a row is added or removed; it halves the noise.
+    rises while another falls, as with counts when a row is added or removed; it halves the noise. When a row is
+    replaced one count falls and another rises, so with `Replace` it is refused.
     """
+
+    takes: ClassVar[Takes] = Takes.SCORES
 
     epsilon: Fraction
     candidates: int
@@ -38,7 +42,7 @@ class Selection:
             epsilon=positive(self.epsilon, "epsilon"),
             candidates=count(self.candidates, "candidates"),
             sensitivity=count(self.sensitivity, "sensitivity"),
-            monotone=yes_or_no(self.monotone, "monotone"),
+            monotone=one_way(self.monotone, self.neighbours),
             neighbours=self.neighbours,
         )
 

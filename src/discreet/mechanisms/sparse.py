@@ -13,18 +13,19 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, nonnegative, positive, probability, share, shown, spoken
 from discreet.interval import log, simpler_up
-from discreet.mechanisms.mechanism import USUAL, Pair, settle, yes_or_no
+from discreet.mechanisms.mechanism import USUAL, Pair, Takes, one_way, settle
 from discreet.mechanisms.registry import registered
 from discreet.mechanisms.session import Above, Below, Openable, State
 from discreet.mechanisms.whole import LIMIT
 from discreet.noise import Entropy, laplace
-from discreet.privacy import AddRemove, Approximate, Neighbours, Pure, Replace
+from discreet.privacy import AddRemove, Approximate, Neighbours, Pure
 from discreet.privacy.calibrate import laplace_error
 
 _EASY = 8  # easy questions in a worst pair: the loss of a session approaches its bound as they grow in number
@@ -45,6 +46,8 @@ class SparseVector(Openable[Pure]):
         epsilon_numbers > 0 pays for it, has fresh noise of its own.
     """
 
+    takes: ClassVar[Takes] = Takes.STREAM
+
     epsilon_threshold: Fraction
     epsilon_questions: Fraction
     threshold: int
@@ -60,14 +63,9 @@ class SparseVector(Openable[Pure]):
             self,
             epsilon_threshold=positive(self.epsilon_threshold, "epsilon_threshold"),
             epsilon_questions=positive(self.epsilon_questions, "epsilon_questions"),
-            monotone=yes_or_no(self.monotone, "monotone"),
+            monotone=one_way(self.monotone, self.neighbours),
             **_read(self),
         )
-        if self.monotone and isinstance(self.neighbours, Replace):
-            raise Refusal(
-                f"expected monotone=False for {self.neighbours}, got monotone=True",
-                hint="when a row is replaced some counts rise and others fall; take AddRemove, or the wider noise",
-            )
 
     @classmethod
     def of(  # noqa: PLR0913  # what the mechanism itself is asked for
@@ -154,6 +152,8 @@ class RefreshedSparseVector(Openable[Approximate]):
     Source: Dwork & Roth 2014, Algorithm 2: noise of scale θ on the threshold and 2θ on each value, θ = 2c/ε, or
         √(32 c ln(1/δ))/ε with the root that the lecture lost, times the sensitivity.
     """
+
+    takes: ClassVar[Takes] = Takes.STREAM
 
     epsilon: Fraction
     threshold: int

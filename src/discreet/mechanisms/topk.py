@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
 from discreet.interval import simpler_down, sqrt
 from discreet.mechanisms.exponential import Exponential, PermuteAndFlip
-from discreet.mechanisms.mechanism import USUAL, Pair, settle, yes_or_no
+from discreet.mechanisms.mechanism import USUAL, Pair, Takes, one_way, settle
 from discreet.mechanisms.registry import registered
 from discreet.mechanisms.whole import Integers
 from discreet.noise import SECURE, Entropy, exponential, permute_and_flip
@@ -30,6 +31,8 @@ class TopK:
     Proof: each choice is Pure(epsilon / size) given the earlier ones (`PermuteAndFlip`), and adaptive choices add up.
     Source: McKenna & Sheldon 2020; peeling as in Bhaskar, Laxman, Smith & Thakurta 2010.
     """
+
+    takes: ClassVar[Takes] = Takes.SCORES
 
     epsilon: Fraction
     candidates: int
@@ -79,6 +82,8 @@ class ConcentratedTopK:
     Source: Durfee & Rogers 2019, Cesar & Rogers 2021.
     """
 
+    takes: ClassVar[Takes] = Takes.SCORES
+
     rho: Fraction
     candidates: int
     size: int
@@ -119,7 +124,7 @@ def _checked(top: TopK | ConcentratedTopK) -> dict[str, object]:
         "candidates": count(top.candidates, "candidates"),
         "size": count(top.size, "size"),
         "sensitivity": count(top.sensitivity, "sensitivity"),
-        "monotone": yes_or_no(top.monotone, "monotone"),
+        "monotone": one_way(top.monotone, top.neighbours),
         "neighbours": top.neighbours,
     }
     if top.size > top.candidates:

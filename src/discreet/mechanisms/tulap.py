@@ -9,11 +9,12 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from operator import index
+from typing import ClassVar
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, positive, probability, share, shown
 from discreet.interval import Interval, exp, log, simpler_up
-from discreet.mechanisms.mechanism import USUAL, Pair, settle
+from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
 from discreet.mechanisms.search import first
 from discreet.noise import SECURE, Entropy, below, flip_exp, laplace
@@ -35,6 +36,8 @@ class Tulap:
     Proof: docs/proofs/tulap.md, "Privacy".
     Source: Awan & Slavković 2018 (Tulap noise, and that tests based on it are uniformly most powerful).
     """
+
+    takes: ClassVar[Takes] = Takes.NUMBER
 
     epsilon: Fraction
     delta: Fraction = Fraction(0)

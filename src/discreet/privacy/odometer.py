@@ -13,8 +13,10 @@ from typing import Generic, TypeVar
 from discreet.errors import Refusal
 from discreet.exact import Number, positive, probability
 from discreet.interval import log, simpler_up
+from discreet.privacy.budget import charged
 from discreet.privacy.convert import convert
 from discreet.privacy.loss import Approximate, Concentrated, FilterLoss, Pure
+from discreet.privacy.neighbours import AddRemove, Guarantee, Neighbours
 from discreet.privacy.tradeoff import Gaussian
 
 F = TypeVar("F", bound=FilterLoss)
@@ -36,17 +38,20 @@ class Odometer(Generic[F]):
         is a supermartingale for each α > 1, so Ville's inequality bounds the loss by a line in Σρ; there is one line
         for each power of two, and they share δ.
 
-    `around` is the public guess of the total ρ near which the reading is tightest.
+    `around` is the public guess of the total ρ near which the reading is tightest; `neighbours` are those that the
+    reading speaks of, and what is promised for others is charged for these, or refused.
     """
 
     spent: F
     delta: Fraction
     around: Fraction
+    neighbours: Neighbours
 
-    def __init__(self, spent: F, delta: Number = 0, around: Number = 1) -> None:
+    def __init__(self, spent: F, delta: Number = 0, around: Number = 1, neighbours: Neighbours | None = None) -> None:
         object.__setattr__(self, "spent", spent)
         object.__setattr__(self, "delta", probability(delta, "delta"))
         object.__setattr__(self, "around", positive(around, "around"))
+        object.__setattr__(self, "neighbours", AddRemove() if neighbours is None else neighbours)
         sums = isinstance(spent, (Pure, Approximate))
         if not sums and not isinstance(spent, (Concentrated, Gaussian)):
             raise Refusal(f"no odometer is proven for {spent}", hint="use Pure, Approximate, Concentrated or Gaussian")
@@ -54,9 +59,10 @@ class Odometer(Generic[F]):
             need = "sums are never wrong, so delta must be 0" if sums else "it needs a delta above 0"
             raise Refusal(f"an odometer of {type(spent).__name__}: {need}, got delta={delta}")
 
-    def spend(self, loss: F) -> Odometer[F]:
-        """The odometer after this charge. It refuses nothing: it only reads."""
-        return Odometer(self.spent + loss, self.delta, self.around)
+    def spend(self, guarantee: Guarantee[F]) -> Odometer[F]:
+        """The odometer after this charge. None is too large for it: it only reads."""
+        loss = charged(guarantee, self.spent, self.neighbours, "this odometer")
+        return Odometer(self.spent + loss, self.delta, self.around, self.neighbours)
 
     def bound(self) -> Approximate:
         """The reading: what `Guarantee` above says about it, and no more."""

@@ -38,7 +38,7 @@ def publication(outline: Outline, wish: Wish) -> Publication:
     Nothing is ever taken from data: a column has the keys that are declared for it, or bins on its declared grid.
     """
     columns = tuple(column_of(outline, name) for name in wish.columns)
-    caps = outline.caps if wish.max_rows is None else Caps(wish.max_rows, outline.caps.max_groups)
+    caps = outline.caps if wish.max_rows is None else Caps(wish.max_rows)
     if wish.kind == MARGINALS:
         axes, delta = _axes(wish, columns), None if wish.delta is None else share(wish.delta, "delta")
         outside = wish.outside or IN_OTHER

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
+from typing import ClassVar
 
 import numpy as np
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown, spoken
 from discreet.mechanisms import LaplaceVector, Pair, registered
-from discreet.mechanisms.mechanism import USUAL, settle
+from discreet.mechanisms.mechanism import USUAL, Takes, settle
 from discreet.mechanisms.whole import Integers, whole
 from discreet.noise import Entropy
 from discreet.privacy import AddRemove, Neighbours, Pure
@@ -37,6 +38,8 @@ class Counts:
     A record lies in one cell. Neighbours differ by the records of one unit, so their counts by at most `distance` in
     all.
     """
+
+    takes: ClassVar[Takes] = Takes.COUNTS
 
     epsilon: Fraction
     shape: tuple[int, ...]

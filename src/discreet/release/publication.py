@@ -8,12 +8,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from typing import ClassVar
 
 from discreet.errors import Refusal
 from discreet.exact import Number
 from discreet.ledger.entry import write_loss, write_neighbours
 from discreet.mechanisms import Axis, Bins, Caps, Column, Frame, Pair, Relation, described
-from discreet.mechanisms.mechanism import USUAL
+from discreet.mechanisms.mechanism import USUAL, Takes
 from discreet.mechanisms.registry import Plain
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import Concentrated, Neighbours, Pure
@@ -50,6 +51,8 @@ class Publication:
         2m added ones may.
     Source: that of the mechanism; neighbours by group: Dwork, McSherry, Nissim & Smith 2006.
     """
+
+    takes: ClassVar[Takes] = Takes.RELATION
 
     kind: str
     columns: tuple[Column, ...]

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, shown
-from discreet.mechanisms.mechanism import USUAL, Pair, settle
+from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours, Pure
 from discreet.release.counts import released, within
@@ -44,6 +45,8 @@ class FourierMarginals:
         post-processing.
     Source: Barak, Chaudhuri, Dwork, Kale, McSherry & Talwar 2007; Dwork, McSherry, Nissim & Smith 2006, Proposition 1.
     """
+
+    takes: ClassVar[Takes] = Takes.COUNTS
 
     columns: tuple[str, ...]
     sizes: tuple[int, ...]

@@ -6,12 +6,13 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, shown
-from discreet.mechanisms.mechanism import USUAL, Pair, settle
+from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Concentrated, Neighbours
 from discreet.release.counts import released, within
@@ -40,6 +41,8 @@ class ResidualMarginals:
     Source: Xiao, He, Zhang & Kifer 2023 for the residual basis and its optimum; Canonne, Kamath & Steinke 2020, Theorem
         4, for the noise.
     """
+
+    takes: ClassVar[Takes] = Takes.COUNTS
 
     columns: tuple[str, ...]
     sizes: tuple[int, ...]

@@ -1,0 +1,250 @@
+"""Which mechanisms run on rows, what one person's rows cost, and that this much is what they lose."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, ClassVar
+
+import clinic
+import numpy as np
+import pytest
+from audit.examples import EXAMPLES
+from doubles import Seeded
+from local.examples import EXAMPLES as CLIENTS
+from release.examples import EXAMPLES as RELEASES
+from release.examples import OTHERS
+
+from discreet.audit import audit
+from discreet.curator import Curator, catalogue
+from discreet.curator.run import Run, Wanted, planned
+from discreet.engines import DuckStore
+from discreet.errors import Refusal
+from discreet.mechanisms import REGISTRY, Grid, Mean, Quantile, SampleAggregate, SmoothMedian, Takes
+from discreet.noise import SECURE, Entropy, permutation
+from discreet.privacy import AddRemove, Approximate, Neighbours, Pure
+
+EVERY = {**EXAMPLES, **CLIENTS, **RELEASES, **OTHERS}
+OF_ROWS = {
+    "mean", "variance", "quantile", "quantile-end", "quantiles", "smooth-median", "pure-median", "proposed-median",
+    "posted-price", "smooth-rank", "pure-rank", "block-mean",
+}  # fmt: skip
+COSTS = "SELECT cost FROM visits"
+OWN = 9  # rows of the person who comes or goes: more than any cap here
+RELATIONS = ("add-remove", "replace")
+
+
+def allowed(_: set[str]) -> None:
+    """Everybody may ask about all tables."""
+
+
+def plan(home: Path, mechanism: Any, sql: str = COSTS, max_rows: int | None = None) -> Run[Any]:  # noqa: ANN401
+    return planned(catalogue.read(home), Wanted(sql, lambda _: mechanism, max_rows), allowed)
+
+
+# what it takes --------------------------------------------------------------------------------------------------------
+
+
+def test_every_registered_mechanism_says_what_it_takes() -> None:
+    assert set(EVERY) == set(REGISTRY)
+    rows = {name for name, kind in REGISTRY.items() if kind.takes in (Takes.ROWS, Takes.OWNED_ROWS)}
+    assert rows == OF_ROWS
+    owned = {name for name in rows if REGISTRY[name].takes is Takes.OWNED_ROWS}
+    assert owned == {name for name in rows if "max_rows" in REGISTRY[name].__dataclass_fields__}
+
+
+def test_what_takes_no_rows_is_refused_before_anything_is_paid(home: Path) -> None:
+    curator = Curator(home)
+    entries = len(list(curator.history()))
+    for name in sorted(set(REGISTRY) - OF_ROWS):
+        for mechanism in EVERY[name]:
+            with pytest.raises(Refusal, match=f"^{type(mechanism).__name__} takes .*, and these are rows; ask in SQL"):
+                curator.run(mechanism, COSTS, max_rows=1)
+    assert curator.budget("patient").spent == Approximate(0)
+    assert len(list(curator.history())) == entries
+
+
+@dataclass(frozen=True)
+class Total:
+    """A sum of rows, as somebody might write one; what it takes is what its class says."""
+
+    privacy: ClassVar[Pure] = Pure(1)
+    neighbours: ClassVar[Neighbours] = AddRemove()
+
+    def __call__(self, rows: Sequence[Any], /, *, rng: Entropy = SECURE) -> int:
+        return len(rows) + rng.bits(1)
+
+
+class OfRows(Total):
+    takes = Takes.ROWS
+
+
+class OfOwnedRows(Total):
+    takes = Takes.OWNED_ROWS
+
+
+WRONG: list[tuple[Any, str]] = [
+    (Total(), "Total does not say what it takes"),
+    (allowed, "function does not say what it takes"),
+    (type("Loud", (Total,), {"takes": "rows"})(), "Loud does not say"),
+    (type("Late", (Total,), {"takes": property(lambda _: Takes.ROWS)})(), "Late does not say"),
+    (OfOwnedRows(), "max_rows"),
+    (type("Odd", (OfRows,), {"neighbours": None})(), "adding or removing"),
+]
+
+
+def test_what_does_not_say_it_properly_is_refused(home: Path) -> None:
+    curator = Curator(home)
+    for mechanism, said in WRONG:
+        with pytest.raises(Refusal, match=said):
+            curator.run(mechanism, COSTS, max_rows=1)
+    assert curator.budget("patient").spent == Approximate(0)
+    assert curator.run(OfRows(), COSTS, max_rows=1) > 10
+
+
+# what it costs --------------------------------------------------------------------------------------------------------
+
+GRID = (Fraction(0), Fraction(8), Fraction(1))
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_the_price_is_that_of_all_rows_of_a_unit(tmp_path: Path, relation: str) -> None:
+    """By hand: c rows come or go, or c go and c come, in lots of as many as the promise is for."""
+    home, both = clinic.home(tmp_path / "home", relation=relation), 1 if relation == "add-remove" else 2
+    tenth, rare = Fraction(1, 10), Fraction(1, 10**9)
+    for cap in (1, 2, 5):
+        single = plan(home, Quantile(tenth, *GRID), max_rows=cap).loss
+        assert single == Approximate(both * cap * tenth)
+        assert plan(home, Mean(tenth, *GRID, max_rows=cap), max_rows=cap).loss == Approximate(both * tenth)
+        lots = {1: 1, 2: 1, 5: 3} if both == 1 else {1: 1, 2: 2, 5: 5}
+        assert plan(home, Mean(tenth, *GRID, max_rows=2), max_rows=cap).loss == Approximate(lots[cap] * tenth)
+        smooth = plan(home, SmoothMedian(tenth, rare, *GRID), max_rows=cap).loss
+        grown = sum(float(rare) * 2.718281828459045 ** (i / 10) for i in range(both * cap))
+        assert isinstance(smooth, Approximate)
+        assert smooth.epsilon == both * cap * tenth
+        assert float(smooth.delta) == pytest.approx(grown, rel=1e-6)
+        assert float(smooth.delta) >= grown * (1 - 1e-12)
+    for replaced in (
+        *(EXAMPLES[name][0] for name in ("smooth-rank", "pure-rank", "block-mean")),
+        EXAMPLES["quantile"][1],
+    ):
+        with pytest.raises(Refusal, match="adding or removing"):  # in either budget
+            plan(home, replaced, max_rows=1)
+
+
+# what it loses --------------------------------------------------------------------------------------------------------
+
+RUNNABLE = [
+    (name, mechanism)
+    for name in sorted(OF_ROWS)
+    for mechanism in EXAMPLES[name]
+    if isinstance(mechanism.neighbours, AddRemove)
+]
+
+
+def table(name: str, place: int, pair: Any) -> list[tuple[object, ...]]:  # noqa: ANN401
+    """Everybody of a mechanism's worst pair with a row each, and one with `OWN` rows of the kind that comes or goes."""
+    few, many = sorted((list(pair.left), list(pair.right)), key=len)
+    rest = Counter(map(float, many)) - Counter(map(float, few))
+    (added, _), *_ = rest.most_common(1)
+    own: list[tuple[object, ...]] = [(0, "north", f"{name}{place}", added, clinic.START, True)] * OWN
+    others: list[tuple[object, ...]] = [
+        (i, "north", f"{name}{place}", float(v), clinic.START, True) for i, v in enumerate(few, start=1)
+    ]
+    return own + others
+
+
+def worst() -> dict[str, Any]:
+    return {
+        f"{type(one).__name__}{place}": (one, pair)
+        for one in (mechanism for _, mechanism in RUNNABLE)
+        for place, pair in enumerate(one.pairs())
+    }
+
+
+@pytest.fixture(scope="module", params=RELATIONS)
+def crowd(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rows = [row for name, (_, pair) in worst().items() for row in table(name, 0, pair)]
+    folder = tmp_path_factory.mktemp("crowd") / "home"
+    return clinic.home(folder, clinic.table(rows), relation=request.param, max_rows=OWN, bounds={}, delta="0.5")
+
+
+def neighbours(home: Path, name: str, mechanism: Any, cap: int) -> tuple[list[Any], list[Any], Any]:  # noqa: ANN401
+    """The rows that a run would see with the person and without, or with another in its place; and the price."""
+    sql = f"SELECT cost FROM visits WHERE diagnosis = '{name}0'"
+    run = plan(home, mechanism, sql, cap)
+    store = DuckStore(home / "tables")
+    every = [row[0] for row in store.rows(run.rows, cap)]
+    others = [row[0] for row in store.rows(plan(home, mechanism, f"{sql} AND patient <> 0", cap).rows, cap)]
+    store.close()
+    assert len(every) == len(others) + cap
+    if isinstance(run.outline.neighbours, AddRemove):
+        return others, every, run.loss
+    gone = (Counter(every) - Counter(others)).most_common(1)[0][0]
+    return others + [0.0 if gone else 8.0] * cap, every, run.loss
+
+
+def claimed(loss: Approximate) -> Approximate | Pure:
+    return loss if loss.delta else Pure(loss.epsilon)
+
+
+def test_what_is_paid_is_not_exceeded_and_less_would_be(crowd: Path) -> None:
+    """False alarms below 1e-9 each. The same audit refutes the price of one row for three rows of a person."""
+    mean = Mean(Fraction(1), *GRID)
+    one, two, loss = neighbours(crowd, "Mean1", mean, 3)
+    assert not audit(mean, [(one, two)], claimed(loss), samples=1500, alpha="1e-9", rng=Seeded(1)).refuted
+    assert audit(mean, [(one, two)], mean.privacy, samples=1500, alpha="1e-9", rng=Seeded(1)).refuted
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cap", [1, 3])
+@pytest.mark.parametrize("name", list(worst()))
+def test_no_mechanism_loses_more_than_is_paid(crowd: Path, name: str, cap: int) -> None:
+    """On every pair that a mechanism names as its worst, the person having as many rows as may be seen."""
+    mechanism, _ = worst()[name]
+    one, two, loss = neighbours(crowd, name, mechanism, cap)
+    found = audit(mechanism, [(one, two)], claimed(loss), samples=3000, alpha="1e-9", rng=Seeded(cap))
+    assert not found.refuted, str(found)
+
+
+# order ----------------------------------------------------------------------------------------------------------------
+
+
+def test_rows_come_in_an_order_that_is_drawn(home: Path) -> None:
+    """The engine's own order, whatever it is, permuted by the source: so it is uniform, as the permutation is."""
+    run, store = plan(home, OfRows(), "SELECT patient, cost FROM visits"), DuckStore(home / "tables")
+    one, two = (store.rows(run.rows, 50, rng=Seeded(seed)) for seed in (1, 2))
+    own = dict(zip(permutation(len(one), rng=Seeded(1)).tolist(), one, strict=True))
+    assert two == [own[place] for place in permutation(len(two), rng=Seeded(2)).tolist()]
+    assert one != two
+    assert store.rows(run.rows, 50) != store.rows(run.rows, 50)  # the source of production: 300 rows, never twice alike
+    store.close()
+
+
+def first_forty(block: Sequence[Any]) -> object:
+    return sum(bool(row) << place for place, row in enumerate(block[:40]))
+
+
+def known_width(block: Sequence[Any]) -> object:
+    return getattr(block, "dtype", np.dtype(bool)).itemsize + len(repr(type(block[0])))
+
+
+def test_blocks_do_not_see_the_order_in_which_rows_came() -> None:
+    """Neighbours whose common rows stand in opposite orders: as they came, a block begins with 0s, or with 1s."""
+    summary = SampleAggregate.mean(first_forty, Grid(0, 1, Fraction(1, 8)), 4, 1)
+    up, down = [0] * 300 + [1] * 300, [1] * 300 + [0] * 301
+    for rows in (up, down):
+        ones = sum(int(result).bit_count() for result in summary.results(rows, rng=Seeded(5)))
+        assert abs(ones - 80) < 6.2 * 0.5 * 160**0.5  # false alarms below 1e-9; the order as it came gives 0 or 160
+
+
+def test_blocks_do_not_see_how_long_other_rows_are() -> None:
+    """Of 60 rows none of three blocks is empty, but for once in 10^10 suites."""
+    summary = SampleAggregate.mean(known_width, Grid(0, 100, 1), 3, 1)
+    short, long = np.array(["a"] * 60), np.array(["a"] * 59 + ["b" * 90])
+    pairs = np.array([("a", 1)] * 60, dtype="U1,i4"), np.array([("a", 1)] * 59 + [("b" * 90, 1)], dtype="U90,i4")
+    assert set(summary.results(short)) == set(summary.results(long))
+    assert set(summary.results(pairs[0])) == set(summary.results(pairs[1]))
