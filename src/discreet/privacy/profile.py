@@ -172,7 +172,7 @@ class Profile:
 
     @property
     def _gaussian(self) -> Gaussian:
-        """All Gaussian noise as one (Dong, Roth & Su 2022, Corollary 2)."""
+        """All Gaussian noise as one (Dong, Roth & Su 2022, Corollary 3.3)."""
         sizes = (simpler_up(n / e.sigma**2, 40) for e, n in self.events if isinstance(e, GaussianNoise))
         return Gaussian(sum(sizes, ZERO))
 
