@@ -1,4 +1,4 @@
-"""The losses of many events, added: one Fourier transform of a tilted distribution, with a proven error.
+"""The losses of many events, added: one Fourier transform of a tilted distribution, with a derived error.
 
 Weighting every loss x by e^{θx} first moves the tail that δ speaks about into the middle of the distribution, so that
 the round-off of the transform, which is spread evenly, is small beside it (without the tilt it drowns a small δ).

@@ -1,4 +1,4 @@
-"""Contingency tables with Gaussian noise on their residuals: the least variance that any linear mechanism has."""
+"""Contingency tables with Gaussian noise on their residuals: the least total variance of linear Gaussian mechanisms."""
 
 from __future__ import annotations
 
