@@ -155,9 +155,9 @@ def promised(certificate: Certificate, **others: Plain) -> Certificate:
 
 
 def test_the_promise_is_told_in_times_of_hundred_rounded_against_us(certificate: Certificate) -> None:
-    assert certificate.promise == (
-        "Whoever tosses a coin to guess whether the data has the records of one patient is right 50 times in 100. "
-        "Whoever reads this release, whatever else they know, is right at most 74 times."  # e/(1+e) is 0.731…
+    assert certificate.promise == (  # e/(1+e) is 0.731…
+        "Whoever can only toss a coin to guess whether the data has the records of one patient is right 50 times in "
+        "100. After reading this release, even if they know all the other data, they are right at most 74 times."
     )
     for epsilon, times in (("1/1000", "at most 51 times."), ("3", "at most 96 times."), ("5", "nearly always.")):
         assert promised(certificate, guarantee={"measure": "pure", "epsilon": epsilon}).promise.endswith(times)
