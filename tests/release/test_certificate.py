@@ -172,7 +172,9 @@ def test_the_chance_is_that_of_the_best_test(certificate: Certificate) -> None:
 
 def test_the_promise_names_who_is_compared(certificate: Certificate) -> None:
     rows = promised(certificate, neighbours={"relation": "replace", "unit": "row"})
-    assert rows.promise.startswith("Whoever tosses a coin to guess which of two versions of one row the data has is")
+    assert rows.promise.startswith(
+        "Whoever can only toss a coin to guess which of two versions of one row the data has"
+    )
     assert rows.change == "when one row is replaced by others"
     many = promised(certificate, caps={"max_rows": 7})
     assert many.change == "when all records of one patient, at most 7 rows, are added or removed"
