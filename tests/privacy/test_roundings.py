@@ -8,7 +8,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from scipy import special
+from scipy import fft, special
 
 from discreet.interval import normal_tail
 from discreet.privacy.convolve import _profile, _weights
@@ -107,7 +107,7 @@ def test_the_profile_of_a_sample_is_within_its_error_also_where_it_cancels(
 ) -> None:
     low, high = sampled_reach(rate, shift, "remove" if direction == "remove" else "add")
     near = (high if direction == "add" else low) * (1 - 10.0 ** -np.arange(3.0, 17.0))
-    places = np.concatenate([np.linspace(low, high, 60), near, [high * (1 - 2**-50), low * (1 - 2**-50), high]])
+    places = np.concatenate([np.linspace(low, high, 24), near, [high * (1 - 2**-50), low * (1 - 2**-50), high]])
     delta, error = (_removing if direction == "remove" else _adding)(places, rate, shift)
     for place, found, off in zip(places.tolist(), delta.tolist(), error.tolist(), strict=True):
         exact = sampled(rate, shift, place, direction)
@@ -115,14 +115,14 @@ def test_the_profile_of_a_sample_is_within_its_error_also_where_it_cancels(
         assert off <= 1e-10 * (float(exact) + rate)  # and not granted away
     step = (high - low) / 300
     first, tails = sampled_tails(rate, shift, step, "remove" if direction == "remove" else "add")
-    for i in range(1, len(tails) - 1, 13):  # the law that connects the dots, from below
+    for i in range(1, len(tails) - 1, 41):  # the law that connects the dots, from below
         less, more = (sampled(rate, shift, (first + i + j) * mpmath.mpf(step), direction) for j in (-1, 0))
         assert tails[i] >= (less - mpmath.exp(-mpmath.mpf(step)) * more) / -mpmath.expm1(-mpmath.mpf(step)) * (
             1 - 1e-14
         )
 
 
-@pytest.mark.parametrize("mu", [1e-3, 1.0, 40.0, 1e3, 1e6])
+@pytest.mark.parametrize("mu", [0.5, 1e3, 1e6])
 def test_the_gaussian_profile_is_never_too_small_where_its_terms_are_huge(mu: float) -> None:
     """e^{μ²/2} Φ(−μ) is a number near 0, made of one near e^{5·10^11} and one near e^{−5·10^11}."""
     z = np.array([mu / 2, 0.999 * mu / 2, mu / 2 - 1, 0.0, -mu / 2, -mu / 2 - 3])
@@ -139,7 +139,7 @@ def test_the_gaussian_profile_is_never_too_small_where_its_terms_are_huge(mu: fl
 
 
 def test_the_normal_tail_of_scipy_is_right_to_what_is_trusted() -> None:
-    for x in np.linspace(-8, 37, 181):
+    for x in np.linspace(-8, 37, 46):
         exact = real(normal_tail(Fraction(float(x))).up)
         assert abs(special.ndtr(-x) / exact - 1) <= float(_tail_units(np.array([x]))[0]) * UNIT
 
@@ -150,3 +150,30 @@ def test_many_atoms_in_one_cell_are_counted() -> None:
     wide = on_grid(DiscreteGaussianNoise(Fraction(400), 1), 0.01, "remove")
     assert wide.units > len(_discrete_gaussian(DiscreteGaussianNoise(Fraction(400), 1)).values) / len(wide.masses)
     assert math.isclose(float(wide.masses.sum()), 1.0, rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("size", [2**15, 3**9, 5**6, 2**6 * 3**4 * 5**2, 2**3 * 3 * 5**4])
+def test_a_transform_errs_no_more_than_is_derived_for_its_radices(size: int) -> None:
+    """Against the same transform in 64 binary digits; the worst of what was seen is a small part of the bound."""
+    assert fft.next_fast_len(size, real=True) == size
+    assert all(prime in (2, 3, 5) for n in range(1 << 15, (1 << 15) + 300) for prime in primes(fast(n)))
+    rng = np.random.default_rng(size)
+    for masses in (rng.random(size), np.exp(-np.arange(size) / 9.0), np.eye(1, size, size // 3)[0]):
+        exact = fft.rfft(masses.astype(np.longdouble))
+        off = float(np.linalg.norm(fft.rfft(masses) - exact) / np.linalg.norm(exact))
+        assert off <= (16 * math.log2(size) + 16) * UNIT
+        back = float(np.linalg.norm(fft.irfft(fft.rfft(masses), size) - masses) / np.linalg.norm(masses))
+        assert back <= 2 * (16 * math.log2(size) + 16) * UNIT
+
+
+def fast(size: int) -> int:
+    return int(fft.next_fast_len(size, real=True))
+
+
+def primes(size: int) -> set[int]:
+    factors, prime = set(), 2
+    while size > 1:
+        while size % prime == 0:
+            factors, size = factors | {prime}, size // prime
+        prime += 1
+    return factors
