@@ -24,7 +24,9 @@ from discreet.errors import Refusal
 from discreet.local import DuchiMean, OptimizedUnary, Response
 from discreet.local.batch import fresh_ids, packed
 from discreet.local.collector import Collector
+from discreet.local.shuffle import DELTA
 from discreet.local.task import Task, drafted, written
+from discreet.privacy import Guarantee, Pure, Replace, shuffled
 from discreet.server.http import dice
 
 ALBUMS = ("none", "1", "2", "3", "4")
@@ -71,7 +73,12 @@ def test_figures_say_what_the_mechanism_does() -> None:
     assert found.exact == "± 6.2"  # (1.96 √(0.7311 · 0.2689 / 1000) + 0.974 / 1000) / 0.4621 = 0.0616
     assert dict(found.facts)["Report alone"] == "ε = 1, pure"
     crowd = Outlook(fitting(1, 2), 1000).crowd(100)
-    assert crowd is not None
+    assert crowd.honest == 100  # the fewest, not those who are expected
+    assert crowd == Outlook(fitting(1, 2), 10**6).crowd(100)
+    alone = Guarantee(Pure(1), Replace())
+    assert crowd.shuffled == shuffled(alone, 100, delta=DELTA, randomizer="binary").loss
+    assert Outlook(fitting(1, 2), 1000).crowd(100, dishonest=400).honest == 100
+    assert "among the fewest, 100 honest reports" in dict(found.facts)["All reports, shuffled"]
     told = re.findall(r"ε ≤ (\S+) at δ = 1e-08", dict(found.facts)["All reports, shuffled"])
     assert crowd.shuffled.epsilon <= Fraction(told[0]) < crowd.shuffled.epsilon * Fraction(101, 100)
     assert figures(1, Fraction(1), 1000, 100) == BLANK
@@ -91,7 +98,7 @@ def test_no_figure_is_better_than_the_truth(people: int) -> None:
             assert found.exact != "± 0.0"
             crowd = outlook.crowd(1)
             told = dict(found.facts).get("All reports, shuffled")
-            if crowd is not None and told is not None:
+            if told is not None:
                 assert Fraction(told.split()[2]) >= crowd.shuffled.epsilon
 
 

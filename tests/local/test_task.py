@@ -16,6 +16,7 @@ from discreet.errors import Refusal
 from discreet.local import (
     CountMeanSketch,
     Hadamard,
+    HadamardSketch,
     HeavyHitters,
     HybridMean,
     OptimizedUnary,
@@ -25,6 +26,7 @@ from discreet.local import (
     VectorMean,
 )
 from discreet.local.seal import Handover, follows, handed_over, read_handover
+from discreet.local.sketch import Sketch
 from discreet.local.task import LONGEST, Task, read_task
 
 KEY = Ed25519PrivateKey.generate()
@@ -165,6 +167,20 @@ def test_what_has_no_choices_has_no_labels(client: Reporter) -> None:
     assert draft(client).domain == ()
     with pytest.raises(Refusal, match="has no choices, so it takes no labels"):
         replace(draft(client), domain=("a", "b"))
+
+
+@pytest.mark.parametrize("client", [HadamardSketch(ONE, 3, 4), CountMeanSketch(ONE, 3, 6), HeavyHitters(ONE, 2)])
+def test_every_task_hashes_texts_with_a_key_of_its_own(client: Sketch | HeavyHitters) -> None:
+    keys = {draft(client).mechanism["parameters"]["key"] for _ in range(3)}
+    assert len(keys) == 3  # by chance with a probability of 2^-126
+    assert 0 not in keys
+    task = draft(client)
+    assert task.client == replace(client, key=task.mechanism["parameters"]["key"])
+    assert draft(replace(client, key=7)).client == replace(client, key=7)
+
+
+def test_rappor_keeps_its_key_so_that_a_permanent_response_stays_one() -> None:
+    assert draft(Rappor(2 * ONE)).client == Rappor(2 * ONE)
 
 
 def test_a_changed_part_is_another_digest_but_a_new_window_is_the_same_question() -> None:

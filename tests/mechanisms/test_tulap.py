@@ -18,7 +18,7 @@ from mechanisms.chances import covers, fits
 from discreet.errors import Refusal
 from discreet.interval import Interval, exp
 from discreet.mechanisms.tulap import Tulap
-from discreet.privacy import Approximate
+from discreet.privacy import AddRemove, Approximate
 
 CASES = [
     ("0.5", "0", 1),
@@ -203,6 +203,8 @@ def test_nonsense_is_refused_by_value() -> None:
     for nonsense in (0, -3, 1.5, 1000):
         with pytest.raises(Refusal, match="bits"):
             Tulap(Fraction(1), Fraction(0), nonsense)  # type: ignore[arg-type]
+    with pytest.raises(Refusal, match="public number of people"):
+        Tulap(Fraction(1), neighbours=AddRemove()).p_value(1, 3, "0.5")
     mechanism = Tulap(Fraction(1))
     with pytest.raises(Refusal, match="theta0"):
         mechanism.p_value(1, 3, 0)

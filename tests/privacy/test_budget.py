@@ -112,3 +112,30 @@ def test_a_budget_is_charged_in_its_own_measure() -> None:
             else:
                 with pytest.raises(Refusal, match="is kept in"):
                     Budget.of(total, PERSON).spend(Guarantee(loss, PERSON))
+
+
+def test_beside_an_open_session_rho_goes_on_and_a_delta_is_refused_beforehand() -> None:
+    """Concurrent composition of filters is proven for ρ at δ = 0 only (Haney et al. 2023)."""
+    plain, faulty = Guarantee(Concentrated("0.1"), PERSON), Guarantee(Concentrated("0.1", "1e-9"), PERSON)
+    budget = Budget.of(Concentrated(1, "1e-6"), PERSON).spend(faulty)  # before the session: allowed
+    opened = budget.open(plain)
+    assert opened.spent == Concentrated("0.2", "1e-9")
+    assert opened.spend(plain).spent == Concentrated("0.3", "1e-9")
+    with pytest.raises(Refusal, match="beside an open session"):
+        opened.spend(faulty)
+    assert "beside an open session" in opened.explain(faulty)
+    assert "this fits" in opened.explain(plain)
+    assert "is left" in opened.explain(Guarantee(Concentrated(5), PERSON))
+    with pytest.raises(Refusal, match="beside an open session"):
+        opened.open(plain).close().spend(faulty)  # one of two is still open
+    assert opened.close().spend(faulty).spent == Concentrated("0.3", "2e-9")
+    with pytest.raises(Refusal, match="not proven beside other questions"):
+        budget.open(faulty)
+    with pytest.raises(Refusal, match="no session is open"):
+        budget.close()
+
+
+@pytest.mark.parametrize("loss", [Pure("0.1"), Approximate("0.1", "1e-9"), Gaussian("0.1")])
+def test_every_other_measure_is_proven_beside_a_session(loss: Pure | Approximate | Gaussian) -> None:
+    budget = Budget.of(3 * loss, PERSON).open(Guarantee(loss, PERSON))
+    assert budget.spend(Guarantee(loss, PERSON)).open(Guarantee(loss, PERSON)).left == 0 * loss

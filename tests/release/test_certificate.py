@@ -155,9 +155,9 @@ def promised(certificate: Certificate, **others: Plain) -> Certificate:
 
 
 def test_the_promise_is_told_in_times_of_hundred_rounded_against_us(certificate: Certificate) -> None:
-    assert certificate.promise == (
-        "Whoever tosses a coin to guess whether the data has the records of one patient is right 50 times in 100. "
-        "Whoever reads this release, whatever else they know, is right at most 74 times."  # e/(1+e) is 0.731…
+    assert certificate.promise == (  # e/(1+e) is 0.731…
+        "Whoever can only toss a coin to guess whether the data has the records of one patient is right 50 times in "
+        "100. After reading this release, even if they know all the other data, they are right at most 74 times."
     )
     for epsilon, times in (("1/1000", "at most 51 times."), ("3", "at most 96 times."), ("5", "nearly always.")):
         assert promised(certificate, guarantee={"measure": "pure", "epsilon": epsilon}).promise.endswith(times)
@@ -172,7 +172,9 @@ def test_the_chance_is_that_of_the_best_test(certificate: Certificate) -> None:
 
 def test_the_promise_names_who_is_compared(certificate: Certificate) -> None:
     rows = promised(certificate, neighbours={"relation": "replace", "unit": "row"})
-    assert rows.promise.startswith("Whoever tosses a coin to guess which of two versions of one row the data has is")
+    assert rows.promise.startswith(
+        "Whoever can only toss a coin to guess which of two versions of one row the data has"
+    )
     assert rows.change == "when one row is replaced by others"
     many = promised(certificate, caps={"max_rows": 7})
     assert many.change == "when all records of one patient, at most 7 rows, are added or removed"

@@ -38,7 +38,8 @@ def account(  # noqa: PLR0913  # one option for each kind of noise
 ) -> None:
     """What many mechanisms lose together: every theorem's total, tightest first.
 
-    All totals are proven upper bounds. The continuous kinds are ideal; what this package draws is the discrete noise.
+    All totals are upper bounds by theorems. The continuous kinds are ideal; what this package draws is the discrete
+    noise. The line of the privacy loss distribution also trusts what docs/proofs/profile.md says of floats.
     """
     kinds = (gaussian, laplace, discrete_gaussian, discrete_laplace, pure, sampled_gaussian)
     if context.invoked_subcommand is not None:

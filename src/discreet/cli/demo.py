@@ -160,5 +160,5 @@ def _promise() -> str:
     return (
         "Promised to every patient of the clinic: whoever sees all these answers, whatever else they know,\n"
         "finds any conclusion at most e^3 ≈ 20.1 times as likely with that patient's visits in the table\n"
-        "as without them, and the other way round."
+        "as without them, and the other way round, but for a chance of one in 100 million."
     )

@@ -198,6 +198,8 @@ def _print_texts(found: Results, candidates: list[str], form: Format) -> None:
         rows = [[text, *(f"{part:.1f}" for part in parts), f"{chance:.2g}"] for text, *parts, chance in rows]
     names = ["share", "low", "high", "chance"]
     print_rows(form, ["answer", *names], rows, right=names)
+    if candidates:
+        typer.echo("chance is for a list made without the reports", err=True)
 
 
 def _read(path: Path) -> list[str]:

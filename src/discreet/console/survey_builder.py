@@ -60,10 +60,11 @@ def figures(answers: int, epsilon: Fraction, people: int, minimum: int) -> Figur
         ("Report alone", f"ε = {client.epsilon}, pure"),
         ("Own answer, any other", f"{outlook.own:.4f}, {outlook.other:.4f}"),
     ]
-    if crowd is not None and crowd.shuffled.epsilon < crowd.local.epsilon:
+    if crowd.shuffled.epsilon < crowd.local.epsilon:
         delta = float(crowd.shuffled.delta)
         bound = tally.figure(crowd.shuffled.epsilon, up=True)
-        facts.append(("All reports, shuffled", f"ε ≤ {bound} at δ = {delta:.0e}, if the server is honest"))
+        least = f"among the fewest, {crowd.honest:,} honest reports, if the server is honest"
+        facts.append(("All reports, shuffled", f"ε ≤ {bound} at δ = {delta:.0e}, {least}"))
     own = f"{100 * outlook.own:.0f} of 100"
     exact = f"± {max(0.1, outlook.error):.1f}"  # there is always one
     return Figures(f"{outlook.guess} of 100", exact, own, note, tuple(facts))

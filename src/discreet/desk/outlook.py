@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.errors import Refusal
 from discreet.exact import Number, count
 from discreet.interval import exp
 from discreet.local import OptimizedUnary, Oracle, Response
@@ -67,12 +66,12 @@ class Outlook:
         """Percentage points by which a share is off at most, 19 times in 20, whatever the share is."""
         return 100 * (_FAR * _deviation(self.client) / math.sqrt(self.people) + _skewed(self.client) / self.people)
 
-    def crowd(self, minimum: int, dishonest: int = 0) -> Promise | None:
-        """What hiding in the shuffled crowd promises beyond that; None if the crowd is too small to be told of."""
-        try:
-            return Shuffler(minimum, dishonest).promise(self.client, self.people, delta=DELTA)
-        except Refusal:
-            return None
+    def crowd(self, minimum: int, dishonest: int = 0) -> Promise:
+        """What hiding in the shuffled crowd promises beyond that, if no more people come than the fewest it takes.
+
+        How many will come nobody knows beforehand; nothing is told of fewer.
+        """
+        return Shuffler(minimum, dishonest).promise(self.client, minimum + dishonest, delta=DELTA)
 
 
 def enough(client: Oracle, error: Number) -> int:

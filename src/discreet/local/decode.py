@@ -26,6 +26,7 @@ MOST_CHOSEN, MOST_FILLED = 500, 0.8  # texts, and of the number of bits: beyond 
 ALPHA = 0.05
 _ROUNDS = 2  # of weighing by what was fitted: a third changes nothing that a standard error would show
 _SHOWN = 20  # rows of a table
+LISTED = "p-values are for a list made without the reports"  # else what was seen in them chose what is tested
 _KNOWN = 1e-6  # how far from 1 the part of a coefficient may be that the data determine
 
 
@@ -38,8 +39,8 @@ class Decoded:
     and `interval` allows for that.
 
     `chances`: how likely any of `tested` texts that nobody holds would seem as common as this one, at most: p-values
-    after Bonferroni's correction for all candidates, chosen or not. With one bit it is that nobody holds any text at
-    all, as one bit cannot tell which. docs/proofs/rappor.md.
+    after Bonferroni's correction for all candidates, chosen or not, for a list made without the reports. With one bit
+    it is that nobody holds any text at all, as one bit cannot tell which. docs/proofs/rappor.md.
     """
 
     people: int
@@ -65,7 +66,7 @@ class Decoded:
     def found(self, alpha: Number = ALPHA) -> tuple[Hashable, ...]:
         """The texts that somebody holds: any that nobody does is among them with a probability of at most `alpha`.
 
-        With one bit: the text, if somebody holds anything.
+        For a list made without the reports. With one bit: the text, if somebody holds anything.
         """
         level = float(share(alpha, "alpha"))
         return tuple(value for value, p in zip(self.values, self.chances, strict=True) if p <= level)
@@ -88,7 +89,7 @@ class Decoded:
         wide = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         out = [f"{row[0]:<{wide[0]}}  " + "  ".join(f"{row[i]:>{wide[i]}}" for i in range(1, 6)) for row in rows]
         more = [f"and {len(self.values) - _SHOWN} more"] if len(self.values) > _SHOWN else []
-        return "\n".join(line.rstrip() for line in [*out, *more])
+        return "\n".join(line.rstrip() for line in [*out, *more, LISTED])
 
 
 def decode(client: Rappor, tally: Tally, candidates: Iterable[Hashable]) -> Decoded:

@@ -35,7 +35,8 @@ class Hitters:
 
     Shares are estimated from those people who told whole texts, and errors cover the drawing of those from all. A text
     that was not tried is not found: `tried` is how many whole texts were. `chances` are p-values after Bonferroni's
-    correction for all that were tried.
+    correction for all that were tried: a list that was made without the reports of whole texts. They are over the
+    choice of the key, and hold if nobody chose a text by it.
     """
 
     people: int

@@ -121,7 +121,10 @@ class Pursuit:
 
     @cached_property
     def chances(self) -> Reals:
-        """P-values after Bonferroni's correction for all these texts; 1 of those that do not seem common."""
+        """P-values after Bonferroni's correction for all these texts; 1 of those that do not seem common.
+
+        For a list made without the reports.
+        """
         many = self.guess.supports.size
         chances = np.ones(many)
         for one in np.flatnonzero(many * self.seeming < 1).tolist():

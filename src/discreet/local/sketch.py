@@ -115,7 +115,8 @@ class Sketch(Reporter):
     """The public parameters: what a report loses, how many rows of how many cells, and which hash functions.
 
     Row j has hash function j. A person draws a row evenly and tells something about the cell of their text in it. What
-    is neither text nor bytes nor whole number is refused.
+    is neither text nor bytes nor whole number is refused. Errors and p-values are over the choice of the key, so draw
+    one for each survey: a task does, where the key is 0.
     """
 
     epsilon: Fraction

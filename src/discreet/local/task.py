@@ -20,9 +20,11 @@ from discreet.errors import Refusal
 from discreet.exact import count, shown
 from discreet.ledger.entry import Plain, canonical
 from discreet.ledger.head import is_hex, public_part, strict_json
+from discreet.local.hitters import HeavyHitters
 from discreet.local.mean import Mean
 from discreet.local.reporter import Reporter
 from discreet.local.seal import genuine
+from discreet.local.sketch import Sketch
 from discreet.local.vector import VectorMean
 from discreet.mechanisms import described, rebuilt
 
@@ -175,10 +177,20 @@ def drafted(  # noqa: PLR0913  # what a survey is
     invited: bool = False,
     most: int = USUAL_MOST,
 ) -> Task:
-    """The first version of a new task, not signed yet."""
-    name, means = secrets.token_hex(16), described(client)
+    """The first version of a new task, not signed yet. A sketch without a key of its own gets one: see `.client`."""
+    name, means = secrets.token_hex(16), described(_keyed(client))
     given = (opens, closes, minimum, reports, dishonest, invited)
     return Task(name, 1, question, means, tuple(domain), *given, most=most)
+
+
+def _keyed(client: Reporter) -> Reporter:
+    """The same with a key of its own, where it hashes texts and has none: what is said is over the choice of the key.
+
+    RAPPOR keeps the key that it has: a person's permanent response is one for all tasks that ask the same.
+    """
+    if isinstance(client, (Sketch, HeavyHitters)) and not client.key:
+        return replace(client, key=secrets.randbits(128))
+    return client
 
 
 def read_task(document: bytes) -> Task:

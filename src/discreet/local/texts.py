@@ -21,7 +21,8 @@ from discreet.local.tally import Tally
 class Held:
     """A text, its estimated share of the people who reported, and the standard error of that.
 
-    `chance` is how likely any of all texts that were tried would seem as common if nobody held it (Bonferroni). The
+    `chance` is how likely any of all texts that were tried would seem as common if nobody held it (Bonferroni), for a
+    list made without the reports. The
     shares of all texts that are shown lie between their `low` and `high` together, 19 times in 20: which are shown
     depends on chance, so no one of them is to be trusted alone.
     """

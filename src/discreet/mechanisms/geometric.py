@@ -24,7 +24,8 @@ class Geometric:
 
     Guarantee: |f(x) − f(x')| ≤ sensitivity for neighbours x, x' implies Pure(sensitivity / scale).
     Proof: clamping f brings no two values further apart, `Laplace` is private, and clamping the sum is post-processing.
-    Source: Ghosh, Roughgarden & Sundararajan 2009, Section 2.2: for a count it is optimal for every user at once.
+    Source: Ghosh, Roughgarden & Sundararajan 2009, Section 2.2: for a count it serves every
+        Bayesian user as well as the best private mechanism for that user, after post-processing (their main theorem).
     """
 
     takes: ClassVar[Takes] = Takes.NUMBER

@@ -1,4 +1,4 @@
-"""Truncated uniform-Laplace noise on a count, and the most powerful private test of a share that comes with it."""
+"""Truncated uniform-Laplace noise on a count, and a private test of a share among a public number of people."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class Tulap:
 
     Guarantee: |f(x) − f(x')| ≤ 1 for neighbours x, x' implies Approximate(epsilon, delta).
     Proof: docs/proofs/tulap.md, "Privacy".
-    Source: Awan & Slavković 2018 (Tulap noise, and that tests based on it are uniformly most powerful).
+    Source: Awan & Slavković 2018 (Tulap noise, and that tests based on it are uniformly most powerful where the number
+        of people is public).
     """
 
     takes: ClassVar[Takes] = Takes.NUMBER
@@ -97,8 +98,15 @@ class Tulap:
         """Pr[a release is at least this one], rounded up, if each of n people is counted with probability theta0.
 
         It tests θ ≤ theta0 against θ > theta0 for free, on what was released; `p_value(n − released, n, 1 − theta0)`
-        tests θ ≥ theta0. No test as private is more powerful, but for the width of a cell (docs/proofs/tulap.md).
+        tests θ ≥ theta0. n must be public, so it is refused where neighbours have different numbers of people. With
+        continuous noise no test as private of this n is more powerful (Awan & Slavković 2018); on the grid it loses at
+        most the probability of one cell (docs/proofs/tulap.md).
         """
+        if not isinstance(self.neighbours, Replace):
+            raise Refusal(
+                f"a test needs a public number of people, and for {self.neighbours} it is not public",
+                hint="say neighbours=Replace(): then n may be told, and whoever takes part is not hidden",
+            )
         people, chance = count(n, "n"), share(theta0, "theta0")
         seen = exact(released, "released")
         lowest = math.ceil(seen * self.cells - Fraction(1, 2))  # the cell of the noise, if nobody was counted

@@ -1,6 +1,7 @@
 """What many mechanisms lose together: the total of every theorem that applies, and what each of many may lose.
 
-All totals are proven upper bounds for parameters that were fixed beforehand; no central limit, no estimate.
+All totals are upper bounds for parameters that were fixed beforehand; no central limit, no estimate. Each theorem has
+its proof or source in docs/proofs; the loss distribution's also trusts floats as far as docs/proofs/profile.md says.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The losses of many events, added: one Fourier transform of a tilted distribution, with a proven error.
+"""The losses of many events, added: one Fourier transform of a tilted distribution, with a derived error.
 
 Weighting every loss x by e^{θx} first moves the tail that δ speaks about into the middle of the distribution, so that
 the round-off of the transform, which is spread evenly, is small beside it (without the tilt it drowns a small δ).
@@ -19,7 +19,8 @@ from scipy import fft, optimize, special
 
 from discreet.privacy.event import Event
 from discreet.privacy.finite import finite
-from discreet.privacy.grid import UNIT, Atoms, Direction, Floats, grain, on_grid, reach
+from discreet.privacy.grid import Atoms, grain, on_grid, reach
+from discreet.privacy.sampled import UNIT, Direction, Floats
 
 Part: TypeAlias = tuple[Atoms, int, float]  # how an event loses, how often it happened, the step of its grid
 Aim: TypeAlias = Callable[[float, float], float]  # of θ and ln E[e^{θ loss}]; the best tilt makes it small
@@ -110,15 +111,18 @@ class Composed:
     log_moment: float  # ln E[e^{θ loss}], Gaussian noise included
     error: float  # of the masses, as a Euclidean length
     slop: float  # of everything, relatively
+    blur: float  # by how much the losses may add up to more than `losses` say
     infinite: float  # probability of an infinite loss
 
     def delta_at(self, epsilon: float) -> float:
         """An upper bound on δ(ε): e^{ln M(θ) − θε} Σ_x tilted(x) weight(ε − x), plus the infinite losses."""
-        begin = 0 if self.mu else int(np.searchsorted(self.losses, epsilon))  # else the losses below weigh nothing
-        weights = _weights(epsilon - self.losses[begin:], self.theta, self.mu)
-        lost = float(np.linalg.norm(weights)) * self.error + 4 * _LOST  # no weight is above 1
+        near = math.nextafter(epsilon - self.blur, -math.inf)  # losses that are larger by so much, seen from ε
+        begin = 0 if self.mu else int(np.searchsorted(self.losses, near))  # else the losses below weigh nothing
+        weights = _weights(near - self.losses[begin:], self.theta, self.mu)
+        lost = float(np.linalg.norm(weights)) * self.error + 4 * _LOST * math.exp(2 * self.slop)  # no weight is above 1
         average = finite(float(weights @ self.masses[begin:]), "an average of weights")
-        exponent = self.log_moment - self.theta * epsilon + math.log(max(0.0, average) + lost) + self.slop
+        rounded = self.slop + 4 * UNIT * (abs(self.log_moment) + self.theta * abs(near))
+        exponent = self.log_moment - self.theta * near + math.log(max(0.0, average) + lost) + rounded
         delta = math.exp(min(0.0, exponent)) + self.infinite * math.exp(self.slop) + _FAINTEST
         return min(1.0, finite(delta, "a δ"))
 
@@ -129,7 +133,7 @@ class Composed:
         spare = delta - self.infinite * math.exp(self.slop) - _FAINTEST
         if spare <= 0:
             return math.inf
-        most = (self.log_moment + self.slop + 1 - math.log(spare)) / self.theta  # Chernoff: finite losses add spare/e
+        most = self.blur + (self.log_moment + self.slop + 1 - math.log(spare)) / self.theta  # Chernoff: adds spare/e
         if self.delta_at(most) > delta:
             return math.inf
         found = float(optimize.brentq(lambda e: math.log(self.delta_at(e) / delta), 0.0, most, xtol=1e-12, rtol=1e-11))
@@ -174,9 +178,9 @@ def _tilt(cumulants: Cumulants, mu: float, aim: Aim) -> float:
 def _transform(parts: Sequence[Part], cumulants: Cumulants, theta: float, mu: float) -> Composed:
     """Multiplies the spectra of the tilted parts, and bounds what the floats did to them.
 
-    A transform of n points is off by at most 16 log₂(n) units of its Euclidean length: Higham 2002, Theorem 24.2 says 7
-    for radix 2, and scipy uses 2, 3, 4 and 5. A spectrum is nowhere above 1 (or the sum of its masses), so a product of
-    spectra is off by the sum of their errors.
+    A transform of n points is off by at most 16 log₂(n) + 16 units of its Euclidean length, derived in
+    docs/proofs/profile.md for the radices 2, 3, 4 and 5, of which alone n is made. A spectrum is nowhere above 1 (or
+    the sum of its masses), so a product of spectra is off by the sum of their errors.
     """
     step, each, (low, high) = parts[0][2], cumulants.each(theta), cumulants.window(theta)
     first = math.floor(low / step)
@@ -184,27 +188,34 @@ def _transform(parts: Sequence[Part], cumulants: Cumulants, theta: float, mu: fl
     spectrum, excess = np.ones(size // 2 + 1, dtype=np.complex128), 0.0
     for (_, times, _), tilted in zip(parts, cumulants.tilted(theta), strict=True):
         spectrum *= _power(fft.rfft(_folded(tilted, size)), times)
-        excess += times * max(0.0, float(tilted.sum()) - 1)
+        excess += times * (max(0.0, float(tilted.sum()) - 1) + 64 * UNIT)
     start = sum(atoms.first * times for atoms, times, _ in parts)
     masses = np.roll(fft.irfft(spectrum, size), -((first - start) % size))
     mechanisms = float(sum(times for _, times, _ in parts))
-    unit = (16 * math.log2(size) + 4) * UNIT
-    farthest = [max(abs(atoms.first), abs(atoms.first + len(atoms.masses))) * step for atoms, _, _ in parts]
+    unit = (16 * math.log2(size) + 20) * UNIT
+    losses = np.asarray(first + np.arange(size), dtype=np.float64) * step
     return Composed(
-        losses=np.asarray(first + np.arange(size), dtype=np.float64) * step,
+        losses=losses,
         masses=finite(masses, "a convolution"),
         theta=theta,
         mu=mu,
         log_moment=math.fsum(times * x for (_, times, _), x in zip(parts, each, strict=True))
         + theta * (theta + 1) * mu**2 / 2,
         error=(mechanisms + 2) * unit * math.exp(mechanisms * unit * math.sqrt(size) + excess),
-        slop=1e-9
-        + 4
-        * UNIT
-        * sum(t * (theta * x + y + 16) for (_, t, _), x, y in zip(parts, farthest, cumulants.faintest, strict=True))
-        + 4 * UNIT * mu * (theta + 1) * (theta * mu + 32),
+        slop=1e-9 + _rounded(parts, cumulants, theta, size) + 16 * UNIT * mu * (theta + 1) * (theta * mu + 32),
+        blur=math.fsum(times * atoms.blur for atoms, times, _ in parts) + 2 * UNIT * float(np.abs(losses).max()),
         infinite=-math.expm1(sum(times * math.log1p(-atoms.infinite) for atoms, times, _ in parts)),
     )
+
+
+def _rounded(parts: Sequence[Part], cumulants: Cumulants, theta: float, size: int) -> float:
+    """By how much the tilted masses, and the moments they are divided by, may be too small together, relatively."""
+    total = 0.0
+    for (atoms, times, step), faintest in zip(parts, cumulants.faintest, strict=True):
+        farthest = max(abs(atoms.first), abs(atoms.first + len(atoms.masses))) * step
+        wrapped = len(atoms.masses) // size + 1
+        total += times * (8 * theta * farthest + 16 * faintest + atoms.units + wrapped + 64)
+    return UNIT * total
 
 
 def _power(spectrum: NDArray[np.complex128], times: int) -> NDArray[np.complex128]:
@@ -233,10 +244,21 @@ def _weights(far: Floats, theta: float, mu: float) -> Floats:
         near = np.minimum(far, 0.0)
         return np.asarray(-np.exp(theta * near) * np.expm1(near))
     z = far / mu
+    z = z - 4 * UNIT * np.abs(z)  # a little before the loss, whatever was rounded: the profile falls
     beyond = np.maximum(z, mu / 2)
     high, low = special.erfcx((beyond - mu / 2) / math.sqrt(2)), special.erfcx((beyond + mu / 2) / math.sqrt(2))
     tail = np.exp(-0.5 * (beyond - mu * (theta + 0.5)) ** 2) * (high - low + 1e-12 * high) / 2
     before = np.minimum(z, mu / 2)
-    profile = special.ndtr(mu / 2 - before) - np.exp(mu * before + special.log_ndtr(-mu / 2 - before)) + 1e-13
-    body = np.exp(theta * mu * before - theta * (theta + 1) * mu**2 / 2) * profile
+    body = np.exp(theta * mu * before - theta * (theta + 1) * mu**2 / 2) * _profile(before, mu)
     return np.asarray(np.where(z > mu / 2, tail, body))
+
+
+def _profile(z: Floats, mu: float) -> Floats:
+    """Φ(μ/2 − z) − e^{μz} Φ(−μ/2 − z) for z ≤ μ/2, and 1e-13 more; no exponent in it is large where it matters.
+
+    The second term is φ(z − μ/2) r(z + μ/2) with Mills's ratio r, which is used where z + μ/2 > 0.
+    """
+    right, left = np.maximum(z, -mu / 2), np.minimum(z, -mu / 2)
+    mills = np.exp(-0.5 * (right - mu / 2) ** 2) * special.erfcx((right + mu / 2) / math.sqrt(2)) / 2
+    plain = np.exp(mu * left) * special.ndtr(-mu / 2 - left)
+    return np.asarray(special.ndtr(mu / 2 - z) - np.where(z > -mu / 2, mills, plain) + 1e-13)

@@ -13,11 +13,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Literal, TypeAlias
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from discreet.errors import Refusal
 from discreet.exact import shown, spoken
@@ -32,11 +31,8 @@ from discreet.privacy.event import (
     SampledGaussianNoise,
 )
 from discreet.privacy.finite import finite
+from discreet.privacy.sampled import UNIT, Direction, Floats, sampled_reach, sampled_tails
 
-Floats: TypeAlias = NDArray[np.float64]
-Direction: TypeAlias = Literal["remove", "add"]
-
-UNIT = 2.0**-53  # a correctly rounded operation is off by this much, relatively
 _FINEST = 1 << 16  # corners that a Laplace profile keeps at most
 _DEVIATIONS = 13  # a normal tail beyond is 6e-39
 _WIDEST = (1 << 20) // (2 * _DEVIATIONS)  # σ of discrete Gaussian noise: a million atoms
@@ -45,21 +41,42 @@ _MANY = 10**9  # mechanisms
 _WHOLE = 10**12  # loss of all of them: a float still tells an ε from the next one
 _SURELY = 1 - Fraction(1, 10**9)  # δ and rate of one event
 _FAINT, _SMALL = 1e-12, 1e-9  # what is weaker is taken to be as strong: ε and rate, and the size of Gaussian noise
+_VANISHED, _VANISHING = 1e-292, 1e-299  # probability of all that is dropped, and of one grid point that is
 
 
 @dataclass(frozen=True)
 class Atoms:
-    """Loss (first + i)·step with probability masses[i], and an infinite loss with probability `infinite`."""
+    """Loss (first + i)·step with probability masses[i], and an infinite loss with probability `infinite`.
+
+    The masses are those of a law that loses no less than the event, but for two things: each may be too small by
+    `units` roundings, relatively, and each loss of the event may be larger than its place here by `blur`.
+    """
 
     first: int
     masses: Floats
     infinite: float
+    units: float
+    blur: float
+
+
+@dataclass(frozen=True)
+class Losses:
+    """The losses of an event before they meet a grid, and their probabilities.
+
+    The losses are off by at most `off` roundings of the largest, the probabilities by `units` roundings of themselves.
+    """
+
+    values: Floats
+    masses: Floats
+    off: float
+    units: float
 
 
 def gauge(events: Sequence[tuple[Event, int]], mu_squared: Fraction) -> float:
     """The size μ of the Gaussian noise, if floats can follow these events: the one place where they are refused.
 
-    Nothing is too weak: a weaker event is dominated by a stronger one, so it is taken for the weakest that floats know.
+    Nothing is too weak: a smaller ε or rate, or more continuous noise, is dominated, so it is taken for the weakest
+    that floats know. Of discrete Gaussian noise that is not true, and its σ is taken as it is.
     """
     total, times = mu_squared, sum(times for _, times in events)
     if times > _MANY:
@@ -111,17 +128,18 @@ def _named(event: Event) -> str:
 def on_grid(event: Event, step: float, direction: Direction) -> Atoms:
     """The loss of one event, from above. `direction` matters where the two neighbours are not interchangeable."""
     if isinstance(event, AnyMechanism):
-        return _split(*_response(_price(event)), step, failing=_up(event.delta))
+        return _split(_response(_price(event)), step, failing=_up(event.delta))
     if isinstance(event, LaplaceNoise):
         eps = _price(event)
-        return _split(*_laplace(eps, _steps(eps, step), _steps(eps, step)), step)
+        return _split(_laplace(eps, _steps(eps, step), _steps(eps, step)), step)
     if isinstance(event, DiscreteLaplaceNoise):
         eps = _price(event)
-        return _split(*_laplace(eps, event.sensitivity, _steps(eps, step)), step)
+        return _split(_laplace(eps, event.sensitivity, _steps(eps, step)), step)
     if isinstance(event, DiscreteGaussianNoise):
-        return _split(*_discrete_gaussian(_down(event.sigma), event.sensitivity), step, failing=1e-30)
+        return _split(_discrete_gaussian(event), step, failing=1e-30)
     if isinstance(event, SampledGaussianNoise):
-        return _sampled(*_sample(event), step, direction)
+        first, tails = sampled_tails(*_sample(event), step, direction)
+        return _atoms(first, np.maximum(0.0, tails[:-1] - tails[1:]), float(tails[-1]), units=2, blur=0.0)
     raise TypeError(f"{event} has no grid: Gaussian noise is composed in closed form")
 
 
@@ -130,10 +148,10 @@ def reach(event: Event, direction: Direction) -> tuple[float, float]:
     if isinstance(event, (AnyMechanism, LaplaceNoise, DiscreteLaplaceNoise)):
         return -_price(event), _price(event)
     if isinstance(event, DiscreteGaussianNoise):
-        losses, _ = _discrete_gaussian(_down(event.sigma), event.sensitivity)
+        losses = _discrete_gaussian(event).values
         return float(losses.min()), float(losses.max())
     if isinstance(event, SampledGaussianNoise):
-        return _sampled_reach(*_sample(event), direction)
+        return sampled_reach(*_sample(event), direction)
     raise TypeError(f"{event} has no grid: Gaussian noise is composed in closed form")
 
 
@@ -144,13 +162,8 @@ def grain(event: Event) -> float:
     if isinstance(event, DiscreteLaplaceNoise) and event.sensitivity <= _FINEST:
         return _price(event) / event.sensitivity
     if isinstance(event, DiscreteGaussianNoise):
-        return event.sensitivity / (2 * _down(event.sigma) ** 2)
+        return float(event.sensitivity / (2 * event.sigma**2))
     return 0.0
-
-
-def _sampled_reach(rate: float, shift: float, direction: Direction) -> tuple[float, float]:
-    far = math.log1p(rate * math.expm1(shift * (_DEVIATIONS + shift / 2)))
-    return (math.log1p(-rate), far) if direction == "remove" else (-far, -math.log1p(-rate))
 
 
 def _price(event: AnyMechanism | LaplaceNoise | DiscreteLaplaceNoise) -> float:
@@ -166,96 +179,69 @@ def _up(x: Fraction) -> float:
     return math.nextafter(float(x), math.inf) if Fraction(float(x)) < x else float(x)
 
 
-def _down(x: Fraction) -> float:
-    return math.nextafter(float(x), 0.0) if Fraction(float(x)) > x else float(x)
-
-
 def _steps(epsilon: float, step: float) -> int:
     """So many corners as the grid can tell apart."""
     return max(1, min(_FINEST, math.ceil(2 * epsilon / step)))
 
 
-def _split(losses: Floats, masses: Floats, step: float, failing: float = 0.0) -> Atoms:
-    """Each atom at l between the grid points a and a + h: the share (1 − e^{a−l})/(1 − e^{−h}) goes up."""
-    below: NDArray[np.int64] = np.floor(losses / step).astype(np.int64)
-    fuzz = 8 * UNIT * np.abs(losses).max() / step  # what rounding a loss may have taken from its share
-    share = np.clip(np.expm1(below * step - losses) / math.expm1(-step) + fuzz, 0.0, 1.0)
+def _split(losses: Losses, step: float, failing: float = 0.0) -> Atoms:
+    """Each atom at l between the grid points a and a + h: the share (1 − e^{a−l})/(1 − e^{−h}) goes up, or more."""
+    values, masses = losses.values, losses.masses
+    below: NDArray[np.int64] = np.floor(values / step).astype(np.int64)
+    share = np.clip(np.expm1(below * step - values) / math.expm1(-step) * (1 + 32 * UNIT), 0.0, 1.0)
     first = int(below.min())
     size = int(below.max()) - first + 2
     up = np.bincount(below - first + 1, masses * share, size)
     down = np.bincount(below - first, masses * (1 - share), size)
-    return _atoms(first, np.asarray((up + down) * (1 - failing), dtype=np.float64), failing)
+    whole = np.asarray((up + down) * (1 - failing), dtype=np.float64)
+    crowd = int(np.bincount(below - first).max())  # atoms that were added up one by one
+    return _atoms(
+        first,
+        np.where(whole < _VANISHING, 0.0, whole),
+        failing + _VANISHED,
+        units=losses.units + crowd + 8,
+        blur=(losses.off + 6) * UNIT * (float(np.abs(values).max()) + step),
+    )
 
 
-def _atoms(first: int, masses: Floats, infinite: float) -> Atoms:
+def _atoms(first: int, masses: Floats, infinite: float, *, units: float, blur: float) -> Atoms:
     """The boundary where floats become probabilities that are relied on."""
-    return Atoms(first, finite(masses, "the privacy loss of an event"), finite(infinite, "an infinite loss"))
+    masses, infinite = finite(masses, "the privacy loss of an event"), finite(infinite, "an infinite loss")
+    return Atoms(first, masses, infinite, units, finite(blur, "the privacy loss of an event"))
 
 
-def _response(epsilon: float) -> tuple[Floats, Floats]:
+def _response(epsilon: float) -> Losses:
     """Randomized response: it tells the truth with probability e^ε/(1 + e^ε)."""
     truth = 1 / (1 + math.exp(-epsilon))
-    return np.array([epsilon, -epsilon]), np.array([truth, math.exp(-epsilon) * truth])
+    return Losses(np.array([epsilon, -epsilon]), np.array([truth, math.exp(-epsilon) * truth]), off=0, units=16)
 
 
-def _laplace(epsilon: float, sensitivity: int, steps: int) -> tuple[Floats, Floats]:
+def _laplace(epsilon: float, sensitivity: int, steps: int) -> Losses:
     """Discrete Laplace noise, its profile interpolated at so many of its corners.
 
     The profile is 1 − e^{(l−ε)/2} at the losses l = ε(1 − 2j/sensitivity), a chord in e^l between them. So leaving out
     corners raises it, and so does taking discrete noise for continuous. With A = e^{(l−ε)/2} an inner corner has
-    probability A²(A₋ − A₊)/((A + A₊)(A₋ + A)), A₋ and A₊ being those of the corners above and below it.
+    probability A²(A₋ − A₊)/((A + A₊)(A₋ + A)), A₋ and A₊ being those of the corners above and below it. What lies
+    between two corners is taken from their numbers j: from their losses it would cancel.
     """
     kept = min(sensitivity, steps)
-    at = epsilon * np.array([(i * sensitivity // kept) / sensitivity for i in range(kept + 1)])  # A = e^{−at}
-    fall = np.exp(at[:-1] - at[1:])  # A₊/A, from each corner to the next: where A is no float any more, these still are
+    corners = [i * sensitivity // kept for i in range(kept + 1)]
+    at = epsilon * np.array([j / sensitivity for j in corners])  # A = e^{−at}
+    one = [(b - a) / sensitivity for a, b in pairwise(corners)]
+    two = [(b - a) / sensitivity for a, b in zip(corners[:-2], corners[2:], strict=True)]
+    fall = np.exp(-epsilon * np.array(one))  # A₊/A, from each corner to the next: where A is no float, these still are
     masses = np.exp(-at)
-    masses[1:-1] *= -np.expm1(at[:-2] - at[2:]) / (1 + fall[:-1])
+    masses[1:-1] *= -np.expm1(-epsilon * np.array(two)) / (1 + fall[:-1])
     masses[:-1] /= 1 + fall
     masses[-1] /= 1 + fall[-1]
-    return epsilon - 2 * at, masses
+    return Losses(epsilon - 2 * at, masses, off=6, units=2 * epsilon + 36)
 
 
-def _discrete_gaussian(sigma: float, sensitivity: int) -> tuple[Floats, Floats]:
-    """Loss (d² − 2nd)/(2σ²) with probability ∝ e^{−n²/(2σ²)}; the tails beyond 13σ lie on the two ends, or fail."""
-    radius = math.ceil(_DEVIATIONS * sigma) + 1
-    n = np.arange(-radius, radius + 1, dtype=np.float64)
-    weights = np.exp(-(n**2) / (2 * sigma**2))
-    return (sensitivity**2 - 2 * n * sensitivity) / (2 * sigma**2), weights / weights.sum()
-
-
-def _sampled(rate: float, shift: float, step: float, direction: Direction) -> Atoms:
-    """Poisson-sampled Gaussian noise, through its profile δ at the grid points.
-
-    The distribution that connects the dots has Pr[loss ≥ i·h] = (δ_{i−1} − e^{−h} δ_i)/(1 − e^{−h}); that is raised by
-    what the floats may have lost, and a larger tail everywhere is a larger profile.
-    """
-    low, high = _sampled_reach(rate, shift, direction)
-    first, last = math.floor(low / step), math.ceil(high / step)
-    delta, error = _sampled_profile(np.arange(first, last + 1, dtype=np.float64) * step, rate, shift, direction)
-    tails = (delta[:-1] - math.exp(-step) * delta[1:] + 2 * (error[:-1] + error[1:])) / -math.expm1(-step)
-    tails = np.minimum(1.0, np.maximum.accumulate(tails[::-1])[::-1] * (1 + 8 * UNIT))
-    infinite = float(delta[-1] + error[-1])
-    tails = np.concatenate([[1.0], tails, [infinite]])
-    return _atoms(first, np.maximum(0.0, tails[:-1] - tails[1:]), infinite)
-
-
-def _sampled_profile(epsilons: Floats, rate: float, shift: float, direction: Direction) -> tuple[Floats, Floats]:
-    """The profile of N(0, 1) against (1−q) N(0, 1) + q N(m, 1), in closed form, and what rounding may have cost.
-
-    remove: q Φ(m − x) − (e^ε − 1 + q) Φ(−x) where x is the outcome of loss ε; add: the same with the laws exchanged.
-    """
-    removing = direction == "remove"
-    growth = np.expm1(epsilons if removing else -epsilons)  # of the likelihood ratio, less one
-    inside = growth + rate > 0
-    odds = np.where(inside, (growth + rate) / rate, 1.0)
-    x = np.log(odds) / shift + shift / 2
-    if removing:
-        gain, cost = rate * special.ndtr(shift - x), (growth + rate) * special.ndtr(-x)
-        outside = -growth
-    else:
-        gain = (rate * np.exp(epsilons) - np.expm1(epsilons)) * special.ndtr(x)
-        cost = rate * np.exp(epsilons) * special.ndtr(x - shift)
-        outside = np.zeros_like(x)
-    delta = np.where(inside, gain - cost, outside)
-    error = np.where(inside, 1e-13 * (np.abs(gain) + np.abs(cost)), 4 * UNIT * np.abs(outside))
-    return np.maximum(0.0, delta), error
+def _discrete_gaussian(event: DiscreteGaussianNoise) -> Losses:
+    """Loss (d² − 2nd)/(2σ²) with probability ∝ e^{−n²/(2σ²)}; the tails beyond 13σ are taken for infinite losses."""
+    radius, twice = math.ceil(_DEVIATIONS * event.sigma) + 1, float(2 * event.sigma**2)
+    n, d = np.arange(-radius, radius + 1, dtype=np.float64), float(event.sensitivity)
+    weights = np.exp(-(n**2) / twice)
+    weights[weights < _VANISHING] = 0.0
+    steepest = min(radius**2 / twice, -math.log(_VANISHING))
+    return Losses(d * (d - 2 * n) / twice, weights / math.fsum(weights), off=3, units=2 * steepest + 24)

@@ -1,4 +1,4 @@
-"""The whole profile of a batch: what (ε, δ) its events keep together, as tight as we can prove.
+"""The whole profile of a batch: what (ε, δ) its events keep together.
 
 A profile is a report on a closed batch, never a filter: all events must be fixed before the first answer is seen.
 """
@@ -41,8 +41,8 @@ class Profile:
 
     Guarantee: `delta_at` and `epsilon_at` never promise more than the events keep, for the neighbours under which each
         event's sensitivity was bounded; the mechanisms may be chosen adaptively, their parameters may not.
-    Proof: docs/proofs/profile.md. Gaussian noise composes exactly (its μ² add up); every other loss is put on a grid
-        from above and convolved, and what floats may have lost is added to δ.
+    Proof: docs/proofs/profile.md, which says what it trusts of floats. Gaussian noise composes exactly (its μ² add up);
+        every other loss is put on a grid from above and convolved, and what floats may have lost is added to δ.
     """
 
     events: frozenset[tuple[Event, int]] = frozenset()
@@ -136,7 +136,7 @@ class Profile:
         return Guarantee(self, neighbours)
 
     def delta_at(self, epsilon: Number) -> Fraction:
-        """The smallest proven δ for which the events are together (epsilon, δ)-private."""
+        """A δ for which the events are together (epsilon, δ)-private, as small as this route finds one."""
         target = nonnegative(epsilon, "epsilon")
         if not self._grainy:
             return self._gaussian.delta_at(target)
@@ -146,9 +146,9 @@ class Profile:
         return max(Fraction(composed.delta_at(near)) for composed in self._composed(near_epsilon(near)))
 
     def epsilon_at(self, delta: Number) -> Fraction:
-        """The smallest proven ε at which the events are together (ε, delta)-private; for δ from 1e-10 up.
+        """An ε at which the events are together (ε, delta)-private, as small as this route finds one; δ from 1e-10 up.
 
-        Floats found this bound and proven errors were added to it; a promise at a smaller δ deserves exact arithmetic.
+        Floats found this bound and derived errors were added to it; a promise at a smaller δ deserves exact arithmetic.
         """
         total = share(delta, "delta")
         if total < SMALLEST_DELTA:
@@ -172,7 +172,7 @@ class Profile:
 
     @property
     def _gaussian(self) -> Gaussian:
-        """All Gaussian noise as one (Dong, Roth & Su 2022, Corollary 2)."""
+        """All Gaussian noise as one (Dong, Roth & Su 2022, Corollary 3.3)."""
         sizes = (simpler_up(n / e.sigma**2, 40) for e, n in self.events if isinstance(e, GaussianNoise))
         return Gaussian(sum(sizes, ZERO))
 

@@ -7,8 +7,8 @@ yours before your value changed as after. Among enough clones the change is hard
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from discreet.errors import Refusal
@@ -24,7 +24,7 @@ Randomizer: TypeAlias = Literal["any", "binary"]
 
 _HOPELESS = 50  # e^−50 clones per report hide nobody
 _FAINT = Fraction(1, 10**12)  # an ε₀ so small needs no crowd
-_CROWD = 10**9  # more reports hide no less, but floats do not follow
+_CROWD = 10**9  # more reports hide no less, but the sums grow long
 
 
 def shuffled(
@@ -38,12 +38,16 @@ def shuffled(
     Proof: docs/proofs/shuffle.md. `randomizer="binary"` is for binary randomized response, which has more clones; for
         anything else, also randomized response over more values, leave it at "any".
     """
-    total, price = share(delta, "delta"), local.loss.epsilon
+    total = share(delta, "delta")
+    return Guarantee(Approximate(_epsilon(local, reports, total, randomizer), total), local.neighbours)
+
+
+@lru_cache(maxsize=1024)
+def _epsilon(local: Guarantee[Pure], reports: int, delta: Fraction, randomizer: Randomizer) -> Fraction:
+    """Searched for once: a page may show it often."""
     clones = _clones(local, reports, randomizer)
-    if clones is None:  # shuffling is post-processing, so what each report promises stays true
-        return Guarantee(Approximate(price, total), local.neighbours)
-    epsilon = min(price, Fraction(clones.epsilon_at(math.nextafter(float(total), 0.0))))
-    return Guarantee(Approximate(epsilon, total), local.neighbours)
+    price = local.loss.epsilon  # shuffling is post-processing, so what each report promises stays true
+    return price if clones is None else min(price, clones.epsilon_at(delta))
 
 
 def shuffled_delta(
@@ -55,7 +59,7 @@ def shuffled_delta(
         return Fraction(0)
     if clones is None:
         return local.loss.delta_at(target)
-    return min(local.loss.delta_at(target), Fraction(clones.delta_at(math.nextafter(float(target), 0.0))))
+    return min(local.loss.delta_at(target), clones.delta_at(target))
 
 
 def _clones(local: Guarantee[Pure], reports: int, randomizer: Randomizer) -> Clones | None:
@@ -73,4 +77,4 @@ def _clones(local: Guarantee[Pure], reports: int, randomizer: Randomizer) -> Clo
     from discreet.privacy.clones import Clones  # noqa: PLC0415  # numpy and scipy load when needed
 
     chance = exp(-price) if randomizer == "any" else 2 / (1 + exp(price))
-    return Clones(math.nextafter(float(price), math.inf), min(crowd, _CROWD), math.nextafter(float(chance.down), 0.0))
+    return Clones(price, min(crowd, _CROWD), chance.down)

@@ -116,9 +116,14 @@ class Certificate:
         replaced = isinstance(self.neighbours, Replace)
         guess = f"which of two versions of {whose} the data has" if replaced else f"whether the data has {whose}"
         times = "nearly always" if self.chance > _ALMOST else f"at most {math.ceil(100 * self.chance)} times"
+        if not self.outside:  # as earlier certificates say it, which must read as they were written
+            return (
+                f"Whoever tosses a coin to guess {guess} is right 50 times in 100. "
+                f"Whoever reads this release, whatever else they know, is right {times}."
+            )
         return (
-            f"Whoever tosses a coin to guess {guess} is right 50 times in 100. "
-            f"Whoever reads this release, whatever else they know, is right {times}."
+            f"Whoever can only toss a coin to guess {guess} is right 50 times in 100. "
+            f"After reading this release, even if they know all the other data, they are right {times}."
         )
 
     @property

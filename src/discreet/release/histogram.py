@@ -177,8 +177,8 @@ class Histogram:
     def nonnegative(self) -> Histogram:
         """The nearest counts without a negative one, if every node of a binary tree over the parts counts alike.
 
-        On the whole the fit is nearer to the truth, never further. But single counts, and the total, may be shifted by
-        more than their errors, so they have none any more.
+        In that metric, where long ranges count as much as cells, the fit is no further from the truth. Single counts,
+        and the total, may be shifted by more than their errors, so they have none any more.
         """
         if self.splits is None:  # multiplicative weights are positive
             return self

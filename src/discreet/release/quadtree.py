@@ -62,7 +62,10 @@ class QuadTree(Counts):
         return consistent(children, [np.zeros(level.size) for level in variances], variances)[1]
 
     def error(self, confidence: Number = USUAL) -> Fraction:
-        """An α that the total misses by at most, with this probability."""
+        """An α that the total misses by at most, with this probability.
+
+        For sums of several draws that is counted in tests, not proved (docs/proofs/hierarchy.md, "Error bars").
+        """
         return within(self.splits.total, confidence)
 
     def __call__(self, counts: Integers, /, *, rng: Entropy = SECURE) -> Histogram:

@@ -1,4 +1,4 @@
-"""The hierarchy that is best for ranges over so many cells: its branching, and how its levels share ε."""
+"""A hierarchy that is good for ranges over so many cells: its branching, and how its levels share ε."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOOKED_AT = 256  # ends of prefixes, and lengths and places of ranges
 
 
 def tuned(epsilon: Number, cells: int, most: int = 1, neighbours: Neighbours = AddRemove()) -> Hierarchy:
-    """The hierarchy with the least mean variance, over prefixes and ranges of all lengths. Its root is not measured.
+    """Of the hierarchies tried, that with the least mean variance over prefixes and ranges. Its root is not measured.
 
     Least squares makes every choice unbiased, so this looks at no data. It takes time linear in the cells.
     """

@@ -64,7 +64,10 @@ class Wavelet(Counts):
         return Splits(total, self.children, tuple(spread))
 
     def error(self, confidence: Number = USUAL) -> Fraction:
-        """An α that a given prefix misses by at most, with this probability, whichever it is."""
+        """An α that a given prefix misses by at most, with this probability, whichever it is.
+
+        For sums of several draws that is counted in tests, not proved (docs/proofs/hierarchy.md, "Error bars").
+        """
         return worst_prefix(self.splits, confidence)
 
     def __call__(self, counts: Integers, /, *, rng: Entropy = SECURE) -> Histogram:

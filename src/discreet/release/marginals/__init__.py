@@ -7,8 +7,9 @@
     >>> tables.table(("age",)).shape, tables.table(("job", "age")).shape
     ((9,), (5, 9))
 
-`ResidualMarginals` adds Gaussian noise and has the least variance there is; `FourierMarginals` is purely ε-private.
-What they release, `Marginals`, answers every sub-table, and its tables agree exactly on the columns they share.
+`ResidualMarginals` adds Gaussian noise and has the least total variance of linear Gaussian mechanisms;
+`FourierMarginals` is purely ε-private. What they release, `Marginals`, answers every sub-table, and its tables agree
+exactly on the columns they share.
 """
 
 from discreet.release.marginals.fourier import FourierMarginals as FourierMarginals

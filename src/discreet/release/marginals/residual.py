@@ -1,4 +1,4 @@
-"""Contingency tables with Gaussian noise on their residuals: the least variance that any linear mechanism has."""
+"""Contingency tables with Gaussian noise on their residuals: the least total variance of linear Gaussian mechanisms."""
 
 from __future__ import annotations
 
@@ -100,7 +100,8 @@ class ResidualMarginals:
     def error(self, confidence: Number = USUAL) -> Fraction:
         """An α that the noise in one cell of any table of the workload stays within, with this probability.
 
-        A cell is a weighted sum of draws (docs/proofs/hierarchy.md, "Error bars"). Half a step a corner is added.
+        A cell is a weighted sum of draws, for which that is counted in tests and not proved (docs/proofs/hierarchy.md,
+        "Error bars"). Half a step a corner is added.
         """
         worst = max(cell_variance(self.domain, self.plan.spreads, axes) for axes in self.wanted.tables)
         return within(worst, confidence) + slack(self.wanted.tables)

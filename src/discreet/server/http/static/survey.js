@@ -15,7 +15,7 @@ const OUTCOMES = {
   full: ["Full", "The survey has as many reports as it takes. Nothing was counted."],
   over_limit: ["Already used", "This invitation has sent all the reports that it may. Nothing was counted."],
   wrong_task: ["Changed meanwhile", "The survey has a new version. Load the page again to see it."],
-  unlikely: ["Not counted", "Honest dice never show this, so the server takes it for made up. Nothing was counted."],
+  unlikely: ["Not counted", "Honest dice hardly ever show this, so the server takes it for made up. Nothing was counted."],
   malformed: ["Not understood", "The server did not understand the report. Nothing was counted."],
 };
 const COUNTED = ["accepted", "replayed"];
