@@ -254,13 +254,16 @@ class Curator:
 
     def _planned(self, wanted: Wanted[T]) -> Run[T]:
         refuse_half_characters(wanted.sql)
-        return planned(self._seen, wanted, self._allowed_tables)
+        return planned(self._seen, wanted, self._allowed_tables, self._public(self._allowed_tables))
+
+    def _public(self, allow: Allow) -> PublicTables:
+        return PublicTables(self._store, self._seen.schema, allow)
 
     @_asked_now
     def selected(self, /, rows_sql: str) -> tuple[str, ...]:
         """The names of the columns that a SELECT of rows has. Free."""
         refuse_half_characters(rows_sql)
-        public = shape(rows_of(rows_sql, self._seen.schema))
+        public = shape(rows_of(rows_sql, self._seen.schema, self._public(self._allowed_tables)))
         self._allowed_tables(set(public.tables))
         return tuple(public.columns)
 
@@ -283,7 +286,7 @@ class Curator:
         caps, schema = Caps(asked.max_rows, asked.max_groups), self._seen.schema
 
         def planned(allow: Allow) -> Question:
-            found = question(sql, schema, caps, PublicTables(self._store, schema, allow), scalars)
+            found = question(sql, schema, caps, self._public(allow), scalars)
             allow(found.tables)
             return found
 

@@ -18,6 +18,7 @@ from discreet.mechanisms import TableMechanism
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Approximate, Concentrated, Loss, Neighbours, Replace, convert
 from discreet.sql.identity import described
+from discreet.sql.keys import Public
 from discreet.sql.plan import VERSION
 from discreet.sql.rows import Rows, scanned
 from discreet.sql.shape import shape
@@ -96,9 +97,9 @@ class Offer(Generic[T]):
         return self.said[-1][2] if self.said else None
 
 
-def planned(known: Catalogue, wanted: Wanted[T], allow: Callable[[set[str]], None]) -> Run[T]:
+def planned(known: Catalogue, wanted: Wanted[T], allow: Callable[[set[str]], None], at_hand: Public) -> Run[T]:
     """What a run would be. Nothing of a row is read, so it may be refused in any words that the asker may hear."""
-    rows = rows_of(wanted.sql, known.schema)
+    rows = rows_of(wanted.sql, known.schema, at_hand)
     public = shape(rows)
     allow(set(public.tables))  # before anything is said of what is declared
     outline = drawn(public, known.population(public.population or ""), wanted.max_rows)

@@ -28,6 +28,7 @@ from discreet.engines.spill import Spill, flocked
 from discreet.errors import Fault, Refusal
 from discreet.sql import bounding, cells, render
 from discreet.sql.cells import Side
+from discreet.sql.expression import Expression
 from discreet.sql.plan import Measurement, Rank, Statistic
 from discreet.sql.range import Grid
 from discreet.sql.rows import Rows, scanned
@@ -39,6 +40,7 @@ Progress = Callable[[float], None]  # hears a share, from 0 to 1
 Naming = Callable[[Table], str]  # the random name in the file of a table's version; nothing: any file will do
 _Key = tuple[tuple[str, int], ...]  # tables and their versions
 
+_REMEMBERED = 256  # counts of public rows
 _GLANCE = 0.1  # seconds between two looks at how far an ingest is
 
 
@@ -136,6 +138,7 @@ class DuckStore:
         """With nothing open: at first, and in a child after a fork, which has none of the engine's threads."""
         self._lock = threading.Lock()
         self._open: dict[_Key, _Opened] = {}
+        self._alike: dict[tuple[Rows, tuple[Expression, ...]], int] = {}  # of a version, which never changes
         self._uses: Counter[_Key] = Counter()
         self._spill = Spill(self._folder / "spill")
         weakref.finalize(self, self._spill.close)
@@ -323,6 +326,22 @@ class DuckStore:
         name = render.quoted(column)
         found = self._connection(scanned(public)).execute(f"SELECT DISTINCT {name} FROM ({text}) ORDER BY {name}")
         return tuple(row[0] for row in found.fetchall())
+
+    def alike(self, public: Rows, values: tuple[Expression, ...]) -> int:
+        """The largest number of public rows that have the same values, none of them NULL. Nobody's data is read."""
+        known = self._alike.get((public, values))
+        if known is None:
+            names = [f"v{i}" for i in range(len(values))]
+            items = ", ".join(f"{render.expression(each)} AS {name}" for name, each in zip(names, values, strict=True))
+            inner = f"SELECT {items or 1} FROM ({render.rows(public, render.Located(_where))})"
+            tests = " AND ".join(f"{name} IS NOT NULL" for name in names) or "TRUE"
+            by = f" GROUP BY {', '.join(names)}" if names else ""
+            text = f"SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM ({inner}) WHERE {tests}{by})"
+            [(most,)] = self._connection(scanned(public)).execute(text).fetchall()
+            if len(self._alike) >= _REMEMBERED:
+                self._alike.clear()
+            known = self._alike[public, values] = int(most)
+        return known
 
     def rows(self, tree: Rows, cap: int) -> list[tuple[object, ...]]:
         """At most `cap` rows of each unit. The last resort: large tables are summed where they live."""

@@ -1,0 +1,159 @@
+"""How many rows one row can become beside public ones: bounded while a question is planned, from public facts alone.
+
+A row meets those public rows that are alike with it in what an equality compares. So the largest number of public rows
+that are alike there is the most that it becomes, and joins one after another multiply. The product is limited, and so
+is what one person brings before it: nobody makes more than MOST_ROWS_A_UNIT rows, whatever the rows of one person say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Protocol
+
+from discreet.errors import Refusal
+from discreet.sql.expression import Call, Expression, Field, parts
+from discreet.sql.rows import (
+    Among,
+    Capped,
+    Filter,
+    Joined,
+    Kept,
+    Lookup,
+    PerUnit,
+    Project,
+    Rows,
+    Union,
+    Windowed,
+    scanned,
+)
+from discreet.sql.schema import MOST_ROWS_A_UNIT
+from discreet.sql.shape import one_each, shape
+
+MOST_PARTNERS = 1024  # public rows beside one private row, over all joins together
+MOST_COMPARED = 1 << 16  # public rows with which EXISTS compares one private row
+
+
+class Alike(Protocol):
+    """Who counts public rows."""
+
+    def alike(self, rows: Rows, values: tuple[Expression, ...], /) -> int:
+        """The largest number of public rows that have the same values; of no values, all rows."""
+        ...
+
+
+def held(rows: Rows, public: Alike) -> Rows:
+    """The same rows, of which one person brings no more into public joins than may come out of them."""
+    match rows:
+        case Lookup():
+            return _chain(rows, public)
+        case Filter() | Project() | PerUnit() | Windowed() | Among() | Capped():
+            return replace(rows, source=held(rows.source, public))
+        case Joined():
+            return replace(rows, left=held(rows.left, public), right=held(rows.right, public))
+        case Kept():
+            _refuse_comparisons(rows, public)
+            return replace(rows, source=held(rows.source, public), others=held(rows.others, public))
+        case Union():
+            return replace(rows, sources=tuple(held(source, public) for source in rows.sources))
+        case _:
+            return rows
+
+
+_PASSING = (Filter, Project, Windowed, Among, Kept)  # rows in, at most as many out
+
+
+def _lookups(rows: Rows) -> Iterator[Lookup]:
+    """The joins with public rows that multiply each other, from the last to the first."""
+    while isinstance(rows, (Lookup, *_PASSING)):
+        if isinstance(rows, Lookup):
+            yield rows
+        rows = rows.source
+
+
+def _chain(last: Lookup, public: Alike) -> Rows:
+    """A chain of joins, held before the first of them that makes more rows of one."""
+    numbers = {id(each): partners(each, public) for each in _lookups(last)}
+    product = math.prod(numbers.values())
+    if product > MOST_PARTNERS:
+        raise _refused([each for each in _lookups(last) if numbers[id(each)] > 1], numbers, product)
+    first = [each for each in _lookups(last) if numbers[id(each)] > 1][-1:]
+    return _held_before(last, first[0] if first else None, product, public)
+
+
+def _held_before(rows: Rows, first: Lookup | None, product: int, public: Alike) -> Rows:
+    if isinstance(rows, Kept):
+        _refuse_comparisons(rows, public)
+        rows = replace(rows, others=held(rows.others, public))
+    if rows is not first and isinstance(rows, (Lookup, *_PASSING)):
+        return replace(rows, source=_held_before(rows.source, first, product, public))
+    if not isinstance(rows, Lookup) or rows is not first:
+        return held(rows, public)
+    source = held(rows.source, public)
+    return replace(rows, source=source if _single(source) else Capped(source, MOST_ROWS_A_UNIT // product))
+
+
+def _single(rows: Rows) -> bool:
+    """Whether a person has one row at most by the way they are made."""
+    while isinstance(rows, _PASSING):
+        rows = rows.source
+    alone = all(table.unit is None for table in scanned(rows) if not table.public)
+    return alone or (isinstance(rows, PerUnit) and one_each(rows))
+
+
+def partners(join: Lookup, public: Alike) -> int:
+    """The most public rows that one row can meet in a join; at least 1."""
+    return max(1, public.alike(join.public, _compared(join.condition, join.source, join.public)))
+
+
+def _compared(condition: Expression | None, source: Rows, public: Rows) -> tuple[Expression, ...]:
+    """What equalities of a condition compare of the public rows with something of the others alone."""
+    ours, theirs = set(shape(source).columns), set(shape(public).columns)
+    found: list[Expression] = []
+    for part in _conjuncts(condition):
+        if isinstance(part, Call) and part.function == "=":
+            for one, two in (part.arguments, part.arguments[::-1]):
+                if _fields(one) <= ours and _fields(two) and _fields(two) <= theirs:
+                    found.append(two)
+    return tuple(dict.fromkeys(found))
+
+
+def _conjuncts(condition: Expression | None) -> Iterator[Expression]:
+    if isinstance(condition, Call) and condition.function == "and":
+        for part in condition.arguments:
+            yield from _conjuncts(part)
+    elif condition is not None:
+        yield condition
+
+
+def _fields(expression: Expression) -> set[str]:
+    return {part.name for part in parts(expression) if isinstance(part, Field)}
+
+
+def _refuse_comparisons(rows: Kept, public: Alike) -> None:
+    """Refuse EXISTS that compares too many rows with each other: of one person, or of a public table."""
+    if shape(rows.others).population is None:
+        number = public.alike(rows.others, _compared(rows.condition, rows.source, rows.others))
+        if number > MOST_COMPARED:
+            raise Refusal(
+                f"EXISTS compares each row with {number:,} public rows, more than {MOST_COMPARED:,}",
+                hint="compare something with = in which the public rows differ",
+            )
+        return
+    one, two = rows.source, rows.others
+    if isinstance(one, Capped) and isinstance(two, Capped) and one.most * two.most > MOST_ROWS_A_UNIT:
+        raise Refusal(
+            f"EXISTS compares {one.most:,} rows of one person with {two.most:,}, more than {MOST_ROWS_A_UNIT:,} pairs",
+            hint="compare the units alone, aggregate one side by unit first, or declare a smaller --max-rows",
+        )
+
+
+def _refused(joins: Iterable[Lookup], numbers: dict[int, int], product: int) -> Refusal:
+    """What multiplies, and by how much."""
+    each = [f"{numbers[id(join)]:,} of {' and '.join(sorted(shape(join.public).tables)) or 'a list'}" for join in joins]
+    return Refusal(
+        f"one row could become {product:,} rows beside public ones ({', times '.join(each[::-1])}), "
+        f"more than {MOST_PARTNERS:,}",
+        hint="join public tables on columns in which their rows differ, or add one that has a row for each value",
+    )
