@@ -1,3 +1,4 @@
+# ruff: noqa: E501  # a question stands on one line
 """Who people are is known again under every other name, and what people share is not taken for it."""
 
 from __future__ import annotations
@@ -92,14 +93,14 @@ def test_what_people_share_is_a_key(key: str) -> None:
     ],
 )  # fmt: skip
 def test_nor_does_it_pass_through_a_query(text: str) -> None:
-    with pytest.raises(Refusal, match="one group per person|groups of one person|rows of people"):
+    with pytest.raises(Refusal, match=r"one group per person|groups of one person|rows of people"):
         question(text, schema())
 
 
 @pytest.mark.parametrize("key", ["lab", "lab + 0", "CAST(lab AS varchar)", "CASE WHEN lab > 1 THEN lab END"])
 @pytest.mark.parametrize("table", ["labs", "tubes"])
 def test_nor_does_the_key_of_a_link(key: str, table: str) -> None:
-    with pytest.raises(Refusal, match="groups of one person each|rows of people"):
+    with pytest.raises(Refusal, match=r"groups of one person each|rows of people"):
         question(f"SELECT {key}, count(DISTINCT patient) FROM {table} GROUP BY 1", schema())
 
 

@@ -26,7 +26,7 @@ from discreet.engines import passing
 from discreet.engines.ingest import SAFE, copy_rows
 from discreet.engines.spill import Spill, flocked
 from discreet.errors import Fault, Refusal
-from discreet.sql import bounding, cells, render
+from discreet.sql import bounding, cells, fanout, render
 from discreet.sql.cells import Side
 from discreet.sql.expression import Expression
 from discreet.sql.plan import Measurement, Rank, Statistic
@@ -329,19 +329,11 @@ class DuckStore:
 
     def alike(self, public: Rows, values: tuple[Expression, ...]) -> int:
         """The largest number of public rows that have the same values, none of them NULL. Nobody's data is read."""
-        known = self._alike.get((public, values))
-        if known is None:
-            names = [f"v{i}" for i in range(len(values))]
-            items = ", ".join(f"{render.expression(each)} AS {name}" for name, each in zip(names, values, strict=True))
-            inner = f"SELECT {items or 1} FROM ({render.rows(public, render.Located(_where))})"
-            tests = " AND ".join(f"{name} IS NOT NULL" for name in names) or "TRUE"
-            by = f" GROUP BY {', '.join(names)}" if names else ""
-            text = f"SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM ({inner}) WHERE {tests}{by})"
+        if (public, values) not in self._alike:
+            text = fanout.counted(public, values, render.Located(_where))
             [(most,)] = self._connection(scanned(public)).execute(text).fetchall()
-            if len(self._alike) >= _REMEMBERED:
-                self._alike.clear()
-            known = self._alike[public, values] = int(most)
-        return known
+            self._alike = {**dict(list(self._alike.items())[-_REMEMBERED:]), (public, values): int(most)}
+        return self._alike[public, values]
 
     def rows(self, tree: Rows, cap: int) -> list[tuple[object, ...]]:
         """At most `cap` rows of each unit. The last resort: large tables are summed where they live."""

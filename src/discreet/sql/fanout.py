@@ -14,6 +14,8 @@ from typing import Protocol
 
 from discreet.errors import Refusal
 from discreet.sql.expression import Call, Expression, Field, parts
+from discreet.sql.render import Located, expression
+from discreet.sql.render import rows as rows_text
 from discreet.sql.rows import (
     Among,
     Capped,
@@ -44,7 +46,20 @@ class Alike(Protocol):
 
 
 def held(rows: Rows, public: Alike) -> Rows:
-    """The same rows, of which one person brings no more into public joins than may come out of them."""
+    """The same rows, of which one person brings no more into public joins than may come out of them.
+
+    What is public about them stays as it was: how many rows of a person count is said where they are counted.
+    """
+    return _shaped(_held(rows, public), rows)
+
+
+def _shaped(made: Rows, like: Rows) -> Rows:
+    if made is not like:
+        object.__setattr__(made, "shape", shape(like))
+    return made
+
+
+def _held(rows: Rows, public: Alike) -> Rows:
     match rows:
         case Lookup():
             return _chain(rows, public)
@@ -83,15 +98,17 @@ def _chain(last: Lookup, public: Alike) -> Rows:
 
 
 def _held_before(rows: Rows, first: Lookup | None, product: int, public: Alike) -> Rows:
-    if isinstance(rows, Kept):
-        _refuse_comparisons(rows, public)
-        rows = replace(rows, others=held(rows.others, public))
-    if rows is not first and isinstance(rows, (Lookup, *_PASSING)):
-        return replace(rows, source=_held_before(rows.source, first, product, public))
-    if not isinstance(rows, Lookup) or rows is not first:
+    if not isinstance(rows, (Lookup, *_PASSING)):
         return held(rows, public)
-    source = held(rows.source, public)
-    return replace(rows, source=source if _single(source) else Capped(source, MOST_ROWS_A_UNIT // product))
+    if rows is first:
+        source = held(rows.source, public)
+        few = source if _single(source) else Capped(source, MOST_ROWS_A_UNIT // product)
+        return _shaped(replace(rows, source=few), rows)
+    made = replace(rows, source=_held_before(rows.source, first, product, public))
+    if isinstance(made, Kept):
+        _refuse_comparisons(made, public)
+        made = replace(made, others=held(made.others, public))
+    return _shaped(made, rows)
 
 
 def _single(rows: Rows) -> bool:
@@ -132,21 +149,25 @@ def _fields(expression: Expression) -> set[str]:
 
 
 def _refuse_comparisons(rows: Kept, public: Alike) -> None:
-    """Refuse EXISTS that compares too many rows with each other: of one person, or of a public table."""
-    if shape(rows.others).population is None:
-        number = public.alike(rows.others, _compared(rows.condition, rows.source, rows.others))
-        if number > MOST_COMPARED:
-            raise Refusal(
-                f"EXISTS compares each row with {number:,} public rows, more than {MOST_COMPARED:,}",
-                hint="compare something with = in which the public rows differ",
-            )
+    """Refuse EXISTS that compares each row with too many public ones."""
+    if shape(rows.others).population is not None:
         return
-    one, two = rows.source, rows.others
-    if isinstance(one, Capped) and isinstance(two, Capped) and one.most * two.most > MOST_ROWS_A_UNIT:
+    number = public.alike(rows.others, _compared(rows.condition, rows.source, rows.others))
+    if number > MOST_COMPARED:
         raise Refusal(
-            f"EXISTS compares {one.most:,} rows of one person with {two.most:,}, more than {MOST_ROWS_A_UNIT:,} pairs",
-            hint="compare the units alone, aggregate one side by unit first, or declare a smaller --max-rows",
+            f"EXISTS compares each row with {number:,} public rows, more than {MOST_COMPARED:,}",
+            hint="compare something with = in which the public rows differ",
         )
+
+
+def counted(public: Rows, values: tuple[Expression, ...], located: Located) -> str:
+    """The largest number of public rows that have the same values, none of them NULL, as SQL."""
+    names = [f"v{i}" for i in range(len(values))]
+    items = ", ".join(f"{expression(value)} AS {name}" for name, value in zip(names, values, strict=True))
+    tests = " AND ".join(f"{name} IS NOT NULL" for name in names)
+    where, by = (f" WHERE {tests}", f" GROUP BY {', '.join(names)}") if names else ("", "")
+    inner = f"SELECT {items or 1} FROM ({rows_text(public, located)})"  # noqa: S608  # from our own trees
+    return f"SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM ({inner}){where}{by})"  # noqa: S608
 
 
 def _refused(joins: Iterable[Lookup], numbers: dict[int, int], product: int) -> Refusal:

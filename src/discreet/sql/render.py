@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from discreet.sql.choosing import Choice
 from discreet.sql.expression import Call, Case, Expression, Field, Literal, Value
-from discreet.sql.functions import FUNCTIONS
+from discreet.sql.functions import FUNCTIONS, once, within
 from discreet.sql.range import Grid
 from discreet.sql.rows import (
     Among,
@@ -67,7 +67,7 @@ def as_type(text: str, kind: Type) -> str:
     cast = f"TRY_CAST({text} AS {kind.value})"
     if kind not in (Type.DATE, Type.TIMESTAMP):
         return cast
-    return f"(CASE WHEN {cast} BETWEEN {kind.value} '0001-01-01' AND {kind.value} '9999-12-31' THEN {cast} END)"
+    return once(cast, lambda name: within(name, kind.value))
 
 
 def expression(tree: Expression) -> str:  # noqa: PLR0911  # one case a kind

@@ -25,7 +25,10 @@ from discreet.sql.shape import shape
 
 HEAVIEST = 20_000  # names, constants and functions, as often as an engine may meet them
 
-_TWICE = ("days after", "days before", "later month", "later second", "width_bucket", "power")
+# What an engine meets twice where a column stands there: a long expression is bound to a name (`functions.once`).
+_TWICE = (
+    "days after", "days before", "later month", "later second", "width_bucket", "power", "/", "%", "ln", "nullif",
+)  # fmt: skip
 
 
 def weight(expression: Expression, columns: Mapping[str, int]) -> int:
@@ -43,7 +46,9 @@ def weight(expression: Expression, columns: Mapping[str, int]) -> int:
         case Call(function, arguments, kind):
             each = 1 + sum(weight(argument, columns) for argument in arguments)
             dated = function == "cast" and kind in (Type.DATE, Type.TIMESTAMP)
-            return 2 * each if dated or function in _TWICE else each
+            again = arguments[-1] if function in ("/", "%") else arguments[0]
+            bare = weight(again, columns) if isinstance(again, Field) else 0
+            return each + bare + 1 if dated or function in _TWICE else each
 
 
 def weigh(rows: Rows) -> dict[str, int]:
