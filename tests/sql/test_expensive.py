@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import clinic
@@ -15,7 +16,7 @@ from discreet.sql import bounding, render
 from discreet.sql.expression import Call, Expression, Field, Literal
 from discreet.sql.functions import LONGEST_PATTERN, once
 from discreet.sql.range import Grid
-from discreet.sql.schema import Type
+from discreet.sql.schema import Column, Schema, Type
 from discreet.sql.split import question
 
 HELD = "SELECT sum(LEAST(GREATEST({}, 0), 10)) FROM visits"
@@ -140,3 +141,16 @@ def test_exists_compares_a_bounded_number_of_pairs() -> None:
     assert question(text, clinic.schema(max_rows=4096)).parts
     with pytest.raises(Refusal, match="compares up to 16,785,409 pairs of rows of one unit, more than 16,777,216"):
         question(text, clinic.schema(max_rows=4097))
+
+
+def test_what_names_columns_too_often_is_refused() -> None:
+    wide = replace(
+        clinic.schema().tables["visits"], columns=tuple(Column(f"c{i}", Type.BIGINT) for i in range(700)), unit="c0"
+    )
+    known = Schema({"wide": wide})
+    queries = ["w0 AS (SELECT * FROM wide)"]
+    queries += [f"w{i} AS (SELECT * FROM w{i - 1} UNION ALL SELECT * FROM w{i - 1})" for i in range(1, 7)]
+    few = f"WITH {', '.join(queries[:4])} SELECT count(*) FROM w3"
+    assert question(few, known).parts
+    with pytest.raises(Refusal, match=r"names columns [0-9,]+ times when it is written out, more than 200,000"):
+        question(f"WITH {', '.join(queries)} SELECT count(*) FROM w6", known)

@@ -19,6 +19,7 @@ from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Approximate, Concentrated, Loss, Neighbours, Replace, convert
 from discreet.sql.identity import described
 from discreet.sql.keys import Public
+from discreet.sql.lineage import owners
 from discreet.sql.plan import VERSION
 from discreet.sql.rows import Rows, scanned
 from discreet.sql.shape import shape
@@ -102,11 +103,12 @@ def planned(known: Catalogue, wanted: Wanted[T], allow: Callable[[set[str]], Non
     rows = rows_of(wanted.sql, known.schema, at_hand)
     public = shape(rows)
     allow(set(public.tables))  # before anything is said of what is declared
-    outline = drawn(public, known.population(public.population or ""), wanted.max_rows)
+    named = owners(scanned(rows))
+    outline = drawn(public, known.population(public.population or ""), wanted.max_rows, named)
     mechanism = wanted.chosen(outline)
     measure = type(outline.population.total)
     if isinstance(mechanism, TableMechanism):
-        outline = drawn(public, outline.population, mechanism.caps.max_rows)
+        outline = drawn(public, outline.population, mechanism.caps.max_rows, named)
         loss = _charged_table(mechanism, outline.neighbours, measure)
     else:
         loss = _charged(mechanism, outline.caps.max_rows, outline.neighbours, measure)

@@ -10,6 +10,7 @@ from discreet.sql.functions import DECLARED, DECLARED_OR_NULL
 from discreet.sql.rows import (
     Among,
     Filter,
+    Inline,
     Joined,
     Kept,
     Lookup,
@@ -24,6 +25,7 @@ from discreet.sql.schema import Type
 from discreet.sql.shape import shape
 
 HEAVIEST = 20_000  # names, constants and functions, as often as an engine may meet them
+BROADEST = 200_000  # columns of all relations, and cells of rows that the question computed
 
 # What an engine meets twice where a column stands there: a long expression is bound to a name (`functions.once`).
 _TWICE = (
@@ -63,6 +65,21 @@ def weigh(rows: Rows) -> dict[str, int]:
         heaviest = [max(sizes) for sizes in zip(*(each.values() for each in inner), strict=True)]
         return dict(zip(shape(rows).columns, heaviest, strict=True))
     return {name: columns.get(name, 1) for name in shape(rows).columns}
+
+
+def narrow(rows: Rows) -> None:
+    """Refuse a relation that names too many columns, each as often as it is written out."""
+    names = _names(rows)
+    if names > BROADEST:
+        raise Refusal(
+            f"this question names columns {names:,} times when it is written out, more than {BROADEST:,}",
+            hint="select fewer columns in its inner queries, or split it",
+        )
+
+
+def _names(rows: Rows) -> int:
+    own = len(rows.cells) * len(rows.columns) if isinstance(rows, Inline) else len(shape(rows).columns)
+    return own + sum(_names(source) for source in below(rows))
 
 
 def light(size: int) -> None:
