@@ -117,7 +117,7 @@ def test_advice_releases_and_practice_do_not_know_it(homes: tuple[Path, Path], n
         (Desk.rehearsed, (order,)),
         (Desk.tried, (f"SELECT count(*) FROM {name}", {})),
     ):
-        one, two = (heard(partial(method, desk, bob, *given)) for desk, bob in zip(desks, bobs, strict=True))  # type: ignore[arg-type]
+        one, two = (heard(partial(method, desk, bob, *given)) for desk, bob in zip(desks, bobs, strict=True))
         assert one == two
         assert one[1] == f"there is no table {name!r}"
 

@@ -100,8 +100,8 @@ def home(folder: Path, *, expensive: bool, others: int = OTHERS) -> Path:
 
 def _moved(row: tuple[object, ...], owner: int, copy: int, name: str) -> tuple[object, ...]:
     cells = list(row)
-    if isinstance(cells[owner], int):
-        cells[owner] = cells[owner] + 1000 * copy
+    if cells[owner] is not None:
+        cells[owner] = int(str(cells[owner])) + 1000 * copy
     if name == "stays":
         cells[0] = 10_000 * copy + int(str(cells[0]))
     return tuple(cells)

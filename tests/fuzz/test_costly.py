@@ -12,7 +12,7 @@ from fuzz.costly import ALIKE, HOSTILE, ROWS, Costly, beyond, home, measured, pl
 
 from discreet.curator import Curator
 from discreet.errors import Refusal
-from discreet.sql.rows import Capped, Lookup, Rows, below
+from discreet.sql.rows import Capped, Filter, Lookup, Project, Rows
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +58,8 @@ def _free(rows: Rows) -> Rows:
     """The same rows, of which a person brings as many into a public join as they have."""
     if isinstance(rows, Lookup) and isinstance(rows.source, Capped):
         return replace(rows, source=rows.source.source)
-    (source, *_) = below(rows)
-    return replace(rows, source=_free(source))  # type: ignore[call-arg]
+    assert isinstance(rows, (Lookup, Filter, Project))
+    return replace(rows, source=_free(rows.source))
 
 
 @pytest.mark.parametrize(

@@ -144,9 +144,8 @@ def test_exists_compares_a_bounded_number_of_pairs() -> None:
 
 
 def test_what_names_columns_too_often_is_refused() -> None:
-    wide = replace(
-        clinic.schema().tables["visits"], columns=tuple(Column(f"c{i}", Type.BIGINT) for i in range(700)), unit="c0"
-    )
+    columns = tuple(Column(f"c{i}", Type.BIGINT) for i in range(700))
+    wide = replace(clinic.schema().tables["visits"], name="wide", columns=columns, unit="c0")
     known = Schema({"wide": wide})
     queries = ["w0 AS (SELECT * FROM wide)"]
     queries += [f"w{i} AS (SELECT * FROM w{i - 1} UNION ALL SELECT * FROM w{i - 1})" for i in range(1, 7)]

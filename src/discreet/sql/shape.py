@@ -68,7 +68,7 @@ def shape(rows: Rows) -> Shape:
     return known
 
 
-def _shape(rows: Rows) -> Shape:  # noqa: C901, PLR0911, PLR0912  # one case a kind
+def _shape(rows: Rows) -> Shape:  # noqa: C901, PLR0911  # one case a kind
     match rows:
         case Capped(source, most):
             below = shape(source)
@@ -97,15 +97,19 @@ def _shape(rows: Rows) -> Shape:  # noqa: C901, PLR0911, PLR0912  # one case a k
             both = _carrying(_merged(below.columns, found), condition)
             return replace(below, columns=both, tables=below.tables | other.tables)
         case Kept(source, others):
-            below, columns = shape(source), shape(source).columns
-            if rows.condition is not None:
-                both = _merged(columns, shape(others).columns)
-                columns = columns if rows.negated else {name: _carrying(both, rows.condition)[name] for name in columns}
-            return replace(below, columns=columns, tables=below.tables | shape(others).tables)
+            return _kept(rows, shape(source), shape(others))
         case Among(source, _, others):
             return replace(shape(source), tables=shape(source).tables | shape(others).tables)
         case Union(sources):
             return _united([shape(source) for source in sources])
+
+
+def _kept(rows: Kept, below: Shape, others: Shape) -> Shape:
+    known = below.columns
+    if rows.condition is not None:
+        both = _carrying(_merged(known, others.columns), rows.condition)
+        known = known if rows.negated else {name: both[name] for name in known}
+    return replace(below, columns=known, tables=below.tables | others.tables)
 
 
 def _scanned(scan: Scan) -> Shape:
