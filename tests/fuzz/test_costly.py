@@ -12,7 +12,8 @@ from fuzz.costly import ALIKE, HOSTILE, ROWS, Costly, beyond, home, measured, pl
 
 from discreet.curator import Curator
 from discreet.errors import Refusal
-from discreet.sql.rows import Capped, Filter, Lookup, Project, Rows
+from discreet.sql.rows import Capped, Filter, Lookup, Project, Rows, below
+from discreet.sql.schema import MOST_ROWS_A_UNIT
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +76,23 @@ def _free(rows: Rows) -> Rows:
 def test_what_becomes_too_many_rows_is_refused_with_their_number(curator: Curator, text: str, number: int) -> None:
     with pytest.raises(Refusal, match=f"one row could become {number:,} rows beside public ones"):
         planned(curator, f"SELECT count(*) FROM {text}")
+
+
+def test_what_union_puts_together_shares_the_room(curator: Curator) -> None:
+    joined = "SELECT v.patient FROM visits v JOIN wards a ON a.ward = v.ward JOIN regions r ON r.region = v.region"
+    (part,) = planned(curator, f"SELECT count(*) FROM ({' UNION ALL '.join([joined] * 4)}) t")
+    assert part.rows.size > 0
+    caps = [each.most for each in _every(part.rows) if isinstance(each, Capped)]
+    assert len(caps) == 4
+    assert sum(caps) * ALIKE**2 <= MOST_ROWS_A_UNIT
+    with pytest.raises(Refusal, match="UNION ALL combines so many joins"):
+        planned(curator, f"SELECT count(*) FROM ({' UNION ALL '.join([joined] * 20)}) t")
+
+
+def _every(rows: Rows) -> Iterator[Rows]:
+    yield rows
+    for source in below(rows):
+        yield from _every(source)
 
 
 def test_it_is_told_how_many_rows_of_a_person_are_joined(curator: Curator) -> None:

@@ -34,6 +34,7 @@ from discreet.sql.schema import MOST_ROWS_A_UNIT
 from discreet.sql.shape import one_each, shape
 
 MOST_PARTNERS = 1024  # public rows beside one private row, over all joins together
+FEWEST = 64  # rows of one person that can always be joined
 MOST_COMPARED = 1 << 16  # public rows with which EXISTS compares one private row
 
 
@@ -45,12 +46,12 @@ class Alike(Protocol):
         ...
 
 
-def held(rows: Rows, public: Alike) -> Rows:
-    """The same rows, of which one person brings no more into public joins than may come out of them.
+def held(rows: Rows, public: Alike, room: int = MOST_ROWS_A_UNIT) -> Rows:
+    """The same rows, of which one person brings no more into public joins than `room` lets come out of them.
 
     What is public about them stays as it was: how many rows of a person count is said where they are counted.
     """
-    return _shaped(_held(rows, public), rows)
+    return _shaped(_held(rows, public, room), rows)
 
 
 def _shaped(made: Rows, like: Rows) -> Rows:
@@ -59,19 +60,20 @@ def _shaped(made: Rows, like: Rows) -> Rows:
     return made
 
 
-def _held(rows: Rows, public: Alike) -> Rows:
+def _held(rows: Rows, public: Alike, room: int) -> Rows:
     match rows:
         case Lookup():
-            return _chain(rows, public)
+            return _chain(rows, public, room)
         case Filter() | Project() | PerUnit() | Windowed() | Among() | Capped():
-            return replace(rows, source=held(rows.source, public))
+            return replace(rows, source=held(rows.source, public, room))
         case Joined():
             return replace(rows, left=held(rows.left, public), right=held(rows.right, public))
         case Kept():
             _refuse_comparisons(rows, public)
-            return replace(rows, source=held(rows.source, public), others=held(rows.others, public))
+            return replace(rows, source=held(rows.source, public, room), others=held(rows.others, public))
         case Union():
-            return replace(rows, sources=tuple(held(source, public) for source in rows.sources))
+            each = room // len(rows.sources)  # what all of them bring comes out together
+            return replace(rows, sources=tuple(held(source, public, each) for source in rows.sources))
         case _:
             return rows
 
@@ -87,24 +89,28 @@ def _lookups(rows: Rows) -> Iterator[Lookup]:
         rows = rows.source
 
 
-def _chain(last: Lookup, public: Alike) -> Rows:
+def _chain(last: Lookup, public: Alike, room: int) -> Rows:
     """A chain of joins, held before the first of them that makes more rows of one."""
     numbers = {id(each): partners(each, public) for each in _lookups(last)}
     product = math.prod(numbers.values())
     if product > MOST_PARTNERS:
         raise _refused([each for each in _lookups(last) if numbers[id(each)] > 1], numbers, product)
+    if product > 1 and room // product < FEWEST:
+        raise Refusal(
+            f"UNION ALL combines so many joins with public rows that of one person no {FEWEST} rows could be joined",
+            hint="ask about fewer of them at once",
+        )
     first = [each for each in _lookups(last) if numbers[id(each)] > 1][-1:]
-    return _held_before(last, first[0] if first else None, product, public)
+    return _held_before(last, first[0] if first else None, room // product, public)
 
 
-def _held_before(rows: Rows, first: Lookup | None, product: int, public: Alike) -> Rows:
+def _held_before(rows: Rows, first: Lookup | None, most: int, public: Alike) -> Rows:
     if not isinstance(rows, (Lookup, *_PASSING)):
         return held(rows, public)
     if rows is first:
         source = held(rows.source, public)
-        few = source if _single(source) else Capped(source, MOST_ROWS_A_UNIT // product)
-        return _shaped(replace(rows, source=few), rows)
-    made = replace(rows, source=_held_before(rows.source, first, product, public))
+        return _shaped(replace(rows, source=source if _single(source) else Capped(source, most)), rows)
+    made = replace(rows, source=_held_before(rows.source, first, most, public))
     if isinstance(made, Kept):
         _refuse_comparisons(made, public)
         made = replace(made, others=held(made.others, public))
