@@ -13,9 +13,12 @@ import pytest
 
 from discreet.errors import Refusal
 from discreet.sql import bounding, render
+from discreet.sql.choosing import Choice, Room
 from discreet.sql.expression import Call, Expression, Field, Literal
 from discreet.sql.functions import LONGEST_PATTERN, once
+from discreet.sql.identity import described
 from discreet.sql.range import Grid
+from discreet.sql.rows import Capped, Scan
 from discreet.sql.schema import Column, Schema, Type
 from discreet.sql.split import question
 
@@ -153,3 +156,35 @@ def test_what_names_columns_too_often_is_refused() -> None:
     assert question(few, known).parts
     with pytest.raises(Refusal, match=r"names columns [0-9,]+ times when it is written out, more than 200,000"):
         question(f"WITH {', '.join(queries)} SELECT count(*) FROM w6", known)
+
+
+def test_of_long_texts_fewer_rows_are_chosen_by_what_they_say_alone() -> None:
+    tree = Scan(clinic.schema().tables["visits"])
+    choice = Choice(tree, ("x", "t"), 7)
+    light = [(1, i, "ab") for i in range(5)] + [(2, 0, None), (2, 0, None)]
+    heavy = [(3, i, "é" * (1 + i)) for i in range(40)]  # two bytes each letter, 1,640 in all
+    many = [(4, i, "") for i in range(30)]
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE r (u BIGINT, x BIGINT, t VARCHAR)")
+
+        def kept(rows: list[tuple[int, int, str | None]]) -> dict[int, list[tuple[int, str | None]]]:
+            connection.execute("DELETE FROM r")
+            connection.executemany("INSERT INTO r VALUES (?, ?, ?)", rows)
+            text = choice.capped("SELECT * FROM r", 20, Room(("t",), 200))
+            found: dict[int, list[tuple[int, str | None]]] = {}
+            for unit, x, t in connection.execute(text).fetchall():
+                found.setdefault(unit, []).append((x, t))
+            return {unit: sorted(cells, key=repr) for unit, cells in found.items()}
+
+        every = kept([*light, *heavy, *many])
+        assert [len(every[unit]) for unit in (1, 2, 4)] == [5, 2, 20]
+        assert 0 < len(every[3]) <= 20
+        assert sum(len((t or "").encode()) for _, t in every[3]) <= 200
+        assert kept(heavy[::-1])[3] == every[3]
+        assert 3 not in kept([(3, 0, "x" * 201)])  # of a text that is too long by itself there is no row
+
+
+def test_a_plan_without_such_a_limit_is_described_as_before() -> None:
+    tree = Scan(clinic.schema().tables["visits"])
+    assert "letters" not in described(Capped(tree, 5))
+    assert described(Capped(tree, 5, 9)).endswith("most=5, letters=9)")

@@ -30,11 +30,12 @@ from discreet.sql.rows import (
     Windowed,
     scanned,
 )
-from discreet.sql.schema import MOST_ROWS_A_UNIT
+from discreet.sql.schema import MOST_ROWS_A_UNIT, Type
 from discreet.sql.shape import one_each, shape
 
 MOST_PARTNERS = 1024  # public rows beside one private row, over all joins together
 FEWEST = 64  # rows of one person that can always be joined
+_BYTES = 256  # of text in each of these rows, on average: together no more than 2^28, however often it is repeated
 MOST_COMPARED = 1 << 16  # public rows with which EXISTS compares one private row
 
 
@@ -109,12 +110,20 @@ def _held_before(rows: Rows, first: Lookup | None, most: int, public: Alike) -> 
         return held(rows, public)
     if rows is first:
         source = held(rows.source, public)
-        return _shaped(replace(rows, source=source if _single(source) else Capped(source, most)), rows)
+        return _shaped(replace(rows, source=_few(source, most)), rows)
     made = replace(rows, source=_held_before(rows.source, first, most, public))
     if isinstance(made, Kept):
         _refuse_comparisons(made, public)
         made = replace(made, others=held(made.others, public))
     return _shaped(made, rows)
+
+
+def _few(rows: Rows, most: int) -> Rows:
+    """The rows of which each person brings so many, and no more text than they may have when it is repeated."""
+    texts = any(known.type is Type.VARCHAR for known in shape(rows).columns.values())
+    if _single(rows) and not texts:
+        return rows
+    return Capped(rows, most, most * _BYTES if texts else None)
 
 
 def _single(rows: Rows) -> bool:

@@ -90,8 +90,10 @@ def _inner_caps(rows: Rows) -> Iterator[int]:
 def _brought(rows: Rows) -> Iterator[str]:
     """How many rows of a person are joined with public rows that make several of one."""
     if isinstance(rows, Lookup) and isinstance(rows.source, Capped):
-        most = rows.source.most
+        most, letters = rows.source.most, rows.source.letters
         yield f"Of a person with more than {most:,} rows, {most:,} are joined with {_tables(rows.public)}."
+        if letters is not None:
+            yield f"Of one with more than {letters:,} bytes of text in them, those that hold no more are joined."
     for source in below(rows):
         yield from _brought(source)
 
