@@ -10,6 +10,7 @@ import pytest
 from sqlglot import exp
 
 from discreet.errors import Ground, Refusal
+from discreet.sql.expression import Expression
 from discreet.sql.identity import described
 from discreet.sql.rows import Inline, Rows
 from discreet.sql.schema import Column, Key, Schema, Table, Type
@@ -95,6 +96,10 @@ class _Wards:
 
     def answered(self, query: exp.Query, /) -> Inline:
         raise AssertionError(query)
+
+    def alike(self, _: Rows, values: tuple[Expression, ...], /) -> int:
+        assert values
+        return 1
 
 
 @pytest.mark.parametrize("sql", QUESTIONS)

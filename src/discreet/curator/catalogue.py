@@ -7,7 +7,7 @@ import json
 import os
 import secrets
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from fractions import Fraction
@@ -50,6 +50,20 @@ class Catalogue:
     def schema(self) -> Schema:
         """The tables as a question sees them."""
         return Schema(self.tables)
+
+    def seen_by(self, granted: Collection[str] | None) -> Catalogue:
+        """What is there for somebody who may ask about these tables; None stands for all. Nothing tells of the rest."""
+        if granted is None:
+            return self
+        tables = {name: table for name, table in self.tables.items() if name in granted}
+        people = {table.population for table in tables.values()}
+        return Catalogue({name: each for name, each in self.populations.items() if name in people}, tables)
+
+    def shown(self) -> list[Table]:
+        """The tables as they are listed. A link into a table that is not there would tell of it: it is not shown."""
+        hidden = [table.link is not None and table.link[1] not in self.tables for table in self.tables.values()]
+        every = zip(self.tables.values(), hidden, strict=True)
+        return [replace(table, link=None) if hides else table for table, hides in every]
 
     def population(self, name: str) -> Population:
         """The population of this name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import wraps
@@ -80,19 +80,30 @@ class Curator:
             raise Refusal("a curator takes no randomness but the operating system's")
         catalogue.read(home)
         self._principal = principal
+        self._within: frozenset[str] | None = None  # all tables, or those that this one is for
         self._ledger = SqliteLedger(home / "ledger.db", new=False)
         self._store = DuckStore(home / "tables", names=self._file_name)
         self._declarations = Declarations(home, self._ledger)
         self._plans, self._recall, self._flights = Plans(), Recall(), Flights()
         self.at_hand = AtHand(self._declarations, self._ledger, self._plans, self._recall)
-        self._catalogue = self._declarations.now()
+        self._catalogue = self._seen = self._declarations.now()
+        self._granted: frozenset[str] | None = None
         self._books()
 
     def _under(self, known: catalogue.Catalogue) -> Curator:
         """This curator under these declarations, whatever happens to them meanwhile."""
         current = copy(self)
-        current._catalogue = known  # noqa: SLF001  # it is the same class
+        current._catalogue, current._granted = known, self._may_ask()  # noqa: SLF001  # it is the same class
+        current._seen = known.seen_by(current._granted)  # noqa: SLF001
         return current
+
+    def _may_ask(self) -> frozenset[str] | None:
+        """The tables that the asker may ask about; None stands for all. The others are not there for them."""
+        grant = self._ledger.books().grant(self._principal)
+        tables = None if grant is None or grant.tables is None else frozenset(grant.tables)
+        if self._within is None or tables is None:
+            return tables if self._within is None else self._within
+        return self._within & tables
 
     def _used(self) -> dict[str, BudgetLoss]:
         """What the asker has paid so far, of each population's budget."""
@@ -126,7 +137,7 @@ class Curator:
             prices = self._priced(found.every_part, asked, found)
             return explained(found, prices, share(asked.confidence, "confidence"), asked.named)
 
-        return self._plans.recalled((sql, repr(asked)), self._catalogue, told, self._allowed_tables)
+        return self._plans.recalled((sql, repr(asked), self._granted), self._catalogue, told, self._allowed_tables)
 
     @_asked_now
     def due(self, /, sql: str, **terms: object) -> Due:
@@ -153,12 +164,16 @@ class Curator:
         other._books()  # noqa: SLF001  # refuses who is not let in
         return other
 
+    def within(self, tables: Collection[str] | None) -> Curator:
+        """The same curator, for whom other tables are not there; None stands for all."""
+        other = copy(self)
+        other._within = None if tables is None else frozenset(tables)  # noqa: SLF001  # it is the same class
+        return other
+
     @_asked_now
     def tables(self, /) -> list[Table]:
         """The tables that may be asked about, as they were declared."""
-        grant = self._books().grant(self._principal)
-        every = self._catalogue.tables.values()
-        return [table for table in every if grant is None or grant.tables is None or table.name in grant.tables]
+        return self._seen.shown()
 
     def history(self, *, everybody: bool = False) -> list[Receipt]:
         """What was asked and paid, the latest first; by everybody, only for a custodian."""
@@ -210,7 +225,7 @@ class Curator:
         return replace(advice, cost=cost(paid.new), left=self._left_of(paid))
 
     def _private(self, table: str) -> Table:
-        found = self._catalogue.schema.table(table)
+        found = self._seen.schema.table(table)
         if found.public:
             raise Refusal(f"table {table!r} is public: nothing of it is bounded")
         return found
@@ -239,13 +254,16 @@ class Curator:
 
     def _planned(self, wanted: Wanted[T]) -> Run[T]:
         refuse_half_characters(wanted.sql)
-        return planned(self._catalogue, wanted, self._allowed_tables)
+        return planned(self._seen, wanted, self._allowed_tables, self._public(self._allowed_tables))
+
+    def _public(self, allow: Allow) -> PublicTables:
+        return PublicTables(self._store, self._seen.schema, allow)
 
     @_asked_now
     def selected(self, /, rows_sql: str) -> tuple[str, ...]:
         """The names of the columns that a SELECT of rows has. Free."""
         refuse_half_characters(rows_sql)
-        public = shape(rows_of(rows_sql, self._catalogue.schema))
+        public = shape(rows_of(rows_sql, self._seen.schema, self._public(self._allowed_tables)))
         self._allowed_tables(set(public.tables))
         return tuple(public.columns)
 
@@ -265,22 +283,21 @@ class Curator:
 
     def _question(self, sql: str, asked: Terms, scalars: Sequence[object] = ()) -> Question:
         refuse_half_characters(sql)
-        caps, schema = Caps(asked.max_rows, asked.max_groups), self._catalogue.schema
+        caps, schema = Caps(asked.max_rows, asked.max_groups), self._seen.schema
 
         def planned(allow: Allow) -> Question:
-            found = question(sql, schema, caps, PublicTables(self._store, schema, allow), scalars)
+            found = question(sql, schema, caps, self._public(allow), scalars)
             allow(found.tables)
             return found
 
-        return self._plans.recalled(key_of(sql, caps, scalars), self._catalogue, planned, self._allowed_tables)
+        key = key_of(sql, caps, self._granted, scalars)
+        return self._plans.recalled(key, self._catalogue, planned, self._allowed_tables)
 
     def _allowed_tables(self, tables: set[str]) -> None:
-        grant = self._ledger.books().grant(self._principal)
-        if grant is None or grant.tables is None:
-            return
+        """Refuse a table that is not granted in the words for one that is not there: nothing tells one from another."""
+        seen = self._catalogue.seen_by(self._may_ask())
         for table in sorted(tables):
-            if table not in grant.tables:
-                raise Refusal(f"you may not ask about table {table!r}", hint="a custodian can grant it")
+            seen.schema.table(table)
 
     def _answer(self, sql: str, asked: Terms, engine: Engine, rng: Entropy) -> Answer:
         share(asked.confidence, "confidence")  # everything that can be refused is refused before anything is paid
@@ -310,7 +327,7 @@ class Curator:
             allow(found.tables)
             return tuple(above.rehearse(each, self._files(each)) for each in (*found.first, found))
 
-        key = ("upper", sql, Caps(asked.max_rows, asked.max_groups))
+        key = ("upper", sql, Caps(asked.max_rows, asked.max_groups), self._granted)
         return self._plans.recalled(key, self._catalogue, rehearsed, self._allowed_tables)
 
     def _staged(

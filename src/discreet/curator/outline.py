@@ -12,6 +12,7 @@ from discreet.mechanisms import Caps, Column
 from discreet.mechanisms.grid import Grid
 from discreet.privacy import Neighbours
 from discreet.sql.aggregate import declared_grid
+from discreet.sql.lineage import NOTHING, Origins
 from discreet.sql.schema import Type, check_caps
 from discreet.sql.shape import Facts, Shape
 
@@ -23,6 +24,7 @@ class Drawn:
     schema: Mapping[str, Column]
     caps: Caps
     population: Population
+    people: frozenset[str] = frozenset()  # columns that say who people are, under whatever name
 
     @property
     def neighbours(self) -> Neighbours:
@@ -30,8 +32,11 @@ class Drawn:
         return self.population.neighbours
 
 
-def drawn(public: Shape, population: Population, max_rows: int | None = None) -> Drawn:
-    """The outline of rows of this shape, of which a unit keeps at most `max_rows`, by default as declared."""
+def drawn(public: Shape, population: Population, max_rows: int | None = None, owners: Origins = NOTHING) -> Drawn:
+    """The outline of rows of this shape, of which a unit keeps at most `max_rows`, by default as declared.
+
+    `owners` are the tables' columns that name the units.
+    """
     cap = public.max_rows if max_rows is None else count(max_rows, "max_rows")
     check_caps(cap, 1)
     if cap is None:
@@ -39,7 +44,8 @@ def drawn(public: Shape, population: Population, max_rows: int | None = None) ->
             "a mechanism needs to know how many rows one unit may have", hint="declare --max-rows, or pass max_rows="
         )
     schema = {name: _column(name, facts) for name, facts in public.columns.items()}
-    return Drawn(schema, Caps(cap), population)
+    people = frozenset(name for name, facts in public.columns.items() if facts.carries & owners)
+    return Drawn(schema, Caps(cap), population, people)
 
 
 def _column(name: str, facts: Facts) -> Column:

@@ -14,9 +14,12 @@ Allow = Callable[[set[str]], None]  # refuses tables that the asker may not read
 MOST = 256
 
 
-def key_of(sql: str, caps: Caps, scalars: Sequence[object] = ()) -> Hashable:
-    """What the plan of a question follows from, beside the declarations; scalars are what came before it said."""
-    return sql, caps, tuple(map(repr, scalars))
+def key_of(sql: str, caps: Caps, granted: frozenset[str] | None, scalars: Sequence[object] = ()) -> Hashable:
+    """What the plan of a question follows from, beside the declarations; scalars are what came before it said.
+
+    Tables that are not granted are not there for the asker, so what may be asked about belongs to it as well.
+    """
+    return sql, caps, granted, tuple(map(repr, scalars))
 
 
 class Plans:

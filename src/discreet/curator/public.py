@@ -10,7 +10,7 @@ from sqlglot import exp
 from discreet.curator import above
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
-from discreet.sql.expression import Value
+from discreet.sql.expression import Expression, Value
 from discreet.sql.key import canonical
 from discreet.sql.question import Question
 from discreet.sql.rows import Inline, Rows
@@ -40,6 +40,12 @@ class PublicTables:
     def values(self, rows: Rows, column: str) -> tuple[object, ...]:
         """The values of a column, in their own order."""
         return self.store.values(rows, column)
+
+    def alike(self, rows: Rows, values: tuple[Expression, ...]) -> int:
+        """The largest number of rows that have the same values; of no values, all rows."""
+        if isinstance(rows, Inline) and not values:
+            return len(rows.cells)
+        return self.store.alike(rows, values)
 
     def answered(self, query: exp.Query) -> Inline:
         """The answer to a question about public tables alone, as rows."""

@@ -68,11 +68,14 @@ class AtHand:
         grant = None if books is None else books.grants.get(principal)
         if known is None or books is None or grant is None:
             return None
-        plan = self.plans.found(key_of(sql, Caps(asked.max_rows, asked.max_groups)), known)
+        granted = None if grant.tables is None else frozenset(grant.tables)
+        caps, schemas = Caps(asked.max_rows, asked.max_groups), dict.fromkeys([granted, None])
+        plans = [self.plans.found(key_of(sql, caps, each), known) for each in schemas]
+        plan = next((each for each in plans if each is not None), None)  # who sees more plans the same, if at all
         if plan is None or not isinstance(plan[0], Question):
             return None
         again = self.recall.found(answer_key(sql, asked, plan[0], books), known)
-        if again is None or (grant.tables is not None and not plan[1] <= set(grant.tables)):
+        if again is None or (granted is not None and not plan[1] <= granted):
             return None
         names = {part.measurement.shape.population or "" for part in plan[0].parts}
         left = [books.account(name).budget.left for name in names]

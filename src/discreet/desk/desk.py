@@ -122,6 +122,11 @@ class Desk:
             raise Refusal("your token does not let you in any more", hint="a custodian can give you another")
         return grant
 
+    def _granted(self, visitor: Visitor) -> list[str] | None:
+        """The tables that a visitor may ask about; None stands for all."""
+        grant = self._in_force(visitor)
+        return None if grant is None else grant.tables
+
     def _curator_of(self, visitor: Visitor) -> Curator:
         self._in_force(visitor)
         return self._curator.sibling(visitor.name)
@@ -146,7 +151,7 @@ class Desk:
         """The answer to a question on rows that were made up from what is declared. Free."""
         curator = self._curator_of(visitor)
         curator.explain(sql, **terms)  # what would be refused is refused here as well, also for who asks
-        return self._practice.asked(self._curator, sql, terms)
+        return self._practice.asked(self._curator, sql, terms, self._granted(visitor))
 
     def described(self, visitor: Visitor, sql: str, terms: Terms) -> tuple[tuple[str, str], ...]:
         """The columns of an answer and their types, from the plan. Free."""
@@ -169,9 +174,14 @@ class Desk:
         return {name: account.budget for name, account in self.accounts(visitor).items()}
 
     def accounts(self, visitor: Visitor) -> dict[str, Account]:
-        """The same, and whether it is held or retired."""
-        self._in_force(visitor)
-        return dict(sorted(dict(self._curator.books().accounts).items()))
+        """The same, and whether it is held or retired: of the tables that they may ask about, or paid for."""
+        granted, books = self._granted(visitor), self._curator.books()
+        accounts = dict(sorted(dict(books.accounts).items()))
+        if granted is None:
+            return accounts
+        own = {table.population for table in self.tables(visitor)}
+        own |= {population for who, population in dict(books.used) if who == visitor.name}
+        return {name: account for name, account in accounts.items() if name in own}
 
     def history(self, visitor: Visitor) -> list[Receipt]:
         """What a visitor asked and paid; a custodian sees everybody's."""
@@ -188,7 +198,8 @@ class Desk:
     def rehearsed(self, visitor: Visitor, order: Order) -> Release:
         """The same release of rows that were made up from what is declared. Free."""
         self.offered(visitor, order)  # what would be refused is refused here as well, also for who asks
-        return self._practice.done(self._curator, lambda curator: tried(curator, order))
+        granted = self._granted(visitor)
+        return self._practice.done(self._curator, lambda curator: tried(curator.within(granted), order))
 
     def published(self, visitor: Visitor, order: Order) -> Listed:
         """Make a release, at its price, unless it was made before."""

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -41,10 +41,14 @@ class Practice:
         self._lock = threading.Lock()
         self._home: _Home | None = None
 
-    def asked(self, real: Curator, sql: str, terms: Mapping[str, object]) -> Answer:
+    def asked(
+        self, real: Curator, sql: str, terms: Mapping[str, object], granted: Collection[str] | None = None
+    ) -> Answer:
         """The answer to a question on made-up rows. What is left, and where it stands, means nothing here."""
         terms = {**{name: value for name, value in terms.items() if name != "free"}, "fresh": True}
-        return replace(self.done(real, lambda curator: curator.query(sql, **terms)), left=None, entry="")
+        return replace(
+            self.done(real, lambda curator: curator.within(granted).query(sql, **terms)), left=None, entry=""
+        )
 
     def done(self, real: Curator, what: Callable[[Curator], T]) -> T:
         """Whatever a curator can do, on made-up rows."""

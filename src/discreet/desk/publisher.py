@@ -63,6 +63,12 @@ class Order:
 
     def chosen(self, outline: Drawn) -> Publication:
         """The mechanism for rows of which this is known."""
+        for column in self.wish.columns:
+            if column in outline.people:
+                raise Refusal(
+                    f"column {column!r} says who people are: a release of it would count each of them alone",
+                    hint="publish something that people share",
+                )
         return publication(outline, self.wish)
 
 

@@ -185,7 +185,8 @@ class Books:
         """A price is paid by someone who may ask about the tables, and for the rows that they hold now."""
         for table in spend.tables:
             if grant is not None and grant.tables is not None and table not in grant.tables:
-                raise Refusal(f"you may not ask about table {table!r}", hint="a custodian can grant it")
+                there = sorted(grant.tables)  # and not that there is such a table which others may ask about
+                raise Refusal(f"there is no table {table!r}", hint=f"there are {there}", ground=Ground.TABLE)
         for table, version in sorted(spend.versions.items()):
             known = self.datasets.get(table)
             if known is None or known.declaration == REMOVED:

@@ -10,11 +10,14 @@ from discreet.errors import Refusal, Unsupported
 from discreet.exact import exact
 from discreet.sql.aggregate import Aggregate, grid_of
 from discreet.sql.expression import Expression
+from discreet.sql.lineage import owners
 from discreet.sql.moment import NUMBERS, numbered
 from discreet.sql.plan import Rank, Statistic
 from discreet.sql.reading import Reading
+from discreet.sql.repair import Misasked
+from discreet.sql.rows import scanned
 from discreet.sql.shape import Shape, facts, shape
-from discreet.sql.translate import Columns, translate
+from discreet.sql.translate import translate
 from discreet.sql.words import shown
 
 _SPREAD: dict[type[exp.Expr], tuple[str, bool]] = {
@@ -51,7 +54,7 @@ def aggregate_of(node: exp.Expr, reading: Reading) -> Aggregate:
     if isinstance(node, exp.Count):
         return Aggregate("", "count", (_counted(node, reading),))
     if isinstance(node, exp.WithinGroup):
-        return _percentile(node, below, columns)
+        return _percentile(node, reading)
     if not isinstance(node, (exp.Sum, exp.Avg)) and kind not in _SPREAD and kind not in _RANKS:
         raise Refusal(
             f"{shown(node)} returns values of rows", hint="COUNT, SUM, AVG, VARIANCE, MEDIAN, MIN, MAX do not"
@@ -59,6 +62,7 @@ def aggregate_of(node: exp.Expr, reading: Reading) -> Aggregate:
     if isinstance(node.this, exp.Distinct):
         raise Refusal(f"{shown(node)}: DISTINCT is supported in COUNT only", hint="aggregate without DISTINCT")
     expression = translate(node.this, columns)
+    _refuse_owners(expression, reading, node)
     if kind in _RANKS:
         return _ranked(_RANKS[kind], expression, below, node.this)
     grid = grid_of(expression, below, node.this)
@@ -119,7 +123,19 @@ def _never_null(node: exp.Expr) -> bool:
     return isinstance(node, exp.Literal)
 
 
-def _percentile(node: exp.WithinGroup, below: Shape, columns: Columns) -> Aggregate:
+def _refuse_owners(value: Expression, reading: Reading, node: exp.Expr) -> None:
+    """Refuse a number of who people are: it says nothing about them."""
+    carries = facts(value, reading.shape).carries & owners(scanned(reading.rows))
+    if carries:
+        column = min(column for _, column in carries)
+        raise Misasked(
+            f"{shown(node)} is made of {column}, which says who people are and nothing about them",
+            hint=f"COUNT(DISTINCT {column}) counts them",
+            node=node,
+        )
+
+
+def _percentile(node: exp.WithinGroup, reading: Reading) -> Aggregate:
     function, order = node.this, node.expression
     if not isinstance(function, (exp.PercentileCont, exp.PercentileDisc)) or not isinstance(function.this, exp.Literal):
         raise Unsupported(f"{shown(node)} is not supported", hint="PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x) is")
@@ -129,7 +145,9 @@ def _percentile(node: exp.WithinGroup, below: Shape, columns: Columns) -> Aggreg
     ordered = order.expressions[0]
     if ordered.args.get("desc"):
         share = 1 - share
-    return _ranked(share, translate(ordered.this, columns), below, ordered.this)
+    value = translate(ordered.this, reading.column)
+    _refuse_owners(value, reading, node)
+    return _ranked(share, value, reading.shape, ordered.this)
 
 
 def _ranked(share: Fraction, value: Expression, below: Shape, node: exp.Expr) -> Aggregate:

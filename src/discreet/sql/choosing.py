@@ -18,6 +18,19 @@ _COPY = '"#copy"'  # no column can be called so: the number of a row among those
 
 
 @dataclass(frozen=True)
+class Room:
+    """How many bytes the texts of a unit's rows may have together."""
+
+    names: tuple[str, ...]
+    letters: int
+
+    @property
+    def text(self) -> str:
+        """The bytes of one row's texts."""
+        return " + ".join(f"coalesce(strlen({name}), 0)" for name in self.names)
+
+
+@dataclass(frozen=True)
 class Choice:
     """How rows of a relation are chosen: by the column of their owner, those that say something, and a secret salt."""
 
@@ -32,22 +45,26 @@ class Choice:
         owner = [] if nameless else [self.unit]
         return f"hash(hash({', '.join([*owner, *names, f'CAST({self.salt} AS UBIGINT)'])}))"
 
-    def fewer(self, source: str, cap: int) -> str:
-        """At most so many rows of each unit of a source."""
+    def fewer(self, source: str, cap: int, room: Room | None = None) -> str:
+        """At most so many rows of each unit of a source, and no more text in them than there is room for."""
         alike = ", ".join([self.unit, *self.names])
         numbered = f"SELECT *, row_number() OVER (PARTITION BY {alike}) AS {_COPY} FROM ({source})"
         order = ", ".join([self.digest([*self.names, _COPY]), *self.names, _COPY])
-        place = f"row_number() OVER (PARTITION BY {self.unit} ORDER BY {order})"
-        return f"SELECT * EXCLUDE ({_COPY}) FROM ({numbered}) QUALIFY {place} <= {cap}"
+        over = f"OVER (PARTITION BY {self.unit} ORDER BY {order}"
+        test = f"row_number() {over}) <= {cap}"
+        if room is not None:
+            test += f" AND sum({room.text}) {over} ROWS UNBOUNDED PRECEDING) <= {room.letters}"
+        return f"SELECT * EXCLUDE ({_COPY}) FROM ({numbered}) QUALIFY {test}"
 
-    def capped(self, source: str, cap: int) -> str:
+    def capped(self, source: str, cap: int, room: Room | None = None) -> str:
         """A source with at most so many rows of each unit. Only units that have more are looked at closely."""
         unit = self.unit
+        beyond = f"count(*) > {cap}" + ("" if room is None else f" OR sum({room.text}) > {room.letters}")
         return (
             f"WITH every AS {once(self.tree)} ({source}),"
-            f" many AS MATERIALIZED (SELECT {unit} FROM every GROUP BY {unit} HAVING count(*) > {cap})"
+            f" many AS MATERIALIZED (SELECT {unit} FROM every GROUP BY {unit} HAVING {beyond})"
             f" SELECT * FROM every ANTI JOIN many USING ({unit}) UNION ALL "
-            + self.fewer(f"SELECT every.* FROM every SEMI JOIN many USING ({unit})", cap)
+            + self.fewer(f"SELECT every.* FROM every SEMI JOIN many USING ({unit})", cap, room)
         )
 
 

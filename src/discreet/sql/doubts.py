@@ -41,7 +41,7 @@ def doubts(measurement: Measurement) -> tuple[str, ...]:
     columns = {(table.name, column.name): column for table in scanned(measurement.rows) for column in table.columns}
     found = [
         sentence
-        for expression, known in _expressions(measurement)
+        for expression, known in expressions(measurement)
         for call in parts(expression)
         if isinstance(call, Call)
         for sentence in _doubtful(call, known, columns)
@@ -49,7 +49,7 @@ def doubts(measurement: Measurement) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _expressions(measurement: Measurement) -> Iterator[tuple[Expression, Shape]]:
+def expressions(measurement: Measurement) -> Iterator[tuple[Expression, Shape]]:
     """Every expression of a plan, with the columns that it speaks of; what is measured last, conditions first."""
     yield from _of_rows(measurement.rows)
     for key in measurement.keys:

@@ -15,6 +15,8 @@ from discreet.sql.range import Range, union
 from discreet.sql.schema import Type
 
 LONGEST_TEXT = 10_000  # characters of text that is put together
+LONGEST_PATTERN = 100  # characters that are looked for in a text: what that costs is as many times the text's length
+_LONGEST_TWICE = 80  # characters of SQL that may be written twice; what is longer is bound to a name
 
 Ranging = Callable[[Sequence[Range]], Range]
 Typing = Callable[[Sequence[Type]], Type | None]  # None: these types do not fit
@@ -30,6 +32,7 @@ class Function:
     printing: Printing
     ranging: Ranging = lambda _: Range()
     accepts: Callable[[Sequence[Expression]], bool] | None = None  # what its arguments must be besides their types
+    wants: str = ""  # the same, in words
 
 
 def _number(types: Sequence[Type]) -> Type | None:
@@ -67,6 +70,30 @@ def _constants(*places: int) -> Callable[[Sequence[Expression]], bool]:
     return lambda args: all(isinstance(a, Literal) and a.value is not None for a in args[min(places) :])
 
 
+def _pattern(args: Sequence[Expression]) -> bool:
+    """Whether what is looked for is a short text that the question itself writes: no row decides what that costs."""
+    sought = args[1] if len(args) > 1 else Literal(None, Type.VARCHAR)
+    return isinstance(sought, Literal) and len(str(sought.value or "")) <= LONGEST_PATTERN
+
+
+_PATTERN = f"what is looked for must be a text in quotes, of at most {LONGEST_PATTERN} characters"
+
+
+def once(value: str, made: Callable[[str], str]) -> str:
+    """What is made of a value in SQL that names it several times: a long value is written once and bound to a name.
+
+    So what is written is as long as the question, however deeply it is nested: an engine takes what is written twice
+    for two things, and a function of a function of one would be four.
+    """
+    if len(value) <= _LONGEST_TWICE:
+        return made(value)
+    return f'list_transform([{value}], lambda "#once": {made(chr(34) + "#once" + chr(34))})[1]'
+
+
+def _nonzero(value: str) -> str:
+    return once(value, lambda name: f"nullif({name}, 0)")
+
+
 def _double_of(text: str) -> str:
     return f"CAST({text} AS DOUBLE)"
 
@@ -88,11 +115,11 @@ def _infix(operator: str) -> Printing:
 def _divide(args: Sequence[str], kind: Type) -> str:
     """The quotient; of whole numbers, without its digits after the point."""
     operator = "//" if kind is Type.BIGINT else "/"
-    return _as(kind, f"({_in(kind, args[0])} {operator} nullif({_in(kind, args[1])}, 0))")
+    return _as(kind, f"({_in(kind, args[0])} {operator} {_nonzero(_in(kind, args[1]))})")
 
 
 def _remainder(args: Sequence[str], kind: Type) -> str:
-    return _as(kind, f"({_in(kind, args[0])} % nullif({_in(kind, args[1])}, 0))")
+    return _as(kind, f"({_in(kind, args[0])} % {_nonzero(_in(kind, args[1]))})")
 
 
 def _bar(args: Sequence[str], _: Type) -> str:
@@ -137,8 +164,13 @@ def _rounded(args: Sequence[str], kind: Type) -> str:
     if len(args) == 1:
         return _whole("round")(args, kind)
     digits = f"CAST(least(greatest({args[1]}, -30), 30) AS INTEGER)"
-    near = _as(kind, f"round({_double_of(args[0])}, {digits})")
-    return f"(CASE WHEN {args[1]} < 0 THEN {near} ELSE {args[0]} END)" if kind is Type.BIGINT else near
+
+    def near(name: str) -> str:
+        return _as(kind, f"round({_double_of(name)}, {digits})")
+
+    if kind is not Type.BIGINT:
+        return near(args[0])
+    return once(args[0], lambda name: f"(CASE WHEN {args[1]} < 0 THEN {near(name)} ELSE {name} END)")
 
 
 def _rounded_range(ranges: Sequence[Range]) -> Range:
@@ -151,9 +183,9 @@ def _rounded_range(ranges: Sequence[Range]) -> Range:
 
 def _power(args: Sequence[str], _: Type) -> str:
     """One over a power where the exponent is negative: 0 and −0 are one number, and both have no answer then."""
-    base, exponent = _double_of(args[0]), _double_of(args[1])
-    turned = f"(1 / nullif(pow({base}, abs({exponent})), 0))"
-    return f"(CASE WHEN {exponent} < 0 THEN {turned} ELSE pow({base}, abs({exponent})) END)"
+    exponent = _double_of(args[1])
+    raised = f"pow({_double_of(args[0])}, abs({exponent}))"
+    return once(raised, lambda name: f"(CASE WHEN {exponent} < 0 THEN (1 / nullif({name}, 0)) ELSE {name} END)")
 
 
 def _bucket_type(types: Sequence[Type]) -> Type | None:
@@ -163,8 +195,12 @@ def _bucket_type(types: Sequence[Type]) -> Type | None:
 def _bucket(args: Sequence[str], _: Type) -> str:
     """As the standard has it: 0 below the first bucket, one more than there are from the end of the last one on."""
     value, low, high = (_double_of(text) for text in args[:3])
-    place = f"floor(({value} - {low}) * {args[3]} / nullif({high} - {low}, 0)) + 1"
-    return f"TRY_CAST(CASE WHEN {value} IS NOT NULL THEN least(greatest({place}, 0), {args[3]} + 1) END AS BIGINT)"
+
+    def bucket(name: str) -> str:
+        place = f"floor(({name} - {low}) * {args[3]} / nullif({high} - {low}, 0)) + 1"
+        return f"CASE WHEN {name} IS NOT NULL THEN least(greatest({place}, 0), {args[3]} + 1) END"
+
+    return f"TRY_CAST({once(value, bucket)} AS BIGINT)"
 
 
 def _bucket_range(ranges: Sequence[Range]) -> Range:
@@ -201,7 +237,17 @@ def _dates(one: Type, two: Type, result: Type) -> Typing:
 
 
 def _within(text: str, kind: str) -> str:
-    return f"(CASE WHEN {text} BETWEEN {kind} '0001-01-01' AND {kind} '9999-12-31' THEN {text} END)"
+    return once(text, lambda name: within(name, kind))
+
+
+def within(name: str, kind: str) -> str:
+    """A date or a timestamp, NULL outside the years 1 to 9999."""
+    return f"(CASE WHEN {name} BETWEEN {kind} '0001-01-01' AND {kind} '9999-12-31' THEN {name} END)"
+
+
+def _null_if(args: Sequence[str], _: Type) -> str:
+    """As an engine has it, which takes its first argument twice."""
+    return once(args[0], lambda name: f"nullif({name}, {args[1]})")
 
 
 def _among(args: Sequence[str], *, null: bool) -> str:
@@ -230,11 +276,11 @@ FUNCTIONS: dict[str, Function] = {
     "exp": Function((1, 1), _double, lambda args, _: f"exp({_double_of(args[0])})", lambda r: r[0].exp()),
     "band": Function((1, 1), lambda types: Type.BIGINT if types[0].numeric else None, _band),
     "bar": Function((1, 1), lambda types: Type.BIGINT if types[0].numeric else None, _bar),
-    "ln": Function((1, 1), _double, lambda args, _: f"ln(nullif(greatest({_double_of(args[0])}, 0), 0))"),
+    "ln": Function((1, 1), _double, lambda args, _: f"ln({_nonzero(f'greatest({_double_of(args[0])}, 0)')})"),
     "power": Function((2, 2), _double, _power, lambda r: r[0].power(r[1]), _constants(1)),
     "width_bucket": Function((4, 4), _bucket_type, _bucket, _bucket_range, _constants(1)),
     "between": Function((3, 3), _truth, lambda args, _: f"({args[0]} BETWEEN {args[1]} AND {args[2]})"),
-    "nullif": Function((2, 2), _same, _call("nullif"), lambda r: r[0]),
+    "nullif": Function((2, 2), _same, _null_if, lambda r: r[0]),
     "days between": Function(
         (2, 2),
         _dates(Type.DATE, Type.DATE, Type.BIGINT),
@@ -274,14 +320,16 @@ FUNCTIONS: dict[str, Function] = {
     DECLARED: Function((1, _MOST_KEYS), _truth, lambda args, _: _among(args, null=False)),
     DECLARED_OR_NULL: Function((1, _MOST_KEYS), _truth, lambda args, _: _among(args, null=True)),
     DIGEST: Function((1, 1), _text, _call("sha256")),
-    "like": Function((2, 2), _texts, _compare("LIKE")),
-    "ilike": Function((2, 2), _texts, _compare("ILIKE")),
+    "like": Function((2, 2), _texts, _compare("LIKE"), accepts=_pattern, wants=_PATTERN),
+    "ilike": Function((2, 2), _texts, _compare("ILIKE"), accepts=_pattern, wants=_PATTERN),
     "is": Function((2, 2), _truth, _compare("IS NOT DISTINCT FROM")),
     "is distinct from": Function((2, 2), _truth, _compare("IS DISTINCT FROM")),
     "||": Function((2, 2), _joined_text, lambda args, _: f"left({args[0]} || {args[1]}, {LONGEST_TEXT})"),
-    "trim": Function((1, 2), _joined_text, _call("trim")),
+    "trim": Function((1, 2), _joined_text, _call("trim"), accepts=_pattern, wants=_PATTERN),
     "left": Function((2, 2), _text, lambda args, _: f"left({args[0]}, least(greatest({args[1]}, -1000000), 1000000))"),
-    "position": Function((2, 2), _place_type, lambda args, _: f"position({args[1]} IN {args[0]})"),
+    "position": Function(
+        (2, 2), _place_type, lambda args, _: f"position({args[1]} IN {args[0]})", accepts=_pattern, wants=_PATTERN
+    ),
     "lower": Function((1, 1), _text, _call("lower")),
     "upper": Function((1, 1), _text, _call("upper")),
     "length": Function((1, 1), lambda types: Type.BIGINT if types[0] is Type.VARCHAR else None, _call("length")),

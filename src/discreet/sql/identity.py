@@ -12,6 +12,8 @@ from dataclasses import fields, is_dataclass
 
 from discreet.sql.schema import Table
 
+LATER = "later"  # marks a field that plans did not have at first: where it is None, they are described as they were
+
 
 def described(value: object) -> str:
     """The text of a plan, or of a part of one. Texts and numbers are written so that nothing can pass for another."""
@@ -21,6 +23,9 @@ def described(value: object) -> str:
     if isinstance(value, tuple):
         return f"({''.join(f'{described(part)}, ' for part in value)})"
     if is_dataclass(value) and not isinstance(value, type):
-        parts = ", ".join(f"{each.name}={described(getattr(value, each.name))}" for each in fields(value))
+        told = [
+            each.name for each in fields(value) if not each.metadata.get(LATER) or getattr(value, each.name) is not None
+        ]
+        parts = ", ".join(f"{name}={described(getattr(value, name))}" for name in told)
         return f"{type(value).__name__}({parts})"
     return repr(value)

@@ -11,10 +11,11 @@ from discreet.errors import Refusal
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
 from discreet.sql.functions import DECLARED, DECLARED_OR_NULL
 from discreet.sql.key import canonical
+from discreet.sql.lineage import links, owners
 from discreet.sql.plan import GroupKey, Measurement
 from discreet.sql.reading import Reading
 from discreet.sql.repair import COUNTED, Edit, Misasked
-from discreet.sql.rows import Inline, Rows
+from discreet.sql.rows import Inline, Rows, scanned
 from discreet.sql.schema import Key, Type
 from discreet.sql.shape import Shape, facts, shape
 from discreet.sql.translate import translate
@@ -32,6 +33,10 @@ class Public(Protocol):
         """The answer to a question about public tables alone, as rows."""
         ...
 
+    def alike(self, rows: Rows, values: tuple[Expression, ...], /) -> int:
+        """The largest number of rows that have the same values; of no values, all rows."""
+        ...
+
 
 class NoPublic:
     """Where no public table is at hand."""
@@ -44,14 +49,20 @@ class NoPublic:
         """Refused."""
         raise Refusal(f"{shown(query)} cannot be answered here", hint="ask a curator")
 
+    def alike(self, _: Rows, __: tuple[Expression, ...], /) -> int:
+        """Taken for one: nothing is read here, so nothing is multiplied."""
+        return 1
+
 
 def group_key(node: exp.Expr, name: str, reading: Reading, public: Public) -> GroupKey:
     """One key, with its values where they are public."""
     expression = translate(node, reading.column)
     known = facts(expression, reading.shape)
-    if known.unit:
+    names = sorted(column for _, column in known.carries & owners(scanned(reading.rows)))
+    if known.unit or names:
+        disguised = "" if known.unit else f": it is made of {names[0]}, which says who they are"
         raise Misasked(
-            f"GROUP BY {shown(node)} gives one group per person",
+            f"GROUP BY {shown(node)} gives one group per person{disguised}",
             hint="group by something that people share",
             node=node,
             edits=[COUNTED],
@@ -75,12 +86,13 @@ def group_key(node: exp.Expr, name: str, reading: Reading, public: Public) -> Gr
 
 def refuse_links(measurement: Measurement, targets: frozenset[tuple[str, str]]) -> None:
     """Refuse groups by the key of a link: a value of it has one owner, so no group would ever be shown."""
+    leading = targets | links(scanned(measurement.rows))
     for key in measurement.keys:
-        known = facts(key.expression, measurement.shape)
-        if key.values is None and (known.link is not None or known.origin in targets):
-            word = known.origin[1] if known.origin is not None else "it"
+        names = sorted(column for _, column in facts(key.expression, measurement.shape).carries & leading)
+        if key.values is None and names:
+            made = "" if isinstance(key.expression, Field) else "what is made of "
             raise Misasked(
-                f"GROUP BY {word} gives groups of one person each: its values lead to one owner each",
+                f"GROUP BY {made}{names[0]} gives groups of one person each: its values lead to one owner each",
                 hint="group by something that people share, or count them",
                 edits=[COUNTED],
             )

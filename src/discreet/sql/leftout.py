@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 from discreet.exact import spoken
+from discreet.sql.doubts import expressions
 from discreet.sql.expression import Call, Case, Expression, Field, Literal, parts
+from discreet.sql.functions import LONGEST_TEXT
 from discreet.sql.keys import answered
 from discreet.sql.moment import is_numbered, written
 from discreet.sql.plan import GroupKey, Measurement, Rank, Statistic
@@ -26,8 +28,10 @@ def left_out(measurement: Measurement) -> tuple[str, ...]:
     return tuple(
         dict.fromkeys([
             *_caps(measurement),
+            *_brought(measurement.rows),
             *_held(measurement),
             *_ranked(measurement),
+            *_cut_texts(measurement),
             *(sentence for key in measurement.keys for sentence in _keys(key, measurement.shape)),
             *_answered(measurement.rows),
             *_owners(measurement.rows),
@@ -81,7 +85,30 @@ def _inner_caps(rows: Rows) -> Iterator[int]:
     if isinstance(rows, Capped):
         yield rows.most
     for source in below(rows):
-        yield from _inner_caps(source)
+        yield from _inner_caps(source.source if isinstance(rows, Lookup) and isinstance(source, Capped) else source)
+
+
+def _brought(rows: Rows) -> Iterator[str]:
+    """How many rows of a person are joined with public rows that make several of one."""
+    if isinstance(rows, Lookup) and isinstance(rows.source, Capped):
+        most, letters = rows.source.most, rows.source.letters
+        yield f"Of a person with more than {most:,} rows, {most:,} are joined with {_tables(rows.public)}."
+        if letters is not None:
+            yield f"Of one with more than {letters:,} bytes of text in them, those that hold no more are joined."
+    for source in below(rows):
+        yield from _brought(source)
+
+
+def _cut_texts(measurement: Measurement) -> Iterator[str]:
+    """That texts which are put together end somewhere; of two that the question writes, nobody needs to be told."""
+    joined = [
+        part
+        for expression, _ in expressions(measurement)
+        for part in parts(expression)
+        if isinstance(part, Call) and part.function == "||" and any(isinstance(each, Field) for each in parts(part))
+    ]
+    if joined:
+        yield f"What || puts together is cut after {LONGEST_TEXT:,} characters."
 
 
 # values ---------------------------------------------------------------------------------------------------------------

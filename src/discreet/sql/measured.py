@@ -10,6 +10,7 @@ from sqlglot import exp
 from discreet.errors import Refusal
 from discreet.sql.aggregate import Aggregate
 from discreet.sql.aggregates import aggregate_of, is_aggregate
+from discreet.sql.fanout import held
 from discreet.sql.keys import Public, group_key
 from discreet.sql.moment import above
 from discreet.sql.perunit import swapped
@@ -58,12 +59,13 @@ def measured(select: exp.Select, texts: list[exp.Expr], reading: Reading, bench:
         below.max_rows if caps.max_rows is None else caps.max_rows,
         below.max_groups if caps.max_groups is None else caps.max_groups,
     )
-    place, before = _same(parts, reading.rows, keys, most)
+    rows = held(reading.rows, bench.public)
+    place, before = _same(parts, rows, keys, most)
     name = f"{PART}{place}"
     aggregates = _replaced(select, texts, reading, name, before)
     _no_private_left(select, reading)
     statistics: dict[Statistic | Rank, None] = dict.fromkeys(s for a in aggregates for s in a.statistics)
-    measurement = Measurement(reading.rows, keys, tuple(statistics), *most)
+    measurement = Measurement(rows, keys, tuple(statistics), *most)
     if any(statistic != Statistic("units") for statistic in statistics):
         measurement.needs_rows_cap("this aggregate")
     parts[place : place + 1] = [Part(name, measurement, tuple(aggregates))]

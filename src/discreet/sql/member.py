@@ -18,6 +18,8 @@ from discreet.sql.text import conjuncts, tables_of, unwrapped
 from discreet.sql.translate import all_of, call, translate
 from discreet.sql.words import keyword, shown
 
+MOST_PAIRS = 1 << 24  # rows of one unit that EXISTS compares: they are looked at, and never put together
+
 Taken = Callable[[exp.Query], Rows]  # the rows of a query that stands alone
 Read = Callable[[exp.Select, list[exp.Expr]], Reading]  # the rows of a SELECT, but for the conditions listed
 
@@ -119,7 +121,14 @@ def _exists(reading: Reading, node: exp.Exists, read: Read, *, negated: bool) ->
     if others.public or plain:
         return reading.on(Kept(reading.rows, others.rows, condition, negated))
     # each row of a unit may be compared with every other: both sides are held to what a unit may have
-    return reading.on(Kept(capped(reading), capped(others), condition, negated))
+    few, many = capped(reading), capped(others)
+    pairs = (reading.shape.max_rows or 1) * (others.shape.max_rows or 1)  # `capped` has refused where one is unknown
+    if pairs > MOST_PAIRS:
+        raise Refusal(
+            f"{shown(node)} compares up to {pairs:,} pairs of rows of one unit, more than {MOST_PAIRS:,}",
+            hint="compare the units alone, aggregate one side by unit first, or declare a smaller --max-rows",
+        )
+    return reading.on(Kept(few, many, condition, negated))
 
 
 @dataclass(frozen=True)

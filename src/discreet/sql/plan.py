@@ -15,7 +15,7 @@ from discreet.sql.range import Grid
 from discreet.sql.rows import Rows
 from discreet.sql.schema import Key, check_caps
 from discreet.sql.shape import Shape, shape
-from discreet.sql.weight import light, weigh, weight
+from discreet.sql.weight import light, narrow, weigh, weight
 
 EDGE = Fraction(1, 1 << 20)  # MIN and MAX are the outermost quantiles that have a row beyond them
 VERSION = "3"  # of the meaning of a plan; a stored answer belongs to one
@@ -71,6 +71,7 @@ class Measurement:
 
     def __post_init__(self) -> None:
         check_caps(self.max_rows, self.max_groups)
+        narrow(self.rows)
         columns = weigh(self.rows)
         expressions = [key.expression for key in self.keys] + [s.expression for s in self.statistics if s.expression]
         for expression in expressions:

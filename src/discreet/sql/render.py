@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from discreet.sql.choosing import Choice
+from discreet.sql.choosing import Choice, Room
 from discreet.sql.expression import Call, Case, Expression, Field, Literal, Value
-from discreet.sql.functions import FUNCTIONS
+from discreet.sql.functions import FUNCTIONS, once, within
 from discreet.sql.range import Grid
 from discreet.sql.rows import (
     Among,
@@ -67,7 +67,7 @@ def as_type(text: str, kind: Type) -> str:
     cast = f"TRY_CAST({text} AS {kind.value})"
     if kind not in (Type.DATE, Type.TIMESTAMP):
         return cast
-    return f"(CASE WHEN {cast} BETWEEN {kind.value} '0001-01-01' AND {kind.value} '9999-12-31' THEN {cast} END)"
+    return once(cast, lambda name: within(name, kind.value))
 
 
 def expression(tree: Expression) -> str:  # noqa: PLR0911  # one case a kind
@@ -214,9 +214,12 @@ def rows(tree: Rows, located: Located) -> str:  # noqa: C901, PLR0911  # one cas
             return _scan(table, located)
         case Inline(columns, cells, _):
             return _inline(columns, cells)
-        case Capped(source, most):
-            names = tuple(quoted(name) for name in shape(tree).columns)
-            return Choice(tree, names, located.salt, quoted(UNIT)).capped(rows(source, located), most)
+        case Capped(source, most, letters):
+            columns = shape(tree).columns
+            texts = tuple(quoted(name) for name, known in columns.items() if known.type is Type.VARCHAR)
+            room = None if letters is None else Room(texts, letters)
+            choice = Choice(tree, tuple(map(quoted, columns)), located.salt, quoted(UNIT))
+            return choice.capped(rows(source, located), most, room)
         case Filter(source, predicate):
             return f"SELECT * FROM ({rows(source, located)}) WHERE {expression(predicate)}"
         case Project(source, columns):

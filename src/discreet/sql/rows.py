@@ -6,10 +6,11 @@ the union of what it is for each owner by himself, and taking an owner away take
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from discreet.errors import Refusal
 from discreet.sql.expression import Expression, Value
+from discreet.sql.identity import LATER
 from discreet.sql.range import Grid
 from discreet.sql.schema import Table, Type, distinct_names
 
@@ -128,10 +129,14 @@ class Joined(_Relation):
 
 @dataclass(frozen=True)
 class Capped(_Relation):
-    """At most so many rows of each owner, chosen by salted hash: a join of many with many must end."""
+    """At most so many rows of each owner, chosen by salted hash: a join of many with many must end.
+
+    `letters` is how many bytes of text they may hold together, where a join repeats them.
+    """
 
     source: Rows
     most: int
+    letters: int | None = field(default=None, metadata={LATER: True})
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from discreet.errors import Refusal
 from discreet.sql.expression import Call, Expression, Field, Literal
+from discreet.sql.lineage import NOTHING, Origins, carried, shared
 from discreet.sql.moment import NUMBERS
 from discreet.sql.range import Range, union
 from discreet.sql.ranging import ranged
@@ -44,6 +45,7 @@ class Facts:
     full: bool = False  # it is a side of a full join: where it is NULL, the other side is not
     origin: tuple[str, str] | None = None  # the table and column that it is, untouched
     link: tuple[str, str] | None = None  # the table and column through which the table finds its owners
+    carries: Origins = NOTHING  # the tables' columns whose values it is made of
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def shape(rows: Rows) -> Shape:
     return known
 
 
-def _shape(rows: Rows) -> Shape:  # noqa: C901, PLR0911, PLR0912  # one case a kind
+def _shape(rows: Rows) -> Shape:  # noqa: C901, PLR0911  # one case a kind
     match rows:
         case Capped(source, most):
             below = shape(source)
@@ -78,7 +80,7 @@ def _shape(rows: Rows) -> Shape:  # noqa: C901, PLR0911, PLR0912  # one case a k
             return Shape(known, None, frozenset(table.name for table in tables), None, 1)
         case Filter(source, predicate):
             below = shape(source)
-            return replace(below, columns=_narrowed(below.columns, predicate))
+            return replace(below, columns=_carrying(_narrowed(below.columns, predicate), predicate))
         case Project(source, columns):
             below = shape(source)
             return replace(below, columns={name: facts(value, below) for name, value in columns})
@@ -89,18 +91,25 @@ def _shape(rows: Rows) -> Shape:  # noqa: C901, PLR0911, PLR0912  # one case a k
             return replace(below, columns=_merged(below.columns, {name: _summarised(summary, below)}))
         case Joined():
             return _joined(rows)
-        case Lookup(source, public, _, kind):
+        case Lookup(source, public, condition, kind):
             below, other = shape(source), shape(public)
             found = {name: replace(each, optional=kind == "left") for name, each in other.columns.items()}
-            return replace(below, columns=_merged(below.columns, found), tables=below.tables | other.tables)
+            both = _carrying(_merged(below.columns, found), condition)
+            return replace(below, columns=both, tables=below.tables | other.tables)
         case Kept(source, others):
-            if rows.condition is not None:
-                distinct_names([*shape(source).columns, *shape(others).columns])
-            return replace(shape(source), tables=shape(source).tables | shape(others).tables)
+            return _kept(rows, shape(source), shape(others))
         case Among(source, _, others):
             return replace(shape(source), tables=shape(source).tables | shape(others).tables)
         case Union(sources):
             return _united([shape(source) for source in sources])
+
+
+def _kept(rows: Kept, below: Shape, others: Shape) -> Shape:
+    known = below.columns
+    if rows.condition is not None:
+        both = _carrying(_merged(known, others.columns), rows.condition)
+        known = known if rows.negated else {name: both[name] for name in known}
+    return replace(below, columns=known, tables=below.tables | others.tables)
 
 
 def _scanned(scan: Scan) -> Shape:
@@ -115,6 +124,7 @@ def _scanned(scan: Scan) -> Shape:
             column.name == table.unit,
             origin=(table.name, column.name),
             link=table.link[1:] if table.link is not None and table.link[0] == column.name else None,
+            carries=frozenset({(table.name, column.name)}),
         )
         for column in table.columns
     }
@@ -172,7 +182,8 @@ def _joined(rows: Joined) -> Shape:
         )
     groups = pairs(one.max_groups, two.max_groups)
     groups = groups if most is None else min(most, groups)
-    return Shape(_merged(left, right), one.population, one.tables | two.tables, most, groups)
+    columns = _carrying(_merged(left, right), rows.condition)
+    return Shape(columns, one.population, one.tables | two.tables, most, groups)
 
 
 def _united(shapes: list[Shape]) -> Shape:
@@ -188,6 +199,7 @@ def _united(shapes: list[Shape]) -> Shape:
             values,
             all(known.unit for known in each),
             any(known.optional for known in each),
+            carries=NOTHING.union(*(known.carries for known in each)),
         )
     rows = [other.max_rows for other in shapes]
     return Shape(
@@ -204,6 +216,12 @@ def _merged(left: Mapping[str, Facts], right: Mapping[str, Facts]) -> dict[str, 
     return {**left, **right}
 
 
+def _carrying(columns: Mapping[str, Facts], condition: Expression | None) -> dict[str, Facts]:
+    """The columns of rows for which a condition holds: those that it makes equal carry what either does."""
+    known = shared(condition, {name: each.carries for name, each in columns.items()})
+    return {name: replace(each, carries=known[name]) for name, each in columns.items()}
+
+
 def _summarised(summary: Summary, below: Shape) -> Facts:
     """What is public about a summary. A cap gives it a range; what lies beyond will be clamped to it."""
     value = Facts(summary.type) if summary.value is None else facts(summary.value, below)
@@ -214,9 +232,10 @@ def _summarised(summary: Summary, below: Shape) -> Facts:
         case "present" | "distinct":
             return Facts(summary.type, Range(Fraction(0), cap), Fraction(1))
         case "total":
-            return Facts(summary.type, _times(value.range, cap), None if summary.grid is None else summary.grid.step)
+            step = None if summary.grid is None else summary.grid.step
+            return Facts(summary.type, _times(value.range, cap), step, carries=value.carries)
         case "average":
-            return Facts(summary.type, value.range)  # a mean of whole steps lies between them
+            return Facts(summary.type, value.range, carries=value.carries)  # a mean of whole steps lies between them
         case _:
             return replace(value, type=summary.type, optional=True)
 
@@ -237,14 +256,16 @@ def facts(expression: Expression, below: Shape) -> Facts:
         return below.columns[expression.name]
     if isinstance(expression, Call) and expression.function in NUMBERS.values():
         inner = facts(expression.arguments[0], below)
-        return Facts(expression.type, inner.range, inner.step or Fraction(1), origin=inner.origin)
+        step = inner.step or Fraction(1)
+        return Facts(expression.type, inner.range, step, origin=inner.origin, carries=inner.carries)
+    carries = carried(expression, {name: column.carries for name, column in below.columns.items()})
     if isinstance(expression, Call) and expression.function == "coalesce":
         parts = [below.columns[each.name] for each in expression.arguments if isinstance(each, Field)]
         sure = any(not part.optional for part in parts) or all(part.full for part in parts)
         if len(parts) == len(expression.arguments) > 1 and all(part.unit for part in parts) and sure:
-            return Facts(expression.type, unit=True)
+            return Facts(expression.type, unit=True, carries=carries)
     span = ranged(expression, {name: column.range for name, column in below.columns.items()})
-    return Facts(expression.type, span, _coarse(expression, span, below))
+    return Facts(expression.type, span, _coarse(expression, span, below), carries=carries)
 
 
 def _coarse(expression: Expression, span: Range, below: Shape) -> Fraction | None:

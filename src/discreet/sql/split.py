@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from discreet.errors import Refusal, Unsupported
+from discreet.sql.fanout import held
 from discreet.sql.groups import Grouped, collapses, of_rows, refuse_partial, speaks_of_all, told
 from discreet.sql.join import Source, joined
 from discreet.sql.keys import NoPublic, Public, refuse_links
@@ -385,10 +386,10 @@ def _names_of(rows: Rows) -> str:
     return f", each of one {shape(rows).population}" + (f", named by {', '.join(units)}" if units else "")
 
 
-def rows_of(text: str, schema: Schema) -> Rows:
+def rows_of(text: str, schema: Schema, at_hand: Public = _NONE) -> Rows:
     """The private rows that `text` selects, for a mechanism that takes rows."""
-    tree, cut = plain(parsed(text, schema)), _Cut(schema, _DECLARED, _NONE, ())
+    tree, cut = plain(parsed(text, schema)), _Cut(schema, _DECLARED, at_hand, ())
     rows = cut.take(tree, {})
     if isinstance(rows, Above) or cut.parts or cut.first:
         raise Refusal("expected a SELECT of private rows, without aggregates", hint="SELECT age, sex FROM patients")
-    return rows
+    return held(rows, at_hand)

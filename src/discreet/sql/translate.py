@@ -132,7 +132,11 @@ def call(function: str, arguments: Sequence[Expression], node: exp.Expr) -> Expr
         return days
     rule = FUNCTIONS[function]
     least, most = rule.arity
-    fits = least <= len(arguments) <= most and (rule.accepts is None or rule.accepts(arguments))
+    fits = least <= len(arguments) <= most
+    if fits and rule.accepts is not None and not rule.accepts(arguments):
+        if rule.wants:
+            raise Refusal(f"{shown(node)}: {rule.wants}", hint="write it out, or ask for each of them")
+        fits = False
     kind = rule.typing([argument.type for argument in arguments]) if fits else None
     if kind is None:
         types = ", ".join(argument.type.value for argument in arguments)

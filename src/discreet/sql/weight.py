@@ -10,6 +10,7 @@ from discreet.sql.functions import DECLARED, DECLARED_OR_NULL
 from discreet.sql.rows import (
     Among,
     Filter,
+    Inline,
     Joined,
     Kept,
     Lookup,
@@ -24,8 +25,12 @@ from discreet.sql.schema import Type
 from discreet.sql.shape import shape
 
 HEAVIEST = 20_000  # names, constants and functions, as often as an engine may meet them
+BROADEST = 200_000  # columns of all relations, and cells of rows that the question computed
 
-_TWICE = ("days after", "days before", "later month", "later second", "width_bucket", "power")
+# What an engine meets twice where a column stands there: a long expression is bound to a name (`functions.once`).
+_TWICE = (
+    "days after", "days before", "later month", "later second", "width_bucket", "power", "/", "%", "ln", "nullif",
+)  # fmt: skip
 
 
 def weight(expression: Expression, columns: Mapping[str, int]) -> int:
@@ -43,7 +48,9 @@ def weight(expression: Expression, columns: Mapping[str, int]) -> int:
         case Call(function, arguments, kind):
             each = 1 + sum(weight(argument, columns) for argument in arguments)
             dated = function == "cast" and kind in (Type.DATE, Type.TIMESTAMP)
-            return 2 * each if dated or function in _TWICE else each
+            again = arguments[-1] if function in ("/", "%") else arguments[0]
+            bare = weight(again, columns) if isinstance(again, Field) else 0
+            return each + bare + 1 if dated or function in _TWICE else each
 
 
 def weigh(rows: Rows) -> dict[str, int]:
@@ -58,6 +65,21 @@ def weigh(rows: Rows) -> dict[str, int]:
         heaviest = [max(sizes) for sizes in zip(*(each.values() for each in inner), strict=True)]
         return dict(zip(shape(rows).columns, heaviest, strict=True))
     return {name: columns.get(name, 1) for name in shape(rows).columns}
+
+
+def narrow(rows: Rows) -> None:
+    """Refuse a relation that names too many columns, each as often as it is written out."""
+    names = _names(rows)
+    if names > BROADEST:
+        raise Refusal(
+            f"this question names columns {names:,} times when it is written out, more than {BROADEST:,}",
+            hint="select fewer columns in its inner queries, or split it",
+        )
+
+
+def _names(rows: Rows) -> int:
+    own = len(rows.cells) * len(rows.columns) if isinstance(rows, Inline) else len(shape(rows).columns)
+    return own + sum(_names(source) for source in below(rows))
 
 
 def light(size: int) -> None:
