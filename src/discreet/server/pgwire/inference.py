@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlglot import exp, parse_one
+from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
@@ -29,6 +29,7 @@ from discreet.server.pgwire.types import (
     TIMESTAMPTZ,
     VARCHAR,
 )
+from discreet.sql import label
 from discreet.sql.schema import Table
 
 _MARK = "discreet_parameter"  # a function of no type, which can stand wherever a value can
@@ -121,9 +122,11 @@ def _used(text: str, tables: Sequence[Table]) -> dict[int, int]:
     if len(text) > _LONGEST:
         return {}
     try:
-        tree = parse_one(text, dialect="postgres")
-    except (SqlglotError, RecursionError):
+        (tree,) = label.parsed(text)
+    except (SqlglotError, RecursionError, ValueError):
         return {}  # whoever answers it says what is wrong with it
+    if tree is None:
+        return {}
     typed = _typed(tree, tables)
     found: dict[int, int] = {}
     for node in typed.find_all(exp.Anonymous):

@@ -258,7 +258,7 @@ _FROM_TEXT: dict[int, Callable[[str], Value]] = {
     BOOL: _truth,
     NUMERIC: _decimal,
     DATE: lambda text: dt.datetime.fromisoformat(text).date(),  # a time behind it is left out, as Postgres does
-    TIMESTAMP: _moment,
+    TIMESTAMP: lambda text: dt.datetime.fromisoformat(text).replace(tzinfo=None),  # as Postgres: by the clock
     TIMESTAMPTZ: lambda text: _moment(dt.datetime.fromisoformat(text)),
 }
 
