@@ -64,9 +64,10 @@ _NAMES = {
     "name": NAME,
     "oid": OID,
     "date": DATE,
-    "timestamp": TIMESTAMP,
-    "timestamptz": TIMESTAMPTZ,
+    **dict.fromkeys(("timestamp", "timestamp without time zone"), TIMESTAMP),
+    **dict.fromkeys(("timestamptz", "timestamp with time zone"), TIMESTAMPTZ),
 }
+_LONGEST_NAME = 4  # words
 _WIDER = {INT2: INT8, INT4: INT8, NUMERIC: FLOAT8, FLOAT4: FLOAT8, VARCHAR: TEXT}  # what a comparison takes as well
 _COUNTS = (exp.Limit, exp.Offset, exp.Fetch)
 _SHARES = (exp.PercentileCont, exp.PercentileDisc)
@@ -96,17 +97,24 @@ def _cast(listed: Sequence[Word]) -> dict[int, int]:
     """The types that parameters are cast to: $1::date, $2::text[], CAST($3 AS bigint)."""
     found: dict[int, int] = {}
     for index, word in enumerate(listed):
-        after = [other.text.lower() for other in listed[index + 1 : index + 8]]
+        after = [other.text.lower() for other in listed[index + 1 : index + 10]]
         if word.kind != "param" or not after or after[0] not in ("::", "as"):
             continue
         if after[0] == "as" and [other.text.lower() for other in listed[max(0, index - 2) : index]] != ["cast", "("]:
             continue
-        named = after[3:] if after[1:3] == ["pg_catalog", "."] else after[1:]
-        oid = _NAMES.get(" ".join(named[:2]), _NAMES.get("".join(named[:1])))
-        rest = named[2:] if " ".join(named[:2]) in _NAMES else named[1:]
+        oid = named(after[3:] if after[1:3] == ["pg_catalog", "."] else after[1:])
         if oid is not None:
-            found.setdefault(int(word.text[1:]), ARRAY_OF[oid] if rest[:2] == ["[", "]"] else oid)
+            found.setdefault(int(word.text[1:]), oid)
     return found
+
+
+def named(listed: Sequence[str]) -> int | None:
+    """The number of the type that some words begin with: double precision, text[]."""
+    for size in range(_LONGEST_NAME, 0, -1):
+        oid = _NAMES.get(" ".join(listed[:size])) if len(listed) >= size else None
+        if oid is not None:
+            return ARRAY_OF[oid] if list(listed[size : size + 2]) == ["[", "]"] else oid
+    return None
 
 
 def _marked(question: Question) -> str:
