@@ -18,7 +18,12 @@ from discreet.sql.schema import Type
 from discreet.sql.text import unwrapped
 from discreet.sql.words import shown
 
-_ZONED = (exp.DataType.Type.TIMESTAMPTZ, exp.DataType.Type.TIMESTAMPLTZ)
+_Kind = exp.DataType.Type
+_ZONED = (_Kind.TIMESTAMPTZ, _Kind.TIMESTAMPLTZ)
+_TEXTS = (_Kind.VARCHAR, _Kind.TEXT)
+_WHOLE = (_Kind.SMALLINT, _Kind.INT, _Kind.BIGINT)
+_FLOATS = (_Kind.FLOAT, _Kind.DOUBLE)
+_REALS = (*_FLOATS, _Kind.DECIMAL)
 _UTC = ("utc", "z", "gmt", "etc/utc", "+00", "+00:00", "00:00")
 _MOST_PARTS = 1000
 BEGINNING = "1970-01-01 00:00:00"
@@ -27,19 +32,19 @@ OF_ARRAY = "of array"  # a part that is not there is NULL, and not an empty text
 # What a format may consist of: years, months … as `strptime` calls them, and what stands between them. The parser has
 # replaced some of Postgres' words already, and left others.
 _FORMAT = re.compile(
-    r"""%-?(?P<known>[YmdHIMSfj]) | "(?P<quoted>[^"%]*)" | (?P<word>hh24|hh12|hh|am|pm|a\.m\.|p\.m\.|ms|us|month|mon)
+    r"""%-?(?P<known>[YmdHIMSfj]) | "(?P<quoted>[^"%]*)" | (?P<word>yyyy|month|mon|mm|ddd|dd|hh24|hh12|hh|mi|ss|ms|us|am|pm|a\.m\.|p\.m\.)
     | (?P<between>[^A-Za-z%"]+)""",
     re.IGNORECASE | re.VERBOSE,
 )
 _WORDS = {
-    "hh24": "%H", "hh12": "%I", "hh": "%I", "am": "%p", "pm": "%p", "ms": "%f", "us": "%f", "month": "%B", "mon": "%b",
+    "yyyy": "%Y", "mm": "%m", "ddd": "%j", "dd": "%d", "mi": "%M", "ss": "%S", "hh24": "%H", "hh12": "%I", "hh": "%I", "am": "%p", "pm": "%p", "ms": "%f", "us": "%f", "month": "%B", "mon": "%b",
 }  # fmt: skip
 _HOW = "a format has YYYY, MM or Mon, DD, HH24, MI, SS and MS, and other letters in double quotes"
 
 
 def plain(tree: exp.Expr) -> None:
     """Rewrite a question in place."""
-    for node in list(tree.walk()):
+    for node in reversed(list(tree.walk())):  # from the leaves on, so that constants are seen as constants
         rule = _RULES.get(type(node))
         if rule is not None:
             rule(node)
@@ -54,16 +59,60 @@ def _count(node: exp.Expr) -> None:
 
 
 def _cast(node: exp.Expr) -> None:
-    if node.args["to"].this not in _ZONED:
+    """A constant in its own type is the constant, as drivers write it: 'north'::VARCHAR, 2::INTEGER, 0.5::FLOAT(53)."""
+    kind = node.args["to"]
+    if kind.this in _FLOATS or _microseconds(kind):
+        kind.set("expressions", [])
+    if not kind.expressions and _is_own(node.this, kind.this):
+        node.replace(node.this)
+        return
+    if kind.this == _Kind.INTERVAL and isinstance(node.this, exp.Literal):
+        _interval(node, node.this.name)
+        return
+    if kind.this not in _ZONED:
         return
     if isinstance(node.this, exp.Literal) and node.this.is_string:
         node.this.set("this", zoned(node.this.name))
     _retype(node)
 
 
+def _interval(node: exp.Expr, text: str) -> None:
+    """'3 months'::INTERVAL."""
+    told = _INTERVAL.fullmatch(text.strip())
+    if told is not None:
+        node.replace(exp.Interval(this=exp.Literal.string(told[1]), unit=exp.Var(this=told[2].upper())))
+
+
+def _part_of_time(node: exp.Expr) -> None:
+    """date_trunc('month'::VARCHAR, day), date_part('year'::VARCHAR, day)."""
+    name = "this" if isinstance(node, exp.Extract) else "unit"
+    word = node.args.get(name)
+    if isinstance(word, exp.Literal) and word.is_string:
+        node.set(name, exp.Var(this=word.name.upper()))
+
+
+def _is_own(node: exp.Expr, kind: exp.DType) -> bool:
+    """Whether a constant has this type without being told."""
+    value = unwrapped(node)
+    value = unwrapped(value.this) if isinstance(value, exp.Neg) else value
+    if isinstance(value, exp.Boolean):
+        return kind == _Kind.BOOLEAN
+    if not isinstance(value, exp.Literal):
+        return False
+    if value.is_string:
+        return kind in _TEXTS and value is unwrapped(node)
+    return kind in _WHOLE if value.name.isdecimal() else kind in _REALS
+
+
+def _microseconds(kind: exp.Expr) -> bool:
+    """Whether a moment is told to have the digits that all have: TIMESTAMP(6)."""
+    digits = [part.this.name for part in kind.expressions if isinstance(part, exp.DataTypeParam)]
+    return kind.this in (*_ZONED, _Kind.TIMESTAMP) and digits == ["6"]
+
+
 def _retype(node: exp.Expr) -> None:
     precise = [part for part in node.args["to"].expressions if isinstance(part, exp.DataTypeParam)]
-    node.set("to", exp.DataType(this=exp.DataType.Type.TIMESTAMP, expressions=precise))
+    node.set("to", exp.DataType(this=_Kind.TIMESTAMP, expressions=precise))
 
 
 def _at_zone(node: exp.Expr) -> None:
@@ -186,12 +235,16 @@ def _part(node: exp.Expr) -> None:
         )
 
 
+_INTERVAL = re.compile(r"([0-9]{1,9}) ([A-Za-z]+)", re.ASCII)
 _RULES: dict[type[exp.Expr], Callable[[exp.Expr], None]] = {
     exp.Limit: _count,
     exp.Offset: _count,
     exp.Cast: _cast,
     exp.TryCast: _cast,
     exp.AtTimeZone: _at_zone,
+    exp.TimestampTrunc: _part_of_time,
+    exp.DateTrunc: _part_of_time,
+    exp.Extract: _part_of_time,
     exp.StrToTime: _formatted,
     exp.StrToDate: _formatted,
     exp.UnixToTime: _seconds,

@@ -49,7 +49,7 @@ _HOW = {
     Type.BIGINT: "write a whole number",
     Type.DOUBLE: "write a number, as in 0.5",
     Type.VARCHAR: "write text",
-    Type.DATE: "write it as 2026-01-31",
+    Type.DATE: "write it as 2026-01-31; with a zone, as TIMESTAMPTZ '2026-01-31 12:00:00+02'",
     Type.TIMESTAMP: "write it as 2026-01-31 12:00:00, or with a zone as TIMESTAMPTZ '2026-01-31 12:00:00+02'",
 }
 _WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from collections.abc import Sequence
 
 from sqlglot import exp
@@ -57,7 +59,7 @@ _NAMES = {
     **dict.fromkeys(("int4", "int", "integer"), INT4),
     **dict.fromkeys(("int8", "bigint"), INT8),
     **dict.fromkeys(("float4", "real"), FLOAT4),
-    **dict.fromkeys(("float8", "double precision"), FLOAT8),
+    **dict.fromkeys(("float8", "double precision", "float"), FLOAT8),
     **dict.fromkeys(("numeric", "decimal"), NUMERIC),
     **dict.fromkeys(("varchar", "character varying"), VARCHAR),
     "text": TEXT,
@@ -91,6 +93,44 @@ def inferred(question: Question, given: Sequence[int], count: int, tables: Seque
     if any(i + 1 not in known for i in range(count)):
         known = {**_used(_marked(question), tables), **known}
     return tuple(known.get(i + 1, TEXT) for i in range(max(count, len(given))))
+
+
+def examples(question: Question) -> dict[int, str]:
+    """Texts that parameters may be where not every text will do: a part of a date, the format of a moment."""
+    if "$" not in question.text or not _CHOOSY.search(question.text):
+        return {}
+    found: dict[int, str] = {}
+    for node in _marks(_marked(question)):
+        inner, place = node, node.parent
+        while isinstance(place, (exp.Cast, exp.Paren)):
+            inner, place = place, place.parent
+        if isinstance(place, exp.Extract) and inner.arg_key == "this":
+            found[int(node.expressions[0].name)] = "year"
+        elif isinstance(place, (exp.TimestampTrunc, exp.DateTrunc)) and inner.arg_key == "unit":
+            found[int(node.expressions[0].name)] = "month"
+        elif isinstance(place, (exp.StrToTime, exp.StrToDate)):
+            found[int(node.expressions[0].name)] = _moment(place.args.get("format"), inner.arg_key)
+    return found
+
+
+def _moment(form: exp.Expr | None, part: str) -> str:
+    """A text or a format of to_timestamp; the parser has written a constant format as `strptime` has it."""
+    if part == "format":
+        return "YYYY-MM-DD"
+    return dt.date(2000, 1, 1).strftime(form.name if isinstance(form, exp.Literal) else "%Y-%m-%d")
+
+
+_CHOOSY = re.compile(r"date_trunc|date_part|to_timestamp|to_date", re.IGNORECASE)
+
+
+def _marks(text: str) -> list[exp.Anonymous]:
+    """The places of parameters in the tree of a text."""
+    try:
+        (tree,) = label.parsed(text)
+    except (SqlglotError, RecursionError, ValueError):
+        return []
+    marks = [] if tree is None else tree.find_all(exp.Anonymous)
+    return [node for node in marks if node.name.lower() == _MARK and node.expressions]
 
 
 def _cast(listed: Sequence[Word]) -> dict[int, int]:

@@ -120,23 +120,21 @@ function experts(task, { holder, other, bits }, bytes, digest) {
 // How much of its owner this device gave away here, of the most that it may. `chosen` gets another limit.
 export function gauge({ spent, limit, price, full }, chosen) {
   const most = read(fraction(limit));
-  const meter = made("div", {
-    class: "meter", role: "meter", "aria-label": "Privacy price so far", "aria-valuemin": 0, "aria-valuemax": most,
-    "aria-valuenow": read(spent), "aria-valuetext": `${read(spent)} of at most ${most}`,
-  }, made("span", {}));
-  meter.firstChild.style.width = `${100 * part(spent, limit)}%`;
+  const meter = made("meter", {
+    min: 0, max: 1, value: part(spent, limit), "aria-label": "Privacy price so far", "aria-valuetext": `${read(spent)} of at most ${most}`,
+  });
   const more = price === null ? "" : ` This question takes ${read(fraction(price))}.`;
   const field = made("input", { id: "limit", inputmode: "decimal", autocomplete: "off", value: most });
   const wrong = made("p", { class: "wrong", role: "alert" });
-  const set = made("form", { class: "limit" }, made("label", { for: "limit", text: "At most" }), field,
-    made("button", { type: "submit", class: "plain", text: "Set the limit" }));
-  set.addEventListener("submit", (event) => {
-    event.preventDefault();
+  const choose = () => {
     const found = limitOf(field.value);
     if (found !== null) return chosen(found);
     wrong.textContent = "A limit is a number above 0 and below 1000, as in 5 or 2.5.";
     return field.focus();
-  });
+  };
+  field.addEventListener("keydown", (event) => event.key === "Enter" && choose());
+  const set = made("div", { class: "limit" }, made("label", { for: "limit", text: "At most" }), field,
+    button("Set the limit", choose, "plain"));
   const change = made("details", full ? { open: "" } : {}, made("summary", { text: "Change the limit" }),
     para("A higher limit lets those who ask here learn more about you, for good: what was sent cannot be taken back."), set, wrong);
   return made("section", { class: "card" }, heading("What you gave away here"), meter,
