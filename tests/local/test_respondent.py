@@ -112,14 +112,12 @@ def test_one_who_asks_forty_one_times_is_told_what_the_limit_allows(tmp_path: Pa
         me, truth = Respondent(tmp_path / f"{person}"), person % 4
         for i in range(41):
             task = replace(draft(), id=f"{i:032x}", question=f"Which album{'?' * (i + 1)}").sign(KEY)
-            try:
+            if i < 5:
                 me.answer(task, truth)
-            except Refusal as refused:
-                assert "this device tells one collector" in str(refused)
-                assert i >= 5
-            else:
                 draws += 1
-                assert i < 5
+                continue
+            with pytest.raises(Refusal, match="this device tells one collector"):
+                me.answer(task, truth)
         assert str(me.gauge(task)) == "5 of 5"
         assert me.gauge(task).left == Pure(0)
     assert draws == 100
@@ -131,7 +129,7 @@ def test_a_limit_is_the_persons_and_is_remembered(tmp_path: Path) -> None:
     me.set_limit(Pure(Fraction(3, 2)))
     me.answer(tasks[0], 1)
     for again in (me, Respondent(tmp_path / "me", limit=Pure(100))):
-        with pytest.raises(Refusal, match="was told 1 of 1.5 that this device tells one collector"):
+        with pytest.raises(Refusal, match=r"was told 1 of 1\.5 that this device tells one collector"):
             again.answer(tasks[1], 1, most=Pure(100))
     assert me.answer(tasks[0], 2) == me.pending()[0]  # what was told before may be told again
     me.set_limit(Pure(3))

@@ -70,7 +70,8 @@ def test_sqlalchemy_asks_as_it_writes(engine: sa.Engine) -> None:
     moment = sa.func.to_timestamp("2024-02-01", "YYYY-MM-DD")
     with engine.connect() as link:
         assert [row.region for row in link.execute(few.limit(2).offset(1))] == REGIONS[1:]
-        assert [row.update for row in link.execute(few.where(visits.c.cost > 10.5).limit(1))][0] > 0
+        (row,) = link.execute(few.where(visits.c.cost > 10.5).limit(1))
+        assert row.update > 0
         for start in (UTC_FIRST, UTC_FIRST.replace(tzinfo=None), UTC_FIRST.date(), moment):
             found = link.execute(sa.select(count).select_from(visits).where(visits.c.day > start)).scalar()
             assert told(found, truth())
@@ -123,7 +124,9 @@ def test_adbc_describes_and_asks(door: Open) -> None:
 
 def test_psycopg_says_prepare_and_execute_itself(door: Open) -> None:
     with psycopg.connect(address(door), autocommit=True) as link:
-        link.execute("PREPARE regional(text, timestamptz) AS SELECT count(*) FROM visits WHERE region = $1 AND day > $2")
+        link.execute(
+            "PREPARE regional(text, timestamptz) AS SELECT count(*) FROM visits WHERE region = $1 AND day > $2"
+        )
         for region in REGIONS:
             ((n,),) = link.execute(f"EXECUTE regional('{region}', '2024-02-01T00:00:00Z')").fetchall()  # type: ignore[arg-type]
             assert told(n, truth(regions=(region,)))
@@ -152,8 +155,10 @@ def test_psycopg_says_prepare_and_execute_itself(door: Open) -> None:
         "extract(epoch FROM day - DATE '2024-02-01') > 0",
         "to_timestamp(extract(epoch FROM day)) > '2024-02-01'",
         "day > DATE '2024-03-01' - '29 days'::interval",
-        "to_date(split_part(day::text, '-', 1) || '-' || (regexp_split_to_array(day::text, '-'))[2] || '-' || "
-        "(string_to_array(day::text, '-'))[3], 'YYYY-MM-DD') > '2024-02-01'",
+        (
+            "to_date(split_part(day::text, '-', 1) || '-' || (regexp_split_to_array(day::text, '-'))[2] || '-' || "
+            "(string_to_array(day::text, '-'))[3], 'YYYY-MM-DD') > '2024-02-01'"
+        ),
     ],
 )
 def test_moments_as_people_write_them(door: Open, condition: str) -> None:

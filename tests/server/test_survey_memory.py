@@ -420,7 +420,13 @@ def test_a_second_window_does_not_go_beyond_the_limit(place: Place, people: Peop
 @pytest.mark.slow
 def test_another_spelling_of_a_question_rolls_nothing(place: Place, people: People) -> None:
     person, sent = people(), []
-    for question in ("Do you pray?", "Do you pray? ", "do  you PRAY?", "Do\u00a0you pr\u00aday?", "Ｄo you pray?\u200b"):
+    for question in (
+        "Do you pray?",
+        "Do you pray? ",
+        "do  you PRAY?",
+        "Do\u00a0you pr\u00aday?",
+        "Ｄo you pray?\u200b",
+    ):
         task = place.surveys.made(HOME, Plan(question, ("yes", "no ", "at times"), 1))
         if not sent:
             person.answer(place.address(task), "yes")
@@ -437,7 +443,8 @@ def test_another_spelling_of_a_question_rolls_nothing(place: Place, people: Peop
 _PRICES = """
 async ([prices, price, limit]) => {
   const { added, fits, limitOf, part, read, seen } = await import("/survey/static/limit.js");
-  return [read(added(prices)), fits(prices, price, limit), part(added(prices), limit), limitOf(limit), seen(" A\\u00a0b ")];
+  const sum = added(prices);
+  return [read(sum), fits(prices, price, limit), part(sum, limit), limitOf(limit), seen(" A\\u00a0b ")];
 }
 """
 

@@ -13,7 +13,7 @@ app = new_app()
 
 
 @app.command()
-def add(
+def add(  # noqa: PLR0913  # what somebody may do
     name: str,
     *,
     role: Annotated[str, typer.Option(metavar="analyst|custodian", help="What they may do.")] = "analyst",

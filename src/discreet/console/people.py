@@ -131,9 +131,7 @@ class _Allowed:
 
 
 def _granted(desk: Desk, who: Visitor, name: str, role: str, to: _Allowed) -> str:
-    return desk.custody(who).let_in(
-        name, role, allowance=to.limit, tables=to.tables, require_price=to.require_price
-    )
+    return desk.custody(who).let_in(name, role, allowance=to.limit, tables=to.tables, require_price=to.require_price)
 
 
 def _origin(request: Request) -> str:

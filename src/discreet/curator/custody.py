@@ -393,7 +393,9 @@ def _population(name: str, said: Declared, known: Catalogue) -> Population:
     word = "rho" if isinstance(total, Concentrated) else "epsilon"
     given = {word: total.rho if isinstance(total, Concentrated) else total.epsilon}
     delta = None if isinstance(total, Pure) else total.delta
-    return population_of(name, {**given, "delta": delta, "relation": said.relation, "require_price": said.require_price})
+    return population_of(
+        name, {**given, "delta": delta, "relation": said.relation, "require_price": said.require_price}
+    )
 
 
 def _column(name: str, kind: Type, said: Declared) -> Column:

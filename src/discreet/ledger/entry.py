@@ -112,7 +112,8 @@ class Hold:
     held: bool
 
 
-_LATER = ("file", "link", "versions", "require_price")  # parts that were added to a kind after the first ledgers were written
+# parts that were added to a kind after the first ledgers were written
+_LATER = ("file", "link", "versions", "require_price")
 Event = Opened | Dataset | Grant | Revoked | Spend | Answer | Retired | Hold
 _KINDS: dict[str, type[Any]] = {
     event.kind: event for event in (Opened, Dataset, Grant, Revoked, Spend, Answer, Retired, Hold)

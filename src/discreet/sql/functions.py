@@ -257,7 +257,9 @@ FUNCTIONS: dict[str, Function] = {
         accepts=_constants(1),
     ),
     "item": Function(
-        (3, 3), _parted, lambda args, _: f"list_extract(string_split({args[0]}, {args[1]}), {args[2]})",
+        (3, 3),
+        _parted,
+        lambda args, _: f"list_extract(string_split({args[0]}, {args[1]}), {args[2]})",
         accepts=_constants(1),
     ),
     "part": Function((3, 3), _parted, _call("split_part"), accepts=_constants(1)),

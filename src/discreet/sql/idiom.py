@@ -32,12 +32,14 @@ OF_ARRAY = "of array"  # a part that is not there is NULL, and not an empty text
 # What a format may consist of: years, months … as `strptime` calls them, and what stands between them. The parser has
 # replaced some of Postgres' words already, and left others.
 _FORMAT = re.compile(
-    r"""%-?(?P<known>[YmdHIMSfj]) | "(?P<quoted>[^"%]*)" | (?P<word>yyyy|month|mon|mm|ddd|dd|hh24|hh12|hh|mi|ss|ms|us|am|pm|a\.m\.|p\.m\.)
+    r"""%-?(?P<known>[YmdHIMSfj]) | "(?P<quoted>[^"%]*)"
+    | (?P<word>yyyy|month|mon|mm|ddd|dd|hh24|hh12|hh|mi|ss|ms|us|am|pm|a\.m\.|p\.m\.)
     | (?P<between>[^A-Za-z%"]+)""",
     re.IGNORECASE | re.VERBOSE,
 )
 _WORDS = {
-    "yyyy": "%Y", "mm": "%m", "ddd": "%j", "dd": "%d", "mi": "%M", "ss": "%S", "hh24": "%H", "hh12": "%I", "hh": "%I", "am": "%p", "pm": "%p", "ms": "%f", "us": "%f", "month": "%B", "mon": "%b",
+    "yyyy": "%Y", "mm": "%m", "ddd": "%j", "dd": "%d", "mi": "%M", "ss": "%S", "hh24": "%H", "hh12": "%I",
+    "hh": "%I", "am": "%p", "pm": "%p", "ms": "%f", "us": "%f", "month": "%B", "mon": "%b",
 }  # fmt: skip
 _HOW = "a format has YYYY, MM or Mon, DD, HH24, MI, SS and MS, and other letters in double quotes"
 
@@ -139,7 +141,7 @@ def _formatted(node: exp.Expr) -> None:
         node.replace(_typed(exp.Literal.string(_read(node.this.name, parts, wanted)), wanted))
         return
     node.set("format", exp.Literal.string(parts))
-    node.set("safe", True)  # a text that is no moment is NULL
+    node.set("safe", exp.Boolean(this=True))  # a text that is no moment is NULL
 
 
 def _parts(form: str) -> str:

@@ -90,10 +90,8 @@ def ranged_moment(call: Call, ranges: list[Range]) -> Range:
             return own + ranges[1] * Range(Fraction(28 * A_DAY), Fraction(31 * A_DAY))
         case ["date_trunc", unit]:
             return own + Range(Fraction(-_LENGTHS.get(unit, 1) * A_DAY), Fraction(0))
-        case ["moment", "of", "seconds"]:
-            return own
         case _:
-            return Range()
+            return own if call.function == "moment of seconds" else Range()
 
 
 def years(own: Range, kind: Type) -> Range:

@@ -25,7 +25,10 @@ from discreet.sql.shape import shape
 
 HEAVIEST = 20_000  # names, constants and functions, as often as an engine may meet them
 
-_TWICE = ("days after", "days before", "later month", "later second", "width_bucket", "power", "moment of seconds", "moment by format")
+_TWICE = (
+    "days after", "days before", "later month", "later second", "width_bucket", "power", "moment of seconds",
+    "moment by format",
+)  # fmt: skip
 
 
 def weight(expression: Expression, columns: Mapping[str, int]) -> int:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TypeVar
 
 from discreet.server.pgwire.binding import bound, count
@@ -137,7 +136,9 @@ class Execution:
 
     # running ---------------------------------------------------------------------------------------------------------
 
-    async def run(self, statement: Statement, values: Sequence[Value] = (), oids: Sequence[int] = ()) -> Outcome:
+    async def run(  # noqa: PLR0911  # one for each kind
+        self, statement: Statement, values: Sequence[Value] = (), oids: Sequence[int] = ()
+    ) -> Outcome:
         """Run a statement."""
         self._check(statement)
         settings = self.settings
@@ -147,12 +148,9 @@ class Execution:
             case Prepare():
                 return await self._prepare(statement)
             case Execute():
-                question, kept, values = self._kept(statement)
-                return await _elsewhere(self._answered(question, values, kept.oids))
+                return await self._executed(statement)
             case Explain(Execute() as asked):
-                question, kept, values = self._kept(asked)
-                call = partial(self._clerk.explained, question, settings, values, kept.oids)
-                return await _elsewhere(self._blocking(call))
+                return await self._executed(asked, explained=True)
             case Explain(Question() as question):
                 return await self._blocking(lambda: self._clerk.explained(question, settings, values, oids))
             case Copy(question):
@@ -182,6 +180,17 @@ class Execution:
         oids = await self._blocking(lambda: self._clerk.parameters(question, asked.oids))
         self.shelf.prepare(asked.name, Prepared(question, oids, len(question.text) + 100))
         return Outcome("PREPARE")
+
+    async def _executed(self, asked: Execute, *, explained: bool = False) -> Outcome:
+        """Answer or explain a question that was prepared; what goes wrong has no place in the text that was sent."""
+        question, kept, values = self._kept(asked)
+        settings = self.settings
+        try:
+            if explained:
+                return await self._blocking(lambda: self._clerk.explained(question, settings, values, kept.oids))
+            return await self._answered(question, values, kept.oids)
+        except Failure as told:
+            raise told.at(None) from None
 
     def _kept(self, asked: Execute) -> tuple[Question, Prepared, tuple[Value, ...]]:
         """A question that was prepared, and the values of its parameters."""
@@ -277,14 +286,6 @@ def _forget(kept: dict[str, T], name: str | None, code: str) -> None:
         kept.clear()
     elif kept.pop(name, None) is None:
         raise Failure(code, "there is nothing of this name")
-
-
-async def _elsewhere(outcome: Awaitable[Outcome]) -> Outcome:
-    """An outcome; what goes wrong has no place in the text that was sent, since the question is not there."""
-    try:
-        return await outcome
-    except Failure as told:
-        raise told.at(None) from None
 
 
 def _question(statement: Statement) -> Question | None:

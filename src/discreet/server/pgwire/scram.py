@@ -21,7 +21,9 @@ from discreet.curator.token import ROUNDS, Scram
 from discreet.server.pgwire.failures import PROTOCOL, Failure
 
 MECHANISM, BOUND = "SCRAM-SHA-256", "SCRAM-SHA-256-PLUS"
-_FIRST = re.compile(r"((n|y|p=tls-server-end-point),(?:a=)?,)(n=[^,]*,r=([\x21-\x2b\x2d-\x7e]{8,256}))(?:,[a-z]=[^,]*)*")
+_FIRST = re.compile(
+    r"((n|y|p=tls-server-end-point),(?:a=)?,)(n=[^,]*,r=([\x21-\x2b\x2d-\x7e]{8,256}))(?:,[a-z]=[^,]*)*"
+)
 _FINAL = re.compile(r"(c=([A-Za-z0-9+/=]+),r=([\x21-\x2b\x2d-\x7e]+)),p=([A-Za-z0-9+/=]+)")
 
 

@@ -15,14 +15,13 @@ from discreet.server.pgwire.commands import (
     Explain,
     Fetch,
     Nothing,
-    Question,
     Reset,
     Set,
     Show,
     Statement,
     Transact,
 )
-from discreet.server.pgwire.failures import NOT_PRIVATE, SYNTAX, UNSUPPORTED, Failure
+from discreet.server.pgwire.failures import NOT_PRIVATE, UNSUPPORTED, Failure
 from discreet.server.pgwire.lexer import SHORT, Word, matching, split
 from discreet.server.pgwire.preparing import execute, prepare
 from discreet.server.pgwire.reader import ASKING, Reader, refused
