@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 
 import clinic
 import pytest
 
+from discreet.cli import main
 from discreet.curator import Curator
 from discreet.curator.custody import Custody
 from discreet.errors import Refusal
@@ -76,6 +80,27 @@ def test_a_later_table_can_ask_for_it_and_none_takes_it_back(tmp_path: Path) -> 
     for name, required in (("more", True), ("again", False)):
         custody.add(name, clinic.visits(5), clinic.declared(epsilon=None, delta=None, require_price=required))
         assert Curator(home).declared().population("patient").require_price
+
+
+def test_the_command_line_asks_for_it(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def said(*words: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["discreet", *words, "--home", str(home)])
+        with suppress(SystemExit):
+            main()
+        told = capsys.readouterr()
+        return told.out + told.err
+
+    said("user", "add", "board", "--require-price")
+    said("user", "add", "ana")
+    users = json.loads(said("user", "list", "--format", "json"))
+    assert {each["user"]: each["price"] for each in users} == {"board": "required", "ana": ""}
+    assert "questions name a price" in said("budget", "patient", "--require-price", "--format", "json")
+    assert "name a price" in said("query", COUNT)
+    assert "name the population" in said("budget", "--require-price")
+    assert "questions name a price" not in said("budget", "patient", "--no-require-price", "--format", "json")
+    assert "name a price" not in said("query", COUNT)
 
 
 def test_an_old_grant_has_the_bytes_it_had() -> None:

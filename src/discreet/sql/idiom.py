@@ -230,8 +230,9 @@ def _literally(pattern: str) -> str:
 def _part(node: exp.Expr) -> None:
     """split_part(text, ',', 2)."""
     by, place = node.args.get("delimiter"), node.args.get("part_index")
-    constant = isinstance(by, exp.Literal) and by.is_string and by.name and isinstance(place, exp.Literal)
-    if not constant or not place.name.isdecimal() or not 1 <= int(place.name) <= _MOST_PARTS:
+    constant = isinstance(by, exp.Literal) and by.is_string and by.name
+    number = int(place.name) if isinstance(place, exp.Literal) and place.name.isdecimal() else 0
+    if not constant or not 1 <= number <= _MOST_PARTS:
         raise Unsupported(
             f"{shown(node)} is not supported", hint=f"split by a constant text, and name a part from 1 to {_MOST_PARTS}"
         )
@@ -261,7 +262,7 @@ def written_out(tree: exp.Expr) -> None:
         micros = exp.Mul(this=exp.Paren(this=node.this.copy()), expression=exp.Literal.number(10**6))
         whole = exp.TryCast(this=exp.Round(this=micros), to=exp.DataType.build("bigint"))
         node.replace(exp.func("TRY", exp.func("make_timestamp", whole)))
-    for node in list(tree.find_all(exp.SplitPart)):
-        if node.meta.get(OF_ARRAY):
-            parts = exp.func("string_split", node.this.copy(), node.args["delimiter"].copy())
-            node.replace(exp.func("list_extract", parts, node.args["part_index"].copy()))
+    for split in list(tree.find_all(exp.SplitPart)):
+        if split.meta.get(OF_ARRAY):
+            parts = exp.func("string_split", split.this.copy(), split.args["delimiter"].copy())
+            split.replace(exp.func("list_extract", parts, split.args["part_index"].copy()))
