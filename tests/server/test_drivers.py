@@ -116,7 +116,7 @@ def test_adbc_describes_and_asks(door: Open) -> None:
         (table,) = schema["db_schema_tables"]
         assert [column["column_name"] for column in table["table_columns"]] == COLUMNS
         cursor.execute("SELECT count(*) AS n FROM visits WHERE day > $1 AND region = $2", (UTC_FIRST, "north"))
-        assert told(cursor.fetchone()[0], truth(regions=("north",)))  # type: ignore[index]
+        assert told(cursor.fetchone()[0], truth(regions=("north",)))
 
 
 # psycopg --------------------------------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ def test_psycopg_says_prepare_and_execute_itself(door: Open) -> None:
             "PREPARE regional(text, timestamptz) AS SELECT count(*) FROM visits WHERE region = $1 AND day > $2"
         )
         for region in REGIONS:
-            ((n,),) = link.execute(f"EXECUTE regional('{region}', '2024-02-01T00:00:00Z')").fetchall()  # type: ignore[arg-type]
+            ((n,),) = link.execute(f"EXECUTE regional('{region}', '2024-02-01T00:00:00Z')").fetchall()
             assert told(n, truth(regions=(region,)))
         assert "price" in str(link.execute("EXPLAIN EXECUTE regional('north', '2024-02-01')").fetchall())
         with pytest.raises(psycopg.errors.SyntaxError):
@@ -163,7 +163,7 @@ def test_psycopg_says_prepare_and_execute_itself(door: Open) -> None:
 )
 def test_moments_as_people_write_them(door: Open, condition: str) -> None:
     with psycopg.connect(address(door), autocommit=True) as link:
-        ((n,),) = link.execute(f"SELECT count(*) FROM visits WHERE {condition}").fetchall()  # type: ignore[arg-type]
+        ((n,),) = link.execute(f"SELECT count(*) FROM visits WHERE {condition}").fetchall()
     assert told(n, truth())
 
 
@@ -181,7 +181,7 @@ def test_moments_as_people_write_them(door: Open, condition: str) -> None:
 )
 def test_what_would_be_misunderstood_is_refused(door: Open, question: str, word: str) -> None:
     with psycopg.connect(address(door), autocommit=True) as link, pytest.raises(psycopg.Error) as refused:
-        link.execute(f"SELECT count(*) FROM visits WHERE {question}")  # type: ignore[arg-type]
+        link.execute(f"SELECT count(*) FROM visits WHERE {question}")
     assert word in f"{refused.value} {refused.value.diag.message_hint}"
 
 
@@ -191,5 +191,5 @@ KEYWORDS = ("select", "from", "where", "update", "order", "group", "user", "end"
 def test_any_word_may_name_a_column(door: Open) -> None:
     with psycopg.connect(address(door), autocommit=True) as link:
         for word in KEYWORDS:
-            cursor = link.execute(f"SELECT t.{word} FROM (SELECT count(*) AS {word} FROM visits) t")  # type: ignore[arg-type]
+            cursor = link.execute(f"SELECT t.{word} FROM (SELECT count(*) AS {word} FROM visits) t")
             assert [column.name for column in cursor.description or []] == [word]

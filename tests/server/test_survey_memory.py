@@ -419,7 +419,8 @@ def test_a_second_window_does_not_go_beyond_the_limit(place: Place, people: Peop
 
 @pytest.mark.slow
 def test_another_spelling_of_a_question_rolls_nothing(place: Place, people: People) -> None:
-    person, sent = people(), []
+    person = people()
+    sent: list[bytes] = []
     for question in (
         "Do you pray?",
         "Do you pray? ",
@@ -438,6 +439,36 @@ def test_another_spelling_of_a_question_rolls_nothing(place: Place, people: Peop
         sent.append(person.sent[-1][56:])
     assert len(set(sent)) == 1
     assert list(person.kept()["spent"].values()) == ["1"]
+
+
+_AS_BEFORE = """
+([meant, asked]) => new Promise((resolve) => {
+  const asking = indexedDB.open("discreet-survey");
+  asking.onsuccess = () => {
+    const turn = asking.result.transaction("kept", "readwrite");
+    const kept = turn.objectStore("kept");
+    const found = kept.get(`question/${meant}`);
+    found.onsuccess = () => {
+      kept.put(found.result, `question/${asked}`);
+      for (const name of [`question/${meant}`, "spent"]) kept.delete(name);
+    };
+    turn.oncomplete = () => resolve(asking.result.close());
+  };
+})
+"""
+
+
+@pytest.mark.slow
+def test_what_was_kept_before_there_was_a_sum_is_found_and_counted(place: Place, people: People) -> None:
+    person, task = people(), place.albums
+    said = person.answer(place.address(task), "2")
+    person.page.evaluate(_AS_BEFORE, [task.meant.hex(), task.asked.hex()])
+    assert "spent" not in person.kept()
+    person.page.reload()
+    assert person.received() == said
+    expect(person.page.get_by_text(_SPENT.format(1, 5))).to_be_visible()
+    assert person.kept()["spent"] == {f"{task.meant.hex()}/open": "1"}
+    assert len(person.sent) == 1
 
 
 _PRICES = """

@@ -23,7 +23,7 @@ KEYWORDS = [str(row["word"]) for row in facts().rows["pg_get_keywords"]]
 def told(text: str) -> str:
     tree = read(f"SELECT {text} FROM t").copy()
     plain(tree)
-    return tree.expressions[0].sql(dialect="postgres")
+    return str(tree.expressions[0].sql(dialect="postgres"))
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,8 @@ def test_a_moment_with_its_distance_is_the_same_moment_in_utc(distance: str) -> 
 
 def computed(function: str, *arguments: str, kind: Type = Type.TIMESTAMP) -> object:
     """What an engine makes of a row."""
-    (found,) = duckdb.sql(f"SELECT {FUNCTIONS[function].printing(arguments, kind)}").fetchall()
+    found = duckdb.execute(f"SELECT {FUNCTIONS[function].printing(arguments, kind)}").fetchone()
+    assert found is not None
     return found[0]
 
 

@@ -101,7 +101,8 @@ def examples(question: Question) -> dict[int, str]:
         return {}
     found: dict[int, str] = {}
     for node in _marks(_marked(question)):
-        inner, place = node, node.parent
+        inner: exp.Expr = node
+        place = node.parent
         while isinstance(place, (exp.Cast, exp.Paren)):
             inner, place = place, place.parent
         if isinstance(place, exp.Extract) and inner.arg_key == "this":
@@ -109,7 +110,7 @@ def examples(question: Question) -> dict[int, str]:
         elif isinstance(place, (exp.TimestampTrunc, exp.DateTrunc)) and inner.arg_key == "unit":
             found[int(node.expressions[0].name)] = "month"
         elif isinstance(place, (exp.StrToTime, exp.StrToDate)):
-            found[int(node.expressions[0].name)] = _moment(place.args.get("format"), inner.arg_key)
+            found[int(node.expressions[0].name)] = _moment(place.args.get("format"), inner.arg_key or "")
     return found
 
 
