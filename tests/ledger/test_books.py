@@ -169,7 +169,7 @@ def test_a_long_delta_is_refused_as_a_long_epsilon_is() -> None:
 WRITTEN: list[Event] = [
     opened(),
     dataset(1, link="a=b.c"),
-    Grant("ana", "analyst", ["visits"], Pure(1), {"sha256": "ab"}),
+    Grant("ana", "analyst", ["visits"], Pure(1), {"sha256": "ab"}, require_price=True),
     Revoked("ana"),
     spend(versions={"visits": 1}),
     Answer(2, "q", None),

@@ -1,4 +1,4 @@
-"""Clients that are no libraries of ours to install: node's pg, and the ODBC driver that Debian has.
+"""Clients that are no libraries of ours to install: node's pg, and the ODBC and JDBC drivers that Debian has.
 
 Each lists tables and columns, asks with parameters and reads typed answers, from `discreet serve` as people run it.
 """
@@ -120,6 +120,45 @@ def test_node(door: Open) -> None:
     assert told["code"] == "42501"
     free = ["free:" in notice for notice in told["notices"]]
     assert free == [False, False, True, False]
+
+
+# JDBC -----------------------------------------------------------------------------------------------------------------
+
+JAR = Path("/usr/share/java/postgresql.jar")
+ASKS = Path(__file__).with_name("Asks.java")
+
+
+def java() -> list[str]:
+    """The program that runs a source file, with the driver."""
+    found = shutil.which("java")
+    if found is None or shutil.which("javac") is None:
+        missing("Java", "apt-get install default-jdk-headless")
+    if not JAR.exists():
+        missing("the JDBC driver of Postgres", "apt-get install libpostgresql-jdbc-java")
+    return [found, "-XX:TieredStopAtLevel=1", "-cp", str(JAR), str(ASKS)]
+
+
+def test_jdbc(door: Open) -> None:
+    """From a machine whose clock is in Berlin, which the driver tells with every day and moment."""
+    environment = {**os.environ, "PORT": str(door.port), "TOKEN": door.token}
+    ran = subprocess.run(java(), capture_output=True, text=True, env=environment, timeout=120, check=False)
+    assert ran.returncode == 0, ran.stderr
+    told = dict(line.partition(" ")[::2] for line in ran.stdout.splitlines())
+    keywords = told["keywords"].split(",")
+    assert {"analyze", "ilike", "explain"} <= set(keywords)
+    assert "select" not in keywords  # those of SQL:2003 are left out
+    assert told["tables"].startswith("null|public|visits|TABLE|")
+    kinds = zip(COLUMNS, ["int8", "text", "text", "float8", "date", "bool"], strict=True)
+    assert told["columns"] == ",".join(f"{name}:{kind}" for name, kind in kinds)
+    assert (told["primary"], told["foreign"], told["indices"]) == ("", "", "")
+    assert told["first"] == told["seventh"]  # after five times the driver prepares it
+    assert told["first"].startswith("int8 float8 ")
+    assert len({told[name] for name in ("timestamp", "offset", "local", "day")}) == 1
+    assert [row.partition("|")[0] for row in told["fetched"].split(";")] == sorted(clinic.REGIONS)
+    assert told["executed"].isdigit()
+    assert told["typed"].partition("|")[2] == "2024-02-29 12:30:00.0|2024-02-29|true|null|1.5"
+    assert "price epsilon 7" in told["warned"]
+    assert told["refused"] == "42501"
 
 
 # ODBC -----------------------------------------------------------------------------------------------------------------

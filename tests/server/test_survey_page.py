@@ -21,6 +21,8 @@ _BINARY = {"Content-Type": "application/octet-stream"}
 
 # what leaves ----------------------------------------------------------------------------------------------------------
 
+_SCRIPTS = ("limit", "memory", "report", "sheet", "trust")
+
 
 def coins_for(task: Task, truth: int, report: int) -> bytes:
     """Coins by which an answer becomes this report."""
@@ -62,7 +64,7 @@ def test_two_truths_with_one_report_leave_the_same_bytes(place: Place, people: P
         assert all(each == left[1] for each in left[1:])
         paths = [url.removeprefix(place.server.url) for _, url, _, _ in traffic[0]]
         assert paths[:3] == [f"/survey/{task.id}", "/survey/static/survey.css", "/survey/static/survey.js"]
-        assert sorted(paths[3:-1]) == [f"/survey/static/{name}.js" for name in ("memory", "report", "sheet", "trust")]
+        assert sorted(paths[3:-1]) == [f"/survey/static/{name}.js" for name in _SCRIPTS]
         assert paths[-1] == f"/survey/v1/{task.id}/reports"
         assert all(not {"cookie", "referer"} & set(headers) for _, _, headers, _ in traffic[0])
     assert place.accepted(task) == before + 2  # the others were replayed: one id counts once

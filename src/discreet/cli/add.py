@@ -43,6 +43,9 @@ def add(  # noqa: PLR0913  # each option is one declaration
     step: Annotated[Many, _option("COL=STEP", "The grid on which a column is summed.")] = None,
     describe: Annotated[Many, _option("COL=TEXT", "What a column means.")] = None,
     public: Annotated[bool, typer.Option("--public", help="Nobody's data: free to ask.")] = False,
+    require_price: Annotated[
+        bool, typer.Option("--require-price", help="Every question about the population must name a price.")
+    ] = False,
     strict: Strict = False,
     home: AtHome = HOME,
 ) -> None:
@@ -67,6 +70,7 @@ def add(  # noqa: PLR0913  # each option is one declaration
         steps=dict(pairs(step, "--step")),
         describe=dict(pairs(describe, "--describe")),
         public=public,
+        require_price=require_price,
     )
     with gauge(f"reading {source}") as progress:
         table = Custody(home).add(

@@ -19,22 +19,39 @@ app = new_app()
 def budget(
     population: Annotated[str | None, typer.Argument(help="One population.")] = None,
     *,
+    require_price: Annotated[
+        bool | None,
+        typer.Option(
+            "--require-price/--no-require-price", help="Every question about it must name a price, or need not."
+        ),
+    ] = None,
     home: AtHome = HOME,
     form: AsFormat = Format.table,
 ) -> None:
     """What each population's budget was, what is spent of it, what is left, and whether it is on hold or retired."""
     from discreet.curator import Curator
+    from discreet.curator.custody import Custody
+    from discreet.errors import Refusal
     from discreet.ledger import SqliteLedger
 
+    if require_price is not None:
+        if population is None:
+            raise Refusal("name the population that this is for", hint="discreet budget POPULATION --require-price")
+        Custody(home).require_price(population, required=require_price)
     curator = Curator(home)  # refuses a home whose declarations contradict its ledger
     books = SqliteLedger(home / "ledger.db", new=False).books()
-    rows = [_row(name, books.account(name)) for name in ([population] if population else curator.populations())]
+    asked = {each.name for each in curator.declared().populations.values() if each.require_price}
+    rows = [
+        _row(name, books.account(name), price_required=name in asked)
+        for name in ([population] if population else curator.populations())
+    ]
     print_rows(form, ["population", "total", "spent", "left", "state"], rows)
 
 
-def _row(name: str, account: Account) -> list[str]:
+def _row(name: str, account: Account, *, price_required: bool) -> list[str]:
     from discreet.curator.explain import said
 
     state = "retired" if account.retired else "on hold" if account.held else "open"
+    state += "; questions name a price" if price_required else ""
     budget = account.budget
     return [name, said(budget.total), said(budget.spent), said(budget.left), state]

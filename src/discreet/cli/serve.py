@@ -103,12 +103,13 @@ def _address(text: str, name: str) -> Address:
 def _tls(cert: Path | None, key: Path | None) -> ssl.SSLContext | None:
     import ssl
 
+    from discreet.server.tls import ServerContext
+
     if cert is None and key is None:
         return None
     if cert is None or key is None:
         raise Refusal("a certificate comes with its key", hint="give both --tls-cert and --tls-key")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context = ServerContext()
     try:
         context.load_cert_chain(cert, key)
     except ssl.SSLError:

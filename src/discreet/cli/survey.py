@@ -46,12 +46,16 @@ def new(  # noqa: PLR0913  # each is an option
     """Open a survey. Its address stands alone on the last line."""
     from discreet.desk import HOME as CUSTODIAN
     from discreet.desk.surveys import Filter, Plan, path
+    from discreet.local.limit import USUAL
 
     shape = Filter(bits, hashes, cohorts) if texts else None
     plan = Plan(question, tuple(answer or ()), epsilon, minimum, days, invited, dishonest, shape, most)
     task = _surveys(home).made(CUSTODIAN, plan)
     typer.echo(f"survey {task.id} is open until {task.closes}", err=True)
     typer.echo(_prospect(task), err=True)
+    if task.client.epsilon > USUAL.epsilon:
+        usual = f"a device tells one collector at most {USUAL.epsilon} in all, until its owner says otherwise"
+        typer.echo(f"at this price few will answer: {usual}", err=True)
     if invited:
         typer.echo("invite people with discreet survey invite", err=True)
     typer.echo(site.rstrip("/") + path(task))

@@ -13,7 +13,7 @@ app = new_app()
 
 
 @app.command()
-def add(
+def add(  # noqa: PLR0913  # what somebody may do
     name: str,
     *,
     role: Annotated[str, typer.Option(metavar="analyst|custodian", help="What they may do.")] = "analyst",
@@ -23,12 +23,15 @@ def add(
     grant: Annotated[
         list[str] | None, typer.Option(metavar="TABLE", help="A table they may ask about; else all.")
     ] = None,
+    require_price: Annotated[
+        bool, typer.Option("--require-price", help="Each of their questions must name a price.")
+    ] = False,
     home: AtHome = HOME,
 ) -> None:
     """Let a person in. Their token stands alone on the last line and is kept nowhere."""
     from discreet.curator.custody import Custody
 
-    token = Custody(home).let_in(name, role, allowance=allowance, tables=grant)
+    token = Custody(home).let_in(name, role, allowance=allowance, tables=grant, require_price=require_price)
     typer.echo(f"{name} may ask as {role}; this token is shown once", err=True)
     typer.echo(token)
 
@@ -45,10 +48,11 @@ def list_(*, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
             g.role,
             "all" if g.tables is None else ",".join(g.tables),
             "" if g.allowance is None else said(g.allowance),
+            "required" if g.require_price else "",
         ]
         for g in Curator(home).grants()
     ]
-    print_rows(form, ["user", "role", "tables", "allowance"], rows)
+    print_rows(form, ["user", "role", "tables", "allowance", "price"], rows)
 
 
 @app.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from nicegui import ui
@@ -53,7 +54,10 @@ def _row(visit: Visit, person: Person, again: Again) -> None:
         theme.tag("td", person.role)
         theme.tag("td", "all" if person.tables is None else ", ".join(person.tables) or "none")
         limit = "none" if person.allowance is None else tally.figure(tally.size(person.allowance))
-        theme.tag("td", limit).classes("d-num")
+        with ui.element("td").classes("d-num"):
+            theme.tag("div", limit)
+            if person.require_price:
+                theme.tag("div", "names a price each time").classes("d-muted d-small")
         with ui.element("td").classes("d-num"):
             for population, loss in person.used.items():
                 theme.tag("div", f"{tally.figure(tally.size(loss), up=True)} of {population}")
@@ -91,6 +95,10 @@ def _let_in(visit: Visit, tables: Sequence[str], again: Again) -> None:
         theme.tag("p", "The most that they may spend of each population's budget. Empty: as much as is left.").classes(
             "d-muted d-small"
         )
+        priced = ui.checkbox("Each of their questions must name a price")
+        theme.tag(
+            "p", "Else a question without one pays the usual price: a dashboard that asks often can spend all."
+        ).classes("d-muted d-small")
         box = ui.element("div").props('aria-live="polite"')
         with ui.element("div").classes("d-row d-foot"):
             button = ui.button("Let in").props("unelevated no-caps")
@@ -101,7 +109,8 @@ def _let_in(visit: Visit, tables: Sequence[str], again: Again) -> None:
         who = str(name.value or "").strip()
         limit, only = str(most.value or "").strip() or None, list(chosen.value or []) or None
         with theme.busy(button), trouble(box, foot=UNCHANGED):
-            token = await visit.call(partial(_granted, visit.desk), who, str(role.value), (limit, only))
+            allowed = _Allowed(limit, only, bool(priced.value))
+            token = await visit.call(partial(_granted, visit.desk), who, str(role.value), allowed)
             inner.clear()
             with inner:  # the token goes when it closes
                 _shown_once(who, token, connections(who, origin, visit.hall.wire), dialog)
@@ -112,9 +121,17 @@ def _let_in(visit: Visit, tables: Sequence[str], again: Again) -> None:
     dialog.open()
 
 
-def _granted(desk: Desk, who: Visitor, name: str, role: str, most: tuple[str | None, list[str] | None]) -> str:
-    limit, tables = most
-    return desk.custody(who).let_in(name, role, allowance=limit, tables=tables)
+@dataclass(frozen=True)
+class _Allowed:
+    """What somebody may do: how much they may spend, about which tables, and whether they must name prices."""
+
+    limit: str | None
+    tables: list[str] | None
+    require_price: bool
+
+
+def _granted(desk: Desk, who: Visitor, name: str, role: str, to: _Allowed) -> str:
+    return desk.custody(who).let_in(name, role, allowance=to.limit, tables=to.tables, require_price=to.require_price)
 
 
 def _origin(request: Request) -> str:

@@ -37,6 +37,7 @@ class Population:
     total: BudgetLoss
     neighbours: Neighbours
     default: Fraction  # ε or ρ of a question that names no price
+    require_price: bool = False  # whether every question must name one
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,14 @@ class Catalogue:
                 f"population {population.name!r} has another budget already: {said(known.total)}",
                 hint="leave --epsilon, --rho and --delta out, or repeat the same values",
             )
+        if known is not None and population.require_price:
+            known = replace(known, require_price=True)
         return replace(self, populations={**self.populations, population.name: known or population})
+
+    def requiring_price(self, name: str, *, required: bool) -> Catalogue:
+        """The catalogue in which every question about a population must name a price, or need not."""
+        changed = replace(self.population(name), require_price=required)
+        return replace(self, populations={**self.populations, name: changed})
 
     def with_table(self, table: Table) -> Catalogue:
         """The catalogue with this table in place of any other of its name."""
@@ -96,7 +104,7 @@ def declaration(table: Table) -> str:
     return hashlib.sha256(repr(replace(table, version=0)).encode()).hexdigest()
 
 
-_POPULATION_KEYS = {"epsilon", "rho", "delta", "relation", "default_epsilon", "default_rho"}
+_POPULATION_KEYS = {"epsilon", "rho", "delta", "relation", "default_epsilon", "default_rho", "require_price"}
 
 
 def population_of(name: str, parameters: Mapping[str, Any]) -> Population:
@@ -116,7 +124,8 @@ def population_of(name: str, parameters: Mapping[str, Any]) -> Population:
     amount = total.rho if isinstance(total, Concentrated) else total.epsilon
     key = "default_rho" if isinstance(total, Concentrated) else "default_epsilon"
     default = positive(parameters[key], key) if key in parameters else amount / _DEFAULT_SHARE
-    return Population(name, total, neighbours, default)
+    required = _typed(parameters, "require_price", bool, f"{FILE}: population {name!r}", False)  # noqa: FBT003
+    return Population(name, total, neighbours, default, required)
 
 
 def budget_loss(epsilon: Number | None, rho: Number | None, delta: Number | None, where: str) -> BudgetLoss:
@@ -314,6 +323,8 @@ def _population_lines(catalogue: Catalogue) -> list[str]:
         if not isinstance(total, Pure) and total.delta:
             lines.append(f'delta = "{total.delta}"')
         lines.append(f'default_{word} = "{population.default}"')
+        if population.require_price:
+            lines.append("require_price = true")
     return lines
 
 

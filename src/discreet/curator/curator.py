@@ -20,7 +20,7 @@ from discreet.curator.advice import (
 )
 from discreet.curator.agreement import Declarations, recorded_file
 from discreet.curator.answer import Answer
-from discreet.curator.explain import Due, Explanation, explained
+from discreet.curator.explain import Due, Explanation, explained, said
 from discreet.curator.history import Receipt, receipts
 from discreet.curator.measure import Engine
 from discreet.curator.notices import bounding, notices
@@ -32,7 +32,7 @@ from discreet.curator.quote import Terms, quote
 from discreet.curator.recall import AtHand, Recall, answer_key
 from discreet.curator.run import Offer, RowMechanism, Run, Wanted, planned, run
 from discreet.curator.speech import spoken
-from discreet.curator.till import Till, cost, total
+from discreet.curator.till import Till, cost, requires_price, total
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
 from discreet.exact import share
@@ -137,7 +137,15 @@ class Curator:
             prices = self._priced(found.every_part, asked, found)
             return explained(found, prices, share(asked.confidence, "confidence"), asked.named)
 
-        return self._plans.recalled((sql, repr(asked), self._granted), self._catalogue, told, self._allowed_tables)
+        explanation = self._plans.recalled(
+            (sql, repr(asked), self._granted), self._catalogue, told, self._allowed_tables
+        )
+        population = self._population(found.every_part)
+        why = population and requires_price(population, self._books().grant(self._principal))
+        if not why or asked.named or explanation.price is None:
+            return explanation
+        usual = f"no price was named, and {why}: this is at {said(explanation.price)}"
+        return replace(explanation, notice=usual)
 
     @_asked_now
     def due(self, /, sql: str, **terms: object) -> Due:

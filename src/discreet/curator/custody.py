@@ -52,6 +52,7 @@ class Declared:
     steps: Mapping[str, Number] = field(default_factory=dict)
     describe: Mapping[str, str] = field(default_factory=dict)
     public: bool = False
+    require_price: bool = False  # every question about the population must name a price
     relation: str = "add-remove"  # or replace: the number of units is public, and questions cost twice as much
 
 
@@ -215,8 +216,19 @@ class Custody:
                 raise Refusal(f"population {population!r} is not on hold", hint="see discreet budget")
             self._ledger.append(Hold(population, held=False))
 
+    def require_price(self, population: str, *, required: bool) -> None:
+        """Say whether every question about a population must name a price."""
+        with self._alone() as known:
+            catalogue.write(self._home, catalogue.text_of(known.requiring_price(population, required=required)))
+
     def let_in(
-        self, name: str, role: str, *, allowance: Number | None = None, tables: Sequence[str] | None = None
+        self,
+        name: str,
+        role: str,
+        *,
+        allowance: Number | None = None,
+        tables: Sequence[str] | None = None,
+        require_price: bool = False,
     ) -> str:
         """Give a person a token. Only its digest is kept."""
         if role not in ROLES:
@@ -231,7 +243,7 @@ class Custody:
                 raise Refusal(f"there is a user {name!r} already", hint="revoke it first")
             token, verifier = minted()
             loss = None if allowance is None else _allowance(allowance, known)
-            self._ledger.append(Grant(name, role, granted, loss, verifier))
+            self._ledger.append(Grant(name, role, granted, loss, verifier, require_price))
             return token
 
     def shut_out(self, name: str) -> None:
@@ -375,12 +387,15 @@ def _linked(
 
 def _population(name: str, said: Declared, known: Catalogue) -> Population:
     if name in known.populations and said.epsilon is None and said.rho is None:
-        return known.populations[name]
+        same = known.populations[name]
+        return replace(same, require_price=same.require_price or said.require_price)
     total = budget_loss(said.epsilon, said.rho, said.delta, f"population {name!r}")
     word = "rho" if isinstance(total, Concentrated) else "epsilon"
     given = {word: total.rho if isinstance(total, Concentrated) else total.epsilon}
     delta = None if isinstance(total, Pure) else total.delta
-    return population_of(name, {**given, "delta": delta, "relation": said.relation})
+    return population_of(
+        name, {**given, "delta": delta, "relation": said.relation, "require_price": said.require_price}
+    )
 
 
 def _column(name: str, kind: Type, said: Declared) -> Column:

@@ -75,6 +75,8 @@ class Counter:
         with self.flights.alone(() if asked.fresh else [price.part.measurement.question for price in prices]):
             known = {} if asked.fresh else self._known(prices, asked)
             wanted = [price for price in prices if price.part.name not in known]
+            if wanted and not asked.named:
+                self.till.refuse_unpriced()
             with self.store.opened(price.part.measurement.rows for price in wanted):  # before anything is paid
                 bought = self.till.buy(wanted, sql, within=asked.within)
         return Paid({**known, **bought}, bought, self.till.population.name)

@@ -9,10 +9,10 @@ from discreet.curator.catalogue import Population
 from discreet.curator.measure import Engine, Noisy, measure, restored, stored
 from discreet.curator.price import Priced, priced
 from discreet.curator.quote import fitting
-from discreet.errors import Fault, OverBudget, Refusal
+from discreet.errors import Fault, Ground, OverBudget, Refusal
 from discreet.interval import simpler_down
 from discreet.ledger import Answer as Said
-from discreet.ledger import Spend, SqliteLedger
+from discreet.ledger import Grant, Spend, SqliteLedger
 from discreet.ledger.entry import BudgetLoss
 from discreet.noise import Entropy
 from discreet.privacy import Approximate, Budget, Concentrated, Pure
@@ -102,6 +102,18 @@ class Till:
             raise Fault from None
         return bought
 
+    def refuse_unpriced(self) -> None:
+        """Refuse a question without a price where a custodian asks for one; what was bought before is free anyway."""
+        who = requires_price(self.population, self.ledger.books().grant(self.principal))
+        if who is not None:
+            word = "rho" if isinstance(self.population.total, Concentrated) else "epsilon"
+            raise Refusal(
+                f"name a price: {who}",
+                hint=f"SET discreet.{word} = 0.1 in SQL, --{word} 0.1 on the command line, {word}=0.1 in Python, "
+                f'"{word}": "0.1" over HTTP, or the price beside the question in the console; EXPLAIN is free',
+                ground=Ground.VALUE,
+            )
+
     def _cheaper(self, prices: Sequence[Priced]) -> tuple[Priced, ...]:
         """The same for as much as is left, because the analyst said so."""
         asked, rest = total([price.loss for price in prices]), self._left()
@@ -118,6 +130,15 @@ class Till:
             return account.budget.left
         own = Budget(grant.allowance, books.spent_by(self.principal, self.population.name), account.neighbours)
         return smaller(account.budget.left, own.left)
+
+
+def requires_price(population: Population, grant: Grant | None) -> str | None:
+    """Why a question must name a price; None: it need not."""
+    if grant is not None and grant.require_price:
+        return "the custodian asks you to name one for each question"
+    if population.require_price:
+        return f"the custodian asks for one with each question about {population.name!r}"
+    return None
 
 
 def cost(bought: Mapping[str, Bought]) -> BudgetLoss | None:

@@ -61,6 +61,7 @@ class Person:
     tables: tuple[str, ...] | None
     allowance: BudgetLoss | None
     used: Mapping[str, BudgetLoss]  # of each population's budget
+    require_price: bool = False  # whether each of their questions must name a price
 
 
 def _person(name: str, books: Books) -> Person:
@@ -68,7 +69,8 @@ def _person(name: str, books: Books) -> Person:
     used = {population: loss for (who, population), loss in books.used.items() if who == name}
     if grant is None:
         return Person(name, "custodian" if name == OWNER else "", None, None, used)
-    return Person(name, grant.role, None if grant.tables is None else tuple(grant.tables), grant.allowance, used)
+    tables = None if grant.tables is None else tuple(grant.tables)
+    return Person(name, grant.role, tables, grant.allowance, used, grant.require_price)
 
 
 class Desk:

@@ -60,6 +60,7 @@ class Grant:
     tables: list[str] | None
     allowance: BudgetLoss | None
     verifier: dict[str, Plain] | None  # of the token; never the token
+    require_price: bool = False  # whether each of their questions must name a price
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,8 @@ class Hold:
     held: bool
 
 
-_LATER = ("file", "link", "versions")  # parts that were added to a kind after the first ledgers were written
+# parts that were added to a kind after the first ledgers were written
+_LATER = ("file", "link", "versions", "require_price")
 Event = Opened | Dataset | Grant | Revoked | Spend | Answer | Retired | Hold
 _KINDS: dict[str, type[Any]] = {
     event.kind: event for event in (Opened, Dataset, Grant, Revoked, Spend, Answer, Retired, Hold)

@@ -9,6 +9,10 @@ sent      uploads, and whether there is a receipt
 route     where an upload goes and with which token, until there is a receipt
 trusted   of each task: the key that signed it last
 latest    of each task: the newest version that was seen
+meaning   what each question means, however it is spelled
+told      which draws were told to the holder of a key
+signer    keys, and the first key of the same collector
+setting   what the person said: the most that one collector may be told
 """
 
 from __future__ import annotations
@@ -44,6 +48,15 @@ CREATE TABLE IF NOT EXISTS sent (
 CREATE TABLE IF NOT EXISTS route (body BLOB PRIMARY KEY, address TEXT NOT NULL, token TEXT) STRICT;
 CREATE TABLE IF NOT EXISTS trusted (id TEXT PRIMARY KEY, key TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS latest (id TEXT PRIMARY KEY, version INTEGER NOT NULL, digest BLOB NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS meaning (asked BLOB PRIMARY KEY, meant BLOB NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS told (
+    key TEXT, asked BLOB, number INTEGER, PRIMARY KEY (key, asked, number)
+) STRICT;
+CREATE TABLE IF NOT EXISTS signer (key TEXT PRIMARY KEY, root TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+INSERT OR IGNORE INTO told (key, asked, number)
+    SELECT coalesce(trusted.key, ''), asked, number FROM link LEFT JOIN trusted USING (id)
+    WHERE NOT EXISTS (SELECT 1 FROM told WHERE told.asked = link.asked AND told.number = link.number);
 """
 
 
@@ -77,32 +90,40 @@ class Memory:
             raise Refusal("what this device remembers cannot be read or written", hint="nothing was sent") from None
 
 
-def drawn(file: sqlite3.Connection, task: Task) -> list[bytes]:
-    """The reports that were drawn for what a task asks, the last one last."""
+def spelled(file: sqlite3.Connection, task: Task) -> bytes:
+    """The question under which draws for what a task asks are kept: its own, or the first that means the same."""
+    own = file.execute("SELECT 1 FROM draw WHERE asked = ?", (task.asked,)).fetchone()
+    other = file.execute(
+        "SELECT asked FROM meaning JOIN draw USING (asked) WHERE meant = ? ORDER BY draw.rowid LIMIT 1", (task.meant,)
+    ).fetchone()
+    file.execute("INSERT OR IGNORE INTO meaning (asked, meant) VALUES (?, ?)", (task.asked, task.meant))
+    return task.asked if own is not None or other is None else bytes(other[0])
+
+
+def drawn(file: sqlite3.Connection, task: Task, asked: bytes) -> list[bytes]:
+    """The reports that were drawn for a question, the last one last."""
     priced = "INSERT OR IGNORE INTO price (asked, number, epsilon) SELECT asked, number, ? FROM draw WHERE asked = ?"
-    file.execute(priced, (str(task.client.epsilon), task.asked))  # those of a file that is older than prices
-    rows = file.execute("SELECT report FROM draw WHERE asked = ? ORDER BY number", (task.asked,))
+    file.execute(priced, (str(task.client.epsilon), asked))  # those of a file that is older than prices
+    rows = file.execute("SELECT report FROM draw WHERE asked = ? ORDER BY number", (asked,))
     return [bytes(report) for (report,) in rows]
 
 
-def keep(file: sqlite3.Connection, task: Task, number: int, report: bytes) -> None:
+def keep(file: sqlite3.Connection, task: Task, draw: tuple[bytes, int], report: bytes) -> None:
     """A new draw, and its price."""
-    file.execute("INSERT INTO draw (asked, number, report) VALUES (?, ?, ?)", (task.asked, number, report))
-    file.execute(
-        "INSERT INTO price (asked, number, epsilon) VALUES (?, ?, ?)", (task.asked, number, str(task.client.epsilon))
-    )
+    file.execute("INSERT INTO draw (asked, number, report) VALUES (?, ?, ?)", (*draw, report))
+    file.execute("INSERT INTO price (asked, number, epsilon) VALUES (?, ?, ?)", (*draw, str(task.client.epsilon)))
 
 
-def linked(file: sqlite3.Connection, task: Task) -> int | None:
-    """The last draw of what a task asks that this very task got: what others got later is not for it."""
+def linked(file: sqlite3.Connection, task: Task, asked: bytes) -> int | None:
+    """The last draw of a question that this very task got: what others got later is not for it."""
     sought = "SELECT max(number) FROM link WHERE id = ? AND asked = ?"
-    found: int | None = file.execute(sought, (task.id, task.asked)).fetchone()[0]
+    found: int | None = file.execute(sought, (task.id, asked)).fetchone()[0]
     return found
 
 
-def link(file: sqlite3.Connection, task: Task, number: int) -> None:
+def link(file: sqlite3.Connection, task: Task, draw: tuple[bytes, int]) -> None:
     """That a task gets a draw."""
-    file.execute("INSERT OR IGNORE INTO link (id, asked, number) VALUES (?, ?, ?)", (task.id, task.asked, number))
+    file.execute("INSERT OR IGNORE INTO link (id, asked, number) VALUES (?, ?, ?)", (task.id, *draw))
 
 
 def lost(file: sqlite3.Connection, name: str | None = None) -> Pure:

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Protocol
 
 from discreet.errors import Refusal
-from discreet.local import memory
+from discreet.local import limit, memory
 from discreet.local.batch import fresh_ids, packed
 from discreet.local.client import answer
+from discreet.local.limit import Gauge
 from discreet.local.rappor import Rappor
 from discreet.local.rappor_device import Device
 from discreet.local.receipt import Receipt
@@ -56,7 +57,10 @@ class Upload:
 
 
 class Respondent:
-    """The state of one person's device, in a file. `limit` is the most that may be lost through it, to whomever.
+    """The state of one person's device, in a file.
+
+    `limit` is the most that may be lost through it, to whomever; to any one collector no more is lost than `set_limit`
+    said last, else ε = 5, over all its questions and whatever it calls them.
 
     Guarantee: whatever is sent of a question, in whatever versions and however often, loses ε of one report for each
         draw, and there is one draw, unless the person says that the answer is to be drawn `afresh`. To a task no more
@@ -64,7 +68,8 @@ class Respondent:
     Proof: a draw and its price are on the disk before its bytes leave, and everything that is sent of it, it alone
         determines, with random ids that do not depend on the answer. Draws have coins of their own, so their losses
         add up. Those of RAPPOR have not, but all of one text together lose no more than ε (`Device`), and their
-        permanent responses have coins of their own: adding up is an upper bound.
+        permanent responses have coins of their own: adding up is an upper bound. A draw is noted as told to the
+        collector, and the sum of such draws is compared with its limit, in the same transaction as it is drawn.
     """
 
     def __init__(self, path: Path, *, limit: Pure | None = None, rng: Entropy = SECURE) -> None:
@@ -87,21 +92,25 @@ class Respondent:
         """The same, and to which address it goes with which token."""
         value = _listed(task, value)
         with self._memory.transaction() as file:
-            allowed, drawn = memory.allowed(file, task, most), memory.drawn(file, task)
+            allowed, asked = memory.allowed(file, task, most), memory.spelled(file, task)
+            drawn = memory.drawn(file, task, asked)
             if drawn and afresh and len(drawn) >= task.reports:
                 raise Refusal(
                     f"this question was answered {len(drawn)} times, and takes {task.reports}", hint="leave out afresh"
                 )
-            number = memory.linked(file, task)
+            number = memory.linked(file, task, asked)
             if not drawn or afresh:
                 self._afford(file, task, allowed)
+                limit.afford(file, task, (asked, len(drawn) + 1))
                 drawn.append(self._drawn(file, task, value))
                 number = len(drawn)
-                memory.keep(file, task, number, drawn[-1])
+                memory.keep(file, task, (asked, number), drawn[-1])
             elif number is None:  # another task asked the same, and this one gets what that got last
                 _owe(file, task, allowed)
                 number = len(drawn)
-            memory.link(file, task, number)
+            limit.afford(file, task, (asked, number))
+            limit.tell(file, task, (asked, number))
+            memory.link(file, task, (asked, number))
             upload = Upload(task.id, self._packed(file, task, number, drawn[number - 1]))
             if to is not None:
                 memory.route(file, upload.body, *to)
@@ -149,6 +158,16 @@ class Respondent:
         with self._memory.transaction() as file:
             return memory.lost(file)
 
+    def gauge(self, task: Task) -> Gauge:
+        """What was told to whoever signs this task, over all their questions, and the most that they may be told."""
+        with self._memory.transaction() as file:
+            return limit.gauge(file, task.key)
+
+    def set_limit(self, most: Pure) -> None:
+        """Say how much any one collector may be told from now on: it is remembered. What was told stays told."""
+        with self._memory.transaction() as file:
+            limit.set_limit(file, most)
+
     def trust(self, document: bytes, name: str, *, key: str | None = None, handovers: Sequence[Handover] = ()) -> Task:
         """The task in a document, if whoever signed the last one of this name that was seen signed this one as well.
 
@@ -164,6 +183,7 @@ class Respondent:
             if not all(follows(each, task.key, handovers) for each in known):
                 raise Refusal("this task is signed by a stranger", hint="do not answer, and ask who runs the survey")
             memory.newest(file, task)
+            limit.acquaint(file, task.key, handovers)
             file.execute("INSERT OR REPLACE INTO trusted (id, key) VALUES (?, ?)", (name, task.key))
         return task
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
@@ -141,6 +142,16 @@ class Task:
         return hashlib.sha256(b"discreet-question\0" + canonical(cast("Plain", said))).digest()
 
     @cached_property
+    def meant(self) -> bytes:
+        """What a person is asked, however it is spelled: capitals, blanks and look-alike letters do not count."""
+        said = {
+            "question": plain(self.question),
+            "domain": [plain(label) for label in self.domain],
+            "mechanism": self.mechanism,
+        }
+        return hashlib.sha256(b"discreet-meaning\0" + canonical(cast("Plain", said))).digest()
+
+    @cached_property
     def posed(self) -> bytes:
         """The question and its answers alone, however they are randomized."""
         said = {"question": self.question, "domain": list(self.domain)}
@@ -224,6 +235,13 @@ def _read(body: object) -> Task | None:
     if any(type(label) is not str for label in body["domain"]):
         return None
     return Task(**{**body, "domain": tuple(body["domain"])})
+
+
+def plain(text: str) -> str:
+    """A text without what nobody sees: one form of each letter (NFKC), small, with one blank between words."""
+    known = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    seen = (letter for letter in known if unicodedata.category(letter) not in ("Cf", "Cc") or letter.isspace())
+    return " ".join("".join(seen).split())
 
 
 def moment(text: str) -> datetime:

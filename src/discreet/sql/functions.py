@@ -250,6 +250,20 @@ def _null_if(args: Sequence[str], _: Type) -> str:
     return once(args[0], lambda name: f"nullif({name}, {args[1]})")
 
 
+def _moment_of_seconds(args: Sequence[str], _: Type) -> str:
+    """NULL outside the years 1 to 9999, also of what is no number."""
+    seconds = _double_of(args[0])
+    micros = f"CAST(round(least(greatest({seconds}, {_YEARS[0]}), {_YEARS[1]}) * 1000000) AS BIGINT)"
+    return f"(CASE WHEN {seconds} BETWEEN {_YEARS[0]} AND {_YEARS[1]} THEN make_timestamp({micros}) END)"
+
+
+_YEARS = (-62135596800, 253402300799)  # the first and the last second of them, after 1970 began
+
+
+def _parted(types: Sequence[Type]) -> Type | None:
+    return Type.VARCHAR if list(types) == [Type.VARCHAR, Type.VARCHAR, Type.BIGINT] else None
+
+
 def _among(args: Sequence[str], *, null: bool) -> str:
     listed = [f"{args[0]} IN ({', '.join(args[1:])})"] if args[1:] else []
     return f"({' OR '.join([*listed, *([f'{args[0]} IS NULL'] if null else [])]) or 'FALSE'})"
@@ -303,6 +317,22 @@ FUNCTIONS: dict[str, Function] = {
     "days before": Function((2, 2), _dates(Type.DATE, Type.BIGINT, Type.DATE), lambda args, _: _day(args, "-")),
     "later month": Function((2, 2), _later_type, lambda args, _: _later(args, "to_months", 120_000)),
     "later second": Function((2, 2), _later_type, lambda args, _: _later(args, "to_seconds", 10**11)),
+    "moment of seconds": Function(
+        (1, 1), lambda types: Type.TIMESTAMP if types[0].numeric else None, _moment_of_seconds
+    ),
+    "moment by format": Function(
+        (2, 2),
+        lambda types: Type.TIMESTAMP if list(types) == [Type.VARCHAR, Type.VARCHAR] else None,
+        lambda args, _: _within(f"try_strptime({args[0]}, {args[1]})", "TIMESTAMP"),
+        accepts=_constants(1),
+    ),
+    "item": Function(
+        (3, 3),
+        _parted,
+        lambda args, _: f"list_extract(string_split({args[0]}, {args[1]}), {args[2]})",
+        accepts=_constants(1),
+    ),
+    "part": Function((3, 3), _parted, _call("split_part"), accepts=_constants(1)),
     "least": Function((1, 16), _same, _call("least"), union),  # `ranging` knows which of them are constants
     "greatest": Function((1, 16), _same, _call("greatest"), union),
     "coalesce": Function((1, 16), _same, _call("coalesce"), union),

@@ -49,13 +49,17 @@ _HOW = {
     Type.BIGINT: "write a whole number",
     Type.DOUBLE: "write a number, as in 0.5",
     Type.VARCHAR: "write text",
-    Type.DATE: "write it as 2026-01-31",
-    Type.TIMESTAMP: "write it as 2026-01-31 12:00:00",
+    Type.DATE: "write it as 2026-01-31; with a zone, as TIMESTAMPTZ '2026-01-31 12:00:00+02'",
+    Type.TIMESTAMP: "write it as 2026-01-31 12:00:00, or with a zone as TIMESTAMPTZ '2026-01-31 12:00:00+02'",
 }
 _WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 _WIDEST = 1 << 63  # whole numbers lie below it
 _LONGEST = 400  # characters of a number: no double has more digits before its point
 _MOMENT = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ Tt] *(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d+))?)?)?", re.ASCII)
+_TIME = r"(.*\d:\d{2}(?::\d{2}(?:\.\d+)?)?) *"
+_AT_ZERO = re.compile(_TIME + r"(?:Z|UTC|[+-]00(?::?00)?)", re.ASCII | re.IGNORECASE)
+_DISTANT = re.compile(_TIME + r"([+-])(\d{1,2})(?::?(\d{2}))?", re.ASCII)
+_FARTHEST = 15  # hours, as in Postgres
 
 
 def canonical(value: object, kind: Type, what: str = "") -> Key:
@@ -165,6 +169,8 @@ def _moment_of(value: object) -> dt.datetime:
 
 
 def _written_moment(text: str) -> dt.datetime:
+    """A moment as it is written; a zone may be named if it is UTC, since any other would be another moment."""
+    text = at_zero[1] if (at_zero := _AT_ZERO.fullmatch(text)) else text
     written = _MOMENT.fullmatch(text)
     if written is None:
         if "." in text:  # it would cut digits off
@@ -175,6 +181,22 @@ def _written_moment(text: str) -> dt.datetime:
         raise ValueError
     parts = (int(part) for part in (year, month, day, hour, minute, second, fraction[:6].ljust(6, "0")))
     return dt.datetime(*parts)  # type: ignore[arg-type]  # noqa: DTZ001  # columns have no zone
+
+
+def zoned(text: str) -> str:
+    """A moment with its distance from UTC (none: it is in UTC), as the moment that it is in UTC."""
+    distant = _DISTANT.fullmatch(text.strip())
+    if distant is None:
+        return str(canonical(text, Type.TIMESTAMP))
+    moment = dt.datetime.fromisoformat(str(canonical(distant[1], Type.TIMESTAMP)))
+    sign, hours, minutes = distant[2], int(distant[3]), int(distant[4] or 0)
+    if hours > _FARTHEST or minutes > 59:
+        raise Refusal(f"{text!r} is not a timestamp", hint=_HOW[Type.TIMESTAMP], ground=Ground.VALUE)
+    passed = dt.timedelta(hours=hours, minutes=minutes)
+    try:
+        return str(canonical(moment - passed if sign == "+" else moment + passed, Type.TIMESTAMP))
+    except OverflowError:
+        raise Refusal(f"{text!r} is not a timestamp", hint=_HOW[Type.TIMESTAMP], ground=Ground.VALUE) from None
 
 
 _READ: dict[Type, Callable[[object], Key]] = {

@@ -91,7 +91,7 @@ def ranged_moment(call: Call, ranges: list[Range]) -> Range:
         case ["date_trunc", unit]:
             return own + Range(Fraction(-_LENGTHS.get(unit, 1) * A_DAY), Fraction(0))
         case _:
-            return Range()
+            return own if call.function == "moment of seconds" else Range()
 
 
 def years(own: Range, kind: Type) -> Range:

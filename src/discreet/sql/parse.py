@@ -6,7 +6,7 @@ import logging
 import re
 from functools import lru_cache
 
-from sqlglot import exp, parse
+from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import OptimizeError, ParseError, TokenError
 from sqlglot.optimizer.annotate_types import annotate_types
@@ -14,7 +14,9 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
 from discreet.errors import Ground, Refusal, Unsupported
+from discreet.sql import label
 from discreet.sql.division import marked_whole
+from discreet.sql.idiom import plain
 from discreet.sql.repair import Misasked, alike
 from discreet.sql.schema import RESERVED, Schema
 from discreet.sql.spelling import spelled
@@ -47,6 +49,7 @@ ALLOWED: frozenset[type[exp.Expr]] = frozenset({
     exp.FirstValue, exp.LastValue, exp.Exists, exp.Filter, exp.Rollup, exp.Cube, exp.GroupingSets, exp.Grouping,
     exp.Tuple, exp.WidthBucket, exp.LogicalOr, exp.LogicalAnd, exp.Interval, exp.Trim, exp.Pow, exp.DPipe, exp.ILike,
     exp.NullSafeEQ, exp.NullSafeNEQ, exp.StrPosition, exp.Left, exp.Fetch, exp.LimitOptions,
+    exp.StrToTime, exp.StrToDate, exp.UnixToTime, exp.SplitPart,
 })  # fmt: skip
 
 
@@ -60,7 +63,7 @@ def read(text: str) -> exp.Expr:
     if len(text) > LONGEST:
         raise Refusal(f"a question has at most {LONGEST} characters, got {len(text)}")
     try:
-        found = [tree for tree in parse(text, dialect="postgres") if tree is not None]
+        found = [tree for tree in label.parsed(text) if tree is not None]
     except (ParseError, TokenError) as broken:
         raise Refusal(
             f"this is not SQL: {_where(broken)}", hint="write it as Postgres would read it", ground=Ground.SYNTAX
@@ -88,11 +91,7 @@ def parsed(text: str, schema: Schema) -> exp.Query:
             raise Unsupported(f"{called(tree)} is not supported", hint="ask both questions, and compare their answers")
         word = text.split(maxsplit=1)[0].upper()
         raise Unsupported(f"only SELECT is answered here, got {word}", hint="ask with SELECT … FROM …")
-    for clause in tree.find_all(exp.Limit, exp.Offset):  # as drivers write it: LIMIT $1::INTEGER
-        number = clause.expression
-        while isinstance(number, (exp.Cast, exp.Paren)):
-            number = number.this
-        clause.set("expression", number)
+    plain(tree)
     _check(tree)
     for table in tree.find_all(exp.Table):
         if table.db or table.catalog:

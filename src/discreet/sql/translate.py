@@ -13,6 +13,7 @@ from sqlglot import exp
 from discreet.errors import Refusal
 from discreet.sql.expression import Call, Case, Expression, Literal, parts
 from discreet.sql.functions import DIGEST, FUNCTIONS
+from discreet.sql.idiom import OF_ARRAY
 from discreet.sql.key import canonical
 from discreet.sql.moment import NUMBERS, seconds
 from discreet.sql.schema import Type
@@ -62,7 +63,7 @@ _PARTS = ("year", "quarter", "month", "week", "day", "hour", "minute", "dow", "i
 _UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute")
 
 
-def translate(node: exp.Expr, columns: Columns) -> Expression:  # noqa: C901, PLR0911  # one case a kind
+def translate(node: exp.Expr, columns: Columns) -> Expression:  # noqa: C901, PLR0911, PLR0912  # one case a kind
     """The expression that `node` writes, over the given columns."""
     kind = type(node)
     match node:
@@ -84,6 +85,8 @@ def translate(node: exp.Expr, columns: Columns) -> Expression:  # noqa: C901, PL
             return _of_time("extract", str(node.this.name).lower(), node.expression, columns, node)
         case exp.DateTrunc() | exp.TimestampTrunc():
             return _of_time("date_trunc", str(node.args["unit"].name).lower(), node.this, columns, node)
+        case exp.StrToTime() | exp.StrToDate() | exp.UnixToTime() | exp.SplitPart():
+            return _idiom(node, columns)
         case exp.Add() | exp.Sub() if isinstance(node.right, exp.Interval):
             return shifted(translate(node.left, columns), node.right, node)
         case _ if kind in _BINARY or kind in _CALLS:
@@ -325,6 +328,18 @@ def _cast(node: exp.Expr, columns: Columns) -> Expression:
             hint="EXTRACT(epoch FROM x) is a date in seconds, x - DATE '2020-01-01' one in days",
         )
     return value if value.type is kind else Call("cast", (value,), kind)
+
+
+def _idiom(node: exp.Expr, columns: Columns) -> Expression:
+    """A moment by its format or its seconds, or a part of a text; `idiom` has checked what must be constant."""
+    value = translate(node.this, columns)
+    if isinstance(node, exp.UnixToTime):
+        return call("moment of seconds", [value], node)
+    if isinstance(node, exp.SplitPart):
+        options = [translate(node.args[name], columns) for name in ("delimiter", "part_index")]
+        return call("item" if node.meta.get(OF_ARRAY) else "part", [value, *options], node)
+    moment = call("moment by format", [value, _literal(node.args["format"])], node)
+    return moment if isinstance(node, exp.StrToTime) else Call("cast", (moment,), Type.DATE)
 
 
 def _is(node: exp.Is, columns: Columns) -> Expression:

@@ -30,6 +30,7 @@ BROADEST = 200_000  # columns of all relations, and cells of rows that the quest
 # What an engine meets twice where a column stands there: a long expression is bound to a name (`functions.once`).
 _TWICE = (
     "days after", "days before", "later month", "later second", "width_bucket", "power", "/", "%", "ln", "nullif",
+    "moment of seconds", "moment by format",
 )  # fmt: skip
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sqlglot import exp, parse_one
+from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import SqlglotError
+
+from discreet.sql import label
 
 MOST_SHOWN = 80
 _LONGEST = 400  # characters of a part that is looked for in the text
@@ -119,8 +121,9 @@ def _around(text: str, first: int, last: int) -> Iterator[str]:
 
 def _bare_text(words: str) -> str | None:
     try:
-        return _bare(marked(parse_one(words, dialect="postgres"), words))
-    except (SqlglotError, RecursionError):
+        (tree,) = label.parsed(words)
+        return None if tree is None else _bare(marked(tree, words))
+    except (SqlglotError, RecursionError, ValueError):  # none, or several
         return None
 
 

@@ -56,6 +56,7 @@ WHOLE = {
     "pg_language": "oid, lanname, lanowner, lanispl, lanpltrusted, lanplcallfoid, laninline, lanvalidator",
     "pg_range": "rngtypid, rngsubtype, rngmultitypid, rngcollation, rngsubopc, rngcanonical::oid, rngsubdiff::oid",
     "pg_tablespace": "oid, spcname, spcowner",
+    "pg_get_keywords": "word, catcode, barelabel, catdesc, baredesc",
 }
 FEW = {  # the same, of some rows
     "pg_collation": (
@@ -109,7 +110,8 @@ def extracted(link: psycopg.Connection[tuple[object, ...]]) -> dict[str, object]
         ),
     }
     for table, columns in WHOLE.items():
-        found[table] = {"columns": named(columns), "rows": rows(f"{columns}) FROM {table} ORDER BY {columns}")}
+        source = f"{table}()" if table == "pg_get_keywords" else table  # it has no arguments, and gives rows
+        found[table] = {"columns": named(columns), "rows": rows(f"{columns}) FROM {source} ORDER BY {columns}")}
     for table, (columns, which) in FEW.items():
         parameters = (SETTINGS,) if "%s" in which else ()
         found[table] = {

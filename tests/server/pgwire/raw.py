@@ -133,11 +133,11 @@ def first_response(nonce: str, mechanism: str = "SCRAM-SHA-256", header: str = "
     return frame(b"p", mechanism.encode() + b"\0" + struct.pack("!i", len(first)) + first)
 
 
-def final_response(token: str, nonce: str, challenge: str) -> bytes:
+def final_response(token: str, nonce: str, challenge: str, binding: bytes = b"n,,") -> bytes:
     given = dict(part.split("=", 1) for part in challenge.split(","))
     salted = hashlib.pbkdf2_hmac("sha256", token.encode(), base64.b64decode(given["s"]), int(given["i"]))
     key = hmac.digest(salted, b"Client Key", "sha256")
-    bare = f"c=biws,r={given['r']}"
+    bare = f"c={base64.b64encode(binding).decode()},r={given['r']}"
     mask = hmac.digest(hashlib.sha256(key).digest(), f"n=,r={nonce},{challenge},{bare}".encode(), "sha256")
     proof = base64.b64encode(bytes(a ^ b for a, b in zip(key, mask, strict=True))).decode()
     return frame(b"p", f"{bare},p={proof}".encode())

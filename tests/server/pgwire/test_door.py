@@ -27,6 +27,7 @@ from server.pgwire.test_clients import part
 from discreet.desk import Desk
 from discreet.errors import Refusal
 from discreet.server.pgwire import Limits, frames, serve
+from discreet.server.tls import ServerContext
 
 TLS_PLEASE = opening(struct.pack("!I", 80877103))
 COUNT = "SELECT count(*) AS n FROM visits"
@@ -67,8 +68,8 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.fixture
-def tls(certificate: tuple[Path, Path]) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+def tls(certificate: tuple[Path, Path]) -> ServerContext:
+    context = ServerContext()
     context.load_cert_chain(*certificate)
     return context
 
@@ -90,6 +91,31 @@ def test_clients_come_in_by_tls(tmp_path: Path, tls: ssl.SSLContext, certificate
         assert "SSL connection (protocol: TLSv1.3" in told.stdout
         with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
             psycopg.connect(full.replace(door.token, "wrong"))
+
+
+def test_a_login_is_bound_to_the_certificate(tmp_path: Path, tls: ssl.SSLContext) -> None:
+    with opened(tmp_path, tls) as door:
+        with psycopg.connect(door.uri(sslmode="require", channel_binding="require")) as connection:
+            assert len(connection.execute(COUNT).fetchall()) == 1
+        where = f"host=127.0.0.1 port={door.port} user=ana dbname=any sslmode=require channel_binding=require"
+        told = subprocess.run(
+            [part("psql"), "-X", "-A", "-t", where, "-c", COUNT],
+            capture_output=True, text=True, env={**os.environ, "PGPASSWORD": door.token}, check=False,
+        )  # fmt: skip
+        assert (told.returncode, told.stdout.strip().isdigit()) == (0, True), told.stderr
+
+
+def test_who_shows_another_certificate_gets_no_proof(tmp_path: Path, tls: ServerContext) -> None:
+    with opened(tmp_path, tls) as door:
+        tls.end_point = bytes(32)  # as if somebody in between had another certificate
+        for binding in ("require", "prefer"):
+            with pytest.raises(psycopg.OperationalError, match="not SCRAM-SHA-256"):
+                psycopg.connect(door.uri(sslmode="require", channel_binding=binding))
+        psycopg.connect(door.uri(sslmode="require", channel_binding="disable")).close()
+        tls.end_point = None
+        with pytest.raises(psycopg.OperationalError, match="channel binding"):
+            psycopg.connect(door.uri(sslmode="require", channel_binding="require"))
+        psycopg.connect(door.uri(sslmode="require", channel_binding="prefer")).close()
 
 
 async def _by_asyncpg(door: Door, certificate: Path) -> None:

@@ -99,3 +99,39 @@ def test_nobody_is_the_same_nobody_each_time() -> None:
     assert scram.nobody("bob", pepper).salt != scram.nobody("bob", b"q" * 32).salt
     made, real = scram.nobody("bob", pepper), verifier("x")
     assert (len(made.salt), made.rounds, len(made.stored_key)) == (len(real.salt), real.rounds, len(real.stored_key))
+
+
+BINDING = "p=tls-server-end-point,,"
+
+
+def test_a_bound_login_says_the_certificate_that_it_saw() -> None:
+    """The proof is right; with another certificate, or none, the binding is not."""
+    token, kept = minted()
+    known = scram_of(kept)
+    assert known is not None
+    for seen, right in ((b"c" * 32, True), (b"d" * 32, False), (b"", False)):
+        asked = scram.challenge(known, f"{BINDING}n=,r=abcdefghijkl", end_point=b"c" * 32)
+        final = final_response(token, "abcdefghijkl", asked.text, BINDING.encode() + seen)[5:].decode()
+        if right:
+            assert scram.signature(asked, final) is not None
+        else:
+            with pytest.raises(Failure):
+                scram.signature(asked, final)
+
+
+@pytest.mark.parametrize("first", [f"{BINDING}n=,r=abcdefghijkl", "n,,n=,r=abcdefghijkl", "y,,n=,r=abcdefghijkl"])
+@pytest.mark.parametrize("end_point", [None, b"c" * 32])
+def test_a_login_is_bound_if_and_only_if_it_says_so(first: str, end_point: bytes | None) -> None:
+    if first.startswith("p") == (end_point is not None):
+        scram.challenge(verifier("x"), first, end_point=end_point)
+    else:
+        with pytest.raises(Failure):
+            scram.challenge(verifier("x"), first, end_point=end_point)
+
+
+def test_an_offer_that_was_taken_away_is_noticed() -> None:
+    assert scram.offered(None) == ("SCRAM-SHA-256",)
+    assert scram.offered(b"c" * 32) == ("SCRAM-SHA-256-PLUS", "SCRAM-SHA-256")
+    scram.challenge(verifier("x"), "n,,n=,r=abcdefghijkl", refused="y")
+    with pytest.raises(Failure):
+        scram.challenge(verifier("x"), "y,,n=,r=abcdefghijkl", refused="y")

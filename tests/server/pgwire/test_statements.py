@@ -134,7 +134,6 @@ def test_statements(text: str, meant: c.Statement) -> None:
         ("FETCH PRIOR FROM c", "0A000"),
         ("COMMIT PREPARED 'x'", "42601"),
         ("VACUUM", "0A000"),
-        ("PREPARE x AS SELECT 1", "0A000"),
         ("LISTEN x", "0A000"),
         ("SET SESSION AUTHORIZATION bob", "42501"),
         ("'SELECT 1'", "42601"),
@@ -312,3 +311,30 @@ def test_what_a_transaction_keeps() -> None:
     with pytest.raises(Failure, match="no savepoint"):
         run(nested, "RELEASE s", "RELEASE s", "ROLLBACK TO s")
     assert idle.failed() == idle
+
+
+def test_prepare_and_execute() -> None:
+    (made, asked, plan, gone) = statements(
+        "PREPARE p (double precision, timestamp with time zone, text[], unknown) AS SELECT $1; "
+        "EXECUTE p (-1.5, CAST('2024-01-01' AS date), '{a,b}'::text[], NULL); EXPLAIN EXECUTE p; DEALLOCATE PREPARE p"
+    )
+    assert made == c.Prepare("p", (701, 1184, 1009, 0), c.Question("SELECT $1", 75))
+    assert asked == c.Execute("p", ("-1.5", "2024-01-01", "{a,b}", None))
+    assert plan == c.Explain(c.Execute("p"))
+    assert gone == c.Deallocate("p")
+    for value in ("DATE '2024-01-01'", "('2024-01-01')", "'2024-01-01'"):
+        assert statements(f"EXECUTE q ({value})") == [c.Execute("q", ("2024-01-01",))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PREPARE", "PREPARE p", "PREPARE p AS", "PREPARE p (int AS SELECT 1", "PREPARE p (int,) AS SELECT 1",
+        "PREPARE p (nothing) AS SELECT 1", "PREPARE p AS DELETE FROM x", "PREPARE p AS EXECUTE q", "EXECUTE",
+        "EXECUTE p (", "EXECUTE p ()", "EXECUTE p (1 + 1)", "EXECUTE p (now())", "EXECUTE p ((SELECT 1))",
+        "EXECUTE p ($1)", "EXECUTE p (1) x", "EXPLAIN PREPARE p AS SELECT 1",
+    ],
+)  # fmt: skip
+def test_what_is_neither(text: str) -> None:
+    with pytest.raises(Failure):
+        statements(text)

@@ -184,6 +184,33 @@ def _trim(words: Words, node: exp.Trim, scope: Scope) -> Typed:
     return call(name, *(words.typed(part, scope)[0] for part in parts)), kinds.TEXT
 
 
+def _extract(words: Words, node: exp.Extract, scope: Scope) -> Typed:
+    """A part of a moment: seconds have digits after the point, everything else is whole."""
+    part = node.this.name.lower()
+    if part not in (*_PARTS, "epoch", "second"):
+        raise Refusal(f"the catalogue does not answer EXTRACT({part[:40]} …)")
+    value = words.fit(words.typed(node.expression, scope), kinds.TIMESTAMP)
+    if part == "second":  # our database cuts the digits after the point off
+        micros = call("date_part", exp.Literal.string("microsecond"), value)
+        found: exp.Expr = exp.Div(this=micros, expression=exp.Literal.number(10**6))
+    else:
+        found = call("date_part", exp.Literal.string(part), value)
+    return casting.plain(found, "BIGINT" if part in _PARTS else "DECIMAL(38, 6)"), kinds.NUMERIC
+
+
+_PARTS = ("century", "decade", "year", "quarter", "month", "week", "day", "hour", "minute", "dow", "isodow", "doy")
+
+
+def _truncated(words: Words, node: exp.Expr, scope: Scope) -> Typed:
+    """date_trunc('day', …)."""
+    if len(node.expressions) != 2:
+        raise Refusal("the catalogue answers date_trunc with a unit and a moment")
+    unit = words.fit(words.typed(node.expressions[0], scope), kinds.TEXT)
+    value = words.typed(node.expressions[1], scope)
+    kind = kinds.TIMESTAMP if value[1] == kinds.TIMESTAMP else kinds.TIMESTAMPTZ
+    return casting.plain(call("date_trunc", unit, words.fit(value, kind)), kinds.stored(kind)), kind
+
+
 def _tuple(words: Words, node: exp.Tuple, scope: Scope) -> Typed:
     return exp.Tuple(expressions=[words.typed(part, scope)[0] for part in node.expressions]), kinds.RECORD
 
@@ -200,6 +227,7 @@ SPECIAL: dict[str, Rule] = {
     "_pg_expandarray": _pairs,
     "format": _format,
     "json_build_object": _object,
+    "date_trunc": _truncated,
     "now": _NOW,
 }
 
@@ -215,6 +243,7 @@ RULES: dict[type[exp.Expr], Rule] = {
     exp.Substring: _substring,
     exp.StrPosition: _position,
     exp.Trim: _trim,
+    exp.Extract: _extract,
     exp.Tuple: _tuple,
     exp.CurrentSchema: _constant("current_schema"),
     exp.CurrentCatalog: _constant("current_database"),

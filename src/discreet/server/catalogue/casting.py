@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 
@@ -11,6 +12,7 @@ from sqlglot import exp
 from discreet.errors import Refusal
 from discreet.server.catalogue import kinds
 
+_NEEDLESS = re.compile(r'"([a-z_][a-z0-9_$]*)"')
 _LISTED = {kinds.REGCLASS: "table", kinds.REGTYPE: "type", kinds.REGNAMESPACE: "schema"}
 
 Typed = tuple[exp.Expr, int]
@@ -74,10 +76,16 @@ def _number(text: str, kind: int, names: Names) -> exp.Expr:
         return exp.Literal.number(0 if text == "-" else int(text))
     if kind == kinds.REGROLE:  # who asks is one of them
         return call("pg.to_regrole", exp.Literal.string(text))
-    found = names.get((kind, text if '"' in text else text.lower()))
+    found = next((names[kind, each] for each in spellings(text) if (kind, each) in names), None)
     if found is None and kind in _LISTED:
         raise Refusal(f"there is no {_LISTED[kind]} {text!r}")
     return exp.Null() if found is None else exp.Literal.number(found)
+
+
+def spellings(text: str) -> tuple[str, str]:
+    """How a name may be kept: as it is quoted, or without quotes that it does not need ("visits" is visits)."""
+    bare = _NEEDLESS.sub(r"\1", text.strip())
+    return tuple(each if '"' in each else each.lower() for each in (text.strip(), bare))  # type: ignore[return-value]
 
 
 def _array(text: str, kind: int, names: Names) -> exp.Expr:
@@ -123,6 +131,8 @@ def cast(value: Typed, kind: int, names: Names) -> exp.Expr:
     strings = kind in kinds.STRINGS or kind == kinds.CHAR
     if strings and own in kinds.NAMED:
         node = call("pg.shown", exp.Literal.number(own), node)
+    elif strings and own == kinds.TIMESTAMPTZ:
+        node = exp.DPipe(this=plain(node, "VARCHAR"), expression=exp.Literal.string("+00"))
     elif strings and own in kinds.VECTORS:
         node = call("pg.vector_out", node)
     elif strings and kinds.element(own):

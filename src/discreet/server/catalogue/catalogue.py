@@ -108,7 +108,7 @@ def _handled(sql: str) -> bool:
     named = [table for table in named if table.args.get("db") or folded(table.this) not in made]
     if any(relation(table) is None for table in named):
         return False
-    known = functions.FUNCTIONS.keys() | functions.TABLES.keys() | SPECIAL.keys() | {"all"}
+    known = functions.FUNCTIONS.keys() | functions.TABLES.keys() | SPECIAL.keys() | {"all", "pg_get_keywords"}
     return bool(named) or all(str(call.this).lower() in known for call in tree.find_all(exp.Anonymous))
 
 

@@ -86,6 +86,8 @@ class Database:
         spelled = [{"kind": kind, "spelling": spelling, "oid": oid} for (kind, spelling), oid in self.spelled.items()]
         self._table('pg."#spelled"', {"kind": "BIGINT", "spelling": "VARCHAR", "oid": "BIGINT"}, spelled)
         self._table('pg."#procedures"', {"oid": "BIGINT", "arguments": "VARCHAR"}, list(_arguments(self.shown)))
+        keywords = {name: kinds.stored(kind) for name, kind in functions.KEYWORDS}
+        self._table('pg."#keywords"', keywords, facts().rows["pg_get_keywords"])
         below = [
             view for view in VIEWS if view.name in _REPLACED
         ]  # functions look into these, the others call functions

@@ -37,7 +37,8 @@ _BUILT_IN = {  # what our database calls it, and the result
     "dense_rank": ("dense_rank", kinds.INT8), "first_value": ("first_value", SAME), "last_value": ("last_value", SAME),
     "lag": ("lag", SAME), "lead": ("lead", SAME), "unnest": ("unnest", ELEMENT), "array_append": ("list_append", SAME),
     "array_cat": ("list_concat", SAME), "string_to_array": ("string_split", 1009), "any_value": ("any_value", SAME),
-    "regexp_replace": ("regexp_replace", kinds.TEXT),
+    "regexp_replace": ("regexp_replace", kinds.TEXT), "regexp_split_to_array": ("string_split_regex", 1009),
+    "date_part": ("date_part", kinds.FLOAT8),
 }  # fmt: skip
 
 # Results of those that a translation calls and a client cannot.
@@ -52,13 +53,13 @@ TABLES: dict[str, tuple[tuple[str, int], ...]] = {  # functions that give rows: 
     "pg_partition_tree": (
         ("relid", kinds.REGCLASS), ("parentrelid", kinds.REGCLASS), ("isleaf", kinds.BOOL), ("level", kinds.INT4),
     ),
-    "pg_get_keywords": (
-        ("word", kinds.TEXT), ("catcode", kinds.CHAR), ("barelabel", kinds.BOOL), ("catdesc", kinds.TEXT),
-        ("baredesc", kinds.TEXT),
-    ),
     "pg_get_publication_tables": (("relid", kinds.OID),),
     "pg_listening_channels": (("pg_listening_channels", kinds.TEXT),),
 }  # fmt: skip
+KEYWORDS = (
+    ("word", kinds.TEXT), ("catcode", kinds.CHAR), ("barelabel", kinds.BOOL), ("catdesc", kinds.TEXT),
+    ("baredesc", kinds.TEXT),
+)  # fmt: skip  # of pg_get_keywords, the one function of rows that gives some
 
 
 @dataclass(frozen=True)

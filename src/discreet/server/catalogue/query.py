@@ -328,6 +328,10 @@ def _rows(words: Words, node: exp.Expr, here: Scope, name: str, renamed: Sequenc
         columns = _renamed(list(functions.TABLES[function]), renamed)
         nothing = [exp.alias_(plain(exp.Null(), kinds.stored(kind)), column, quoted=True) for column, kind in columns]
         return exp.Select(expressions=nothing).where("false", copy=False), columns
+    if function == "pg_get_keywords":
+        listed = [exp.column(column, quoted=True) for column, _ in functions.KEYWORDS]
+        kept = exp.Table(this=_name("#keywords"), db=_name(SCHEMAS[CATALOGUE]))
+        return exp.Select(expressions=listed).from_(kept, copy=False), _renamed(list(functions.KEYWORDS), renamed)
     value, kind = words.typed(node, Scope(here, here.tables))
     column = renamed[0] if renamed else name or function
     found = exp.Select(expressions=[exp.alias_(value, column, quoted=True, copy=False)])

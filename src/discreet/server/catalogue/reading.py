@@ -18,11 +18,13 @@ from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from discreet.errors import Ground, Refusal
+from discreet.sql.label import labelled
 
 LONGEST = 40_000  # characters; the longest text any client is known to send has a tenth of it
 MARK = "pg "  # before a type's name: no type that the parser knows begins so
 SCHEMAS = ("pg_catalog", "information_schema")
 
+_KEYWORDS = frozenset(word.lower() for word in Postgres.Tokenizer.KEYWORDS if word.isalpha())
 _SYNTAX = ("CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM")  # calls whose arguments are not a list
 _BEGINNINGS = (TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.TABLE, TokenType.L_PAREN)
 _WORDS = {  # types of several words
@@ -60,7 +62,7 @@ def read(text: str) -> exp.Query:
         tokens = Plain().tokenize(text)
         if not tokens or tokens[0].token_type not in _BEGINNINGS:  # of anything else the parser would write a log
             raise Refusal("the catalogue answers one SELECT at a time", hint="ask them one by one")
-        trees = [tree for tree in Plain().parse(_ordered(text, tokens)) if tree is not None]
+        trees = [tree for tree in Plain().parse(_ordered(text, labelled(tokens))) if tree is not None]
     except (ParseError, TokenError):
         raise Refusal("this is not SQL as Postgres would read it", ground=Ground.SYNTAX) from None
     except RecursionError:
@@ -96,6 +98,9 @@ def _pieces(text: str, tokens: list[Token]) -> Iterator[str]:
             yield f'{"::" if kind == TokenType.DCOLON else "AS"} "{MARK}{name}"'
         elif word in SCHEMAS and following[:1] == [TokenType.DOT] and following[2:] == [TokenType.L_PAREN]:
             i += 2
+        elif kind == TokenType.VAR and word in _KEYWORDS:  # a name, since it is no keyword here
+            yield f'"{word}"'
+            i += 1
         else:
             yield text[token.start : token.end + 1]
             i += 1

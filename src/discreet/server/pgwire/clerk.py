@@ -80,7 +80,9 @@ class Clerk:
 
     def columns(self, question: Question, settings: Settings, oids: Sequence[int] = ()) -> tuple[Field, ...]:
         """The columns of an answer, whatever its parameters are. Free."""
-        return self.described(question, settings, [_sample(oid, i + 1) for i, oid in enumerate(oids)], oids)
+        known = inference.examples(question)
+        samples = [known.get(i + 1) or _sample(oid, i + 1) for i, oid in enumerate(oids)]
+        return self.described(question, settings, samples, oids)
 
     def described(
         self, question: Question, settings: Settings, values: Sequence[Value], oids: Sequence[int]

@@ -16,10 +16,27 @@ class Question:
 
 
 @dataclass(frozen=True)
+class Prepare:
+    """Keep a question under a name, with the types of its parameters as far as they are told (0: not told)."""
+
+    name: str
+    oids: tuple[int, ...]
+    question: Question
+
+
+@dataclass(frozen=True)
+class Execute:
+    """A question that was prepared, with the texts of its parameters (None: NULL)."""
+
+    name: str
+    arguments: tuple[str | None, ...] = ()
+
+
+@dataclass(frozen=True)
 class Explain:
     """What a question would cost."""
 
-    question: Question
+    question: Question | Execute
 
 
 @dataclass(frozen=True)
@@ -109,6 +126,8 @@ class Nothing:
 
 Statement = (
     Question
+    | Prepare
+    | Execute
     | Explain
     | Copy
     | Declare

@@ -101,12 +101,15 @@ class Entrance:
         """Who comes, once their password was checked by SCRAM."""
         visitor, known = await self.work.call("", lambda: self._known(name))
         made = scram.nobody(name, self.pepper)  # in any case, so that it takes the same time
-        wire.send(frames.authentication(10, scram.MECHANISM.encode() + b"\0\0"))
+        offered = scram.offered(wire.end_point)
+        wire.send(frames.authentication(10, b"".join(each.encode() + b"\0" for each in offered) + b"\0"))
         first = Reading(await _password(wire))
         mechanism, size = first.string(), first.number("i")
-        if mechanism != scram.MECHANISM or size < 0:
-            raise Failure(PROTOCOL, f"{scram.MECHANISM} is the only way in", fatal=True)
-        asked = scram.challenge(known or made, frames.text_of(first.take(size)))
+        if mechanism not in offered or size < 0:
+            raise Failure(PROTOCOL, f"{' or '.join(offered)} is the only way in", fatal=True)
+        bound = wire.end_point if mechanism == scram.BOUND else None
+        greeting = frames.text_of(first.take(size))
+        asked = scram.challenge(known or made, greeting, end_point=bound, refused="y" if len(offered) > 1 else "")
         first.end()
         wire.send(frames.authentication(11, asked.text.encode()))
         proof = scram.signature(asked, frames.text_of(await _password(wire)))

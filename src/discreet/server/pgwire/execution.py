@@ -16,9 +16,11 @@ from discreet.server.pgwire.commands import (
     Deallocate,
     Declare,
     Discard,
+    Execute,
     Explain,
     Fetch,
     Nothing,
+    Prepare,
     Question,
     Reset,
     Set,
@@ -26,13 +28,14 @@ from discreet.server.pgwire.commands import (
     Statement,
     Transact,
 )
-from discreet.server.pgwire.failures import CANCELLED, Failure
+from discreet.server.pgwire.failures import CANCELLED, SYNTAX, UNSUPPORTED, Failure
+from discreet.server.pgwire.frames import TEXT as TEXT_FORMAT
 from discreet.server.pgwire.frames import Field
 from discreet.server.pgwire.outcome import Outcome
 from discreet.server.pgwire.portals import Portal, Prepared, Seen, Shelf
 from discreet.server.pgwire.settings import Settings
 from discreet.server.pgwire.transactions import IDLE, Transaction
-from discreet.server.pgwire.types import TEXT, Value, field
+from discreet.server.pgwire.types import TEXT, Value, field, read
 from discreet.server.pgwire.work import Work
 
 T = TypeVar("T")
@@ -99,6 +102,9 @@ class Execution:
             case Fetch():
                 cursor = self.shelf.portal(statement.name)
                 return await self.fields(cursor.prepared, cursor)
+            case Execute():
+                question, kept, values = self._kept(statement)
+                return await self._columns(question, kept, Portal(kept, values))
             case Explain():
                 return _PLAN
             case Show():
@@ -130,14 +136,22 @@ class Execution:
 
     # running ---------------------------------------------------------------------------------------------------------
 
-    async def run(self, statement: Statement, values: Sequence[Value] = (), oids: Sequence[int] = ()) -> Outcome:
+    async def run(  # noqa: PLR0911  # one for each kind
+        self, statement: Statement, values: Sequence[Value] = (), oids: Sequence[int] = ()
+    ) -> Outcome:
         """Run a statement."""
         self._check(statement)
         settings = self.settings
         match statement:
             case Question():
                 return await self._answered(statement, values, oids)
-            case Explain(question):
+            case Prepare():
+                return await self._prepare(statement)
+            case Execute():
+                return await self._executed(statement)
+            case Explain(Execute() as asked):
+                return await self._executed(asked, explained=True)
+            case Explain(Question() as question):
                 return await self._blocking(lambda: self._clerk.explained(question, settings, values, oids))
             case Copy(question):
                 outcome = await self._answered(question, values, oids)
@@ -160,6 +174,36 @@ class Execution:
             row.append(value)
         self.transaction = self.transaction.under(settings)
         return Outcome("SELECT", _called_fields(found), [row])
+
+    async def _prepare(self, asked: Prepare) -> Outcome:
+        question = asked.question
+        oids = await self._blocking(lambda: self._clerk.parameters(question, asked.oids))
+        self.shelf.prepare(asked.name, Prepared(question, oids, len(question.text) + 100))
+        return Outcome("PREPARE")
+
+    async def _executed(self, asked: Execute, *, explained: bool = False) -> Outcome:
+        """Answer or explain a question that was prepared; what goes wrong has no place in the text that was sent."""
+        question, kept, values = self._kept(asked)
+        settings = self.settings
+        try:
+            if explained:
+                return await self._blocking(lambda: self._clerk.explained(question, settings, values, kept.oids))
+            return await self._answered(question, values, kept.oids)
+        except Failure as told:
+            raise told.at(None) from None
+
+    def _kept(self, asked: Execute) -> tuple[Question, Prepared, tuple[Value, ...]]:
+        """A question that was prepared, and the values of its parameters."""
+        prepared = self.shelf.statement(asked.name)
+        if not isinstance(prepared.statement, Question):
+            raise Failure(UNSUPPORTED, "EXECUTE runs questions only", hint="say the statement itself")
+        if len(asked.arguments) != len(prepared.oids):
+            raise Failure(SYNTAX, f"it has {len(prepared.oids)} parameters, and {len(asked.arguments)} came")
+        values = tuple(
+            None if text is None else read(oid, TEXT_FORMAT, text.encode())
+            for oid, text in zip(prepared.oids, asked.arguments, strict=True)
+        )
+        return prepared.statement, prepared, values
 
     def _declare(self, asked: Declare, values: Sequence[Value], oids: Sequence[int]) -> Outcome:
         if self.transaction.status == IDLE:
@@ -248,7 +292,7 @@ def _question(statement: Statement) -> Question | None:
     match statement:
         case Question():
             return statement
-        case Explain(question) | Copy(question) | Declare(_, question):
+        case Explain(Question() as question) | Copy(question) | Declare(_, question):
             return question
         case _:
             return None

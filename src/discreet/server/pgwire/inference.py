@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from collections.abc import Sequence
 
-from sqlglot import exp, parse_one
+from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
@@ -29,6 +31,7 @@ from discreet.server.pgwire.types import (
     TIMESTAMPTZ,
     VARCHAR,
 )
+from discreet.sql import label
 from discreet.sql.schema import Table
 
 _MARK = "discreet_parameter"  # a function of no type, which can stand wherever a value can
@@ -56,16 +59,17 @@ _NAMES = {
     **dict.fromkeys(("int4", "int", "integer"), INT4),
     **dict.fromkeys(("int8", "bigint"), INT8),
     **dict.fromkeys(("float4", "real"), FLOAT4),
-    **dict.fromkeys(("float8", "double precision"), FLOAT8),
+    **dict.fromkeys(("float8", "double precision", "float"), FLOAT8),
     **dict.fromkeys(("numeric", "decimal"), NUMERIC),
     **dict.fromkeys(("varchar", "character varying"), VARCHAR),
     "text": TEXT,
     "name": NAME,
     "oid": OID,
     "date": DATE,
-    "timestamp": TIMESTAMP,
-    "timestamptz": TIMESTAMPTZ,
+    **dict.fromkeys(("timestamp", "timestamp without time zone"), TIMESTAMP),
+    **dict.fromkeys(("timestamptz", "timestamp with time zone"), TIMESTAMPTZ),
 }
+_LONGEST_NAME = 4  # words
 _WIDER = {INT2: INT8, INT4: INT8, NUMERIC: FLOAT8, FLOAT4: FLOAT8, VARCHAR: TEXT}  # what a comparison takes as well
 _COUNTS = (exp.Limit, exp.Offset, exp.Fetch)
 _SHARES = (exp.PercentileCont, exp.PercentileDisc)
@@ -91,21 +95,67 @@ def inferred(question: Question, given: Sequence[int], count: int, tables: Seque
     return tuple(known.get(i + 1, TEXT) for i in range(max(count, len(given))))
 
 
+def examples(question: Question) -> dict[int, str]:
+    """Texts that parameters may be where not every text will do: a part of a date, the format of a moment."""
+    if "$" not in question.text or not _CHOOSY.search(question.text):
+        return {}
+    found: dict[int, str] = {}
+    for node in _marks(_marked(question)):
+        inner: exp.Expr = node
+        place = node.parent
+        while isinstance(place, (exp.Cast, exp.Paren)):
+            inner, place = place, place.parent
+        if isinstance(place, exp.Extract) and inner.arg_key == "this":
+            found[int(node.expressions[0].name)] = "year"
+        elif isinstance(place, (exp.TimestampTrunc, exp.DateTrunc)) and inner.arg_key == "unit":
+            found[int(node.expressions[0].name)] = "month"
+        elif isinstance(place, (exp.StrToTime, exp.StrToDate)):
+            found[int(node.expressions[0].name)] = _moment(place.args.get("format"), inner.arg_key or "")
+    return found
+
+
+def _moment(form: exp.Expr | None, part: str) -> str:
+    """A text or a format of to_timestamp; the parser has written a constant format as `strptime` has it."""
+    if part == "format":
+        return "YYYY-MM-DD"
+    return dt.date(2000, 1, 1).strftime(form.name if isinstance(form, exp.Literal) else "%Y-%m-%d")
+
+
+_CHOOSY = re.compile(r"date_trunc|date_part|to_timestamp|to_date", re.IGNORECASE)
+
+
+def _marks(text: str) -> list[exp.Anonymous]:
+    """The places of parameters in the tree of a text."""
+    try:
+        (tree,) = label.parsed(text)
+    except (SqlglotError, RecursionError, ValueError):
+        return []
+    marks = [] if tree is None else tree.find_all(exp.Anonymous)
+    return [node for node in marks if node.name.lower() == _MARK and node.expressions]
+
+
 def _cast(listed: Sequence[Word]) -> dict[int, int]:
     """The types that parameters are cast to: $1::date, $2::text[], CAST($3 AS bigint)."""
     found: dict[int, int] = {}
     for index, word in enumerate(listed):
-        after = [other.text.lower() for other in listed[index + 1 : index + 8]]
+        after = [other.text.lower() for other in listed[index + 1 : index + 10]]
         if word.kind != "param" or not after or after[0] not in ("::", "as"):
             continue
         if after[0] == "as" and [other.text.lower() for other in listed[max(0, index - 2) : index]] != ["cast", "("]:
             continue
-        named = after[3:] if after[1:3] == ["pg_catalog", "."] else after[1:]
-        oid = _NAMES.get(" ".join(named[:2]), _NAMES.get("".join(named[:1])))
-        rest = named[2:] if " ".join(named[:2]) in _NAMES else named[1:]
+        oid = named(after[3:] if after[1:3] == ["pg_catalog", "."] else after[1:])
         if oid is not None:
-            found.setdefault(int(word.text[1:]), ARRAY_OF[oid] if rest[:2] == ["[", "]"] else oid)
+            found.setdefault(int(word.text[1:]), oid)
     return found
+
+
+def named(listed: Sequence[str]) -> int | None:
+    """The number of the type that some words begin with: double precision, text[]."""
+    for size in range(_LONGEST_NAME, 0, -1):
+        oid = _NAMES.get(" ".join(listed[:size])) if len(listed) >= size else None
+        if oid is not None:
+            return ARRAY_OF[oid] if list(listed[size : size + 2]) == ["[", "]"] else oid
+    return None
 
 
 def _marked(question: Question) -> str:
@@ -121,9 +171,11 @@ def _used(text: str, tables: Sequence[Table]) -> dict[int, int]:
     if len(text) > _LONGEST:
         return {}
     try:
-        tree = parse_one(text, dialect="postgres")
-    except (SqlglotError, RecursionError):
+        (tree,) = label.parsed(text)
+    except (SqlglotError, RecursionError, ValueError):
         return {}  # whoever answers it says what is wrong with it
+    if tree is None:
+        return {}
     typed = _typed(tree, tables)
     found: dict[int, int] = {}
     for node in typed.find_all(exp.Anonymous):

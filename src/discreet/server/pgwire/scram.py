@@ -1,5 +1,8 @@
 """SCRAM-SHA-256 from the server's side (RFC 5802, RFC 7677): a password is checked, and never seen.
 
+With TLS a client may bind itself to the certificate that it was shown (SCRAM-SHA-256-PLUS): then nobody who shows
+another one can pass its proof on.
+
 Somebody who is not known gets the same messages in the same time, from a verifier that no password fits. It is made
 from the name and a secret of the home, so that asking twice, also after a restart, does not tell either.
 """
@@ -17,8 +20,10 @@ from dataclasses import dataclass
 from discreet.curator.token import ROUNDS, Scram
 from discreet.server.pgwire.failures import PROTOCOL, Failure
 
-MECHANISM = "SCRAM-SHA-256"
-_FIRST = re.compile(r"(n|y),(?:a=)?,(n=[^,]*,r=([\x21-\x2b\x2d-\x7e]{8,256}))(?:,[a-z]=[^,]*)*")
+MECHANISM, BOUND = "SCRAM-SHA-256", "SCRAM-SHA-256-PLUS"
+_FIRST = re.compile(
+    r"((n|y|p=tls-server-end-point),(?:a=)?,)(n=[^,]*,r=([\x21-\x2b\x2d-\x7e]{8,256}))(?:,[a-z]=[^,]*)*"
+)
 _FINAL = re.compile(r"(c=([A-Za-z0-9+/=]+),r=([\x21-\x2b\x2d-\x7e]+)),p=([A-Za-z0-9+/=]+)")
 
 
@@ -33,7 +38,7 @@ class Challenge:
     """What the server said first, and what it must remember to check the proof."""
 
     verifier: Scram
-    flag: str
+    binding: bytes  # what the client must say of the channel: how it began, and the certificate that it saw
     bare: str
     nonce: str
 
@@ -44,12 +49,24 @@ class Challenge:
         return f"r={self.nonce},s={salt},i={self.verifier.rounds}"
 
 
-def challenge(verifier: Scram, first: str, nonce: str | None = None) -> Challenge:
-    """The answer to a client's first message. The nonce is fresh, unless an example of the RFC is followed."""
+def offered(end_point: bytes | None) -> tuple[str, ...]:
+    """The ways in: bound to the certificate first, where it is known."""
+    return (MECHANISM,) if end_point is None else (BOUND, MECHANISM)
+
+
+def challenge(
+    verifier: Scram, first: str, nonce: str | None = None, *, end_point: bytes | None = None, refused: str = ""
+) -> Challenge:
+    """The answer to a client's first message. The nonce is fresh, unless an example of the RFC is followed.
+
+    With `end_point` the client must bind itself to it, without it must not. A client that says `y`, that it would if
+    only it were offered, is refused where it is: somebody between the two has taken the offer away.
+    """
     found = _FIRST.fullmatch(first)
-    if found is None:  # with channel binding too, which was not offered
+    if found is None or found[2] == refused or (len(found[2]) > 1) != (end_point is not None):
         raise _malformed()
-    return Challenge(verifier, found[1], found[2], found[3] + (nonce or secrets.token_urlsafe(18)))
+    binding = found[1].encode() + (end_point or b"")
+    return Challenge(verifier, binding, found[3], found[4] + (nonce or secrets.token_urlsafe(18)))
 
 
 def signature(asked: Challenge, final: str) -> str | None:
@@ -61,7 +78,7 @@ def signature(asked: Challenge, final: str) -> str | None:
         proof, binding = base64.b64decode(found[4], validate=True), base64.b64decode(found[2], validate=True)
     except binascii.Error:
         raise _malformed() from None
-    if binding not in (f"{asked.flag},,".encode(), f"{asked.flag},a=,".encode()) or len(proof) != 32:
+    if not hmac.compare_digest(binding, asked.binding) or len(proof) != 32:
         raise _malformed()
     if not hmac.compare_digest(found[3].encode(), asked.nonce.encode()):
         raise _malformed()

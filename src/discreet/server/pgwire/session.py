@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from discreet.errors import DiscreetError
 from discreet.server.pgwire import frames
-from discreet.server.pgwire.commands import Copy, Fetch, Question
+from discreet.server.pgwire.commands import Copy, Execute, Fetch, Question
 from discreet.server.pgwire.copying import copied
 from discreet.server.pgwire.execution import Execution
 from discreet.server.pgwire.failures import PROTOCOL, SYNTAX, UNSUPPORTED, Failure, failure
@@ -216,7 +216,7 @@ class Session:
         before = portal.sent
         await self._rows(outcome, fields, portal.formats, portal.rows(asked.rows or len(outcome.rows)))
         if portal.over:
-            self._complete(outcome, portal.sent - before if isinstance(statement, (Question, Fetch)) else 0)
+            self._complete(outcome, portal.sent - before if isinstance(statement, (Question, Fetch, Execute)) else 0)
             portal.outcome = replace(outcome, notices=())
         else:
             self._wire.send(frames.PORTAL_SUSPENDED)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from discreet.server.pgwire.commands import (
@@ -16,15 +15,16 @@ from discreet.server.pgwire.commands import (
     Explain,
     Fetch,
     Nothing,
-    Question,
     Reset,
     Set,
     Show,
     Statement,
     Transact,
 )
-from discreet.server.pgwire.failures import NOT_PRIVATE, SYNTAX, UNSUPPORTED, Failure
+from discreet.server.pgwire.failures import NOT_PRIVATE, UNSUPPORTED, Failure
 from discreet.server.pgwire.lexer import SHORT, Word, matching, split
+from discreet.server.pgwire.preparing import execute, prepare
+from discreet.server.pgwire.reader import ASKING, Reader, refused
 
 
 def statements(text: str) -> list[Statement]:
@@ -39,108 +39,20 @@ def _read(text: str) -> tuple[Statement, ...]:
 _recent = lru_cache(maxsize=512)(_read)
 
 
-@dataclass
-class _Reader:
-    """Reads a statement word by word."""
-
-    text: str
-    words: Sequence[Word]
-    at: int = 0
-
-    def peek(self, ahead: int = 0) -> str:
-        """The next word in capitals; nothing at the end."""
-        index = self.at + ahead
-        return self.words[index].upper if index < len(self.words) else ""
-
-    def accept(self, *expected: str) -> bool:
-        """Take these words if they come next."""
-        if all(self.peek(i) == word for i, word in enumerate(expected)):
-            self.at += len(expected)
-            return True
-        return False
-
-    def expect(self, *expected: str) -> None:
-        """Take these words, which must come next."""
-        if not self.accept(*expected):
-            raise self.error()
-
-    def take(self) -> Word:
-        """The next word, whatever it is."""
-        if self.at >= len(self.words):
-            raise self.error()
-        self.at += 1
-        return self.words[self.at - 1]
-
-    def name(self) -> str:
-        """A name."""
-        word = self.take()
-        if word.kind not in ("word", "quoted"):
-            self.at -= 1
-            raise self.error()
-        return word.name
-
-    def end(self) -> None:
-        """Nothing comes any more."""
-        if self.at < len(self.words):
-            raise self.error()
-
-    @property
-    def over(self) -> bool:
-        """Whether nothing is left."""
-        return self.at >= len(self.words)
-
-    def question(self, until: int | None = None) -> Question:
-        """What is left, up to the word of an index, as a question."""
-        listed = self.words[self.at : until]
-        if not listed:
-            raise self.error()
-        if listed[0].upper not in _ASKING:
-            raise _refused(listed[0])
-        start, end = listed[0].start, listed[-1].end
-        self.at = len(self.words) if until is None else until
-        return Question(self.text[start:end], start)
-
-    def error(self) -> Failure:
-        """The word that does not fit."""
-        if self.over:
-            return Failure(SYNTAX, "the statement ends too early", position=self.words[-1].end)
-        word = self.words[self.at]
-        return Failure(SYNTAX, f"{word.text[:40]!r} does not fit here", position=word.start)
-
-
-_ASKING = ("SELECT", "WITH", "VALUES", "TABLE", "(")
-_COMMANDS = frozenset({
-    "ALTER", "ANALYZE", "ANALYSE", "CALL", "CHECKPOINT", "CLUSTER", "COMMENT", "CREATE", "DELETE", "DO", "DROP",
-    "EXECUTE", "GRANT", "IMPORT", "INSERT", "LISTEN", "LOAD", "LOCK", "MERGE", "MOVE", "NOTIFY", "PREPARE", "REASSIGN",
-    "REFRESH", "REINDEX", "REVOKE", "SECURITY", "TRUNCATE", "UPDATE", "VACUUM",
-})  # fmt: skip
-
-
 def _statement(text: str, listed: Sequence[Word]) -> Statement:
-    reader = _Reader(text, listed)
-    if listed[0].upper in _ASKING:
+    reader = Reader(text, listed)
+    if listed[0].upper in ASKING:
         return reader.question()
     read = _READERS.get(listed[0].upper)
     if read is None:
-        raise _refused(listed[0])
+        raise refused(listed[0])
     reader.take()
     found = read(reader)
     reader.end()
     return found
 
 
-def _refused(word: Word) -> Failure:
-    if word.upper in _COMMANDS:
-        return Failure(
-            UNSUPPORTED,
-            f"only SELECT is answered here, got {word.upper}",
-            hint="ask with SELECT … FROM …",
-            position=word.start,
-        )
-    return Failure(SYNTAX, f"{word.text[:40]!r} begins no statement", position=word.start)
-
-
-def _explain(reader: _Reader) -> Statement:
+def _explain(reader: Reader) -> Statement:
     if reader.accept("("):
         closing = matching(reader.words, reader.at - 1)
         options = {word.upper for word in reader.words[reader.at : closing]}
@@ -151,10 +63,10 @@ def _explain(reader: _Reader) -> Statement:
             options.add(reader.take().upper)
     if options & {"ANALYZE", "ANALYSE"}:
         raise Failure(UNSUPPORTED, "EXPLAIN ANALYZE is not supported", hint="EXPLAIN tells price and error, free")
-    return Explain(reader.question())
+    return Explain(execute(reader) if reader.accept("EXECUTE") else reader.question())
 
 
-def _copy(reader: _Reader) -> Statement:
+def _copy(reader: Reader) -> Statement:
     if not reader.accept("("):
         raise Failure(
             NOT_PRIVATE,
@@ -178,7 +90,7 @@ def _copy(reader: _Reader) -> Statement:
     return Copy(question, form, header)
 
 
-def _copy_options(reader: _Reader) -> tuple[str, bool]:
+def _copy_options(reader: Reader) -> tuple[str, bool]:
     form, header = "text", False
     while True:
         if reader.accept("FORMAT"):
@@ -195,7 +107,7 @@ def _copy_options(reader: _Reader) -> tuple[str, bool]:
             return form, header
 
 
-def _declare(reader: _Reader) -> Statement:
+def _declare(reader: Reader) -> Statement:
     name = reader.name()
     while reader.peek() in ("BINARY", "INSENSITIVE", "ASENSITIVE", "NO", "SCROLL"):
         if reader.take().upper == "BINARY":
@@ -208,7 +120,7 @@ def _declare(reader: _Reader) -> Statement:
     return Declare(name, reader.question())
 
 
-def _fetch(reader: _Reader) -> Statement:
+def _fetch(reader: Reader) -> Statement:
     count = 1
     if reader.accept("ALL"):
         count = ALL
@@ -224,23 +136,23 @@ def _fetch(reader: _Reader) -> Statement:
     return Fetch(reader.name(), count)
 
 
-def _all_or_name(reader: _Reader) -> str | None:
+def _all_or_name(reader: Reader) -> str | None:
     return None if reader.accept("ALL") else reader.name()
 
 
-def _deallocate(reader: _Reader) -> Statement:
+def _deallocate(reader: Reader) -> Statement:
     reader.accept("PREPARE")
     return Deallocate(_all_or_name(reader))
 
 
-def _setting(reader: _Reader) -> str:
+def _setting(reader: Reader) -> str:
     parts = [reader.name()]
     while reader.accept("."):
         parts.append(reader.name())
     return ".".join(parts)
 
 
-def _set(reader: _Reader) -> Statement:
+def _set(reader: Reader) -> Statement:
     if reader.accept("SESSION", "CHARACTERISTICS") or reader.accept("TRANSACTION") or reader.accept("CONSTRAINTS"):
         reader.at = len(reader.words)  # there is one way to isolate: nothing is written
         return Nothing("SET")
@@ -260,7 +172,7 @@ def _set(reader: _Reader) -> Statement:
     return Set(name, _value(reader), local)
 
 
-def _value(reader: _Reader) -> str | None:
+def _value(reader: Reader) -> str | None:
     """A value, or several behind commas; None for DEFAULT."""
     if reader.accept("DEFAULT"):
         return None
@@ -276,7 +188,7 @@ def _value(reader: _Reader) -> str | None:
             return ", ".join(listed)
 
 
-def _show(reader: _Reader) -> Statement:
+def _show(reader: Reader) -> Statement:
     for phrase, name in _PHRASES.items():
         if reader.accept(*phrase.split()):
             return Show(name)
@@ -290,7 +202,7 @@ _PHRASES = {
 }
 
 
-def _reset(reader: _Reader) -> Statement:
+def _reset(reader: Reader) -> Statement:
     if reader.accept("TIME", "ZONE"):
         return Reset("timezone")
     if reader.accept("ROLE") or reader.accept("SESSION", "AUTHORIZATION"):
@@ -298,7 +210,7 @@ def _reset(reader: _Reader) -> Statement:
     return Reset(None if reader.accept("ALL") else _setting(reader))
 
 
-def _discard(reader: _Reader) -> Statement:
+def _discard(reader: Reader) -> Statement:
     what = reader.take().upper
     if what not in ("ALL", "PLANS", "SEQUENCES", "TEMP", "TEMPORARY"):
         reader.at -= 1
@@ -306,7 +218,7 @@ def _discard(reader: _Reader) -> Statement:
     return Discard(what)
 
 
-def _begin(reader: _Reader) -> Statement:
+def _begin(reader: Reader) -> Statement:
     tag = "BEGIN"
     if reader.words[0].upper == "START":
         reader.expect("TRANSACTION")
@@ -315,8 +227,8 @@ def _begin(reader: _Reader) -> Statement:
     return Transact("BEGIN", tag)
 
 
-def _finish(step: str) -> Callable[[_Reader], Statement]:
-    def read(reader: _Reader) -> Statement:
+def _finish(step: str) -> Callable[[Reader], Statement]:
+    def read(reader: Reader) -> Statement:
         _ = reader.accept("WORK") or reader.accept("TRANSACTION")
         reader.accept("AND", "NO", "CHAIN")
         if step == "ROLLBACK" and reader.accept("TO"):
@@ -327,8 +239,8 @@ def _finish(step: str) -> Callable[[_Reader], Statement]:
     return read
 
 
-def _savepoint(step: str) -> Callable[[_Reader], Statement]:
-    def read(reader: _Reader) -> Statement:
+def _savepoint(step: str) -> Callable[[Reader], Statement]:
+    def read(reader: Reader) -> Statement:
         if step == "RELEASE":
             reader.accept("SAVEPOINT")
         return Transact(step, step, reader.name())
@@ -336,17 +248,19 @@ def _savepoint(step: str) -> Callable[[_Reader], Statement]:
     return read
 
 
-def _unlisten(reader: _Reader) -> Statement:
+def _unlisten(reader: Reader) -> Statement:
     reader.take()
     return Nothing("UNLISTEN")
 
 
-_READERS: dict[str, Callable[[_Reader], Statement]] = {
+_READERS: dict[str, Callable[[Reader], Statement]] = {
     "EXPLAIN": _explain,
     "COPY": _copy,
     "DECLARE": _declare,
     "FETCH": _fetch,
     "CLOSE": lambda reader: CloseCursor(_all_or_name(reader)),
+    "PREPARE": prepare,
+    "EXECUTE": execute,
     "DEALLOCATE": _deallocate,
     "SET": _set,
     "SHOW": _show,

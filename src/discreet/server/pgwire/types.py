@@ -254,12 +254,32 @@ def _truth(text: str) -> bool:
     raise ValueError(text)
 
 
+def _when(text: str) -> dt.datetime:
+    """A day or a moment, with or without its distance from UTC: 2024-01-31 +01, 2024-01-31 12:00:00.5+02:30."""
+    told = _WHEN.fullmatch(text)
+    if told is None:
+        return dt.datetime.fromisoformat(text)
+    day, time, zone = told.groups()
+    clock = dt.datetime.fromisoformat(f"{day} {time or '00:00'}")
+    if zone is None:
+        return clock
+    sign, hours, minutes = (zone[0], int(zone[1:3]), int(zone[4:6] or 0)) if zone[0] in "+-" else ("+", 0, 0)
+    passed = dt.timedelta(hours=hours, minutes=minutes)
+    return clock.replace(tzinfo=dt.timezone(passed if sign == "+" else -passed))
+
+
+_WHEN = re.compile(
+    r"(\d{4}-\d{2}-\d{2})(?:[ Tt](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?))? *(Z|z|UTC|[+-]\d{2}(?::\d{2}(?::00)?)?)?",
+    re.ASCII,
+)
+
+
 _FROM_TEXT: dict[int, Callable[[str], Value]] = {
     BOOL: _truth,
     NUMERIC: _decimal,
-    DATE: lambda text: dt.datetime.fromisoformat(text).date(),  # a time behind it is left out, as Postgres does
-    TIMESTAMP: _moment,
-    TIMESTAMPTZ: lambda text: _moment(dt.datetime.fromisoformat(text)),
+    DATE: lambda text: _when(text).date(),  # a time behind it is left out, as Postgres does, and so is a zone
+    TIMESTAMP: lambda text: _when(text).replace(tzinfo=None),  # by the clock, as Postgres: JDBC adds its own zone
+    TIMESTAMPTZ: lambda text: _moment(_when(text)),
 }
 
 

@@ -32,6 +32,7 @@ class Wire:
         self._held = 0
         self.waiting = False  # for the client to say something
         self.secure = False
+        self.end_point: bytes | None = None  # what binds a login to the certificate that the client was shown
         sock = writer.get_extra_info("socket")
         with suppress(OSError):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -143,11 +144,13 @@ class Wire:
             raise Failure(PROTOCOL, "something came in the clear after TLS was asked for", fatal=True)
         self.send(b"S")
         await self.flush()
+        shown = getattr(tls, "end_point", None)
         try:
             await self._writer.start_tls(tls, ssl_handshake_timeout=self._limits.startup_seconds)
         except (ssl.SSLError, OSError):
             raise Hangup from None
         self.secure = True
+        self.end_point = shown if shown == getattr(tls, "end_point", None) else None  # it may change at any time
 
     async def close(self) -> None:
         """Say the last words, if the client takes them soon, and hang up."""

@@ -3,11 +3,14 @@
 //   question   for each person here (`who`): the report, and for each task document the very bytes that leave and what
 //              became of them; a retry sends the same bytes, a new version that asks the same gets the same report
 //   last       what a survey asked when something was last sent for it
+//   spent      what each report that was rolled here costs, for the sum over all questions; `limit` is what it may reach
 //   keys       the keys with which surveys are signed here, the oldest first; `signer` has the one of each survey
 //
-// A question is its text, its answers and its mechanism. All is kept in a database of the browser, whose turns exclude
+// A question is its text, its answers and its mechanism; spellings of one are one (`exact` finds what was kept before
+// that was so). All is kept in a database of the browser, whose turns exclude
 // each other: two windows that send in the same moment send the same bytes. A turn is on the disk before it is told.
 
+import { fits, USUAL } from "./limit.js";
 import { coinsNeeded, report, unhex, upload, uploadParts } from "./report.js";
 import { walked } from "./trust.js";
 
@@ -21,11 +24,13 @@ export const rolled = (rule, answer) => report(rule, drawn(coinsNeeded(rule)), a
 export class Memory {
   #file;
 
-  constructor(file, { survey, asked, digest, who }) {
+  constructor(file, { survey, asked, meant, digest, who, price }) {
     this.#file = file;
-    Object.assign(this, { survey, digest, who, asked });
-    this.question = `question/${asked}`;
+    Object.assign(this, { survey, digest, who, asked, price });
+    this.question = `question/${meant}`;
+    this.exact = `question/${asked}`;
     this.last = `last/${survey}/${who}`;
+    this.purchase = `${meant}/${who}`;
   }
 
   // The database, or null where this browser keeps nothing, as in private windows of some.
@@ -44,37 +49,57 @@ export class Memory {
   }
 
   // How this question stands: `send` for this task document, the `report` if one was rolled, the report of `another`
-  // person on this device, and whether this survey asked something else before and a report on that may have left.
+  // person on this device, whether this survey asked something else before and a report on that may have left, and the
+  // `prices` of all that was rolled here, with their `limit`.
   state() {
-    return this.#turn([this.question, this.last], (people = {}, last = this.asked) => {
+    const names = [this.question, this.exact, this.last, "spent", "limit"];
+    return this.#turn(names, (same, exact, last = this.asked, spent = {}, limit = USUAL) => {
+      const people = { ...exact, ...same };
       const another = Object.entries(people).find(([who]) => who !== this.who)?.[1].report ?? null;
       const mine = people[this.who];
       const send = mine?.sends[this.digest] ?? null;
-      return { told: { send, report: mine?.report ?? null, another, changed: last !== this.asked } };
+      const all = mine ? this.#with(spent) : spent; // it may be older than the sum
+      const told = { send, report: mine?.report ?? null, another, changed: last !== this.asked, prices: Object.values(all), limit };
+      return { put: all === spent ? {} : { spent: all }, told };
     });
   }
 
   // The bytes that leave. Rolled, fixed and written down in one turn, before the first of them does; what was fixed
-  // before stays, whatever is answered now. `known` is a report that this person sent before.
+  // before stays, whatever is answered now. `known` is a report that this person sent before. What would be more than
+  // the limit of this device is `refused`, and not rolled.
   hold(rule, { answer, known = null }) {
-    return this.#turn([this.question], (people = {}) => {
+    return this.#turn([this.question, this.exact, "spent", "limit"], (same, exact, spent = {}, limit = USUAL) => {
+      const people = { ...exact, ...same };
+      const fresh = !people[this.who] && known === null;
+      if (fresh && !fits(Object.values(spent), this.price, limit)) return { told: { refused: true } };
       const mine = people[this.who] ?? { report: known ?? rolled(rule, answer), sends: {} };
       const found = mine.sends[this.digest];
-      if (found) return { told: found.body };
+      if (found) return { told: { body: found.body } };
       const body = upload(unhex(this.digest), drawn(16), mine.report);
       const sends = { ...mine.sends, [this.digest]: { body } };
       const put = { [this.question]: { ...people, [this.who]: { ...mine, sends } }, [this.last]: this.asked };
-      return { put, told: body };
+      return { put: fresh ? { ...put, spent: this.#with(spent) } : put, told: { body } };
     });
   }
 
   // What became of it. Where somebody made the browser forget meanwhile, it remembers again.
   settle(send) {
-    return this.#turn([this.question], (people = {}) => {
+    return this.#turn([this.question, this.exact, "spent"], (same, exact, spent = {}) => {
+      const people = { ...exact, ...same };
       const mine = people[this.who] ?? { report: uploadParts(send.body).report, sends: {} };
       const sends = { ...mine.sends, [this.digest]: send };
-      return { put: { [this.question]: { ...people, [this.who]: { ...mine, sends } } } };
+      const put = { [this.question]: { ...people, [this.who]: { ...mine, sends } } };
+      return { put: people[this.who] ? put : { ...put, spent: this.#with(spent) } };
     });
+  }
+
+  // The most that the prices of all that is rolled here may add up to, as its owner says.
+  allow(limit) {
+    return this.#turn(["limit"], () => ({ put: { limit } }));
+  }
+
+  #with(spent) {
+    return this.purchase in spent ? spent : { ...spent, [this.purchase]: this.price };
   }
 
   // Whether this device trusts the key that signed: "first" if it knew none, "known", "next" if a known one handed

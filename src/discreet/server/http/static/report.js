@@ -29,7 +29,7 @@ export function leastExp(epsilon) {
 }
 
 // "0.5", "3/2" or "2" as two whole numbers.
-function fraction(text) {
+export function fraction(text) {
   const found = /^(\d+)(?:\.(\d+)|\/(\d+))?$/.exec(String(text));
   if (!found) throw new Error("no number");
   const [, whole, digits, bottom] = found;

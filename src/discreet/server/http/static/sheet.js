@@ -1,6 +1,7 @@
 // What the page shows: elements made of texts, which are never read as HTML.
 
-import { bestGuess, hex, outOf100, saidBy } from "./report.js";
+import { limitOf, part, read } from "./limit.js";
+import { bestGuess, fraction, hex, outOf100, saidBy } from "./report.js";
 
 export const byId = (id) => document.getElementById(id);
 
@@ -114,4 +115,30 @@ function experts(task, { holder, other, bits }, bytes, digest) {
     ["Task document", `version ${task.version}, SHA-256 ${digest}`],
     ["Signed by", task.key],
   ]));
+}
+
+// How much of its owner this device gave away here, of the most that it may. `chosen` gets another limit.
+export function gauge({ spent, limit, price, full }, chosen) {
+  const most = read(fraction(limit));
+  const meter = made("meter", {
+    min: 0, max: 1, value: part(spent, limit), "aria-label": "Privacy price so far", "aria-valuetext": `${read(spent)} of at most ${most}`,
+  });
+  const more = price === null ? "" : ` This question takes ${read(fraction(price))}.`;
+  const field = made("input", { id: "limit", inputmode: "decimal", autocomplete: "off", value: most });
+  const wrong = made("p", { class: "wrong", role: "alert" });
+  const choose = () => {
+    const found = limitOf(field.value);
+    if (found !== null) return chosen(found);
+    wrong.textContent = "A limit is a number above 0 and below 1000, as in 5 or 2.5.";
+    return field.focus();
+  };
+  field.addEventListener("keydown", (event) => event.key === "Enter" && choose());
+  const set = made("div", { class: "limit" }, made("label", { for: "limit", text: "At most" }), field,
+    button("Set the limit", choose, "plain"));
+  const change = made("details", full ? { open: "" } : {}, made("summary", { text: "Change the limit" }),
+    para("A higher limit lets those who ask here learn more about you, for good: what was sent cannot be taken back."), set, wrong);
+  return made("section", { class: "card" }, heading("What you gave away here"), meter,
+    para(`Privacy price ${read(spent)} of at most ${most}.${more}`, "after"),
+    para("Answers hide less together than one by one. This device adds up what all surveys here asked, whatever they call " +
+      "their questions, and sends nothing beyond your limit.", "muted"), change);
 }

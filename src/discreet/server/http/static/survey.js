@@ -1,11 +1,13 @@
 // The page on which somebody answers. The answer is randomised here; only what was rolled leaves this device.
 
+import { added, fits, seen } from "./limit.js";
 import { Memory } from "./memory.js";
 import { canonical, hex, keeps, law, listed, uploadParts } from "./report.js";
-import { button, byId, facts, form, heading, made, para, said, why } from "./sheet.js";
+import { button, byId, facts, form, gauge, heading, made, para, said, why } from "./sheet.js";
 import { handedOver, signature } from "./trust.js";
 
 const ASKED = "discreet-question\0"; // before what a question is known by
+const MEANT = "discreet-meaning\0"; // however it is spelled
 const TOKEN = /^[\w-]{1,256}$/; // of an invitation
 const OUTCOMES = {
   accepted: ["Received", "Your report was counted."],
@@ -52,12 +54,26 @@ class Survey {
   }
 
   async start() {
-    const { send, report, another, changed } = await this.memory.state();
+    const { send, report, another, changed } = await this.measure();
     if (send && FINAL.includes(send.outcome)) return this.receipt(send);
     if (send) return this.waiting(send.body, "Whether your report arrived is not known yet.");
     if (report) return this.again(report);
     if (another) return this.who(another);
     return this.ask(changed);
+  }
+
+  // How this question stands, and the gauge that shows how much was asked here.
+  async measure() {
+    const state = await this.memory.state();
+    const { prices, limit, report } = state;
+    this.full = !fits(prices, this.memory.price, limit);
+    byId("gauge").replaceChildren(gauge({
+      spent: added(prices), limit, price: report ? null : this.memory.price, full: this.full && !report,
+    }, async (chosen) => {
+      await this.memory.allow(chosen);
+      return this.sending ? this.measure() : this.start();
+    }));
+    return state;
   }
 
   show(...parts) {
@@ -69,10 +85,19 @@ class Survey {
   // asking ------------------------------------------------------------------------------------------------------------
 
   ask(changed) {
+    if (this.full) return this.enough();
     const before = changed && para(
       "You answered an earlier form of this survey on this device. This one asks something else, or hides it otherwise. " +
       "Whoever reads both reports can guess better than from one.", "card notice");
-    this.show(before, form(this.task, this.rule, (answer) => this.sent({ answer })));
+    return this.show(before, form(this.task, this.rule, (answer) => this.sent({ answer })));
+  }
+
+  // Nothing is rolled beyond the limit, whatever the question is called.
+  enough() {
+    this.sending = false;
+    this.show(made("section", { class: "card notice" }, heading("Enough was asked here"),
+      para("Together with what was sent before, an answer to this question would give away more about you than this " +
+        "device allows. Nothing is sent. If you want to answer all the same, raise the limit below: it is yours.")));
   }
 
   // The same question in a new version of the survey: nothing is rolled again.
@@ -102,8 +127,12 @@ class Survey {
       return stop("Nothing was sent", "This is none of the answers of the survey. Load the page again and choose one.");
     }
     this.sending = true; // a second click comes too late
-    const body = await this.memory.hold(this.rule, what).catch(() => null);
-    if (body !== null) return this.deliver(body);
+    const held = await this.memory.hold(this.rule, what).catch(() => null);
+    if (held?.refused) return this.measure().then(() => this.enough());
+    if (held !== null) {
+      await this.measure().catch(() => null);
+      return this.deliver(held.body);
+    }
     return stop("Nothing was sent", "This device could not write down what it was about to send. Load the page again.");
   }
 
@@ -199,8 +228,10 @@ async function begin() {
   if (wrong) return stop(...wrong);
   const digest = await digestOf(canonical(task));
   const asked = await digestOf(ASKED + canonical({ question: task.question, domain: task.domain, mechanism: task.mechanism }));
+  const spelled = { question: seen(task.question), domain: task.domain.map(seen), mechanism: task.mechanism };
+  const meant = await digestOf(MEANT + canonical(spelled));
   const who = token ? (await digestOf(token)).slice(0, 32) : "open";
-  const memory = new Memory(file, { survey: task.id, asked, digest, who });
+  const memory = new Memory(file, { survey: task.id, asked, meant, digest, who, price: task.mechanism.parameters.epsilon });
   const signer = await memory.trust(task.key, state === "good" ? await handedOver(given("handovers")) : []);
   if (signer === "stranger") return stop("Do not answer", STRANGER);
   byId("question").textContent = task.question;
