@@ -106,7 +106,7 @@ def prove(hashes: Sequence[str], number: int, head: Head) -> Inclusion:
     if not 1 <= number <= head.size:
         raise Refusal(f"there is no entry {number} under a head of {head.size} entries")
     leaves = [merkle.leaf(bytes.fromhex(value)) for value in hashes[: head.size]]
-    siblings = tuple(sibling.hex() for sibling in merkle.inclusion(leaves, number - 1))
+    siblings = tuple(sibling.hex() for sibling in merkle.inclusion(merkle.kept_in(leaves), head.size, number - 1))
     return Inclusion(number, hashes[number - 1], siblings, head)
 
 
@@ -209,7 +209,7 @@ def extend(rows: Sequence[Row], kept: Head, head: Head) -> Extension:
         faults.append(f"the head of {kept.time} was signed by another key")
     if faults:
         raise Refusal("the ledger does not go on from this head: " + "; ".join(faults))
-    return Extension(kept.size, tuple(part.hex() for part in merkle.consistency(leaves, kept.size)), head)
+    return Extension(kept.size, tuple(part.hex() for part in merkle.consistency(merkle.kept_in(leaves), kept.size, len(leaves))), head)
 
 
 def receipt(rows: Sequence[Row], number: int, head: Head, kept: Head | None = None) -> Receipt:
