@@ -56,12 +56,13 @@ def test_a_consistency_proof_with_one_altered_hash_fails(sizes: tuple[int, int],
 
 
 def test_a_frontier_has_the_root_and_every_whole_tree_of_its_leaves() -> None:
-    grown, kept = merkle.Frontier(), {}
+    grown = merkle.Frontier()
+    kept: dict[tuple[int, int], bytes] = {}
+    by_hand, held = merkle.kept_in(LEAVES), lambda level, place: kept[level, place]
     for size, leaf in enumerate(LEAVES, start=1):
         grown, new = grown.grown(leaf)
-        kept |= {(level, place): found for level, place, found in new}
+        kept.update({(level, place): found for level, place, found in new})
         assert (grown.size, grown.root) == (size, merkle.root(LEAVES[:size]))
-        by_hand, held = merkle.kept_in(LEAVES), lambda level, place: kept[level, place]
         for old in range(size + 1):
             assert merkle.root_of(held, 0, old) == merkle.root(LEAVES[:old])
             assert merkle.consistency(held, old, size) == merkle.consistency(by_hand, old, size)

@@ -47,7 +47,7 @@ def demo(
 def _tour(folder: Path) -> None:
     from discreet.curator.custody import found_home
 
-    found_home(folder)
+    found_home(folder, practice=True)
     _say("Three tables that this program made up: nobody in them exists.\n")
     curator = _filled(folder)
     _difference(curator)

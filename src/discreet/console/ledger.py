@@ -59,7 +59,7 @@ def _head(first: Head, visit: Visit) -> None:
 
     async def verified() -> None:
         with theme.busy(verify), trouble(box):
-            found = await visit.call(visit.desk.extension, heads[-1])
+            found = await visit.call(visit.desk.verified, heads[-1])
             with box:
                 _verified(found)
             heads.append(found.head)

@@ -157,9 +157,10 @@ async def history(leaf: Annotated[shapes.Leaf, Query()], door: Door, who: Who) -
     """What was asked and paid, the latest first."""
     if leaf.everybody and who.role != "custodian":
         raise not_yours("what others asked is shown to custodians")
-    found: list[Receipt] = await door.pool.call(door.desk.history, who)
-    wanted = [each for each in found if each.entry < leaf.before and (leaf.everybody or each.principal == who.name)]
-    return shapes.History(history=[writing.receipt(each) for each in wanted[: leaf.limit]])
+    found: list[Receipt] = await door.pool.call(
+        lambda: door.desk.history(who, own=not leaf.everybody, before=leaf.before, most=leaf.limit)
+    )
+    return shapes.History(history=[writing.receipt(each) for each in found])
 
 
 @api.get("/ledger/head")
