@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from discreet.errors import Refusal
 from discreet.ledger import Grant, Head
 from discreet.ledger.books import OWNER, Account, Books
 from discreet.ledger.entry import BudgetLoss, canonical
-from discreet.ledger.home import Standing, standings
+from discreet.ledger.home import Standing, keep, kept, standings
 from discreet.ledger.verify import Extension
 from discreet.ledger.verify import Receipt as Proof
 from discreet.privacy import Budget
@@ -260,6 +260,16 @@ class Desk:
             replace(each, where=f"witness {number}", trouble="a custodian is needed" if each.trouble else "")
             for number, each in enumerate(found, start=1)
         ]
+
+    def kept(self, visitor: Visitor, key: str) -> Head | None:
+        """The newest head that is kept here of another ledger, by its key; None if none is."""
+        self._in_force(visitor)
+        return kept(self.home, key)
+
+    def keep(self, visitor: Visitor, head: Head, size: int, siblings: Sequence[str]) -> Head | None:
+        """Keep a head that goes on from the one of so many entries that is kept; what is kept then."""
+        self._in_force(visitor)
+        return keep(self.home, head, size, siblings)
 
     def proof(self, visitor: Visitor, entry: int) -> Proof | None:
         """An entry word for word and that it is in the ledger; None if it is not the visitor's to read."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,10 +14,11 @@ from discreet.ledger.index import PRACTICE, WITNESSED, marked
 from discreet.ledger.keeper import Elsewhere, Keeper, told
 from discreet.ledger.sqlite import SqliteLedger
 from discreet.ledger.verify import verify
-from discreet.ledger.witness import Unreachable, Witness, put, put_aside, witness_of
+from discreet.ledger.witness import Folder, Unreachable, Witness, put, put_aside, refuse_no_key, witness_of
 
 _FILE = "witness.json"  # the witnesses that a custodian named, with the tokens by which they know us
 _LONGEST = 60  # letters of a name
+_MOST = 1000  # ledgers of others whose heads a home keeps
 
 
 def open_ledger(home: Path) -> SqliteLedger:
@@ -177,3 +179,26 @@ def adopt(home: Path, name: str, root: str) -> Entry:
     entry = ledger.append(Adopted(name, root))
     ledger.vouch()
     return entry
+
+
+# the heads of others --------------------------------------------------------------------------------------------------
+
+
+def _others(home: Path) -> Folder:
+    return Folder(home / "witness", _MOST)
+
+
+def kept(home: Path, key: str) -> Head | None:
+    """The newest head that a home keeps of another ledger."""
+    witness = _others(home)
+    return witness.newest(refuse_no_key(key)) if witness.folder.exists() else None
+
+
+def keep(home: Path, head: Head, size: int, siblings: Sequence[str]) -> Head | None:
+    """Have a home keep a head of another ledger, in place of the one of so many entries; what it keeps then."""
+    witness = _others(home)
+    witness.folder.mkdir(mode=0o700, exist_ok=True)
+    known = witness.newest(refuse_no_key(head.key))
+    if (0 if known is None else known.size) == size:
+        witness.keep(head, known, siblings)
+    return witness.newest(head.key)

@@ -42,11 +42,11 @@ def note(file: sqlite3.Connection, entry: Entry, nodes: Iterable[tuple[int, int,
     file.executemany("INSERT INTO node VALUES (?, ?, ?)", nodes)
     match entry.event:
         case Spend() as spend:
-            row = entry.number, spend.principal, spend.question
-            file.execute("INSERT INTO payment (number, principal, question) VALUES (?, ?, ?)", row)
+            new = entry.number, spend.principal, spend.question
+            file.execute("INSERT INTO payment (number, principal, question) VALUES (?, ?, ?)", new)
         case Answer() as said:
-            row = entry.number, is_release(said.answer), said.spend
-            file.execute("UPDATE payment SET answer = ?, release = ? WHERE number = ?", row)
+            more = entry.number, is_release(said.answer), said.spend
+            file.execute("UPDATE payment SET answer = ?, release = ? WHERE number = ?", more)
 
 
 def is_release(answer: Plain) -> bool:

@@ -106,7 +106,7 @@ class Keeper:
     key: Ed25519PrivateKey
     others: Sequence[Witness] = ()
     adopting: bool = False  # whether a copy is being made the home that answers
-    down: dict[str, float] = field(default_factory=dict)  # until when a witness is not asked again
+    down: dict[str, tuple[float, Unreachable]] = field(default_factory=dict)  # until when one is not asked again
 
     @property
     def name(self) -> str:
@@ -248,12 +248,13 @@ class Keeper:
 
     def asked(self, witness: Witness) -> Head:
         """What one witness keeps of this ledger."""
-        if time.monotonic() < self.down.get(witness.where, 0.0):
-            raise Unreachable(f"the witness {witness.where} could not be reached a moment ago", hint="try again soon")
+        until, why = self.down.get(witness.where, (0.0, None))
+        if why is not None and time.monotonic() < until:
+            raise Unreachable(why.message, hint=why.hint)  # nobody else waits for it now
         try:
             head = witness.newest(self.name)
-        except Unreachable:
-            self.down[witness.where] = time.monotonic() + _PAUSE
+        except Unreachable as broken:
+            self.down[witness.where] = time.monotonic() + _PAUSE, broken
             raise
         if head is None:
             raise Unreachable(

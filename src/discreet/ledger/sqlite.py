@@ -144,7 +144,7 @@ class SqliteLedger:
 
     @contextmanager
     def looked_at(self) -> Iterator[View]:
-        """The ledger as it is now; nobody writes meanwhile."""
+        """The ledger as it is now; nobody writes meanwhile, so ask nothing else of it before this is over."""
         with self._file() as file:
             yield self._view(file)
 
@@ -167,7 +167,8 @@ class SqliteLedger:
             reached = self._keeper.reach() if self._keeper and binding else ()
             with _ALONE:
                 self.settle()
-                written = self._append_all(events, self._keeper and self._keeper.pen(reached, binding=binding))
+                pen = None if self._keeper is None else self._keeper.pen(reached, binding=binding)
+                written = self._append_all(events, pen)
             if self._keeper and reached:
                 self._keeper.tell(reached, self.looked_at)
         except Outside as outside:
