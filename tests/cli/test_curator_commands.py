@@ -22,7 +22,7 @@ ADD = ["--unit", "patient", "--max-rows", "8", "--epsilon", "3", "--delta", "1e-
 def discreet(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "discreet", *arguments],
-        capture_output=True, encoding="utf-8", check=False, cwd=folder, env={"PATH": os.environ["PATH"]},
+        capture_output=True, encoding="utf-8", check=False, cwd=folder, env={"PATH": os.environ["PATH"], "DISCREET_STATE": os.environ["DISCREET_STATE"]},
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from discreet.curator import Curator
 def discreet(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "discreet", "ledger", *arguments],
-        capture_output=True, encoding="utf-8", check=False, cwd=folder, env={"PATH": os.environ["PATH"]},
+        capture_output=True, encoding="utf-8", check=False, cwd=folder, env={"PATH": os.environ["PATH"], "DISCREET_STATE": os.environ["DISCREET_STATE"]},
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from discreet.ledger import Hold, SqliteLedger
 def discreet(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "discreet", *arguments, "--home", str(home)],
-        capture_output=True, encoding="utf-8", check=False, env={"PATH": os.environ["PATH"]},
+        capture_output=True, encoding="utf-8", check=False, env={"PATH": os.environ["PATH"], "DISCREET_STATE": os.environ["DISCREET_STATE"]},
     )  # fmt: skip
 
 

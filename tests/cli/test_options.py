@@ -40,7 +40,7 @@ def discreet(folder: Path, *arguments: str, **environment: str) -> subprocess.Co
     return subprocess.run(
         [sys.executable, "-m", "discreet", *arguments],
         capture_output=True, encoding="utf-8", check=False, cwd=folder,
-        env={"PATH": os.environ["PATH"], **environment},
+        env={"PATH": os.environ["PATH"], "DISCREET_STATE": os.environ["DISCREET_STATE"], **environment},
     )  # fmt: skip
 
 

@@ -45,7 +45,7 @@ def process(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The same in a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "discreet", *arguments],
-        capture_output=True, encoding="utf-8", check=False, cwd=folder, env={"PATH": os.environ["PATH"]},
+        capture_output=True, encoding="utf-8", check=False, cwd=folder, env={"PATH": os.environ["PATH"], "DISCREET_STATE": os.environ["DISCREET_STATE"]},
     )  # fmt: skip
 
 

@@ -35,7 +35,11 @@ main()
 
 
 def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    bare = {"PATH": os.environ["PATH"], **environment}  # no COLUMNS, no FORCE_COLOR of the person who runs the tests
+    bare = {
+        "PATH": os.environ["PATH"],
+        "DISCREET_STATE": os.environ["DISCREET_STATE"],
+        **environment,
+    }  # no COLUMNS, no FORCE_COLOR of the person who runs the tests
     parts = [str(part) for part in command]
     return subprocess.run(parts, capture_output=True, encoding="utf-8", check=False, env=bare)
 

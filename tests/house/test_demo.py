@@ -17,7 +17,10 @@ from discreet.cli.sample import people, takers, visits
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     folder = tmp_path_factory.mktemp("nothing")
-    command, bare = [sys.executable, "-m", "discreet", "demo"], {"PATH": os.environ["PATH"], "TMPDIR": str(folder)}
+    command, bare = (
+        [sys.executable, "-m", "discreet", "demo"],
+        {"PATH": os.environ["PATH"], "DISCREET_STATE": os.environ["DISCREET_STATE"], "TMPDIR": str(folder)},
+    )
     done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False, cwd=folder, env=bare)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout, folder

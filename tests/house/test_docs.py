@@ -87,7 +87,7 @@ CALLS = [(page, *call) for page in pages() for call in commands(page) if call[0]
     ("page", "command", "output"), CALLS, ids=[f"{shown(page)}: {call}" for page, call, _ in CALLS]
 )
 def test_a_command_on_a_page_runs_and_prints_what_the_page_says(page: Path, command: str, output: str) -> None:
-    bare = {"PATH": os.environ["PATH"]}
+    bare = {"PATH": os.environ["PATH"], "DISCREET_STATE": os.environ["DISCREET_STATE"]}
     call = [sys.executable, "-m", *shlex.split(command)]
     done = subprocess.run(call, capture_output=True, encoding="utf-8", check=False, env=bare)
     assert (done.returncode, done.stderr) == (0, ""), page
@@ -101,7 +101,7 @@ SESSIONS = pages_with(SESSION)
 
 @pytest.mark.parametrize("page", SESSIONS, ids=shown)
 def test_the_commands_of_a_session_work_one_after_another(page: Path, tmp_path: Path) -> None:
-    bare = {"PATH": os.environ["PATH"]}
+    bare = {"PATH": os.environ["PATH"], "DISCREET_STATE": os.environ["DISCREET_STATE"]}
     lines = [line for block in blocks(page) if block.language == SESSION for line in block.text.splitlines()]
     assert all(line.startswith("$ discreet ") for line in lines)
     for line in lines:
