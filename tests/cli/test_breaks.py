@@ -14,6 +14,7 @@ import clinic
 import duckdb
 import pyarrow.parquet as pq
 import pytest
+from bare import BARE
 
 from discreet.cli import command
 from discreet.curator import Curator
@@ -25,7 +26,7 @@ def discreet(folder: Path, *arguments: str | bytes, home: str = "home") -> subpr
     return subprocess.run(
         [sys.executable, "-m", "discreet", *arguments],
         capture_output=True, encoding="utf-8", errors="replace", check=False, cwd=folder,
-        env={"PATH": os.environ["PATH"], "DISCREET_STATE": os.environ["DISCREET_STATE"], "DISCREET_HOME": home}, umask=0,
+        env={**BARE, "DISCREET_HOME": home}, umask=0,
     )  # fmt: skip
 
 

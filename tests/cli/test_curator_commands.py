@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from bare import BARE
 
 from discreet.cli import main
 from discreet.curator import Curator
@@ -22,7 +23,7 @@ ADD = ["--unit", "patient", "--max-rows", "8", "--epsilon", "3", "--delta", "1e-
 def discreet(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "discreet", *arguments],
-        capture_output=True, encoding="utf-8", check=False, cwd=folder, env={"PATH": os.environ["PATH"], "DISCREET_STATE": os.environ["DISCREET_STATE"]},
+        capture_output=True, encoding="utf-8", check=False, cwd=folder, env=BARE,
     )  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import clinic
 import pytest
+from bare import BARE
 
 from discreet.curator import Curator
 
@@ -18,7 +18,7 @@ from discreet.curator import Curator
 def discreet(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "discreet", "ledger", *arguments],
-        capture_output=True, encoding="utf-8", check=False, cwd=folder, env={"PATH": os.environ["PATH"], "DISCREET_STATE": os.environ["DISCREET_STATE"]},
+        capture_output=True, encoding="utf-8", check=False, cwd=folder, env=BARE,
     )  # fmt: skip
 
 

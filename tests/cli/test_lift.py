@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import clinic
 import pytest
+from bare import BARE
 
 from discreet.curator import Curator
 from discreet.curator.custody import Custody
@@ -20,7 +20,7 @@ from discreet.ledger import Hold, SqliteLedger
 def discreet(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "discreet", *arguments, "--home", str(home)],
-        capture_output=True, encoding="utf-8", check=False, env={"PATH": os.environ["PATH"], "DISCREET_STATE": os.environ["DISCREET_STATE"]},
+        capture_output=True, encoding="utf-8", check=False, env=BARE,
     )  # fmt: skip
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bare import BARE
 from typer.main import get_command
 
 from discreet.cli.command import COMMANDS
@@ -40,7 +40,7 @@ def discreet(folder: Path, *arguments: str, **environment: str) -> subprocess.Co
     return subprocess.run(
         [sys.executable, "-m", "discreet", *arguments],
         capture_output=True, encoding="utf-8", check=False, cwd=folder,
-        env={"PATH": os.environ["PATH"], "DISCREET_STATE": os.environ["DISCREET_STATE"], **environment},
+        env={**BARE, **environment},
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from bare import BARE
 
 from discreet.cli import main
 from discreet.cli.publishing import MADE_UP
@@ -45,7 +46,7 @@ def process(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The same in a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "discreet", *arguments],
-        capture_output=True, encoding="utf-8", check=False, cwd=folder, env={"PATH": os.environ["PATH"], "DISCREET_STATE": os.environ["DISCREET_STATE"]},
+        capture_output=True, encoding="utf-8", check=False, cwd=folder, env=BARE,
     )  # fmt: skip
 
 

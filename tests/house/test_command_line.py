@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from bare import BARE
 
 import discreet
 from discreet.cli.command import COMMANDS
@@ -36,8 +36,7 @@ main()
 
 def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     bare = {
-        "PATH": os.environ["PATH"],
-        "DISCREET_STATE": os.environ["DISCREET_STATE"],
+        **BARE,
         **environment,
     }  # no COLUMNS, no FORCE_COLOR of the person who runs the tests
     parts = [str(part) for part in command]

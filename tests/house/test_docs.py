@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import re
 import shlex
 import subprocess
@@ -15,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from bare import BARE
 from house.tree import ROOT, pages
 from typer.main import get_command
 
@@ -87,9 +87,8 @@ CALLS = [(page, *call) for page in pages() for call in commands(page) if call[0]
     ("page", "command", "output"), CALLS, ids=[f"{shown(page)}: {call}" for page, call, _ in CALLS]
 )
 def test_a_command_on_a_page_runs_and_prints_what_the_page_says(page: Path, command: str, output: str) -> None:
-    bare = {"PATH": os.environ["PATH"], "DISCREET_STATE": os.environ["DISCREET_STATE"]}
     call = [sys.executable, "-m", *shlex.split(command)]
-    done = subprocess.run(call, capture_output=True, encoding="utf-8", check=False, env=bare)
+    done = subprocess.run(call, capture_output=True, encoding="utf-8", check=False, env=BARE)
     assert (done.returncode, done.stderr) == (0, ""), page
     if output:
         say = masked if command in NOISY else exactly
@@ -101,12 +100,11 @@ SESSIONS = pages_with(SESSION)
 
 @pytest.mark.parametrize("page", SESSIONS, ids=shown)
 def test_the_commands_of_a_session_work_one_after_another(page: Path, tmp_path: Path) -> None:
-    bare = {"PATH": os.environ["PATH"], "DISCREET_STATE": os.environ["DISCREET_STATE"]}
     lines = [line for block in blocks(page) if block.language == SESSION for line in block.text.splitlines()]
     assert all(line.startswith("$ discreet ") for line in lines)
     for line in lines:
         call = [sys.executable, "-m", *shlex.split(line.removeprefix("$ "))]
-        done = subprocess.run(call, capture_output=True, encoding="utf-8", check=False, env=bare, cwd=tmp_path)
+        done = subprocess.run(call, capture_output=True, encoding="utf-8", check=False, env=BARE, cwd=tmp_path)
         assert done.returncode == 0, (line, done.stderr)
         assert done.stdout, line
 
