@@ -4,8 +4,8 @@ Both homes have the same made-up table; the entries are payments with their answ
 beginning and one at the end. Opening is that of a curator in a process that has everything loaded, with the head in
 the state folder compared; asking is one new question at a price, from text to answer. What is quick is so because an
 entry is checked by a path in a tree of hashes, and the sums come from a sealed checkpoint of at most 256 entries ago;
-`verify` believes neither and adds everything up, so its time is that of the length. The shortest of fifteen turns, which
-the two homes take alternately.
+`verify` believes neither and adds everything up, so its time is that of the length. The shortest of fifteen turns, in
+which the two homes take turns.
 """
 
 from __future__ import annotations

@@ -288,6 +288,11 @@ def test_where_heads_are_kept_follows_the_environment(monkeypatch: pytest.Monkey
     monkeypatch.setenv("XDG_STATE_HOME", "relative")  # which the convention says to ignore
     monkeypatch.setenv("HOME", "/home/ada")
     assert state_folder() == Path("/home/ada/.local/state/discreet")
+    monkeypatch.setenv("DISCREET_STATE", "")
+    assert state_folder() == Path("/home/ada/.local/state/discreet")
+    monkeypatch.setenv("DISCREET_STATE", "state")
+    with pytest.raises(Unreachable, match="another folder wherever you are"):
+        state_folder()
 
 
 def test_a_home_to_practise_in_is_known_nowhere(tmp_path: Path, state: Path) -> None:

@@ -175,7 +175,10 @@ class Keeper:
         except OSError as broken:
             raise _unkept(broken) from None
         except (ValueError, KeyError):
-            raise Elsewhere(f"{self.file} is not the head of a ledger any more", hint="put it back as it was") from None
+            raise Elsewhere(
+                f"{self.file} is not the head of a ledger any more",
+                hint="put it back as it was; if that cannot be, remove it, and adopt the home",
+            ) from None
         return Record(head, home, place, origin)
 
     def refuse(self, view: View, *, marked: bool) -> Record | None:

@@ -59,8 +59,11 @@ class Witness(Protocol):
 
 def state_folder() -> Path:
     """Where heads are kept unless somebody says otherwise: with what programs know of the past, not with their data."""
-    if STATE in os.environ:
-        return Path(os.environ[STATE])
+    named = os.environ.get(STATE, "")
+    if named and not Path(named).is_absolute():
+        raise Unreachable(f"{STATE} is {named!r}, which is another folder wherever you are", hint="name the whole path")
+    if named:
+        return Path(named)
     base = os.environ.get("XDG_STATE_HOME", "")
     try:
         return (Path(base) if Path(base).is_absolute() else Path.home() / ".local" / "state") / "discreet"
@@ -87,6 +90,7 @@ def alone(folder: Path, key: str) -> Iterator[None]:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
+        fcntl.flock(handle, fcntl.LOCK_UN)  # a child that was forked meanwhile has the same lock, and would keep it
         os.close(handle)
 
 
