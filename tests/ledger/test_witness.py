@@ -263,7 +263,7 @@ def test_a_head_that_cannot_be_kept_stops_paying_and_not_reading(home: Path, sta
         ledger.append(spend("0.1", who="ada"))
     assert str(state) not in str(refused.value)  # a visitor hears of no folder
     ledger.append(Answer(paid.number, QUESTION, "said"))  # paid before: it is recorded in any case
-    ledger.append(Hold("patients", held=True))
+    ledger.append(Hold("patients", held=True))  # what closes is written too
     assert len(ledger.answered(QUESTION)) == 1
     state.unlink()
     shutil.move(f"{state} away", state)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from discreet.errors import Refusal
 from discreet.ledger import merkle
@@ -128,6 +129,7 @@ def releases(file: sqlite3.Connection) -> list[tuple[int, int]]:
 def nodes(file: sqlite3.Connection) -> Node:
     """The whole trees that are kept in the file."""
 
+    @cache  # paths of many entries have their upper parts in common
     def node(level: int, place: int) -> bytes:
         kept = file.execute("SELECT hash FROM node WHERE level = ? AND place = ?", (level, place)).fetchall()
         if not kept:

@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from discreet.errors import Fault, Refusal
 from discreet.ledger.books import OWNER
 from discreet.ledger.checkpoint import Checkpoint
-from discreet.ledger.entry import Answer, Event, Hold, Spend
+from discreet.ledger.entry import Answer, Event, Hold, Retired, Revoked, Spend
 from discreet.ledger.head import Head, now, public_part, sign_root
 from discreet.ledger.index import WITNESSED, Past, marked
 from discreet.ledger.view import View
@@ -137,7 +137,8 @@ class Keeper:
         """Refuse a ledger that is not the one that is known; else let the state folder know how far it came."""
         record = self.refuse(view, marked=marked)
         here = self._path, self._place
-        if record is None or record.head.size < view.size or (record.home, record.place) != here:
+        said = None if record is None else (record.head.size, record.origin, record.home, record.place)
+        if said != (view.size, view.origin, *here):
             self._next(state, view.origin, record)()
 
     # the state folder ------------------------------------------------------------------------------------------------
@@ -145,17 +146,14 @@ class Keeper:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Alone with the record of this ledger, whichever copy of the home it is asked from."""
-        try:
-            folder = self._folder()
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            lock = alone(folder, self.name)
-            lock.__enter__()
-        except OSError as broken:
-            raise _unkept(broken) from None
-        try:
+        with ExitStack() as locked:
+            try:
+                folder = self._folder()
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                locked.enter_context(alone(folder, self.name))
+            except OSError as broken:
+                raise _unkept(broken) from None
             yield
-        finally:
-            lock.__exit__(None, None, None)
 
     def _folder(self) -> Path:
         return state_folder() / "heads"
@@ -168,7 +166,7 @@ class Keeper:
     def record(self) -> Record | None:
         """What is kept of this ledger; None if nothing is."""
         try:
-            head, rest = read_kept(self.file.read_text())
+            head, rest = read_kept(self.file.read_text(), self.name)
             home, place, origin = (str(rest[part]) for part in ("home", "place", "origin"))
         except FileNotFoundError:
             return None
@@ -324,8 +322,11 @@ def _unkept(broken: OSError) -> Unreachable:
 
 
 def binds(event: Event) -> bool:
-    """Whether a budget or a right depends on an event. What was answered is paid already, and a hold only closes."""
-    return not isinstance(event, Answer) and not (isinstance(event, Hold) and event.held)
+    """Whether a budget or a right depends on an event. What was answered is paid already; the rest of these only close.
+
+    So people are shut out, and populations closed, also while a witness cannot be reached.
+    """
+    return not isinstance(event, Answer | Revoked | Retired) and not (isinstance(event, Hold) and event.held)
 
 
 def told_payer(outside: Outside, events: Sequence[Event]) -> Exception:

@@ -160,7 +160,7 @@ class SqliteLedger:
         """Write several events or none: each must fit the books after those before it.
 
         What a budget or a right depends on is refused unless every witness can be told, and all of them know of it when
-        this returns. An answer, which was paid for before, and a hold are written in any case.
+        this returns. An answer, which was paid for before, and what only closes are written in any case.
         """
         binding = any(binds(event) for event in events)
         try:

@@ -71,13 +71,13 @@ def state_folder() -> Path:
         raise Unreachable("you have no home folder to keep heads in", hint=f"name a folder in {STATE}") from None
 
 
-def read_kept(text: str) -> tuple[Head, dict[str, object]]:
-    """A genuine head, and what was written beside it."""
+def read_kept(text: str, key: str) -> tuple[Head, dict[str, object]]:
+    """A genuine head of the ledger with this key, and what was written beside it."""
     body = strict_json(text)
     if not isinstance(body, dict):
         raise ValueError(text)  # noqa: TRY004  # as of any other text that is none
     head = head_of(body.pop("head"))
-    if not head.genuine():
+    if head.key != key or not head.genuine():
         raise ValueError(text)
     return head, body
 
@@ -127,7 +127,7 @@ class Folder:
         try:
             if not self.folder.is_dir():
                 raise Unreachable(f"the witness {self.where} is not there", hint="is its disk or its share mounted?")
-            return read_kept((self.folder / f"{key}.json").read_text())[0]
+            return read_kept((self.folder / f"{key}.json").read_text(), key)[0]
         except FileNotFoundError:
             return None
         except OSError as broken:
@@ -188,7 +188,7 @@ class Server:
         try:
             with _OPENER.open(asked, timeout=_PATIENCE) as answer:
                 body = strict_json(answer.read(_LONGEST).decode())
-            return None if body == {"head": None} else _genuine(body, key)
+            return None if body == {"head": None} else read_kept(json.dumps(body), key)[0]
         except urllib.error.HTTPError as refused:
             refused.close()
             raise Unreachable(
@@ -199,13 +199,6 @@ class Server:
             raise Unreachable(f"the witness {self.address} cannot be reached", hint="try again when it is up") from None
         except (ValueError, KeyError):
             raise Unreachable(f"the witness {self.address} answers with no head of this ledger") from None
-
-
-def _genuine(body: object, key: str) -> Head:
-    head, _ = read_kept(json.dumps(body))
-    if head.key != key:
-        raise ValueError(body)
-    return head
 
 
 def witness_of(where: str, token: str = "") -> Witness:
