@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
+import random
 import shutil
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -422,3 +425,42 @@ def test_a_witness_takes_only_heads_that_are_signed_and_go_on(home: Path, share:
 def test_a_token_goes_nowhere_in_the_clear(where: str) -> None:
     with pytest.raises(Refusal, match=r"https"):
         witness_of(where)
+
+
+# several processes ----------------------------------------------------------------------------------------------------
+
+FORK = multiprocessing.get_context("fork")
+
+
+def pay(home: Path, times: int) -> None:
+    for _ in range(times):
+        open_ledger(home).append(spend("0.001"))
+
+
+def test_processes_that_pay_at_once_leave_one_head_of_them_all(home: Path, share: Path) -> None:
+    add_witness(home, str(share))
+    payers = [FORK.Process(target=pay, args=(home, 3)) for _ in range(3)]
+    for payer in payers:
+        payer.start()
+    for payer in payers:
+        payer.join()
+    assert [payer.exitcode for payer in payers] == [0, 0, 0]
+    assert left(home) == Pure("0.491")
+    assert (kept(home).size, kept(home).root) == (11, root(home))
+    newest = Folder(share).newest(_name(home))
+    assert newest is not None
+    assert (newest.size, newest.root) == (11, root(home))
+
+
+@pytest.mark.parametrize("rounds", [4, pytest.param(60, marks=pytest.mark.slow)])
+def test_a_home_whose_payers_are_killed_goes_on_and_is_not_refilled(home: Path, rounds: int) -> None:
+    pause = random.Random(rounds)
+    for _ in range(rounds):
+        payer = FORK.Process(target=pay, args=(home, 10_000))
+        payer.start()
+        payer.join(pause.uniform(0.01, 0.1))
+        payer.kill()
+        payer.join()
+        payments = len(open_ledger(home).rows()) - 2
+        assert left(home) == Pure(Fraction(500 - payments, 1000))
+        assert kept(home).size == payments + 2

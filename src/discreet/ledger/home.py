@@ -106,7 +106,7 @@ def add_witness(home: Path, where: str, token: str = "") -> Head:
     if keeper is None:
         raise Refusal("this home is for practice: its heads are kept nowhere")
     new = Named(witness_of(where).where, token)
-    told(new.witness, new.witness.newest(keeper.name), ledger.looked_at, keeper.key)
+    told(new.witness, new.witness.newest(keeper.name), ledger.looked_at, ledger.books().size, keeper.key)
     _name(home, [*(each for each in named(home) if each.where != new.where), new])
     return keeper.asked(new.witness)
 

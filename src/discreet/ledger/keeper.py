@@ -42,7 +42,7 @@ from discreet.ledger.witness import (
 
 CLOSED = "nothing can be paid here for now; nothing was charged"
 _PAUSE = 2.0  # seconds for which a witness that could not be reached is not asked again
-_TRIES = 3
+_TRIES = 20  # as many others may have looked before we wrote, and tell after it
 Reached = Sequence[tuple[Witness, Head]]
 Look = Callable[[], AbstractContextManager[View]]
 Prepare = Callable[[View, Checkpoint], Callable[[], None]]  # before the commit, and what is to be done after it
@@ -271,22 +271,25 @@ class Keeper:
             if not view.past.begins_with(head):
                 raise behind(head, view.past, witness.where)
 
-    def tell(self, reached: Reached, look: Look) -> None:
-        """Have every other witness keep the head of the ledger as it is now."""
+    def tell(self, reached: Reached, look: Look, size: int) -> None:
+        """Have every other witness keep a head of so many entries at least."""
         try:
             for witness, known in reached:
-                told(witness, known, look, self.key)
+                told(witness, known, look, size, self.key)
         except Refusal as broken:
             raise Unkept(f"it is written, but {broken.message}", hint=broken.hint) from None
 
 
-def told(witness: Witness, known: Head | None, look: Look, key: Ed25519PrivateKey) -> None:
-    """Have one witness keep the newest head. The ledger is looked at anew each time: others write and tell as well."""
+def told(witness: Witness, known: Head | None, look: Look, size: int, key: Ed25519PrivateKey) -> None:
+    """Have one witness keep a head of so many entries at least.
+
+    The ledger is looked at anew each time: others write and tell as well, and what they tell from now on has so many.
+    """
     for _ in range(_TRIES):
         with look() as view:
             if known is not None and not view.past.begins_with(known):
                 raise behind(known, view.past, witness.where)
-            if known is not None and known.size == view.size:
+            if known is not None and known.size >= size:
                 return
             head, since = view.head(now(), key), () if known is None else view.past.since(known.size)
         if witness.keep(head, known, since):

@@ -169,8 +169,8 @@ class SqliteLedger:
                 self.settle()
                 pen = None if self._keeper is None else self._keeper.pen(reached, binding=binding)
                 written = self._append_all(events, pen)
-            if self._keeper and reached:
-                self._keeper.tell(reached, self.looked_at)
+            if self._keeper and reached and written:
+                self._keeper.tell(reached, self.looked_at, written[-1].number)
         except Outside as outside:
             raise told_payer(outside, events) from None
         return written
