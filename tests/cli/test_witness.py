@@ -59,6 +59,7 @@ def test_the_doctor_does_not_say_that_an_old_ledger_or_a_copy_is_well(home: Path
     told, well = examined(home)
     assert not well
     assert "4 entries, and 6 were known" in told["ledger"]
+    assert "holds, 4 entries" not in run(doctor.app, home, "--format", "csv")[0]
     for command in (["verify"], ["head"], ["prove", "1"]):
         printed, refused = run(ledger.app, home, *command)
         assert "6 were known" in str(refused)

@@ -64,14 +64,16 @@ def _ledger(home: Path) -> list[list[str]]:
     try:
         ledger = SqliteLedger(home / "ledger.db", new=False)
         report = verify(ledger.rows())
+        if not report.holds:
+            return [["ledger", "does not hold: " + "; ".join(report.faults)]]
+        waiting = len(ledger.books().unanswered)
     except Refusal as refusal:
         return [["ledger", f"does not hold: {refusal}"]]
-    if not report.holds:
-        return [["ledger", "does not hold: " + "; ".join(report.faults)]]
-    waiting = len(ledger.books().unanswered)
+    known = _witnesses(home)
+    refuted = any(what == "ledger" for what, _ in known)
     return [
-        ["ledger", f"holds, {report.size} entries"],
-        *_witnesses(home),
+        *([] if refuted else [["ledger", f"holds, {report.size} entries"]]),
+        *known,
         ["payments without an answer", f"{waiting}; they stay paid and are never run again" if waiting else "0"],
     ]
 
