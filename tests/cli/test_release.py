@@ -44,10 +44,8 @@ def discreet(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def process(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The same in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "discreet", *arguments],
-        capture_output=True, encoding="utf-8", check=False, cwd=folder, env=BARE,
-    )  # fmt: skip
+    command = [sys.executable, "-m", "discreet", *arguments]
+    return subprocess.run(command, capture_output=True, encoding="utf-8", check=False, cwd=folder, env=BARE)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -21,10 +21,9 @@ from discreet.engines.duckdb import DuckStore, Progress
 from discreet.engines.unread import Unread, hear
 from discreet.errors import Refusal
 from discreet.exact import Number, exact
-from discreet.ledger import Event, Grant, Hold, Opened, Retired, Revoked, open_ledger
+from discreet.ledger import Event, Grant, Hold, Opened, Retired, Revoked, found_ledger, open_ledger
 from discreet.ledger.books import OWNER
 from discreet.ledger.entry import REMOVED, BudgetLoss
-from discreet.ledger.home import found_ledger
 from discreet.privacy import Approximate, Concentrated, Pure
 from discreet.sql.schema import Column, Table, Type, chosen, refuse_hidden_owners
 

@@ -23,6 +23,7 @@ from discreet.ledger.head import read_head as read_head
 from discreet.ledger.head import sign as sign
 from discreet.ledger.head import signing_key as signing_key
 from discreet.ledger.home import adopt as adopt
+from discreet.ledger.home import found_ledger as found_ledger
 from discreet.ledger.home import open_ledger as open_ledger
 from discreet.ledger.sqlite import SqliteLedger as SqliteLedger
 from discreet.ledger.verify import Inclusion as Inclusion
