@@ -14,6 +14,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from bare import BARE
 
 from discreet.cli import main
 
@@ -25,7 +26,7 @@ def discreet(folder: Path, *arguments: str | bytes, **environment: str) -> Compl
     mask = os.umask(0)  # so that a command which leaves it as it finds it writes for everybody, and is noticed
     try:
         with chdir(folder), pytest.MonkeyPatch.context() as patch:
-            for name in set(os.environ) - {"PATH"}:
+            for name in set(os.environ) - set(BARE):
                 patch.delenv(name)
             for name, value in environment.items():
                 patch.setenv(name, value)

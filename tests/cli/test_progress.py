@@ -16,6 +16,7 @@ import clinic
 import duckdb
 import pyarrow.parquet as pq
 import pytest
+from bare import BARE
 
 from discreet.curator.custody import Custody, found_home
 from discreet.engines import duckdb as engine
@@ -91,7 +92,7 @@ def added(folder: Path, *, on_a_terminal: bool) -> tuple[str, str]:
     with subprocess.Popen(
         [*command, "--max-rows", "5", "--epsilon", "1", "--home", "home"],
         stdout=subprocess.PIPE, stderr=slave if on_a_terminal else subprocess.PIPE, encoding="utf-8", cwd=folder,
-        env={"PATH": os.environ["PATH"], "TERM": "xterm", "COLUMNS": "100"},
+        env={**BARE, "TERM": "xterm", "COLUMNS": "100"},
     ) as process:  # fmt: skip
         os.close(slave)
         shown = b"".join(screen(master))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from bare import BARE
 from commandline import discreet
 
 from discreet.cli.publishing import MADE_UP
@@ -26,10 +26,8 @@ TABLES = ["release", "marginals", "visits", "--columns", "age,region,urgent", "-
 
 def process(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The same in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "discreet", *arguments],
-        capture_output=True, encoding="utf-8", check=False, cwd=folder, env={"PATH": os.environ["PATH"]},
-    )  # fmt: skip
+    command = [sys.executable, "-m", "discreet", *arguments]
+    return subprocess.run(command, capture_output=True, encoding="utf-8", check=False, cwd=folder, env=BARE)
 
 
 def said(folder: Path, *arguments: str) -> str:

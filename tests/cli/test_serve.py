@@ -27,6 +27,7 @@ import discreet as dp
 from discreet.client import Connection
 from discreet.curator.custody import Custody
 from discreet.errors import Refusal
+from discreet.ledger import SqliteLedger, read_head
 
 COUNT = "SELECT count(*) AS n FROM visits"
 
@@ -121,6 +122,10 @@ def test_both_doors_lead_to_one_curator_and_what_it_prints_works(home: Path) -> 
             assert wire.execute(COUNT).fetchall() == [first.rows[0]]  # the same noise: it was answered before
         assert dp.open(home).budget("patient").spent == first.cost
         assert server.stop() == 0
+        assert server.process.stdout is not None
+        heads = [read_head(line[5:]) for line in server.process.stdout if line.startswith("head ")]
+    assert all(head.genuine() for head in heads)
+    assert heads[-1].size == SqliteLedger(home / "ledger.db").books().size > heads[0].size  # at the end, and before
 
 
 def test_it_listens_on_the_sixth_version_of_addresses_too(home: Path) -> None:

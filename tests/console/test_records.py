@@ -170,6 +170,8 @@ def test_a_custodian_sees_everybodys_questions(visitor: Watched) -> None:
 
 def test_the_ledger_is_verified_and_its_head_kept(visitor: Watched, clinic_place: Place) -> None:
     page = shown(visitor, "ann", "/ledger")
+    expect(page.get_by_text("The newest head is kept outside this home.")).to_be_visible()
+    expect(page.get_by_text("witness 1")).to_be_visible()
     page.get_by_role("button", name="Copy: All of it").click()
     expect(page.get_by_role("button", name="Copy: All of it")).to_have_text("Copied")
     head = str(page.evaluate("navigator.clipboard.readText()"))

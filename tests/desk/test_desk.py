@@ -47,6 +47,10 @@ DOINGS: dict[str, Doing] = {
     "file": lambda desk, who: desk.file(who, desk.published(HOME, ORDER).entry, "certificate.json"),
     "head": lambda desk, who: desk.head(who),
     "extension": lambda desk, who: desk.extension(who, desk.head(HOME)),
+    "verified": lambda desk, who: desk.verified(who, desk.head(HOME)),
+    "witnesses": lambda desk, who: desk.witnesses(who),
+    "kept": lambda desk, who: desk.kept(who, desk.head(HOME).key),
+    "keep": lambda desk, who: desk.keep(who, desk.head(HOME), 0, ()),
     "proof": lambda desk, who: desk.proof(who, 1),
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import commandline
 import pytest
+from bare import BARE
 from house.tree import ROOT
 
 import discreet
@@ -37,7 +37,10 @@ main()
 
 
 def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    bare = {"PATH": os.environ["PATH"], **environment}  # no COLUMNS, no FORCE_COLOR of the person who runs the tests
+    bare = {
+        **BARE,
+        **environment,
+    }  # no COLUMNS, no FORCE_COLOR of the person who runs the tests
     parts = [str(part) for part in command]
     return subprocess.run(parts, capture_output=True, encoding="utf-8", check=False, env=bare)
 

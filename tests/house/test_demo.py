@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from bare import BARE
 
 from discreet.cli.sample import people, takers, visits
 
@@ -17,7 +17,10 @@ from discreet.cli.sample import people, takers, visits
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     folder = tmp_path_factory.mktemp("nothing")
-    command, bare = [sys.executable, "-m", "discreet", "demo"], {"PATH": os.environ["PATH"], "TMPDIR": str(folder)}
+    command, bare = (
+        [sys.executable, "-m", "discreet", "demo"],
+        {**BARE, "TMPDIR": str(folder)},
+    )
     done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False, cwd=folder, env=bare)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout, folder

@@ -14,7 +14,7 @@ import pytest
 
 from discreet.errors import Refusal
 from discreet.ledger import Opened, Spend, SqliteLedger
-from discreet.ledger.sqlite import _glimpse
+from discreet.ledger.glimpse import glimpse
 from discreet.privacy import AddRemove, Approximate
 
 
@@ -33,11 +33,11 @@ def spent(ledger: SqliteLedger) -> object:
     return ledger.books().account("people").budget.spent
 
 
-def test_every_commit_is_another_glimpse(path: Path) -> None:
-    seen = [_glimpse(path)]
+def test_every_commit_is_anotherglimpse(path: Path) -> None:
+    seen = [glimpse(path)]
     for _ in range(5):
         spend(path)
-        seen.append(_glimpse(path))
+        seen.append(glimpse(path))
     assert None not in seen
     assert len(set(seen)) == 6
 
@@ -57,7 +57,7 @@ def test_what_another_process_wrote_is_seen_at_once(path: Path, start: ForkConte
 def test_while_a_journal_lies_there_the_file_is_read(path: Path) -> None:
     """It may be one that a killed writer left: the pages that it tells of are not what was committed."""
     path.with_name("ledger.db-journal").touch()
-    assert _glimpse(path) is None
+    assert glimpse(path) is None
     assert spent(SqliteLedger(path)) == Approximate(0)
 
 
@@ -65,7 +65,7 @@ def test_a_missing_file_is_not_a_file_that_did_not_change(path: Path) -> None:
     ledger = SqliteLedger(path)
     ledger.books()
     path.unlink()
-    assert _glimpse(path) is None
+    assert glimpse(path) is None
     with pytest.raises(Refusal, match="cannot be read"):
         ledger.books()
 
@@ -96,7 +96,7 @@ def test_a_journal_that_was_begun_while_one_looked_is_seen(path: Path, monkeypat
         return found
 
     monkeypatch.setattr(os.path, "exists", exists)
-    assert _glimpse(path) is None
+    assert glimpse(path) is None
     assert asked == [False]
 
 

@@ -77,7 +77,7 @@ def test_the_ledger_extends_every_head_it_ever_had_and_no_other(ledger: list[Row
 def test_a_head_of_nothing_must_be_the_head_of_nothing() -> None:
     leaves = [merkle.leaf(bytes([i])) for i in range(5)]
     empty, root = merkle.root([]), merkle.root(leaves)
-    assert merkle.consistency(leaves, 0) == []
+    assert merkle.consistency(merkle.kept_in(leaves), 0, 5) == []
     assert merkle.consistent(0, empty, 5, root, [])
     assert not merkle.consistent(0, root, 5, root, [])
     assert not merkle.consistent(0, empty, 5, root, [empty])

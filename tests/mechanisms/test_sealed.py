@@ -278,3 +278,16 @@ def test_no_file_stays_open(sealed: Sealed) -> None:
         with sealed.locked():
             sealed.write(sealed.read())
     assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_a_secret_replaced_while_it_is_read_is_read_anew(sealed: Sealed, monkeypatch: pytest.MonkeyPatch) -> None:
+    look, left = os.fstat, [b"second", b"third"]
+
+    def beside_a_writer(file: int) -> os.stat_result:
+        if left and os.path.samestat(look(file), sealed.path.stat()):
+            sealed.write(left.pop(0))  # now the file that was opened has no name
+        return look(file)
+
+    monkeypatch.setattr(os, "fstat", beside_a_writer)
+    assert sealed.read() == b"third"
+    assert left == []

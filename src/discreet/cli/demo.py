@@ -37,17 +37,17 @@ def demo(
         typer.echo(f"wrote {write_visits(write)} made-up visits to {write}")
         return
     if home is not None:
-        _tour(home)
+        _tour(home, practice=False)  # what is kept may be used for more
         typer.echo(f"the home of the tour is kept in {home}; try discreet budget --home {home}", err=True)
         return
     with tempfile.TemporaryDirectory() as folder:
-        _tour(Path(folder) / "home")
+        _tour(Path(folder) / "home", practice=True)
 
 
-def _tour(folder: Path) -> None:
+def _tour(folder: Path, *, practice: bool) -> None:
     from discreet.curator.custody import found_home
 
-    found_home(folder)
+    found_home(folder, practice=practice)
     _say("Three tables that this program made up: nobody in them exists.\n")
     curator = _filled(folder)
     _difference(curator)

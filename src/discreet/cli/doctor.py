@@ -12,6 +12,11 @@ from discreet.errors import Refusal
 
 app = new_app()
 
+_UNNOTICED = (
+    "this machine restored as a whole, with its state folder; two copies of this home adopted on two machines that "
+    "share no witness: keep a head on another machine, with discreet ledger witness add"
+)
+_TROUBLES = ("it answers nothing", "it takes no payments")
 _PARTS = ("cryptography", "duckdb", "numpy", "pyarrow", "scipy", "sqlglot", "pandas", "polars", "matplotlib")
 
 
@@ -21,7 +26,7 @@ def doctor(*, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
     rows = [["python", sys.version.split()[0]], *([name, _version(name)] for name in _PARTS)]
     rows += _home(home) if home.exists() else [["home", f"{home} does not exist: discreet init makes one"]]
     print_rows(form, ["what", "how it is"], rows)
-    if any("open to others" in how or "does not hold" in how for _, how in rows):
+    if any("open to others" in how or "does not hold" in how or what in _TROUBLES for what, how in rows):
         raise Refusal("this home is not in order", hint="see the table above")
 
 
@@ -59,12 +64,37 @@ def _ledger(home: Path) -> list[list[str]]:
     try:
         ledger = SqliteLedger(home / "ledger.db", new=False)
         report = verify(ledger.rows())
+        if not report.holds:
+            return [["ledger", "does not hold: " + "; ".join(report.faults)]]
+        waiting = len(ledger.books().unanswered)
     except Refusal as refusal:
         return [["ledger", f"does not hold: {refusal}"]]
-    if not report.holds:
-        return [["ledger", "does not hold: " + "; ".join(report.faults)]]
-    waiting = len(ledger.books().unanswered)
+    known = _witnesses(home)
+    refuted = any(what == "ledger" for what, _ in known)
     return [
-        ["ledger", f"holds, {report.size} entries"],
+        *([] if refuted else [["ledger", f"holds, {report.size} entries"]]),
+        *known,
         ["payments without an answer", f"{waiting}; they stay paid and are never run again" if waiting else "0"],
     ]
+
+
+def _witnesses(home: Path) -> list[list[str]]:
+    """Who knows the head of the ledger outside the home, and what nobody would notice."""
+    from discreet.ledger.home import standings
+
+    try:
+        known = standings(home)
+    except Refusal as refusal:
+        return [[_TROUBLES[0], str(refusal)]]
+    if not known:
+        return [["its head is kept", "nowhere: this home is for practice, and every copy of it answers"]]
+    rows = []
+    for each in known:
+        if each.refuted:
+            rows.append(["ledger", f"does not hold: {each.trouble}"])
+        elif each.trouble:
+            rows.append([_TROUBLES[0 if each.copied else 1], each.trouble])
+        else:
+            told = "nothing yet" if each.head is None else f"{each.head.size} entries, on {each.head.time}"
+            rows.append(["its head is kept", f"in {each.where}: {told}; an older ledger and a copy are refused"])
+    return [*rows, ["not noticed", _UNNOTICED]]

@@ -1,50 +1,61 @@
-"""`discreet ledger`: verify it, sign its head, export it; prove to outsiders what is in it and that it goes on."""
+"""`discreet ledger`: verify it, sign its head, prove what is in it; have others keep its head; adopt a copy."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discreet.cli.home import HOME, AtHome, NoHome, new_app
+from discreet.cli.printing import AsFormat, Format, print_rows
 from discreet.errors import Refusal
 
 if TYPE_CHECKING:
-    from discreet.ledger import Head
-    from discreet.ledger.verify import Pinned, Row
+    from discreet.ledger import Head, SqliteLedger
+    from discreet.ledger.verify import Pinned
+    from discreet.ledger.view import View
 
-app = new_app()
+app, witness = new_app(), new_app()
+app.add_typer(witness, name="witness", help="Who keeps the newest head of the ledger outside the home.")
 
 
-def _rows(home: Path) -> list[Row]:
+def _raw(home: Path) -> SqliteLedger:
+    """The ledger as it lies there, whoever may answer from it."""
     from discreet.curator import catalogue
     from discreet.ledger import SqliteLedger
 
     catalogue.read(home)
-    return SqliteLedger(home / "ledger.db", new=False).rows()
+    return SqliteLedger(home / "ledger.db", new=False)
 
 
-def _sound(home: Path) -> list[Row]:
-    """The rows, if they hold: nothing is signed, proved or passed on that was not recomputed."""
-    from discreet.ledger import verify as verified
+@contextmanager
+def _known(home: Path) -> Iterator[tuple[View, Head]]:
+    """The ledger and its head, signed, if it goes on from all that a witness knows: else there would be two of it."""
+    from discreet.ledger import signing_key
+    from discreet.ledger.head import now
 
-    rows = _rows(home)
-    report = verified(rows)
-    if not report.holds:
-        raise Refusal("the ledger does not hold: " + "; ".join(report.faults))
-    return rows
+    ledger = _raw(home)
+    _refuse_refuted(home)
+    with ledger.looked_at() as view:
+        yield view, view.head(now(), signing_key(home / "ledger.key"))
 
 
-def _head(rows: list[Row], home: Path) -> Head:
-    from datetime import UTC, datetime
+def _refuse_refuted(home: Path) -> None:
+    """Refuse a ledger that does not go on from what a witness knows; say what else there is to say of witnesses."""
+    from discreet.ledger.home import standings
 
-    from discreet.ledger import sign, signing_key
-
-    hashes = [stored for _, stored, _ in rows]
-    return sign(hashes, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), signing_key(home / "ledger.key"))
+    found = standings(home)
+    for each in found:
+        if each.refuted:
+            raise Refusal(f"the ledger does not hold: {each.trouble}")
+    for each in found:
+        if each.trouble:
+            typer.echo(f"note: {each.trouble}", err=True)
 
 
 def _text(file: Path) -> str:
@@ -73,24 +84,30 @@ def verify(
     from discreet.ledger import verify as verified
 
     heads = [_kept(file) for file in head or ()]
-    report = verified(_rows(home), heads=heads, key=_own(home) if key is None else _hex(key))
+    report = verified(_raw(home).rows(), heads=heads, key=_own(home) if key is None else _hex(key))
     if not report.holds:
         raise Refusal("the ledger does not hold: " + "; ".join(report.faults))
+    _refuse_refuted(home)
     typer.echo(f"the ledger holds: {report.size} entries, root {report.root}")
 
 
 @app.command()
 def head(*, home: AtHome = HOME) -> None:
     """Print a signed head. Whoever keeps it notices if the ledger is rewritten or rolled back."""
-    typer.echo(_head(_sound(home), home).text())
+    with _known(home) as (_, signed):
+        typer.echo(signed.text())
 
 
 @app.command()
 def export(file: Path, *, home: AtHome = HOME) -> None:
     """Write all entries to a file, one JSON object a line."""
-    lines = [
-        json.dumps({"hash": stored, "entry": json.loads(body)}, ensure_ascii=False) for _, stored, body in _sound(home)
-    ]
+    from discreet.ledger import verify as verified
+
+    rows = _raw(home).rows()
+    report = verified(rows)
+    if not report.holds:
+        raise Refusal("the ledger does not hold: " + "; ".join(report.faults))
+    lines = [json.dumps({"hash": stored, "entry": json.loads(body)}, ensure_ascii=False) for _, stored, body in rows]
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as written:
         written.writelines(f"{line}\n" for line in lines)
     typer.echo(f"wrote {len(lines)} entries to {file}")
@@ -107,10 +124,8 @@ def prove(
     home: AtHome = HOME,
 ) -> None:
     """Print a receipt: an entry word for word, the proof that it is in the ledger, and the signed head."""
-    from discreet.ledger.verify import receipt
-
-    rows = _sound(home)
-    typer.echo(receipt(rows, entry, _head(rows, home), None if head is None else _kept(head)).text())
+    with _known(home) as (view, signed):
+        typer.echo(view.receipt(entry, signed, None if head is None else _kept(head)).text())
 
 
 @app.command()
@@ -118,10 +133,72 @@ def extends(
     head: Annotated[Path, typer.Argument(metavar="HEADFILE", help="A head that was kept.")], *, home: AtHome = HOME
 ) -> None:
     """Print the proof that the ledger as it is now begins with all that a kept head knew."""
-    from discreet.ledger.verify import extend
+    with _known(home) as (view, signed):
+        typer.echo(view.extension(_kept(head), signed).text())
 
-    rows = _sound(home)
-    typer.echo(extend(rows, _kept(head), _head(rows, home)).text())
+
+@app.command()
+def adopt(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the copy is to be called; the ledger notes it.")],
+    *,
+    head: Annotated[str, typer.Option(metavar="HASH", help="The root of its newest head: see discreet ledger head.")],
+    home: AtHome = HOME,
+) -> None:
+    """Make a copied or moved home the one that answers; where its head is kept, no other copy answers any more."""
+    from discreet.ledger import adopt as adopted
+
+    entry = adopted(home, name, head)
+    typer.echo(f"{home} answers from now on, as {name}; entry {entry.number} of its ledger says so")
+
+
+@app.command()
+def upgrade(*, home: AtHome = HOME) -> None:
+    """Read all entries of the ledger, and make its index and its checkpoint anew from them."""
+    from discreet.ledger import verify as verified
+
+    ledger = _raw(home)
+    report = verified(ledger.rows())
+    if not report.holds:
+        raise Refusal("the ledger does not hold: " + "; ".join(report.faults))
+    typer.echo(f"added up {ledger.upgrade()} entries")
+
+
+@witness.command("list")
+def list_(*, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
+    """Where heads of this ledger are kept, how far each knows it, and whether the ledger goes on from there."""
+    from discreet.ledger.home import standings
+
+    _raw(home)
+    rows = [
+        [each.where, "" if each.head is None else str(each.head.size), each.trouble or "the ledger goes on from it"]
+        for each in standings(home)
+    ]
+    print_rows(form, ["witness", "entries", "how it is"], rows)
+
+
+@witness.command()
+def add(
+    where: Annotated[str, typer.Argument(metavar="WHERE", help="A folder, or the address of a discreet serve.")],
+    *,
+    token: Annotated[
+        str, typer.Option(envvar="DISCREET_TOKEN", metavar="TOKEN", help="By which a discreet serve lets us in.")
+    ] = "",
+    home: AtHome = HOME,
+) -> None:
+    """Have the newest head kept there too. While it cannot be reached, nothing is paid."""
+    from discreet.ledger.home import add_witness
+
+    kept = add_witness(home, where, token)
+    typer.echo(f"{where} keeps the head of this ledger: {kept.size} entries")
+
+
+@witness.command()
+def remove(where: Annotated[str, typer.Argument(metavar="WHERE")], *, home: AtHome = HOME) -> None:
+    """Keep no more heads there."""
+    from discreet.ledger.home import remove_witness
+
+    remove_witness(home, where)
+    typer.echo(f"{where} is told nothing any more; what it knows, it keeps")
 
 
 @app.command()

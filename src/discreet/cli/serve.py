@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib.util
 import json
 import signal
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 import typer
 
 from discreet.cli.home import HOME, AtHome, new_app
-from discreet.errors import Refusal
+from discreet.errors import DiscreetError, Refusal
 
 if TYPE_CHECKING:
     import ssl
@@ -26,6 +27,7 @@ app = new_app()
 _Wire = list[tuple[str, int]]  # host and port of the Postgres door, once it is open
 
 _OFF = "off"
+_HEADS = 60.0  # seconds between two heads that are printed
 _CALM = "no new questions; answers under way are finished"
 
 
@@ -139,10 +141,30 @@ async def _run(desk: Desk, doors: dict[str, Address], tls: ssl.SSLContext | None
         if "http" in doors:
             url = _url(doors["http"].host, opened[0].address[1], secure=tls is not None)
             typer.echo(f"open {url} in a browser, and sign in with your token")
-        await stop.wait()
+        await _told(desk, stop)
         typer.echo(_CALM, err=True)
     finally:
         await _first(asyncio.gather(*(door.drain() for door in opened)), hurry.wait())
+
+
+async def _told(desk: Desk, stop: asyncio.Event) -> None:
+    """Print a signed head of the ledger whenever it went on, until the end: whoever keeps what is printed has it too.
+
+    A head that cannot be had is no reason to stop: the next one will tell.
+    """
+    from discreet.desk import HOME as OURSELVES
+
+    last = ""
+    while True:
+        with contextlib.suppress(DiscreetError):
+            head = await asyncio.to_thread(desk.head, OURSELVES)
+            if head.root != last:
+                typer.echo(f"head {head.text()}")
+                last = head.root
+        if stop.is_set():
+            return
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), _HEADS)
 
 
 def _noted(_: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:

@@ -15,6 +15,8 @@ from discreet.console.visit import Visit
 from discreet.curator import Answer
 from discreet.desk import Desk, Visitor
 
+_MOST = 500  # payments: as many as are read at once, however long the ledger is
+_OLDER = "Older ones are found through the HTTP door, at /api/v1/history with its parameter before."
 _PAGE = 20  # questions at a time
 Made = Callable[[Answer, citation.Citation], bytes]
 
@@ -28,7 +30,10 @@ async def history(visit: Visit) -> None:
         if visit.custodian
         else "What you asked and paid. To see an answer again costs nothing."
     )
-    every = tally.grouped(await visit.call(visit.desk.history))
+    receipts = await visit.call(visit.desk.history, most=_MOST)
+    if len(receipts) == _MOST:
+        theme.tag("p", f"These are the latest {_MOST:,} payments. {_OLDER}").classes("d-muted d-small")
+    every = tally.grouped(receipts)
     if not every:
         theme.empty("Nothing was asked yet.", "The first question will stand here.", "history")
         return

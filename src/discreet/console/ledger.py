@@ -12,6 +12,7 @@ from discreet.console.visit import Visit
 from discreet.curator.history import Receipt
 from discreet.errors import Refusal
 from discreet.ledger import Head, read_head
+from discreet.ledger.home import Standing
 from discreet.ledger.verify import Extension
 from discreet.ledger.verify import Receipt as Proof
 
@@ -22,6 +23,11 @@ The head is a short, signed text that stands for the whole ledger as it is now. 
 server cannot reach it: in your notes, in a paper, with a friend.
 If anybody rewrites the ledger, takes a payment out or rolls it back, it no longer goes on from the head that you \
 kept. Everybody who has that head can check it."""
+_KNOWN = (
+    "The newest head is kept outside this home. What does not go on from it is refused: an older ledger, and a copy "
+    "that nobody adopted. Nobody notices if the whole machine is set back, unless a witness is elsewhere."
+)
+_PRACTICE = "This home is for practice: its head is kept nowhere."
 _CHECKED = (
     "each entry stands in its place and is written in its one spelling",
     "each seal follows from the entry and the one before it",
@@ -37,8 +43,9 @@ async def ledger(visit: Visit) -> None:
     theme.lead("Every payment is written down in a chain. Whoever keeps its head notices if it is rewritten.")
     head = await visit.call(visit.desk.head)
     _head(head, visit)
+    _witnesses(await visit.call(visit.desk.witnesses))
     _kept(visit)
-    _proof(await visit.call(visit.desk.history), visit)
+    _proof(await visit.call(visit.desk.history, most=_LATEST), visit)
 
 
 # the head -------------------------------------------------------------------------------------------------------------
@@ -59,7 +66,7 @@ def _head(first: Head, visit: Visit) -> None:
 
     async def verified() -> None:
         with theme.busy(verify), trouble(box):
-            found = await visit.call(visit.desk.extension, heads[-1])
+            found = await visit.call(visit.desk.verified, heads[-1])
             with box:
                 _verified(found)
             heads.append(found.head)
@@ -110,6 +117,19 @@ def _verified(found: Extension) -> None:
 
 def _saved(text: str, name: str) -> None:
     ui.download.content(f"{text}\n", name, "application/json")
+
+
+# who keeps heads ------------------------------------------------------------------------------------------------------
+
+
+def _witnesses(standings: list[Standing]) -> None:
+    with theme.card("Who knows the head"):
+        theme.tag("p", _KNOWN if standings else _PRACTICE).classes("d-muted")
+        with theme.facts():
+            for each in standings:
+                known = "knows nothing yet" if each.head is None else f"{each.head.size:,} entries"
+                when = "" if each.head is None else f", on {tally.when(each.head.time)}"
+                theme.fact(each.where, each.trouble or f"{known}{when}")
 
 
 # a head that somebody kept --------------------------------------------------------------------------------------------

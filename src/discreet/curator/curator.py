@@ -36,7 +36,7 @@ from discreet.curator.till import Till, cost, requires_price, total
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
 from discreet.exact import share
-from discreet.ledger import Books, Grant, Spend, SqliteLedger
+from discreet.ledger import Books, Grant, Spend, open_ledger
 from discreet.ledger.books import OWNER
 from discreet.ledger.entry import BudgetLoss, Plain, refuse_half_characters
 from discreet.mechanisms import TableMechanism
@@ -81,7 +81,7 @@ class Curator:
         catalogue.read(home)
         self._principal = principal
         self._within: frozenset[str] | None = None  # all tables, or those that this one is for
-        self._ledger = SqliteLedger(home / "ledger.db", new=False)
+        self._ledger = open_ledger(home)
         self._store = DuckStore(home / "tables", names=self._file_name)
         self._declarations = Declarations(home, self._ledger)
         self._plans, self._recall, self._flights = Plans(), Recall(), Flights()
@@ -183,12 +183,16 @@ class Curator:
         """The tables that may be asked about, as they were declared."""
         return self._seen.shown()
 
-    def history(self, *, everybody: bool = False) -> list[Receipt]:
-        """What was asked and paid, the latest first; by everybody, only for a custodian."""
+    def history(self, *, everybody: bool = False, before: int | None = None, most: int | None = None) -> list[Receipt]:
+        """What was asked and paid, the latest first; by everybody, only for a custodian.
+
+        Of those before an entry, and so many at most, if it is said so.
+        """
         grant = self._books().grant(self._principal)
         if everybody and grant is not None and grant.role != "custodian":
             raise Refusal("what others asked is shown to custodians")
-        return receipts(self._ledger.entries(), None if everybody else self._principal)
+        with self._ledger.looked_at() as view:
+            return receipts(view.payments(None if everybody else self._principal, before, most))
 
     def budget(self, population: str) -> Budget[BudgetLoss]:
         """What a population may lose in all and has lost."""
@@ -310,7 +314,7 @@ class Curator:
     def _answer(self, sql: str, asked: Terms, engine: Engine, rng: Entropy) -> Answer:
         share(asked.confidence, "confidence")  # everything that can be refused is refused before anything is paid
         found = self._question(sql, asked)
-        key = answer_key(sql, asked, found, self._ledger.books())
+        key = answer_key(sql, asked, found, self._ledger.answers)
         again = self._recall.found(key, self._catalogue)
         if again is not None:
             return replace(again, left=self._left(found))

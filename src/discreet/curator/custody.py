@@ -21,7 +21,7 @@ from discreet.engines.duckdb import DuckStore, Progress
 from discreet.engines.unread import Unread, hear
 from discreet.errors import Refusal
 from discreet.exact import Number, exact
-from discreet.ledger import Event, Grant, Hold, Opened, Retired, Revoked, SqliteLedger
+from discreet.ledger import Event, Grant, Hold, Opened, Retired, Revoked, found_ledger, open_ledger
 from discreet.ledger.books import OWNER
 from discreet.ledger.entry import REMOVED, BudgetLoss
 from discreet.privacy import Approximate, Concentrated, Pure
@@ -56,8 +56,8 @@ class Declared:
     relation: str = "add-remove"  # or replace: the number of units is public, and questions cost twice as much
 
 
-def found_home(folder: Path) -> None:
-    """An empty home that only its owner can open."""
+def found_home(folder: Path, *, practice: bool = False) -> None:
+    """An empty home that only its owner can open; one to practise in if its rows are made up."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as broken:
@@ -65,7 +65,7 @@ def found_home(folder: Path) -> None:
     if (folder / catalogue.FILE).exists():
         raise Refusal(f"{str(folder)!r} is a home already")
     folder.chmod(0o700)
-    SqliteLedger(folder / "ledger.db").close()
+    found_ledger(folder, practice=practice)
     catalogue.write(folder, catalogue.text_of(Catalogue()))
 
 
@@ -79,7 +79,7 @@ class Custody:
     def __init__(self, home: Path) -> None:
         self._home = home
         catalogue.read(home)
-        self._ledger = SqliteLedger(home / "ledger.db", new=False)
+        self._ledger = open_ledger(home)
         self._store = DuckStore(home / "tables", names=lambda table: recorded_file(self._ledger.books(), table))
 
     @contextmanager

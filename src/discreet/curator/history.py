@@ -24,31 +24,24 @@ class Receipt:
     release: str | None = None  # its name, if it is one that was bought: then the answer is no rows
 
 
-def receipts(entries: Iterable[Entry], principal: str | None) -> list[Receipt]:
-    """The payments of a person, or of everybody, the latest first."""
-    spends: dict[int, tuple[Entry, Spend]] = {}
-    answers: dict[int, int] = {}
-    named: dict[int, str] = {}
-    for entry in entries:
-        if isinstance(entry.event, Spend) and principal in (None, entry.event.principal):
-            spends[entry.number] = entry, entry.event
-        elif isinstance(entry.event, Answer):
-            answers[entry.event.spend] = entry.number
-            named[entry.event.spend] = _name(entry.event.answer)
-    return [
-        Receipt(
-            number,
-            entry.time,
-            spend.principal,
-            spend.population,
-            spend.loss,
-            str(spend.what.get("sql", "")) if isinstance(spend.what, dict) else "",
-            tuple(spend.tables),
-            answers.get(number),
-            named.get(number, "") if _is_release(spend.what) else None,
-        )
-        for number, (entry, spend) in sorted(spends.items(), reverse=True)
-    ]
+def receipts(payments: Iterable[tuple[Entry, Entry | None]]) -> list[Receipt]:
+    """Payments and the entries that answer them, as people read them."""
+    return [_receipt(entry, entry.event, said) for entry, said in payments if isinstance(entry.event, Spend)]
+
+
+def _receipt(entry: Entry, spend: Spend, said: Entry | None) -> Receipt:
+    name = _name(said.event.answer) if said is not None and isinstance(said.event, Answer) else ""
+    return Receipt(
+        entry.number,
+        entry.time,
+        spend.principal,
+        spend.population,
+        spend.loss,
+        str(spend.what.get("sql", "")) if isinstance(spend.what, dict) else "",
+        tuple(spend.tables),
+        None if said is None else said.number,
+        name if _is_release(spend.what) else None,
+    )
 
 
 def _is_release(what: Plain) -> bool:

@@ -94,7 +94,7 @@ def _cell(column: Column, share: float) -> object:  # noqa: PLR0911  # one case 
 
 def found_practice(folder: Path, known: Catalogue, public: Mapping[str, tuple[Path, str]]) -> None:
     """A home with these declarations: full budgets, made-up rows, and the public rows as they are, from their files."""
-    found_home(folder)
+    found_home(folder, practice=True)
     ledger, store = SqliteLedger(folder / "ledger.db", new=False), DuckStore(folder / "tables")
     for people in known.populations.values():
         ledger.append(Opened(people.name, people.total, people.neighbours))

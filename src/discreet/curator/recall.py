@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 
 from discreet.curator.agreement import Declarations
@@ -10,7 +10,7 @@ from discreet.curator.answer import Answer
 from discreet.curator.catalogue import Catalogue
 from discreet.curator.plans import Plans, key_of
 from discreet.curator.quote import Terms
-from discreet.ledger import Books, Grant, SqliteLedger
+from discreet.ledger import Grant, SqliteLedger
 from discreet.sql.measured import Caps
 from discreet.sql.question import Question
 
@@ -18,10 +18,9 @@ MOST = 256
 LARGEST = 10_000  # cells of one answer; larger ones are put together anew each time
 
 
-def answer_key(sql: str, asked: Terms, found: Question, books: Books) -> Hashable:
+def answer_key(sql: str, asked: Terms, found: Question, answers: Callable[[str], tuple[int, ...] | None]) -> Hashable:
     """What a free answer follows from, beside the declarations: the entries that hold all its parts ever said too."""
-    said = tuple(tuple(books.answers.get(part.measurement.question, ())) for part in found.parts)
-    return sql, repr(asked), said
+    return sql, repr(asked), tuple(answers(part.measurement.question) for part in found.parts)
 
 
 class Recall:
@@ -74,7 +73,7 @@ class AtHand:
         plan = next((each for each in plans if each is not None), None)  # who sees more plans the same, if at all
         if plan is None or not isinstance(plan[0], Question):
             return None
-        again = self.recall.found(answer_key(sql, asked, plan[0], books), known)
+        again = self.recall.found(answer_key(sql, asked, plan[0], self.ledger.answers_at_hand), known)
         if again is None or (granted is not None and not plan[1] <= granted):
             return None
         names = {part.measurement.shape.population or "" for part in plan[0].parts}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from discreet.curator import Answer, Curator, Due, Explanation
@@ -21,6 +21,7 @@ from discreet.errors import Refusal
 from discreet.ledger import Grant, Head
 from discreet.ledger.books import OWNER, Account, Books
 from discreet.ledger.entry import BudgetLoss, canonical
+from discreet.ledger.home import Standing, keep, kept, standings
 from discreet.ledger.verify import Extension
 from discreet.ledger.verify import Receipt as Proof
 from discreet.privacy import Budget
@@ -185,11 +186,13 @@ class Desk:
         own |= {population for who, population in dict(books.used) if who == visitor.name}
         return {name: account for name, account in accounts.items() if name in own}
 
-    def history(self, visitor: Visitor) -> list[Receipt]:
-        """What a visitor asked and paid; a custodian sees everybody's."""
+    def history(
+        self, visitor: Visitor, *, own: bool = False, before: int | None = None, most: int | None = None
+    ) -> list[Receipt]:
+        """What a visitor asked and paid; a custodian sees everybody's, unless only their `own` are wanted."""
         grant = self._in_force(visitor)
-        everybody = grant is None or grant.role == "custodian"
-        return self._curator.sibling(visitor.name).history(everybody=everybody)
+        everybody = not own and (grant is None or grant.role == "custodian")
+        return self._curator.sibling(visitor.name).history(everybody=everybody, before=before, most=most)
 
     # what is published ----------------------------------------------------------------------------------------------
 
@@ -252,6 +255,34 @@ class Desk:
         """The proof that the ledger goes on from a head that the visitor kept. Refused if it does not."""
         self._in_force(visitor)
         return self._notary.extension(kept)
+
+    def verified(self, visitor: Visitor, kept: Head) -> Extension:
+        """The same, after all of the ledger was read and computed again: it takes the longer, the longer that is."""
+        self._in_force(visitor)
+        return self._notary.verified(kept)
+
+    def witnesses(self, visitor: Visitor) -> list[Standing]:
+        """Where heads of the ledger are kept outside the home, and whether it goes on from them.
+
+        Names of folders and machines are for custodians.
+        """
+        grant, found = self._in_force(visitor), standings(self.home)
+        if grant is None or grant.role == "custodian":
+            return found
+        return [
+            replace(each, where=f"witness {number}", trouble="a custodian is needed" if each.trouble else "")
+            for number, each in enumerate(found, start=1)
+        ]
+
+    def kept(self, visitor: Visitor, key: str) -> Head | None:
+        """The newest head that is kept here of another ledger, by its key; None if none is."""
+        self._in_force(visitor)
+        return kept(self.home, key)
+
+    def keep(self, visitor: Visitor, head: Head, size: int, siblings: Sequence[str]) -> Head | None:
+        """Keep a head that goes on from the one of so many entries that is kept; what is kept then."""
+        self._in_force(visitor)
+        return keep(self.home, head, size, siblings)
 
     def proof(self, visitor: Visitor, entry: int) -> Proof | None:
         """An entry word for word and that it is in the ledger; None if it is not the visitor's to read."""

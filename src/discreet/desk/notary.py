@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import hmac
-from datetime import UTC, datetime
+import threading
 from pathlib import Path
 
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from discreet.errors import Refusal
-from discreet.ledger import Answer, Event, Grant, Head, Spend, SqliteLedger, sign, signing_key, verify
+from discreet.ledger import Answer, Event, Grant, Head, Spend, open_ledger, signing_key, verify
 from discreet.ledger.entry import Entry
-from discreet.ledger.verify import Extension, Receipt, Row, extend, receipt
+from discreet.ledger.head import now
+from discreet.ledger.verify import Extension, Receipt
+from discreet.ledger.view import View
 
 
 class Notary:
-    """Signs what the ledger of a home says, after recomputing all of it."""
+    """Signs what the ledger of a home says.
+
+    What is signed goes on from everything that was signed before, and every entry is checked against it: both from a
+    few hashes, however long the ledger is. `discreet ledger verify` recomputes all of it.
+    """
 
     def __init__(self, home: Path) -> None:
         self._key = home / "ledger.key"
-        self._ledger = SqliteLedger(home / "ledger.db", new=False)
+        self._ledger = open_ledger(home)
+        self._verifying = threading.Lock()
 
     def pepper(self) -> bytes:
         """A secret that stays the same as long as the home has its key, and tells nothing about the key."""
@@ -28,12 +35,24 @@ class Notary:
 
     def head(self) -> Head:
         """A head of the ledger as it is now."""
-        return self._signed(self._sound())
+        with self._ledger.looked_at() as view:
+            return self._signed(view)
 
     def extension(self, kept: Head) -> Extension:
         """That the ledger as it is now begins with all that a kept head knew. Refused if it does not."""
-        rows = self._sound()
-        return extend(rows, kept, self._signed(rows))
+        with self._ledger.looked_at() as view:
+            return view.extension(kept, self._signed(view))
+
+    def verified(self, kept: Head) -> Extension:
+        """The same, after recomputing all of it: every hash, and every sum."""
+        if not self._verifying.acquire(blocking=False):  # one at a time: it takes a whole core
+            raise Refusal("somebody has the ledger verified just now", hint="try again in a moment")
+        try:
+            if not verify(self._ledger.rows()).holds:
+                raise Refusal("the ledger does not hold", hint="a custodian runs discreet ledger verify")
+        finally:
+            self._verifying.release()
+        return self.extension(kept)
 
     def proof(self, reader: Grant, number: int) -> Receipt | None:
         """The receipt of an entry; None if it is not for this reader.
@@ -41,39 +60,39 @@ class Notary:
         An analyst reads their own payments, and answers to questions about tables that they may ask about: those they
         would get free. A custodian reads everything but how a token is recognised, which stays in the home.
         """
-        if not self._readable(reader, self._ledger.entry(number).event):
-            return None
-        rows = self._sound()
-        return receipt(rows, number, self._signed(rows))
+        with self._ledger.looked_at() as view:
+            if not _readable(reader, view, view.entry(number).event):
+                return None
+            return view.receipt(number, self._signed(view))
 
-    def entries(self) -> list[Entry]:
-        """Everything that is written in the ledger: for the desk to choose from."""
-        return self._ledger.entries()
+    def releases(self) -> list[tuple[Spend, Entry]]:
+        """What was published, the latest first: for the desk to choose from."""
+        with self._ledger.looked_at() as view:
+            return view.releases()
+
+    def release(self, number: int) -> tuple[Spend, Entry] | None:
+        """One of them; None if the entry is no release."""
+        with self._ledger.looked_at() as view:
+            return view.release(number)
 
     def receipt(self, number: int) -> Receipt:
         """Of an entry, under the head that the ledger had with it: the same bytes whenever it is asked for."""
-        rows = self._sound()[:number]
-        head = sign([stored for _, stored, _ in rows], self._ledger.entry(number).time, signing_key(self._key))
-        return receipt(rows, number, head)
+        with self._ledger.looked_at() as view:
+            head = view.head(view.entry(number).time, signing_key(self._key), number)
+            return view.receipt(number, head)
 
-    def _readable(self, reader: Grant, event: Event) -> bool:
-        match event:
-            case Grant():
-                return False
-            case Spend() if event.principal == reader.principal:
-                return True
-            case Answer():
-                paid = self._ledger.entry(event.spend).event
-                return isinstance(paid, Spend) and (reader.tables is None or set(paid.tables) <= set(reader.tables))
-            case _:
-                return reader.role == "custodian"
+    def _signed(self, view: View) -> Head:
+        return view.head(now(), signing_key(self._key))
 
-    def _sound(self) -> list[Row]:
-        rows = self._ledger.rows()
-        if not verify(rows).holds:
-            raise Refusal("the ledger does not hold", hint="a custodian runs discreet ledger verify")
-        return rows
 
-    def _signed(self, rows: list[Row]) -> Head:
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return sign([stored for _, stored, _ in rows], now, signing_key(self._key))
+def _readable(reader: Grant, view: View, event: Event) -> bool:
+    match event:
+        case Grant():
+            return False
+        case Spend() if event.principal == reader.principal:
+            return True
+        case Answer():
+            paid = view.entry(event.spend).event
+            return isinstance(paid, Spend) and (reader.tables is None or set(paid.tables) <= set(reader.tables))
+        case _:
+            return reader.role == "custodian"

@@ -145,22 +145,13 @@ class Publisher:
 
     def listed(self, reader: Grant | None) -> list[Listed]:
         """Those that a reader may have, the latest first: of tables that they may ask about, as with every answer."""
-        paid: dict[int, Spend] = {}
-        found: list[Listed] = []
-        for entry in self._notary.entries():
-            match entry.event:
-                case Spend() as spend:
-                    paid[entry.number] = spend
-                case Answer(number, _, answer):
-                    if _is_release(answer) and may_read(reader, paid[number]):
-                        found.append(_listed(entry, paid[number]))
-        return found[::-1]
+        return [_listed(entry, paid) for paid, entry in self._notary.releases() if may_read(reader, paid)]
 
     def one(self, reader: Grant | None, entry: int) -> Listed:
         """One of them."""
-        for each in self.listed(reader):
-            if each.entry == entry:
-                return each
+        known = self._notary.release(entry)
+        if known is not None and may_read(reader, known[0]):
+            return _listed(known[1], known[0])
         raise Refusal(f"there is no release {entry}, or none of yours to read", hint="list them: discreet release list")
 
     def release(self, known: Listed) -> Release:
@@ -204,10 +195,6 @@ def tried(curator: Curator, order: Order) -> Release:
 def may_read(reader: Grant | None, paid: Spend) -> bool:
     """Whether somebody may ask about all tables that a payment was for; None is the home itself."""
     return reader is None or reader.tables is None or set(paid.tables) <= set(reader.tables)
-
-
-def _is_release(answer: Plain) -> bool:
-    return isinstance(answer, dict) and "release" in answer
 
 
 def _listed(entry: Entry, spend: Spend) -> Listed:

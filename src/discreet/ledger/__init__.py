@@ -7,6 +7,7 @@ unnoticed. What is left of a budget is not stored anywhere: it is what the entri
 
 from discreet.ledger.books import Account as Account
 from discreet.ledger.books import Books as Books
+from discreet.ledger.entry import Adopted as Adopted
 from discreet.ledger.entry import Answer as Answer
 from discreet.ledger.entry import Dataset as Dataset
 from discreet.ledger.entry import Entry as Entry
@@ -21,6 +22,9 @@ from discreet.ledger.head import Head as Head
 from discreet.ledger.head import read_head as read_head
 from discreet.ledger.head import sign as sign
 from discreet.ledger.head import signing_key as signing_key
+from discreet.ledger.home import adopt as adopt
+from discreet.ledger.home import found_ledger as found_ledger
+from discreet.ledger.home import open_ledger as open_ledger
 from discreet.ledger.sqlite import SqliteLedger as SqliteLedger
 from discreet.ledger.verify import Inclusion as Inclusion
 from discreet.ledger.verify import Report as Report

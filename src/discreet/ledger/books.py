@@ -1,4 +1,4 @@
-"""The fold of the entries: what each population has left, who may ask, what was answered."""
+"""The fold of the entries: what each population has left, who may ask, which payments wait."""
 
 from __future__ import annotations
 
@@ -54,8 +54,7 @@ class Books:
     used: dict[tuple[str, str], BudgetLoss] = field(default_factory=dict)  # (principal, population) -> spent
     datasets: dict[str, Dataset] = field(default_factory=dict)
     owners: dict[str, Dataset] = field(default_factory=dict)  # population -> the first table it ever had
-    unanswered: dict[int, Spend] = field(default_factory=dict)
-    answers: dict[str, tuple[int, ...]] = field(default_factory=dict)  # question -> numbers of its answer entries
+    unanswered: dict[int, str] = field(default_factory=dict)  # payments that wait, by entry -> their questions
 
     def copy(self) -> Books:
         """Books that can be tried out. Entries are frozen, so copying the tables that hold them is enough."""
@@ -67,7 +66,6 @@ class Books:
             dict(self.datasets),
             dict(self.owners),
             dict(self.unanswered),
-            dict(self.answers),
         )
 
     def apply(self, entry: Entry) -> None:
@@ -79,10 +77,9 @@ class Books:
                 self.accounts[event.population] = Account(Budget.of(event.total, event.neighbours))
             case Spend():
                 self._spend(event)
-                self.unanswered[entry.number] = event
+                self.unanswered[entry.number] = event.question
             case Answer():
                 del self.unanswered[event.spend]
-                self.answers[event.question] = (*self.answers.get(event.question, ()), entry.number)
             case Grant():
                 self.grants[event.principal] = event
             case Revoked():
@@ -106,8 +103,7 @@ class Books:
             case Spend():
                 self._check_spend(event)
             case Answer():
-                paid = self.unanswered.get(event.spend)
-                if paid is None or paid.question != event.question:
+                if self.unanswered.get(event.spend) != event.question:
                     raise Refusal(f"entry {event.spend} is not a payment that waits for its answer")
             case Dataset():
                 self._check_dataset(event)

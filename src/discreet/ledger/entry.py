@@ -112,11 +112,20 @@ class Hold:
     held: bool
 
 
+@dataclass(frozen=True)
+class Adopted:
+    """A copy of a home was made the one that answers, under a name, by somebody who knew the head that it had."""
+
+    kind: ClassVar[str] = "adopt"
+    name: str
+    head: str  # the root of all entries before this one
+
+
 # parts that were added to a kind after the first ledgers were written
 _LATER = ("file", "link", "versions", "require_price")
-Event = Opened | Dataset | Grant | Revoked | Spend | Answer | Retired | Hold
+Event = Opened | Dataset | Grant | Revoked | Spend | Answer | Retired | Hold | Adopted
 _KINDS: dict[str, type[Any]] = {
-    event.kind: event for event in (Opened, Dataset, Grant, Revoked, Spend, Answer, Retired, Hold)
+    event.kind: event for event in (Opened, Dataset, Grant, Revoked, Spend, Answer, Retired, Hold, Adopted)
 }
 
 

@@ -8,7 +8,8 @@ import re
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature
@@ -92,6 +93,11 @@ def head_of(body: object) -> Head:
     raise ValueError("no head")
 
 
+def now() -> str:
+    """The time as entries and heads have it: UTC, to the second."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def is_hex(text: str, count: int) -> bool:
     """Whether a text is so many bytes in small hexadecimal digits."""
     return re.fullmatch(r"[0-9a-f]*", text) is not None and len(text) == 2 * count
@@ -122,11 +128,24 @@ def _write_key(path: Path, key: Ed25519PrivateKey) -> None:
     with suppress(FileExistsError):
         os.link(aside, path)
     aside.unlink()
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def sign(hashes: Sequence[str], time: str, key: Ed25519PrivateKey) -> Head:
     """The head of a ledger with these entry hashes."""
-    root = merkle.root([merkle.leaf(bytes.fromhex(value)) for value in hashes]).hex()
-    public = public_part(key)
-    unsigned = Head(len(hashes), root, time, public, "")
-    return Head(len(hashes), root, time, public, key.sign(unsigned.signed).hex())
+    return sign_root(len(hashes), merkle.root([merkle.leaf(bytes.fromhex(value)) for value in hashes]), time, key)
+
+
+def sign_root(size: int, root: bytes, time: str, key: Ed25519PrivateKey) -> Head:
+    """The head of a ledger with so many entries and this root."""
+    unsigned = Head(size, root.hex(), time, public_part(key), "")
+    return replace(unsigned, signature=key.sign(unsigned.signed).hex())

@@ -7,7 +7,12 @@ consistency proof that a longer ledger begins with the whole of a shorter one.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+# The root of the 2^level leaves from place · 2^level on: everything below is made of such whole trees, so that whoever
+# keeps them answers from a few.
+Node = Callable[[int, int], bytes]
 
 
 def leaf(data: bytes) -> bytes:
@@ -34,14 +39,35 @@ def root(leaves: Sequence[bytes]) -> bytes:
     return _node(root(leaves[:k]), root(leaves[k:]))
 
 
-def inclusion(leaves: Sequence[bytes], index: int) -> list[bytes]:
-    """The siblings from leaf `index` (from 0) up to the root."""
-    if len(leaves) == 1:
-        return []
-    k = _split(len(leaves))
-    if index < k:
-        return [*inclusion(leaves[:k], index), root(leaves[k:])]
-    return [*inclusion(leaves[k:], index - k), root(leaves[:k])]
+def kept_in(leaves: Sequence[bytes]) -> Node:
+    """The whole trees over leaves that are all at hand."""
+    return lambda level, place: root(leaves[place << level : place + 1 << level])
+
+
+def root_of(node: Node, low: int, high: int) -> bytes:
+    """The root of the leaves from `low` to before `high`, where a tree of them begins."""
+    size = high - low
+    if not size:
+        return root([])
+    if size & (size - 1) == 0:
+        level = size.bit_length() - 1
+        return node(level, low >> level)
+    k = _split(size)
+    return _node(root_of(node, low, low + k), root_of(node, low + k, high))
+
+
+def inclusion(node: Node, size: int, index: int) -> list[bytes]:
+    """The siblings from leaf `index` (from 0) up to the root of the first `size` leaves."""
+    low, high, above = 0, size, []
+    while high - low > 1:
+        middle = low + _split(high - low)
+        if index < middle:
+            above.append(root_of(node, middle, high))
+            high = middle
+        else:
+            above.append(root_of(node, low, middle))
+            low = middle
+    return above[::-1]
 
 
 def included(hashed: bytes, index: int, size: int, proof: Sequence[bytes], expected: bytes) -> bool:
@@ -62,18 +88,18 @@ def _climb(hashed: bytes, index: int, size: int, proof: list[bytes]) -> bytes | 
     return None if below is None else _node(sibling, below)
 
 
-def consistency(leaves: Sequence[bytes], size: int) -> list[bytes]:
-    """What shows that the tree of the first `size` leaves, 0 ≤ size ≤ all, is the beginning of this one."""
-    return _subproof(leaves, size, whole=True) if size else []
-
-
-def _subproof(leaves: Sequence[bytes], size: int, *, whole: bool) -> list[bytes]:
-    if size == len(leaves):
-        return [] if whole else [root(leaves)]
-    k = _split(len(leaves))
-    if size <= k:
-        return [*_subproof(leaves[:k], size, whole=whole), root(leaves[k:])]
-    return [*_subproof(leaves[k:], size - k, whole=False), root(leaves[:k])]
+def consistency(node: Node, old: int, size: int) -> list[bytes]:
+    """What shows that the tree of the first `old` leaves, 0 ≤ old ≤ size, is the beginning of that of `size`."""
+    low, high, above = 0, size, []
+    while old and old != high:
+        middle = low + _split(high - low)
+        if old <= middle:
+            above.append(root_of(node, middle, high))
+            high = middle
+        else:
+            above.append(root_of(node, low, middle))
+            low = middle
+    return above[::-1] if not old or low == 0 else [root_of(node, low, high), *above[::-1]]
 
 
 def consistent(old_size: int, old_root: bytes, new_size: int, new_root: bytes, proof: Sequence[bytes]) -> bool:
@@ -102,3 +128,31 @@ def _rise(old: int, new: int, proof: list[bytes], old_root: bytes, *, whole: boo
         return None if below is None else (below[0], _node(below[1], sibling))
     below = _rise(old - k, new - k, proof, old_root, whole=False)
     return None if below is None else (_node(sibling, below[0]), _node(sibling, below[1]))
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """The whole trees that so many leaves make up, the largest first: all that is needed to go on, and for the root."""
+
+    size: int = 0
+    peaks: tuple[bytes, ...] = ()
+
+    @property
+    def root(self) -> bytes:
+        """The root of all leaves."""
+        if not self.peaks:
+            return root([])
+        found = self.peaks[-1]
+        for peak in self.peaks[-2::-1]:
+            found = _node(peak, found)
+        return found
+
+    def grown(self, hashed: bytes) -> tuple[Frontier, list[tuple[int, int, bytes]]]:
+        """With one leaf more; and the whole trees that are new with it: level, place and root of each."""
+        peaks, level, place = list(self.peaks), 0, self.size
+        new = [(level, place, hashed)]
+        while place & 1:
+            hashed = _node(peaks.pop(), hashed)
+            level, place = level + 1, place >> 1
+            new.append((level, place, hashed))
+        return Frontier(self.size + 1, (*peaks, hashed)), new

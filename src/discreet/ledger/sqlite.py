@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
 import secrets
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
-from datetime import UTC, datetime
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import quote
 
 from discreet.errors import Refusal
+from discreet.ledger import index
 from discreet.ledger.books import Books
-from discreet.ledger.entry import GENESIS, Answer, Entry, Event, Hold, Spend, chained, read_entry
+from discreet.ledger.checkpoint import EVERY, Checkpoint, beginning, store, stored
+from discreet.ledger.entry import GENESIS, Adopted, Answer, Entry, Event, Hold, Spend, chained
+from discreet.ledger.glimpse import Glimpse, glimpse
+from discreet.ledger.head import now
+from discreet.ledger.keeper import Keeper, Pen, binds, nowhere, told_payer
+from discreet.ledger.owed import Owed
+from discreet.ledger.view import View, entries_after
+from discreet.ledger.witness import Outside, Unreachable
 
 _PATIENCE = 60.0  # seconds to wait for another process's transaction; each lasts milliseconds
-_MALFORMED = (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError)  # what bad bytes raise
+_MOST = 4096  # questions of which it is remembered which entries answer them
 _PAUSE = 0.001  # seconds between two looks whether it is over
 
 _SCHEMA = """
@@ -45,10 +51,6 @@ _ALONE = threading.RLock()
 os.register_at_fork(before=_ALONE.acquire, after_in_parent=_ALONE.release, after_in_child=_ALONE.release)
 
 
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def _connect(path: Path) -> sqlite3.Connection:
     """The file that the path names now. It is never made here: an empty ledger in place of a lost one is a refill."""
     connection = sqlite3.connect(
@@ -61,32 +63,6 @@ def _connect(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA synchronous = EXTRA")
     connection.execute("PRAGMA fullfsync = ON")
     return connection
-
-
-Glimpse = tuple[int, int, int, int, int, bytes]
-
-
-def _glimpse(path: Path) -> Glimpse | None:
-    """What changes with every commit, wherever it was made; None while one is under way, or was cut off.
-
-    The header of a SQLite file has a counter of commits. Whoever writes keeps a journal beside the file until all of it
-    is written. So without a journal, a counter that is still the same stands for pages that are still the same, and a
-    file put in place of another has another inode or other times.
-    """
-    journal = f"{path}-journal"
-    if os.path.exists(journal):  # noqa: PTH110  # a path is made slowly, and every question looks several times
-        return None
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            found, header = os.fstat(file), os.read(file, 100)
-        finally:
-            os.close(file)
-    except OSError:
-        return None
-    if os.path.exists(journal):  # noqa: PTH110  # begun meanwhile: its counter may be rolled back, and counted again
-        return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, header
 
 
 @contextmanager
@@ -126,69 +102,119 @@ class SqliteLedger:
         that another process has just removed is lost.) After COMMIT the entries are read back from the path.
     """
 
-    def __init__(self, path: Path, *, clock: Callable[[], str] = _now, new: bool = True) -> None:
-        """`new`: whether a ledger may begin here. Where there was one, an empty one in its place would be a refill."""
-        self._path, self._clock = path, clock
-        self._books = Books()
-        self._hashes: list[str] = []  # of the entries in the books
+    def __init__(
+        self, path: Path, *, clock: Callable[[], str] = now, new: bool = True, keeper: Keeper | None = None
+    ) -> None:
+        """`new`: whether a ledger may begin here. Where there was one, an empty one in its place would be a refill.
+
+        `keeper` has the head known outside; without one nobody notices when an older file is put in place of this one.
+        """
+        self._path, self._clock, self._keeper = path, clock, keeper
+        self._state = beginning()  # after the entries that were read
+        self._said: dict[str, tuple[int, ...]] = {}  # the entries that answer questions which were looked for
         self._seen: Glimpse | None = None  # what the file looked like before it was last read
-        self._owed: dict[
-            str, int
-        ] = {}  # populations whose hold could not be written yet, and how many entries there were
+        self._owed = Owed(path)
         if not path.exists():
             if not new:
                 raise _missing(path)
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
         with self._file() as file:
-            if not file.execute("SELECT 1 FROM sqlite_master WHERE name = 'entry'").fetchall():
+            tables = {name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if "entry" not in tables:
                 if not new:
                     raise _missing(path)
                 file.executescript(_SCHEMA)
+            if "mark" not in tables:  # also a ledger of before there was an index
+                file.executescript(f"BEGIN IMMEDIATE; {index.SCHEMA} COMMIT;")
 
     @contextmanager
-    def _file(self) -> Iterator[sqlite3.Connection]:
-        """The file, to oneself. What SQLite has to say is about a file, never about a row of a table."""
+    def _alone(self) -> Iterator[None]:
+        """The only one at the file. What SQLite has to say is about a file, never about a row of a table."""
         try:
-            with _ALONE, _locked(self._path), closing(_connect(self._path)) as file:
-                yield file
+            with _ALONE, _locked(self._path):
+                yield
         except (sqlite3.Error, OSError) as broken:
             raise Refusal(f"the ledger cannot be read or written: {broken}", hint="see discreet doctor") from None
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._file() as file:  # which is closed in any case, and what was not committed is then rolled back
-            file.execute("BEGIN IMMEDIATE")
+    def _file(self) -> Iterator[sqlite3.Connection]:
+        """The file, to oneself."""
+        with self._alone(), closing(_connect(self._path)) as file:
             yield file
-            file.execute("COMMIT")
+
+    @contextmanager
+    def looked_at(self) -> Iterator[View]:
+        """The ledger as it is now; nobody writes meanwhile, so ask nothing else of it before this is over."""
+        with self._file() as file:
+            yield self._view(file)
+
+    def _view(self, file: sqlite3.Connection) -> View:
+        self._catch_up(file)
+        return View(file, index.Past(self._state.frontier, index.nodes(file)))
 
     def append(self, event: Event) -> Entry:
         """Write one event; refuses, writing nothing, if it does not fit the books."""
         return self.append_all([event])[0]
 
     def append_all(self, events: Sequence[Event]) -> list[Entry]:
-        """Write several events or none: each must fit the books after those before it."""
-        with _ALONE:
-            self.settle()
-            return self._append_all(events)
+        """Write several events or none: each must fit the books after those before it.
 
-    def _append_all(self, events: Sequence[Event]) -> list[Entry]:
-        written: list[Entry] = []
-        with self._transaction() as file:
-            self._catch_up(file)
-            trial, last = self._books.copy(), self._last
-            for event in events:
-                entry = Entry(trial.size + 1, self._clock(), secrets.token_hex(16), last, event)
-                trial.apply(entry)
-                file.execute(
-                    "INSERT INTO entry (number, hash, body) VALUES (?, ?, ?)", (entry.number, entry.hash, entry.body)
-                )
-                written.append(entry)
-                last = entry.hash
-        with self._file() as file:  # opened anew: the path has the last word on what was written
-            self._catch_up(file)
-        if written and self._hashes[written[0].number - 1 : written[-1].number] != [entry.hash for entry in written]:
-            raise Refusal("an entry was not kept by the ledger's file", hint="somebody changed it: see discreet doctor")
+        What a budget or a right depends on is refused unless every witness can be told, and all of them know of it when
+        this returns. An answer, which was paid for before, and what only closes are written in any case.
+        """
+        binding = any(binds(event) for event in events)
+        try:
+            reached = self._keeper.reach() if self._keeper and binding else ()
+            with _ALONE:
+                self.settle()
+                pen = None if self._keeper is None else self._keeper.pen(reached, binding=binding)
+                written = self._append_all(events, pen)
+            if self._keeper and reached and written:
+                self._keeper.tell(reached, self.looked_at, written[-1].number)
+        except Outside as outside:
+            raise told_payer(outside, events) from None
         return written
+
+    def _append_all(self, events: Sequence[Event], pen: Pen | None = None) -> list[Entry]:
+        with self._alone(), pen or nullcontext(nowhere) as prepare:
+            with closing(_connect(self._path)) as file:  # and what was not committed is then rolled back
+                file.execute("BEGIN IMMEDIATE")
+                view = self._view(file)
+                written, after = self._inserted(events, file)
+                put = prepare(view, after)
+                file.execute("COMMIT")
+            with closing(_connect(self._path)) as file:  # opened anew: the path has the last word on what was written
+                self._catch_up(file)
+                kept = file.execute("SELECT hash FROM entry WHERE number > ? ORDER BY number", (view.size,))
+                if [hashed for (hashed,) in kept] != [entry.hash for entry in written]:
+                    raise Refusal(
+                        "an entry was not kept by the ledger's file", hint="somebody changed it: see discreet doctor"
+                    )
+            put()
+        return written
+
+    def _inserted(self, events: Sequence[Event], file: sqlite3.Connection) -> tuple[list[Entry], Checkpoint]:
+        """The entries of events, in the file but not committed, and the state after them."""
+        written, after = [], self._state.copy()
+        for event in events:
+            if isinstance(event, Adopted) and event.head != after.frontier.root.hex():
+                raise Refusal(
+                    f"the newest head of this ledger is another than {event.head}",
+                    hint="it is the root that discreet ledger head prints; compare it with what you know of the ledger",
+                )
+            entry = Entry(after.books.size + 1, self._clock(), secrets.token_hex(16), after.last, event)
+            after, nodes = after.following(entry)
+            row = entry.number, entry.hash, entry.body
+            file.execute("INSERT INTO entry (number, hash, body) VALUES (?, ?, ?)", row)
+            index.note(file, entry, nodes)
+            written.append(entry)
+        if after.books.size - index.checkpointed(file) >= EVERY:
+            store(after, file, self._key)
+        return written, after
+
+    @property
+    def _key(self) -> Path:
+        return self._path.with_name("ledger.key")
 
     def rehearse(self, events: Sequence[Event]) -> None:
         """Refuse events that do not fit the books as they are. Nothing is written."""
@@ -201,71 +227,112 @@ class SqliteLedger:
     def hold(self, population: str) -> None:
         """Close a population until a custodian lifts the hold, even if the ledger cannot be written now.
 
-        What cannot be written is owed: an empty file beside the ledger says so, which needs no room on a full disk, and
-        nothing else is appended by anyone before the hold is.
+        What cannot be written is owed, and nothing else is appended by anyone before the hold is.
         """
         with _ALONE:
             try:
                 self.append(Hold(population, held=True))
             except (Refusal, OSError):
-                self._owed[population] = self._books.size
-                with suppress(OSError):
-                    os.close(os.open(self._mark(population), os.O_WRONLY | os.O_CREAT, 0o600))
-
-    def _mark(self, population: str) -> Path:
-        digest = hashlib.sha256(population.encode(errors="replace")).hexdigest()
-        return self._path.with_name(f"{self._path.name}.hold.{digest}")
+                self._owed.note(population, self._books.size)
 
     def settle(self) -> None:
         """Write the holds that are owed."""
-        marked = any(self._path.parent.glob(f"{self._path.name}.hold.*"))
-        if not marked and not self._owed:
+        if not self._owed:
             return
         for population in list(self.books().accounts):
-            if self._mark(population).exists() or self._unwritten(population):
+            if self._owed.marked(population) or self._unwritten(population):
                 self._append_all([Hold(population, held=True)])
-                self._mark(population).unlink(missing_ok=True)
-            self._owed.pop(population, None)
+            self._owed.forget(population)
 
     def _unwritten(self, population: str) -> bool:
         """Whether this process owes a hold that nobody has written since: who found the mark did, and removed it.
 
         To write it again would close the population that a custodian may have opened meanwhile.
         """
-        if population not in self._owed:
+        since = self._owed.since(population)
+        if since is None:
             return False
-        since = self.entries()[self._owed[population] :]
-        return Hold(population, held=True) not in [entry.event for entry in since]
+        with self.looked_at() as view:
+            return Hold(population, held=True) not in [view.entry(n).event for n in range(since + 1, view.size + 1)]
+
+    # what is known outside -------------------------------------------------------------------------------------------
+
+    def vouch(self) -> None:
+        """Refuse a ledger that is not the one whose head is kept outside; see that its newest head is.
+
+        A witness that cannot be asked does not hinder reading: it is asked again before anything is paid.
+        """
+        if self._keeper is None:
+            return
+        with suppress(Unreachable), self._alone(), self._keeper.alone(), closing(_connect(self._path)) as file:
+            view, marked = self._view(file), index.marked(file, index.WITNESSED)
+            self._keeper.bring_up(view, self._state, marked=marked)
+            if not marked:  # only now: a crash before it leaves a home that any witness may begin with
+                index.mark(file, index.WITNESSED)
+        for witness in self._keeper.others:
+            with suppress(Unreachable):
+                self._keeper.compare(witness, self.looked_at)
+
+    def mark(self, word: str) -> None:
+        """Write down what holds for this ledger from now on."""
+        with self._file() as file:
+            index.mark(file, word)
+
+    def marked(self, word: str) -> bool:
+        """Whether it was written down."""
+        with self._file() as file:
+            return index.marked(file, word)
 
     # reading ---------------------------------------------------------------------------------------------------------
 
     @property
-    def _last(self) -> str:
-        return self._hashes[-1] if self._hashes else GENESIS
+    def _books(self) -> Books:
+        return self._state.books
 
     def _catch_up(self, file: sqlite3.Connection) -> None:
         """Take the entries that anyone has written since into the books."""
-        size = self._books.size
+        complete = index.reach(file) == index.entries(file)
+        if complete and not self._books.size:
+            self._state = stored(file, self._key) or self._state
+        size, state = self._books.size, self._state
         known = file.execute("SELECT hash, body FROM entry WHERE number = ?", (size,)).fetchall()
-        before = self._hashes[-2] if size > 1 else GENESIS
-        if size and [(self._last, self._last)] != [(stored, chained(before, body)) for stored, body in known]:
+        if size and [(state.last, state.last)] != [(stored, chained(state.before, body)) for stored, body in known]:
             raise Refusal(
                 "the ledger's file is not the one that was read before: it was replaced, cut or rolled back",
                 hint="put the newest ledger back, or open the home again",
             )
-        for entry in _entries(file, size, self._last):
-            try:
-                self._books.apply(entry)
-            except _MALFORMED:
-                raise Refusal(
-                    f"entry {entry.number} does not fit the books", hint="run discreet ledger verify"
-                ) from None
-            self._hashes.append(entry.hash)
+        if not complete:
+            self._reindex(file)
+        for entry in entries_after(file, self._books.size, self._state.last):
+            self._state, _ = self._state.following(entry)
+            if isinstance(entry.event, Answer) and entry.event.question in self._said:
+                self._said[entry.event.question] += (entry.number,)
+
+    def _reindex(self, file: sqlite3.Connection) -> None:
+        """Add everything up from the first entry on, and note it anew. In the transaction that is open, or in one."""
+        own = not file.in_transaction
+        if own:
+            file.execute("BEGIN IMMEDIATE")
+        index.clear(file)
+        self._state, self._said = beginning(), {}
+        for entry in entries_after(file, 0, GENESIS):
+            self._state, nodes = self._state.following(entry)
+            index.note(file, entry, nodes)
+        if self._books.size >= EVERY:
+            store(self._state, file, self._key)
+        if own:
+            file.execute("COMMIT")
+
+    def upgrade(self) -> int:
+        """Read all entries, and make index and checkpoint anew from them. Returns how many there are."""
+        with self._file() as file:
+            self._reindex(file)
+            return self._books.size
 
     def books(self) -> Books:
         """The books as they are now. Do not change them."""
         with _ALONE:
-            seen = _glimpse(self._path)
+            seen = glimpse(self._path)
             if seen is None or seen != self._seen:
                 with self._file() as file:
                     self._catch_up(file)
@@ -277,40 +344,42 @@ class SqliteLedger:
         if not _ALONE.acquire(blocking=False):
             return None
         try:
-            seen = _glimpse(self._path)
+            seen = glimpse(self._path)
             return self._books if seen is not None and seen == self._seen else None
         finally:
             _ALONE.release()
 
+    def answers(self, question: str) -> tuple[int, ...]:
+        """The numbers of the entries that answer a question."""
+        with _ALONE:
+            self.books()
+            if question not in self._said:
+                with self._file() as file:
+                    self._catch_up(file)
+                    found = index.answers(file, question)
+                while len(self._said) >= _MOST:
+                    del self._said[next(iter(self._said))]
+                self._said[question] = found
+            return self._said[question]
+
+    def answers_at_hand(self, question: str) -> tuple[int, ...] | None:
+        """The same as of the books that `still` gave, if they were looked for before; None else."""
+        return self._said.get(question)
+
     def entries(self) -> list[Entry]:
         """All entries, from the file."""
         with self._file() as file:
-            return list(_entries(file, 0, GENESIS))
+            return list(entries_after(file, 0, GENESIS))
 
     def entry(self, number: int) -> Entry:
         """One entry by its number."""
-        with self._file() as file:
-            self._catch_up(file)
-            return self._entry(file, number)
-
-    def _entry(self, file: sqlite3.Connection, number: int) -> Entry:
-        if not 1 <= number <= self._books.size:
-            raise Refusal(f"there is no entry {number}", hint="see discreet ledger export")
-        ((body,),) = file.execute("SELECT body FROM entry WHERE number = ?", (number,)).fetchall() or ((b"",),)
-        return _checked(number, self._hashes[number - 1], body, self._hashes[number - 2] if number > 1 else GENESIS)
+        with self.looked_at() as view:
+            return view.entry(number)
 
     def answered(self, question: str) -> list[tuple[Spend, Answer, int]]:
         """Every answer that a question was ever given, with what was paid for it and its entry's number."""
-        found = []
-        with self._file() as file:
-            self._catch_up(file)
-            for number in self._books.answers.get(question, ()):
-                answer = self._entry(file, number).event
-                if isinstance(answer, Answer):
-                    paid = self._entry(file, answer.spend).event
-                    if isinstance(paid, Spend):
-                        found.append((paid, answer, number))
-        return found
+        with self.looked_at() as view:
+            return view.answered(question)
 
     def rows(self) -> list[tuple[int, str, bytes]]:
         """The file as it is, unchecked: number, hash, body."""
@@ -326,22 +395,3 @@ def _missing(path: Path) -> Refusal:
         f"there is no ledger {path.name} in {str(path.parent)!r}",
         hint="put the newest copy of it back: without it nobody knows what was spent",
     )
-
-
-def _entries(file: sqlite3.Connection, after: int, previous: str) -> Iterator[Entry]:
-    rows = file.execute("SELECT number, hash, body FROM entry WHERE number > ? ORDER BY number", (after,))
-    for number, stored, body in rows:
-        entry = _checked(number, stored, body, previous)
-        previous = entry.hash
-        yield entry
-
-
-def _checked(number: int, stored: str, body: bytes, previous: str) -> Entry:
-    """The entry of a row, if it is what its hash says."""
-    try:
-        entry = read_entry(body, previous)
-    except (Refusal, *_MALFORMED):
-        entry = None
-    if entry is None or entry.number != number or entry.hash != stored:
-        raise Refusal(f"entry {number} does not match its hash", hint="run discreet ledger verify")
-    return entry

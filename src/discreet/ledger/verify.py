@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from discreet.errors import Refusal
 from discreet.ledger import merkle
 from discreet.ledger.books import Books
-from discreet.ledger.entry import GENESIS, Entry, canonical, read_entry
+from discreet.ledger.entry import GENESIS, Adopted, Entry, canonical, read_entry
 from discreet.ledger.head import Head, head_of, is_hex, strict_json
 
 Row = tuple[int, str, bytes]  # number, stored hash, body
@@ -39,23 +39,30 @@ def verify(rows: Sequence[Row], *, heads: Sequence[Head] = (), key: str | None =
 
     A head says something only if it is signed by the ledger's key, so whoever knows that key gives it.
     """
-    books, previous, hashes, faults = Books(), GENESIS, [], []
+    books, previous, frontier, leaves, faults = Books(), GENESIS, merkle.Frontier(), [], []
     for place, row in enumerate(rows, start=1):
         try:
             entry = _in_place(place, row, previous)
             books.apply(entry)
+            _refuse_another_head(entry, frontier)
         except (Refusal, *_MALFORMED) as found:
             faults.append(f"entry {place}: {found}")
             break
         previous = entry.hash
-        hashes.append(bytes.fromhex(previous))
-    leaves = [merkle.leaf(value) for value in hashes]
+        leaves.append(merkle.leaf(bytes.fromhex(previous)))
+        frontier, _ = frontier.grown(leaves[-1])
     if not faults:
         faults += [
             f"the head of {head.time} was signed by another key" for head in heads if key not in (None, head.key)
         ]
         faults += [fault for head in heads for fault in _against(head, leaves)]
-    return Report(len(leaves), merkle.root(leaves).hex(), tuple(faults))
+    return Report(len(leaves), frontier.root.hex(), tuple(faults))
+
+
+def _refuse_another_head(entry: Entry, before: merkle.Frontier) -> None:
+    """Refuse that a copy was adopted by another head than it had."""
+    if isinstance(entry.event, Adopted) and entry.event.head != before.root.hex():
+        raise Refusal("it names another head than that of the entries before it")
 
 
 def _in_place(place: int, row: Row, previous: str) -> Entry:
@@ -106,7 +113,7 @@ def prove(hashes: Sequence[str], number: int, head: Head) -> Inclusion:
     if not 1 <= number <= head.size:
         raise Refusal(f"there is no entry {number} under a head of {head.size} entries")
     leaves = [merkle.leaf(bytes.fromhex(value)) for value in hashes[: head.size]]
-    siblings = tuple(sibling.hex() for sibling in merkle.inclusion(leaves, number - 1))
+    siblings = tuple(sibling.hex() for sibling in merkle.inclusion(merkle.kept_in(leaves), head.size, number - 1))
     return Inclusion(number, hashes[number - 1], siblings, head)
 
 
@@ -209,7 +216,11 @@ def extend(rows: Sequence[Row], kept: Head, head: Head) -> Extension:
         faults.append(f"the head of {kept.time} was signed by another key")
     if faults:
         raise Refusal("the ledger does not go on from this head: " + "; ".join(faults))
-    return Extension(kept.size, tuple(part.hex() for part in merkle.consistency(leaves, kept.size)), head)
+    return Extension(
+        kept.size,
+        tuple(part.hex() for part in merkle.consistency(merkle.kept_in(leaves), kept.size, len(leaves))),
+        head,
+    )
 
 
 def receipt(rows: Sequence[Row], number: int, head: Head, kept: Head | None = None) -> Receipt:

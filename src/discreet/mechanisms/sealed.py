@@ -99,6 +99,15 @@ class Sealed:
         return _MAGIC + os.fsencode(self.path.name) + b"\0" + self.binding  # no name holds a zero byte
 
     def _content(self) -> bytes:
+        """The bytes under the name. A file that was replaced between opening and looking has no name left: look again.
+
+        Each time round, somebody else has written a whole new secret, so this ends when they pause.
+        """
+        while (content := self._opened()) is None:
+            pass
+        return content
+
+    def _opened(self) -> bytes | None:
         try:
             source = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
@@ -107,6 +116,8 @@ class Sealed:
             raise Refusal(f"there is no state file {self.path}", hint="open the session first") from None
         with os.fdopen(source, "rb") as file:
             found = os.fstat(source)
+            if not found.st_nlink:
+                return None
             if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
                 raise _linked(self.path)
             return file.read()

@@ -70,6 +70,7 @@ async def admitted(
 Door = Annotated[Behind, Depends(behind)]
 Who = Annotated[Visitor, Depends(admitted)]
 Entry = Annotated[int, Path(ge=1, le=shapes.MOST)]
+Key = Annotated[str, Path(pattern="^[0-9a-f]{64}$")]
 
 open_to_all = APIRouter()
 api = APIRouter(prefix="/api/v1", responses=_FAILED)
@@ -157,15 +158,36 @@ async def history(leaf: Annotated[shapes.Leaf, Query()], door: Door, who: Who) -
     """What was asked and paid, the latest first."""
     if leaf.everybody and who.role != "custodian":
         raise not_yours("what others asked is shown to custodians")
-    found: list[Receipt] = await door.pool.call(door.desk.history, who)
-    wanted = [each for each in found if each.entry < leaf.before and (leaf.everybody or each.principal == who.name)]
-    return shapes.History(history=[writing.receipt(each) for each in wanted[: leaf.limit]])
+    found: list[Receipt] = await door.pool.call(
+        lambda: door.desk.history(who, own=not leaf.everybody, before=leaf.before, most=leaf.limit)
+    )
+    return shapes.History(history=[writing.receipt(each) for each in found])
 
 
 @api.get("/ledger/head")
 async def head(door: Door, who: Who) -> shapes.Head:
     """A signed head. Whoever keeps it notices if the ledger is rewritten or rolled back."""
     return shapes.Head.model_validate((await door.pool.call(door.desk.head, who)).__dict__)
+
+
+@api.get("/ledger/witnesses")
+async def witnesses(door: Door, who: Who) -> shapes.Witnesses:
+    """Where heads of this ledger are kept outside it, and whether it goes on from them."""
+    found = await door.pool.call(door.desk.witnesses, who)
+    return shapes.Witnesses(witnesses=[writing.witness(each) for each in found])
+
+
+@api.get("/witness/{key}")
+async def kept(key: Key, door: Door, who: Who) -> shapes.Kept:
+    """The newest head that is kept here of somebody else's ledger, by its key."""
+    return writing.kept(await door.pool.call(door.desk.kept, who, key))
+
+
+@api.post("/witness/{key}")
+async def keep(key: Key, told: shapes.Keep, door: Door, who: Who) -> shapes.Kept:
+    """Keep a head of somebody else's ledger, if it goes on from the one that is kept; the one that is kept then."""
+    head = writing.head_in(told.head, key)
+    return writing.kept(await door.pool.call(door.desk.keep, who, head, told.size, told.siblings))
 
 
 @api.get("/ledger/proof/{entry}", response_model=shapes.Proof)

@@ -186,6 +186,37 @@ class Head(BaseModel):
     signature: str
 
 
+class Kept(BaseModel):
+    """The newest head that is kept of a ledger; null if none is."""
+
+    head: Head | None
+
+
+class Keep(BaseModel):
+    """A head to be kept, and the proof that it goes on from the one of `size` entries that is kept; 0 if none is."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    head: Head
+    size: Annotated[int, Field(ge=0, le=MOST)] = 0
+    siblings: Annotated[list[Annotated[str, Field(pattern="^[0-9a-f]{64}$")]], Field(max_length=128)] = []
+
+
+class Witness(BaseModel):
+    """Who keeps heads of this ledger, and how many entries its newest one has; what is wrong, if anything is."""
+
+    where: str
+    entries: int | None
+    time: str | None
+    trouble: str
+
+
+class Witnesses(BaseModel):
+    """All of them."""
+
+    witnesses: list[Witness]
+
+
 class Proof(BaseModel):
     """An entry word for word, and that it is in the ledger: what `discreet ledger check` reads."""
 

@@ -13,7 +13,10 @@ from functools import lru_cache
 from discreet.curator import Answer, Explanation
 from discreet.curator.explain import said
 from discreet.curator.history import Receipt
+from discreet.errors import Refusal
+from discreet.ledger import Head, read_head
 from discreet.ledger.entry import BudgetLoss, write_loss, write_neighbours
+from discreet.ledger.home import Standing
 from discreet.privacy import Budget
 from discreet.server.http import shapes
 from discreet.sql.moment import ends
@@ -138,6 +141,26 @@ def budget(population: str, value: Budget[BudgetLoss]) -> shapes.Budget:
         spent=loss(value.spent),
         left=loss(value.left),
     )
+
+
+def witness(standing: Standing) -> shapes.Witness:
+    """Who keeps heads of a ledger."""
+    head = standing.head
+    known = (None, None) if head is None else (head.size, head.time)
+    return shapes.Witness(where=standing.where, entries=known[0], time=known[1], trouble=standing.trouble)
+
+
+def kept(head: Head | None) -> shapes.Kept:
+    """A head that is kept, if one is."""
+    return shapes.Kept(head=None if head is None else shapes.Head.model_validate(head.__dict__))
+
+
+def head_in(told: shapes.Head, key: str) -> Head:
+    """The head that a request tells of, if it is one of this ledger."""
+    head = read_head(told.model_dump_json())
+    if head.key != key:
+        raise Refusal("this is a head of another ledger")
+    return head
 
 
 def receipt(value: Receipt) -> shapes.Receipt:

@@ -1,0 +1,224 @@
+"""Witnesses: places outside a home that keep the newest head of its ledger, so that an older ledger is refused."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from discreet.errors import Refusal
+from discreet.ledger import merkle
+from discreet.ledger.head import Head, head_of, is_hex, strict_json, sync_folder
+
+STATE = "DISCREET_STATE"  # where heads are kept, if not in the user's state folder
+_PATIENCE = 3.0  # seconds to wait for a witness on another machine
+_LONGEST = 100_000  # bytes of what one says
+
+
+class _Stay(urllib.request.HTTPRedirectHandler):
+    """Goes nowhere else: the token is for one server."""
+
+    def redirect_request(self, *_: object) -> None:
+        """Nothing."""
+
+
+_OPENER = urllib.request.build_opener(_Stay)
+
+
+class Outside(Refusal):
+    """Refused because of what is known, or cannot be known, outside the home. Its words are for who keeps the home."""
+
+
+class Unreachable(Outside):
+    """A witness cannot be asked, or does not keep what it is told. Nothing is paid meanwhile."""
+
+
+class Witness(Protocol):
+    """Keeps one head of each ledger, the newest: it takes another one only if that goes on from it."""
+
+    @property
+    def where(self) -> str:
+        """Its folder or its address, as people know it."""
+        ...
+
+    def newest(self, key: str) -> Head | None:
+        """The newest head of the ledger with this key; None if it has none."""
+        ...
+
+    def keep(self, head: Head, known: Head | None, siblings: Sequence[str]) -> bool:
+        """Keep a head that goes on from the one it has, as the siblings prove. False if it has another by now."""
+        ...
+
+
+def state_folder() -> Path:
+    """Where heads are kept unless somebody says otherwise: with what programs know of the past, not with their data."""
+    named = os.environ.get(STATE, "")
+    if named and not Path(named).is_absolute():
+        raise Unreachable(f"{STATE} is {named!r}, which is another folder wherever you are", hint="name the whole path")
+    if named:
+        return Path(named)
+    base = os.environ.get("XDG_STATE_HOME", "")
+    try:
+        return (Path(base) if Path(base).is_absolute() else Path.home() / ".local" / "state") / "discreet"
+    except RuntimeError:
+        raise Unreachable("you have no home folder to keep heads in", hint=f"name a folder in {STATE}") from None
+
+
+def read_kept(text: str, key: str) -> tuple[Head, dict[str, object]]:
+    """A genuine head of the ledger with this key, and what was written beside it."""
+    body = strict_json(text)
+    if not isinstance(body, dict):
+        raise ValueError(text)  # noqa: TRY004  # as of any other text that is none
+    head = head_of(body.pop("head"))
+    if head.key != key or not head.genuine():
+        raise ValueError(text)
+    return head, body
+
+
+@contextmanager
+def alone(folder: Path, key: str) -> Iterator[None]:
+    """Alone among all processes with what a folder keeps of one ledger."""
+    handle = os.open(folder / f"{key}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        fcntl.flock(handle, fcntl.LOCK_UN)  # a child that was forked meanwhile has the same lock, and would keep it
+        os.close(handle)
+
+
+def put_aside(file: Path, text: str) -> Path:
+    """Write a text durably beside the file that it is to replace, which `put` then does in one step."""
+    aside = file.with_name(f"{file.name}.next")
+    with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w") as written:
+        written.write(text)
+        written.flush()
+        os.fsync(written.fileno())
+    return aside
+
+
+def put(aside: Path, file: Path) -> None:
+    """Make what was written aside the file."""
+    aside.replace(file)
+    sync_folder(file.parent)
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A witness in a folder: on another disk, on a share, or behind a server. It is never made here."""
+
+    folder: Path
+    most: int | None = None  # ledgers
+
+    @property
+    def where(self) -> str:
+        """The folder."""
+        return str(self.folder)
+
+    def newest(self, key: str) -> Head | None:
+        """The head in the file of this key."""
+        try:
+            if not self.folder.is_dir():
+                raise Unreachable(f"the witness {self.where} is not there", hint="is its disk or its share mounted?")
+            return read_kept((self.folder / f"{key}.json").read_text(), key)[0]
+        except FileNotFoundError:
+            return None
+        except OSError as broken:
+            raise Unreachable(f"the witness {self.where} cannot be read: {broken.strerror}") from None
+        except (ValueError, KeyError):
+            raise Unreachable(f"what the witness {self.where} keeps of this ledger was changed") from None
+
+    def keep(self, head: Head, known: Head | None, siblings: Sequence[str]) -> bool:
+        """Keep it, if it is signed and goes on from the one that lies there."""
+        file = self.folder / f"{head.key}.json"
+        try:
+            with alone(self.folder, head.key):
+                newest = self.newest(head.key)
+                if newest != known:
+                    return False
+                if known is None and self.most is not None and len(list(self.folder.glob("*.json"))) >= self.most:
+                    raise Refusal(f"this witness keeps the heads of {self.most} ledgers, and no more")
+                if not head.genuine() or (known is not None and not _goes_on(head, known, siblings)):
+                    raise Refusal("this head does not go on from the one that is kept here")
+                put(put_aside(file, json.dumps({"head": head.__dict__})), file)
+        except OSError as broken:
+            raise Unreachable(f"the witness {self.where} keeps nothing: {broken.strerror}") from None
+        return True
+
+
+def _goes_on(head: Head, known: Head, siblings: Sequence[str]) -> bool:
+    roots, proof = (bytes.fromhex(known.root), bytes.fromhex(head.root)), [bytes.fromhex(part) for part in siblings]
+    return head.key == known.key and merkle.consistent(known.size, roots[0], head.size, roots[1], proof)
+
+
+@dataclass(frozen=True)
+class Server:
+    """A witness on another machine: a `discreet serve`, which keeps heads for whoever has a token there."""
+
+    address: str
+    token: str = ""
+
+    @property
+    def where(self) -> str:
+        """The address."""
+        return self.address
+
+    def newest(self, key: str) -> Head | None:
+        """What the server says."""
+        return self._said(key)
+
+    def keep(self, head: Head, known: Head | None, siblings: Sequence[str]) -> bool:
+        """Tell the server, which checks it in its turn."""
+        size = 0 if known is None else known.size
+        return self._said(head.key, {"head": head.__dict__, "size": size, "siblings": list(siblings)}) == head
+
+    def _said(self, key: str, told: object = None) -> Head | None:
+        asked = urllib.request.Request(  # noqa: S310  # `witness_of` takes http and https alone
+            f"{self.address.rstrip('/')}/api/v1/witness/{key}",
+            None if told is None else json.dumps(told).encode(),
+            {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
+        )
+        try:
+            with _OPENER.open(asked, timeout=_PATIENCE) as answer:
+                body = strict_json(answer.read(_LONGEST).decode())
+            return None if body == {"head": None} else read_kept(json.dumps(body), key)[0]
+        except urllib.error.HTTPError as refused:
+            refused.close()
+            raise Unreachable(
+                f"the witness {self.address} refuses ({refused.code})",
+                hint="is its token still valid?" if refused.code in (401, 403) else "see what it says there",
+            ) from None
+        except OSError:
+            raise Unreachable(f"the witness {self.address} cannot be reached", hint="try again when it is up") from None
+        except (ValueError, KeyError):
+            raise Unreachable(f"the witness {self.address} answers with no head of this ledger") from None
+
+
+def witness_of(where: str, token: str = "") -> Witness:
+    """The witness that people mean by a folder or an address."""
+    if where.startswith(("http://", "https://")):
+        if where.startswith("http://") and not _local(where):
+            raise Refusal(f"{where} would see the token in the clear", hint="use https")
+        return Server(where.rstrip("/"), token)
+    if "://" in where:
+        raise Refusal(f"a witness is a folder, or a discreet serve at an https address, got {where!r}")
+    return Folder(Path(where).absolute())
+
+
+def _local(address: str) -> bool:
+    host = address.removeprefix("http://").split("/")[0].rsplit(":", 1)[0]
+    return host in ("localhost", "127.0.0.1", "[::1]")
+
+
+def refuse_no_key(key: str) -> str:
+    """The key of a ledger, which is also the name of a file: nothing else is let through."""
+    if not is_hex(key, 32):
+        raise Refusal(f"a ledger is known by 64 hexadecimal digits, got {key!r}", hint="they are the key of its heads")
+    return key

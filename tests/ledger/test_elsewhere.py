@@ -1,0 +1,154 @@
+"""Witnesses that a custodian named, and several processes that pay in one home."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import shutil
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from ledger.kept import copied, kept, left, name_of, root, spend
+
+from discreet.errors import Fault, Refusal
+from discreet.ledger import adopt, found_ledger, open_ledger, signing_key
+from discreet.ledger.home import add_witness, named, remove_witness, standings
+from discreet.ledger.witness import Folder, Unreachable, witness_of
+from discreet.privacy import Pure
+
+
+def test_a_witness_elsewhere_knows_of_every_payment(home: Path, share: Path) -> None:
+    assert add_witness(home, str(share)).size == 2
+    ledger = open_ledger(home)
+    ledger.append(spend("0.1"))
+    newest = Folder(share).newest(name_of(home))
+    assert newest is not None
+    assert (newest.size, newest.root) == (3, root(home))
+    assert [each.head and each.head.size for each in standings(home)] == [3, 3]
+
+
+def test_a_witness_that_cannot_be_reached_stops_paying_and_not_reading(home: Path, share: Path) -> None:
+    add_witness(home, str(share))
+    share.rename(share.with_name("unmounted"))
+    ledger = open_ledger(home)
+    with pytest.raises(Unreachable, match="is not there"):
+        ledger.append(spend("0.1"))
+    share.mkdir()  # an empty mount point is no witness either
+    with pytest.raises(Unreachable, match="is not there"):  # it is not asked again at once
+        ledger.append(spend("0.1"))
+    with pytest.raises(Unreachable, match="keeps no head of this ledger any more"):
+        open_ledger(home).append(spend("0.1"))
+    assert len(ledger.rows()) == 2
+    assert standings(home)[1].trouble
+    remove_witness(home, str(share))
+    assert named(home) == []
+    open_ledger(home).append(spend("0.1"))
+
+
+def test_a_machine_put_back_as_a_whole_is_noticed_by_a_witness_elsewhere(home: Path, share: Path, state: Path) -> None:
+    add_witness(home, str(share))
+    backup = copied(home, "backup"), shutil.copytree(state, state.with_name("state backup"))
+    open_ledger(home).append(spend("0.5"))
+    for old, new in zip(backup, (home, state), strict=True):
+        shutil.rmtree(new)
+        Path(old).rename(new)
+    with pytest.raises(Refusal, match=f"3 were known.*{share}.*rolled back"):
+        open_ledger(home)
+
+
+def test_of_two_copies_with_one_witness_the_second_to_pay_is_refused(
+    home: Path, share: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_witness(home, str(share))
+    fork, here = copied(home, "fork"), os.environ["DISCREET_STATE"]
+    monkeypatch.setenv("DISCREET_STATE", f"{here} of another machine")
+    adopt(fork, "there", root(fork))
+    other = open_ledger(fork)
+    monkeypatch.setenv("DISCREET_STATE", here)
+    with pytest.raises(Refusal, match="rolled back"):
+        open_ledger(home)
+    monkeypatch.setenv("DISCREET_STATE", f"{here} of another machine")
+    other.append(spend("0.5"))
+
+
+def test_a_payment_that_a_witness_does_not_hear_of_stays_spent_and_is_read_for_nothing(
+    home: Path, share: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_witness(home, str(share))
+    ledger = open_ledger(home)
+    with monkeypatch.context() as patched:
+        patched.setattr(Folder, "keep", lambda *_: (_ for _ in ()).throw(Unreachable("gone")))
+        with pytest.raises(Fault):
+            ledger.append(spend("0.1"))
+    assert left(home) == Pure("0.4")
+    open_ledger(home).append(spend("0.1"))  # the witness lags behind, and the ledger goes on from it
+
+
+def test_a_witness_takes_only_heads_that_are_signed_and_go_on(home: Path, share: Path) -> None:
+    add_witness(home, str(share))
+    witness, ledger = Folder(share, most=1), open_ledger(home)
+    known = witness.newest(name_of(home))
+    assert known is not None
+    ledger.append(spend("0.1"))
+    newest = witness.newest(name_of(home))
+    assert newest is not None
+    assert not witness.keep(newest, known, ())  # it has another by now
+    with ledger.looked_at() as view:
+        shorter, proof = view.head("now", signing_key(home / "ledger.key"), 2), view.past.since(2)
+    for forged in (shorter, replace(newest, size=4), replace(newest, root="00" * 32)):
+        with pytest.raises(Refusal, match="does not go on"):
+            witness.keep(forged, newest, proof)
+    other = share.with_name("other")
+    other.mkdir()
+    found_ledger(other)
+    with pytest.raises(Refusal, match="1 ledgers, and no more"):
+        witness.keep(kept(other), None, ())
+    assert witness.newest(name_of(home)) == newest
+
+
+@pytest.mark.parametrize("where", ["ftp://x", "http://example.org:1"])
+def test_a_token_goes_nowhere_in_the_clear(where: str) -> None:
+    with pytest.raises(Refusal, match=r"https"):
+        witness_of(where)
+
+
+# several processes ----------------------------------------------------------------------------------------------------
+
+FORK = multiprocessing.get_context("fork")
+
+
+def pay(home: Path, times: int) -> None:
+    for _ in range(times):
+        open_ledger(home).append(spend("0.001"))
+
+
+def test_processes_that_pay_at_once_leave_one_head_of_them_all(home: Path, share: Path) -> None:
+    add_witness(home, str(share))
+    payers = [FORK.Process(target=pay, args=(home, 3)) for _ in range(3)]
+    for payer in payers:
+        payer.start()
+    for payer in payers:
+        payer.join()
+    assert [payer.exitcode for payer in payers] == [0, 0, 0]
+    assert left(home) == Pure("0.491")
+    assert (kept(home).size, kept(home).root) == (11, root(home))
+    newest = Folder(share).newest(name_of(home))
+    assert newest is not None
+    assert (newest.size, newest.root) == (11, root(home))
+
+
+@pytest.mark.parametrize("rounds", [4, pytest.param(60, marks=pytest.mark.slow)])
+def test_a_home_whose_payers_are_killed_goes_on_and_is_not_refilled(home: Path, rounds: int) -> None:
+    pause = random.Random(rounds)
+    for _ in range(rounds):
+        payer = FORK.Process(target=pay, args=(home, 10_000))
+        payer.start()
+        payer.join(pause.uniform(0.01, 0.1))
+        payer.kill()
+        payer.join()
+        payments = len(open_ledger(home).rows()) - 2
+        assert left(home) == Pure(Fraction(500 - payments, 1000))
+        assert kept(home).size == payments + 2
