@@ -67,7 +67,7 @@ class DoorHall:
         try:
             if question and self._door.closing:
                 raise closing()  # noqa: TRY301  # it is written down like any other
-            found = await self._door.pool.call(blocking)
+            found = await self._door.pool.asked(visitor, blocking)
         except Exception as broken:
             failure = failure_of(broken)
             told.status, told.outcome = failure.status, failure.kind if question else None

@@ -20,12 +20,16 @@ if TYPE_CHECKING:
     import ssl
 
     from discreet.desk import Desk
+    from discreet.sandbox import Processes
     from discreet.server.http.door import Door
 
 app = new_app()
 _Wire = list[tuple[str, int]]  # host and port of the Postgres door, once it is open
 
 _OFF = "off"
+# what is loaded before a process takes the first question
+_COMPUTING = ("discreet.curator.planner", "discreet.server.catalogue", "discreet.server.pgwire.inference")
+_COMPUTED = 3.0  # seconds that computing above the noise may still take when the doors close; else it is ended
 _CALM = "no new questions; answers under way are finished"
 
 
@@ -82,8 +86,15 @@ def serve(  # noqa: PLR0913  # the two doors and what they share
                 hint="give --tls-cert and --tls-key, or listen on 127.0.0.1",
             )
     from discreet.desk import Desk
+    from discreet.sandbox import Processes
 
-    asyncio.run(_run(Desk(home), doors, tls, rate))
+    sandbox = Processes(_COMPUTING)
+    try:
+        desk = Desk(home, sandbox)  # first: what is wrong with a home is said before anything is begun
+        sandbox.open()
+        asyncio.run(_run(desk, sandbox, doors, tls, rate))
+    finally:
+        sandbox.close()
 
 
 def _installed() -> None:
@@ -116,7 +127,9 @@ def _tls(cert: Path | None, key: Path | None) -> ssl.SSLContext | None:
     return context
 
 
-async def _run(desk: Desk, doors: dict[str, Address], tls: ssl.SSLContext | None, rate: float) -> None:
+async def _run(
+    desk: Desk, sandbox: Processes, doors: dict[str, Address], tls: ssl.SSLContext | None, rate: float
+) -> None:
     loop, stop, hurry = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
 
     def heard() -> None:
@@ -140,6 +153,7 @@ async def _run(desk: Desk, doors: dict[str, Address], tls: ssl.SSLContext | None
             typer.echo(f"open {url} in a browser, and sign in with your token")
         await stop.wait()
         typer.echo(_CALM, err=True)
+        loop.call_later(_COMPUTED, sandbox.close)
     finally:
         await _first(asyncio.gather(*(door.drain() for door in opened)), hurry.wait())
 

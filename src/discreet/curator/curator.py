@@ -20,18 +20,17 @@ from discreet.curator.advice import (
 )
 from discreet.curator.agreement import Declarations, recorded_file
 from discreet.curator.answer import Answer
-from discreet.curator.explain import Due, Explanation, explained
+from discreet.curator.explain import Due, Explanation
 from discreet.curator.history import Receipt, receipts
 from discreet.curator.measure import Engine
 from discreet.curator.notices import bounding, notices
 from discreet.curator.paid import Counter, Flights, Paid
+from discreet.curator.planner import Planner, refuse_others
 from discreet.curator.plans import Allow, Plans, key_of
 from discreet.curator.price import Priced, priced
-from discreet.curator.public import PublicTables
-from discreet.curator.quote import Terms, quote
+from discreet.curator.quote import Terms
 from discreet.curator.recall import AtHand, Recall, answer_key
 from discreet.curator.run import Offer, RowMechanism, Run, Wanted, planned, run
-from discreet.curator.speech import spoken
 from discreet.curator.till import Till, cost, total
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
@@ -42,11 +41,11 @@ from discreet.ledger.entry import BudgetLoss, Plain, refuse_half_characters
 from discreet.mechanisms import TableMechanism
 from discreet.noise import SECURE, Entropy, Secure
 from discreet.privacy import Budget
+from discreet.sandbox import DIRECT, Sandbox
 from discreet.sql.measured import Caps
 from discreet.sql.question import Part, Question
 from discreet.sql.schema import Table
 from discreet.sql.shape import shape
-from discreet.sql.split import question, rows_of
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -73,9 +72,14 @@ def _asked_now(method: Callable[Concatenate[Curator, P], T]) -> Callable[Concate
 
 
 class Curator:
-    """Answers questions about the tables of one home, within their populations' budgets."""
+    """Answers questions about the tables of one home, within their populations' budgets.
 
-    def __init__(self, home: Path, *, principal: str = "custodian", rng: Entropy = SECURE) -> None:
+    What is computed on the text of a question, before its price and above its noise, is computed in the `sandbox`.
+    """
+
+    def __init__(
+        self, home: Path, *, principal: str = "custodian", rng: Entropy = SECURE, sandbox: Sandbox = DIRECT
+    ) -> None:
         if not isinstance(rng, Secure):
             raise Refusal("a curator takes no randomness but the operating system's")
         catalogue.read(home)
@@ -83,6 +87,7 @@ class Curator:
         self._ledger = SqliteLedger(home / "ledger.db", new=False)
         self._store = DuckStore(home / "tables", names=self._file_name)
         self._declarations = Declarations(home, self._ledger)
+        self._planner = Planner(sandbox, self._store)
         self._plans, self._recall, self._flights = Plans(), Recall(), Flights()
         self.at_hand = AtHand(self._declarations, self._ledger, self._plans, self._recall)
         self._catalogue = self._declarations.now()
@@ -124,7 +129,8 @@ class Curator:
 
         def told(_: Allow) -> Explanation:
             prices = self._priced(found.every_part, asked, found)
-            return explained(found, prices, share(asked.confidence, "confidence"), asked.named)
+            sure = share(asked.confidence, "confidence")
+            return self._planner.explained(self._principal, found, prices, sure, named=asked.named)
 
         return self._plans.recalled((sql, repr(asked)), self._catalogue, told, self._allowed_tables)
 
@@ -239,13 +245,14 @@ class Curator:
 
     def _planned(self, wanted: Wanted[T]) -> Run[T]:
         refuse_half_characters(wanted.sql)
-        return planned(self._catalogue, wanted, self._allowed_tables)
+        rows = self._planner.rows(self._principal, self._catalogue, wanted.sql)
+        return planned(self._catalogue, wanted, rows, self._allowed_tables)
 
     @_asked_now
     def selected(self, /, rows_sql: str) -> tuple[str, ...]:
         """The names of the columns that a SELECT of rows has. Free."""
         refuse_half_characters(rows_sql)
-        public = shape(rows_of(rows_sql, self._catalogue.schema))
+        public = shape(self._planner.rows(self._principal, self._catalogue, rows_sql))
         self._allowed_tables(set(public.tables))
         return tuple(public.columns)
 
@@ -265,22 +272,21 @@ class Curator:
 
     def _question(self, sql: str, asked: Terms, scalars: Sequence[object] = ()) -> Question:
         refuse_half_characters(sql)
-        caps, schema = Caps(asked.max_rows, asked.max_groups), self._catalogue.schema
+        caps = Caps(asked.max_rows, asked.max_groups)
 
-        def planned(allow: Allow) -> Question:
-            found = question(sql, schema, caps, PublicTables(self._store, schema, allow), scalars)
-            allow(found.tables)
-            return found
+        def planned(note: Allow) -> Question:
+            text = sql, caps, scalars
+            return self._planner.question(self._principal, self._catalogue, text, self._granted(), note)
 
         return self._plans.recalled(key_of(sql, caps, scalars), self._catalogue, planned, self._allowed_tables)
 
     def _allowed_tables(self, tables: set[str]) -> None:
+        refuse_others(tables, self._granted())
+
+    def _granted(self) -> frozenset[str] | None:
+        """The tables that the asker may ask about; None for every one."""
         grant = self._ledger.books().grant(self._principal)
-        if grant is None or grant.tables is None:
-            return
-        for table in sorted(tables):
-            if table not in grant.tables:
-                raise Refusal(f"you may not ask about table {table!r}", hint="a custodian can grant it")
+        return None if grant is None or grant.tables is None else frozenset(grant.tables)
 
     def _answer(self, sql: str, asked: Terms, engine: Engine, rng: Entropy) -> Answer:
         share(asked.confidence, "confidence")  # everything that can be refused is refused before anything is paid
@@ -308,7 +314,8 @@ class Curator:
 
         def rehearsed(allow: Allow) -> tuple[above.Upper, ...]:
             allow(found.tables)
-            return tuple(above.rehearse(each, self._files(each)) for each in (*found.first, found))
+            every = (*found.first, found)
+            return tuple(self._planner.rehearsed(self._principal, each, self._files(each)) for each in every)
 
         key = ("upper", sql, Caps(asked.max_rows, asked.max_groups))
         return self._plans.recalled(key, self._catalogue, rehearsed, self._allowed_tables)
@@ -337,7 +344,7 @@ class Curator:
         rest, population = total([price.loss for price in prices]), self._population(uppers[-1].question.every_part)
         last = priced(asked_now.parts, rest, population.neighbours) if rest is not None and population else ()
         paid = self._paid(last, sql, asked, *by)
-        last_upper, staged = above.upper(asked_now), asked_now.staged
+        last_upper, staged = self._planner.upper(self._principal, asked_now), asked_now.staged
         answer = self._spoken(last_upper.unbarred if staged else last_upper, paid, asked)
         new = {f"{i} {name}": bought for i, part in enumerate((*before, paid)) for name, bought in part.new.items()}
         prices = tuple(bought.price for part in (*before, paid) for bought in part.tables.values())
@@ -357,7 +364,7 @@ class Curator:
             return ()
         if asked.free and not asked.named:  # nothing is bought, so no price is too low
             return priced(parts, population.total, population.neighbours)
-        return quote(parts, population, asked, found)
+        return self._planner.quoted(self._principal, parts, population, asked, found)
 
     def _population(self, parts: tuple[Part, ...]) -> catalogue.Population | None:
         names = {part.measurement.shape.population or "" for part in parts}
@@ -378,6 +385,5 @@ class Curator:
         return {table.name: str(self._store.checked(table)) for table in tables}
 
     def _spoken(self, upper: above.Upper, paid: Paid, asked: Terms) -> Answer:
-        return spoken(
-            upper, paid, self._files(upper.question), share(asked.confidence, "confidence"), self._left_of(paid)
-        )
+        at = share(asked.confidence, "confidence"), self._left_of(paid)
+        return self._planner.spoken(self._principal, upper, paid, self._files(upper.question), at)

@@ -21,7 +21,6 @@ from discreet.sql.identity import described
 from discreet.sql.plan import VERSION
 from discreet.sql.rows import Rows, scanned
 from discreet.sql.shape import shape
-from discreet.sql.split import rows_of
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -96,9 +95,8 @@ class Offer(Generic[T]):
         return self.said[-1][2] if self.said else None
 
 
-def planned(known: Catalogue, wanted: Wanted[T], allow: Callable[[set[str]], None]) -> Run[T]:
+def planned(known: Catalogue, wanted: Wanted[T], rows: Rows, allow: Callable[[set[str]], None]) -> Run[T]:
     """What a run would be. Nothing of a row is read, so it may be refused in any words that the asker may hear."""
-    rows = rows_of(wanted.sql, known.schema)
     public = shape(rows)
     allow(set(public.tables))  # before anything is said of what is declared
     outline = drawn(public, known.population(public.population or ""), wanted.max_rows)

@@ -152,6 +152,15 @@ class DuckStore:
             for left in self._folder.glob(".*.duckdb*") if alone else ():
                 shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
 
+    @property
+    def folder(self) -> Path:
+        """Where the files are."""
+        return self._folder
+
+    def name(self, table: Table) -> str:
+        """The name under which a table's version was ingested; nothing if there is none."""
+        return self._names(table)
+
     def path(self, table: Table) -> Path:
         """The file of a table's version."""
         return _file(self._folder, (table.name, table.version))

@@ -35,7 +35,7 @@ ANSWERS: dict[str, tuple[list[tuple[str, int]], list[list[object]]]] = {
 class StandIn:
     """Answers what clients ask when they connect, and nothing else. The catalogue itself is tested elsewhere."""
 
-    def handles(self, sql: str) -> bool:
+    def handles(self, _: Visitor, sql: str) -> bool:
         return re.search(r"\bpg_|\bversion\(\)|\bcurrent_schema\b", sql) is not None
 
     def described(self, visitor: Visitor, sql: str) -> tuple[list[int], Sequence[tuple[str, int]]]:

@@ -59,7 +59,7 @@ class Door:
     def __init__(self, desk: Desk, limits: Limits | None = None, log: Log = to_stderr) -> None:
         self.desk = desk
         self.limits = limits or Limits()
-        self.pool = Pool(self.limits.workers, self.limits.waiting)
+        self.pool = Pool(self.limits.workers, self.limits.waiting, self.limits.each)
         self.admission = Admission(desk, self.pool, self.limits)
         self.metrics = Metrics()
         self.texts = Texts()

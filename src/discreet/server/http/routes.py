@@ -106,7 +106,7 @@ async def _answered(door: Behind, who: Visitor, asked: shapes.Asked) -> tuple[An
     text = None if again is None else door.texts.found(again)
     if again is not None and text is not None:
         return again, text
-    answer, written = await door.pool.call(lambda: _written(door.desk.asked(who, asked.sql, terms)))
+    answer, written = await door.pool.asked(who, lambda: _written(door.desk.asked(who, asked.sql, terms)))
     door.texts.keep(answer, written)
     return answer, written.told(answer)
 
@@ -129,26 +129,26 @@ QUERY = f"{api.prefix}/query"
 @api.post("/explain")
 async def explain(asked: shapes.Asked, door: Door, who: Who) -> shapes.Explained:
     """What a question would cost and how exact it would be. Free, and the same whatever the rows are."""
-    return writing.explanation(await door.pool.call(door.desk.explained, who, asked.sql, asked.terms()))
+    return writing.explanation(await door.pool.asked(who, door.desk.explained, who, asked.sql, asked.terms()))
 
 
 @api.post("/describe")
 async def describe(asked: shapes.Asked, door: Door, who: Who) -> shapes.Described:
     """The columns that an answer would have, and their types. Free."""
-    found = await door.pool.call(door.desk.described, who, asked.sql, asked.terms())
+    found = await door.pool.asked(who, door.desk.described, who, asked.sql, asked.terms())
     return shapes.Described(columns=writing.columns(found))
 
 
 @api.get("/tables")
 async def tables(door: Door, who: Who) -> shapes.Tables:
     """What may be asked about, as it was declared. Nothing was counted."""
-    return shapes.Tables(tables=[writing.table(each) for each in await door.pool.call(door.desk.tables, who)])
+    return shapes.Tables(tables=[writing.table(each) for each in await door.pool.asked(who, door.desk.tables, who)])
 
 
 @api.get("/budget")
 async def budget(door: Door, who: Who) -> shapes.Budgets:
     """What each population may lose in all, has lost, and has left."""
-    found = await door.pool.call(door.desk.budgets, who)
+    found = await door.pool.asked(who, door.desk.budgets, who)
     return shapes.Budgets(budgets=[writing.budget(name, each) for name, each in found.items()])
 
 
@@ -157,7 +157,7 @@ async def history(leaf: Annotated[shapes.Leaf, Query()], door: Door, who: Who) -
     """What was asked and paid, the latest first."""
     if leaf.everybody and who.role != "custodian":
         raise not_yours("what others asked is shown to custodians")
-    found: list[Receipt] = await door.pool.call(door.desk.history, who)
+    found: list[Receipt] = await door.pool.asked(who, door.desk.history, who)
     wanted = [each for each in found if each.entry < leaf.before and (leaf.everybody or each.principal == who.name)]
     return shapes.History(history=[writing.receipt(each) for each in wanted[: leaf.limit]])
 
@@ -165,13 +165,13 @@ async def history(leaf: Annotated[shapes.Leaf, Query()], door: Door, who: Who) -
 @api.get("/ledger/head")
 async def head(door: Door, who: Who) -> shapes.Head:
     """A signed head. Whoever keeps it notices if the ledger is rewritten or rolled back."""
-    return shapes.Head.model_validate((await door.pool.call(door.desk.head, who)).__dict__)
+    return shapes.Head.model_validate((await door.pool.asked(who, door.desk.head, who)).__dict__)
 
 
 @api.get("/ledger/proof/{entry}", response_model=shapes.Proof)
 async def proof(entry: Entry, door: Door, who: Who) -> Response:
     """An entry word for word, and the proof that it is in the ledger: one's own payments, and answers one may read."""
-    found = await door.pool.call(door.desk.proof, who, entry)
+    found = await door.pool.asked(who, door.desk.proof, who, entry)
     if found is None:
         raise not_yours(f"entry {entry} is not yours to read")
     return Response(found.text(), media_type="application/json")
