@@ -16,6 +16,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+READ = "discreet.read"  # in a scope: its body is here
 _TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
@@ -33,6 +34,7 @@ async def whole(scope: Scope, receive: Receive, limits: Limits) -> Receive:
             body = await _read(receive, limits.body)
     except TimeoutError:
         raise too_slow() from None
+    scope[READ] = True
     if depth(body) > limits.depth:
         raise too_deep(limits.depth)
     first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]

@@ -22,6 +22,7 @@ from discreet.server.pgwire.binding import Bound, bound, count
 from discreet.server.pgwire.commands import Question
 from discreet.server.pgwire.failures import Failure, failure
 from discreet.server.pgwire.frames import Field
+from discreet.server.pgwire.journal import CATALOGUE, QUESTION
 from discreet.server.pgwire.lexer import SHORT
 from discreet.server.pgwire.outcome import Notice, Outcome, Rows
 from discreet.server.pgwire.settings import Settings
@@ -75,7 +76,7 @@ class Clerk:
     def parameters(self, question: Question, given: Sequence[int]) -> tuple[int, ...]:
         """The types of a question's parameters."""
         many = count(question)
-        if many <= len(given) and all(given):
+        if not many or (many <= len(given) and all(given)):
             return tuple(given)
         if self.catalogue.handles(self.visitor, question.text):
             known, _ = self.catalogue.described(self.visitor, question.text)
@@ -126,6 +127,10 @@ class Clerk:
         """Which columns have error bars, from the plan: so it is known before anything is paid."""
         barred = {name for name, _ in self.desk.explained(self.visitor, text, settings.terms).error}
         return {i for i, name in enumerate(names) if name in barred}
+
+    def kind(self, question: Question) -> str:
+        """What a question is about, for the journal."""
+        return CATALOGUE if self.catalogue.handles(self.visitor, question.text) else QUESTION
 
     def answered(
         self, question: Question, settings: Settings, values: Sequence[Value] = (), oids: Sequence[int] = ()
@@ -189,7 +194,9 @@ def _outcome(answer: Answer, names: Sequence[str], settings: Settings, noisy: se
             [cell for i, own in enumerate(row) for cell in (own, *((span[i] or (None, None)) if i in noisy else ()))]
             for row, span in zip(answer.rows, spans, strict=True)
         ]
-    return Outcome("SELECT", tuple(fields), rows, _told(answer, settings.terms, list(names)))
+    ended = "free" if answer.cost is None else "answered"
+    notices = _told(answer, settings.terms, list(names))
+    return Outcome("SELECT", tuple(fields), rows, notices, ended=ended, entry=answer.entry)
 
 
 def _ends(own: Field) -> tuple[Field, Field]:

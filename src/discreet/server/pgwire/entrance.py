@@ -99,7 +99,7 @@ class Entrance:
 
     async def _proved(self, wire: Wire, name: str) -> Visitor:
         """Who comes, once their password was checked by SCRAM."""
-        visitor, known = await self.work.call("", lambda: self._known(name))
+        visitor, known = await self.work.call("", "", lambda: self._known(name))
         made = scram.nobody(name, self.pepper)  # in any case, so that it takes the same time
         wire.send(frames.authentication(10, scram.MECHANISM.encode() + b"\0\0"))
         first = Reading(await _password(wire))
