@@ -17,10 +17,10 @@ from typing import BinaryIO
 from urllib.parse import quote
 
 from discreet.errors import Refusal
+from discreet.ledger.access import busy, damaged, had, patience, unusable, waited
 from discreet.ledger.books import Books
 from discreet.ledger.entry import GENESIS, Answer, Entry, Event, Hold, Spend, chained, read_entry
 
-_PATIENCE = 60.0  # seconds to wait for another process's transaction; each lasts milliseconds
 _MALFORMED = (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError)  # what bad bytes raise
 _PAUSE = 0.001  # seconds between two looks whether it is over
 
@@ -52,7 +52,11 @@ def _now() -> str:
 def _connect(path: Path) -> sqlite3.Connection:
     """The file that the path names now. It is never made here: an empty ledger in place of a lost one is a refill."""
     connection = sqlite3.connect(
-        f"file:{quote(str(path))}?mode=rw", uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+        f"file:{quote(str(path))}?mode=rw",
+        uri=True,
+        timeout=patience(path),
+        isolation_level=None,
+        check_same_thread=False,
     )
     (mode,) = connection.execute("PRAGMA journal_mode = DELETE").fetchone()
     if mode != "delete":
@@ -96,12 +100,15 @@ def _locked(path: Path) -> Iterator[None]:
     SQLite's own lock is lost when anything in this process closes the file, as a copy of the home does. This one lies
     on a file of its own, and belongs to the descriptor that took it.
     """
-    with os.fdopen(os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600), "rb") as file:
-        end = time.monotonic() + _PATIENCE
+    lock = path.with_name(f"{path.name}.lock")
+    with os.fdopen(os.open(lock, os.O_RDWR | os.O_CREAT, 0o600), "rb") as file:
+        end = time.monotonic() + patience(lock)
         while not _taken(file):
+            waited(lock)
             if time.monotonic() > end:
-                raise Refusal("another process has kept the ledger to itself for a minute", hint="see what it is doing")
+                raise busy()
             time.sleep(_PAUSE)
+        had(lock)
         yield
 
 
@@ -141,6 +148,8 @@ class SqliteLedger:
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
         with self._file() as file:
             if not file.execute("SELECT 1 FROM sqlite_master WHERE name = 'entry'").fetchall():
+                if path.stat().st_size:  # a ledger that began has its table: never begin again in its place
+                    raise damaged()
                 if not new:
                     raise _missing(path)
                 file.executescript(_SCHEMA)
@@ -151,8 +160,9 @@ class SqliteLedger:
         try:
             with _ALONE, _locked(self._path), closing(_connect(self._path)) as file:
                 yield file
+            had(self._path)
         except (sqlite3.Error, OSError) as broken:
-            raise Refusal(f"the ledger cannot be read or written: {broken}", hint="see discreet doctor") from None
+            raise unusable(broken, self._path) from None
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

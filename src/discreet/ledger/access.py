@@ -1,0 +1,70 @@
+"""How long a ledger is waited for while another program has it, and what is said when its file cannot be used.
+
+The sentences are constants: they name no place in somebody's file system, and every door may repeat them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from pathlib import Path
+
+from discreet.errors import Busy, Refusal
+
+PATIENCE = 5.0  # seconds to wait for another program's transaction; each lasts milliseconds
+_LEAST = 0.05  # seconds that even who comes late waits
+_RECENT = 2.0  # seconds for which what was found is still true
+
+_SINCE: dict[Path, tuple[float, float]] = {}  # since when another program was found to have a file, and when last
+
+_OUTSIDE = {  # what is wrong around the file, and not with it
+    sqlite3.SQLITE_PERM: "it is not permitted",
+    sqlite3.SQLITE_READONLY: "it may only be read",
+    sqlite3.SQLITE_IOERR: "the disk fails",
+    sqlite3.SQLITE_FULL: "the disk is full",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened",
+}
+
+
+def patience(path: Path) -> float:
+    """The seconds to wait. Threads wait one after the other, so all of them together have the patience of one."""
+    since, last = _SINCE.get(path, (0.0, 0.0))
+    now = time.monotonic()
+    return PATIENCE if now - last > _RECENT else max(_LEAST, since + PATIENCE - now)
+
+
+def waited(path: Path, seconds: float = 0.0) -> None:
+    """Note that another program has a file, and how long it was waited for already."""
+    now = time.monotonic()
+    since, last = _SINCE.get(path, (0.0, 0.0))
+    _SINCE[path] = (now - seconds if now - last > _RECENT else since), now
+
+
+def had(path: Path) -> None:
+    """Note that it has not any more."""
+    _SINCE.pop(path, None)
+
+
+def busy() -> Busy:
+    """Another program has the ledger."""
+    return Busy("the ledger is in use by another program; nothing was charged", hint="try again in a minute")
+
+
+def damaged() -> Refusal:
+    """What is in the file is not what was written there."""
+    return Refusal(
+        "the ledger cannot be read: its file is damaged",
+        hint="put the newest copy of it back, then run discreet ledger verify",
+    )
+
+
+def unusable(error: sqlite3.Error | OSError, path: Path) -> Refusal:
+    """What is said of an error."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest of it tells why in detail
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        waited(path, PATIENCE)
+        return busy()
+    if isinstance(error, OSError) or code in _OUTSIDE:
+        why = error.strerror if isinstance(error, OSError) else _OUTSIDE[code]
+        return Refusal(f"the ledger cannot be read or written: {why}", hint="see discreet doctor")
+    return damaged()
