@@ -111,7 +111,7 @@ def test_errors_of_ours_are_told_whole_and_others_not_at_all(processes: Processe
         processes.call("ann", operator.add, 1, "a secret")
 
 
-def test_a_process_holds_nothing_of_ours(processes: Processes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_process_holds_nothing_of_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DISCREET_TOKEN", "a secret")
     fresh = Processes((), SMALL)
     try:
@@ -149,11 +149,12 @@ def test_a_tree_in_a_reply_names_classes_of_the_parser_only(part: dict[str, obje
 
 def test_they_all_end_with_their_server_and_come_back_if_their_nursery_ends() -> None:
     found = Processes((), SMALL)
-    first = found.call("ann", os.getpid)
-    nursery = found.call("ann", os.getppid)
-    os.kill(nursery, 9)
-    assert found.call("ann", os.getpid) != first  # also the processes of that nursery are not used again
+    first = found.call("ann", os.getppid)
+    os.kill(first, 9)
+    with pytest.raises(Exceeded):
+        found.call("ann", os._exit, 0)  # the last process of that nursery
     second, nursery = found.call("ann", os.getpid), found.call("ann", os.getppid)
+    assert nursery != first
     found.close()
     for process in (second, nursery):
         with pytest.raises(ProcessLookupError):

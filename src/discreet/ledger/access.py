@@ -58,7 +58,7 @@ def damaged() -> Refusal:
     )
 
 
-def unusable(error: sqlite3.Error | OSError, path: Path) -> Refusal:
+def unusable(error: sqlite3.Error | OSError | UnicodeDecodeError, path: Path) -> Refusal:
     """What is said of an error."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest of it tells why in detail
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):

@@ -161,7 +161,7 @@ class SqliteLedger:
             with _ALONE, _locked(self._path), closing(_connect(self._path)) as file:
                 yield file
             had(self._path)
-        except (sqlite3.Error, OSError) as broken:
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as broken:  # the last is of words in a damaged schema
             raise unusable(broken, self._path) from None
 
     @contextmanager

@@ -13,7 +13,7 @@ CANCEL, TLS, GSS = 80877102, 80877103, 80877104  # requests that come in the pla
 
 STARTUP_BYTES = 10_000  # what Postgres takes
 PASSWORD_BYTES = 4_096
-MESSAGE_BYTES = 1 << 19  # a question has at most 20,000 characters; parameters may be longer
+MESSAGE_BYTES = 1 << 20  # a question has at most 20,000 characters; parameters may be longer
 MOST_PARAMETERS = 2_000
 TEXT, BINARY = 0, 1
 

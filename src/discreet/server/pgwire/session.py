@@ -39,7 +39,7 @@ class Session:
     @property
     def held(self) -> int:
         """Bytes of rows and statements that this connection keeps."""
-        return self._execution.shelf.held + (0 if self._sending is None else self._sending.size)
+        return self._execution.shelf.held + self._wire.buffered + (self._sending.size if self._sending else 0)
 
     def leave(self) -> None:
         """The door closes: at once if the client is waited for, else after the question that runs."""
@@ -54,6 +54,7 @@ class Session:
     async def serve(self, process: int, secret: int) -> None:
         """Greet, then answer message by message."""
         self._task = asyncio.current_task()
+        self._wire.allow = self._execution.shelf.refuse_much
         for name, value in self._told.reported().items():
             self._wire.send(frames.parameter_status(name, value))
         self._wire.send(frames.backend_key(process, secret))
