@@ -62,6 +62,7 @@ class _Process:
 
     def __init__(self, number: int, there: socket.socket) -> None:
         self.number, self._there = number, there
+        self.last = ""  # whom it worked for
         self._known: OrderedDict[int, None] = OrderedDict()
 
     def called(self, wanted: _Wanted, facts: Facts[Any] | None, limits: Limits) -> tuple[str, Any, bool]:
@@ -107,6 +108,7 @@ class Processes:
         self._lock = threading.Lock()  # around everything below, and never while a process works
         self._nursery: tuple[subprocess.Popen[bytes], socket.socket] | None = None
         self._idle: list[_Process] = []
+        self._many = 0  # idle or not
         self._over = False
         self._places = threading.Semaphore(self.limits.processes)
         self._turns: dict[str, tuple[threading.Semaphore, int]] = {}  # with how many want one
@@ -116,7 +118,7 @@ class Processes:
     ) -> T:
         """Its value, from another process; one person has only so many of them at once."""
         with self._turn(who), self._places:
-            ended, value = self._called((function, given, rows), facts)
+            ended, value = self._called(who, (function, given, rows), facts)
         if ended == VALUE:
             return cast("T", restored(value))
         if ended == SAID:
@@ -125,9 +127,9 @@ class Processes:
             raise Fault
         raise Exceeded
 
-    def _called(self, wanted: _Wanted, facts: Facts[Any] | None) -> tuple[str, Any]:
+    def _called(self, who: str, wanted: _Wanted, facts: Facts[Any] | None) -> tuple[str, Any]:
         try:
-            process = self._taken()
+            process = self._taken(who)
         except Over:  # the server closes
             return "", None
         ending = True
@@ -140,7 +142,7 @@ class Processes:
                 self._end(process)
             else:
                 with self._lock:
-                    self._idle.append(process)  # the last one is taken first: what it remembers is the newest
+                    self._idle.append(process)
         return ended, value
 
     @contextmanager
@@ -164,19 +166,39 @@ class Processes:
         with self._lock:
             self._begun()
 
-    def _taken(self) -> _Process:
+    def _taken(self, who: str) -> _Process:
+        """The process that last worked for somebody, if it is idle; else a new one, if there may be more of them.
+
+        So what one person's process remembers is not lost when another's is ended.
+        """
         with self._lock:
-            while self._idle:
-                if not (process := self._idle.pop()).gone:
-                    return process
-                process.leave()
-            if self._over:
-                raise Over
-            try:
-                return self._made()
-            except Over:  # the nursery ended: another one is begun
-                self._end_nursery()
-                return self._made()
+            self._idle = [process for process in self._idle if not self._gone(process)]
+            own = [process for process in self._idle if process.last == who]
+            if self._idle and (own or self._many >= self.limits.processes):
+                process = (own or self._idle)[-1 if own else 0]
+                self._idle.remove(process)
+            else:
+                process = self._another()
+            process.last = who
+            return process
+
+    def _gone(self, process: _Process) -> bool:
+        if process.gone:
+            process.leave()
+            self._many -= 1
+            return True
+        return False
+
+    def _another(self) -> _Process:
+        if self._over:
+            raise Over
+        try:
+            made = self._made()
+        except Over:  # the nursery ended: another one is begun
+            self._end_nursery()
+            made = self._made()
+        self._many += 1
+        return made
 
     def _made(self) -> _Process:
         _, there = self._begun()
@@ -211,6 +233,7 @@ class Processes:
     def _end(self, process: _Process) -> None:
         process.leave()
         with self._lock, suppress(OSError):
+            self._many -= 1
             if self._nursery is not None:
                 self._nursery[1].sendall(nursery.END + nursery.PID.pack(process.number))
 
