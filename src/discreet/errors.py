@@ -3,7 +3,9 @@
 DiscreetError
 ├── Refusal         before any data is read: names the value and what to do; nothing was charged
 │   ├── OverBudget  the budget would be exceeded
-│   └── Unsupported it could be asked, and is not answered here
+│   ├── Unsupported it could be asked, and is not answered here
+│   ├── Exceeded    it takes more memory or time than one question has
+│   └── Busy        it cannot be done now, and later it can
 └── Fault           after data was read: a constant sentence, no cause, because an error is an output
 """
 
@@ -26,6 +28,8 @@ class Ground(Enum):
     COLUMN = "42703"  # likewise
     VALUE = "22023"  # a price, a cap or a share that is none
     BUDGET = "53400"
+    LIMIT = "54000"  # of memory or time
+    BUSY = "55P03"  # somebody else holds what is needed
 
 
 class Refusal(DiscreetError):
@@ -63,6 +67,31 @@ class Unsupported(Refusal):
     """It could be asked, and is not answered here."""
 
     ground = Ground.SUPPORT
+
+
+class Exceeded(Refusal):
+    """It takes more memory or time than one question has. The sentence is a constant: it was ended from outside."""
+
+    ground = Ground.LIMIT
+    SENTENCE = "this takes more memory or time than one question has"
+    HINT = "ask for less at once: shorter texts, fewer rows, simpler expressions"
+
+    def __init__(
+        self,
+        message: str = SENTENCE,
+        *,
+        hint: str = HINT,
+        place: tuple[int, int] | None = None,
+        repair: str | None = None,
+        ground: Ground | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint, place=place, repair=repair, ground=ground)
+
+
+class Busy(Refusal):
+    """It cannot be done now, and later it can. Nothing was charged."""
+
+    ground = Ground.BUSY
 
 
 class Fault(DiscreetError):

@@ -20,7 +20,8 @@ from bare import BARE
 
 from discreet.curator.custody import Custody, found_home
 from discreet.engines import duckdb as engine
-from discreet.engines.duckdb import DuckStore, Progress
+from discreet.engines.duckdb import DuckStore
+from discreet.engines.progress import Progress
 from discreet.errors import Refusal
 
 

@@ -12,7 +12,7 @@ from discreet.curator import Answer, Curator
 from discreet.curator.custody import Custody
 from discreet.desk import HOME, Desk, Visitor
 from discreet.errors import Refusal
-from discreet.ledger.sqlite import _ALONE
+from discreet.ledger.access import ALONE
 
 TERMS = {"epsilon": "0.1"}
 
@@ -120,7 +120,7 @@ def test_nobody_is_waited_for(home: Path) -> None:
     ann = let_in(home, desk, "ann")
     remembered(desk, ann)
     said: list[object] = []
-    with _ALONE:  # as whoever writes the ledger has it, for as long as a disk takes
+    with ALONE:  # as whoever writes the ledger has it, for as long as a disk takes
         asking = threading.Thread(
             target=lambda: said.extend((desk.stands(ann), desk.at_hand(ann, clinic.COUNT, TERMS)))
         )

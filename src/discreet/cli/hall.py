@@ -13,8 +13,9 @@ from discreet.desk import Visitor
 from discreet.errors import DiscreetError, Refusal
 from discreet.server.http.bucket import Buckets
 from discreet.server.http.door import Door
-from discreet.server.http.journal import Told, duration_of
+from discreet.server.http.journal import Told
 from discreet.server.http.trouble import Failure, Trouble, closing, failure_of
+from discreet.server.journal import duration_of
 
 T = TypeVar("T")
 Wire = Callable[[], tuple[str, int] | None]  # it is opened after the other: ask when it matters
@@ -67,7 +68,7 @@ class DoorHall:
         try:
             if question and self._door.closing:
                 raise closing()  # noqa: TRY301  # it is written down like any other
-            found = await self._door.pool.call(blocking)
+            found = await self._door.pool.asked(visitor, blocking)
         except Exception as broken:
             failure = failure_of(broken)
             told.status, told.outcome = failure.status, failure.kind if question else None

@@ -21,13 +21,20 @@ if TYPE_CHECKING:
     import ssl
 
     from discreet.desk import Desk
+    from discreet.sandbox import Processes
     from discreet.server.http.door import Door
+    from discreet.server.http.proxy import Proxies
+    from discreet.server.pgwire.journal import Journal
 
 app = new_app()
 _Wire = list[tuple[str, int]]  # host and port of the Postgres door, once it is open
 
 _OFF = "off"
 _HEADS = 60.0  # seconds between two heads that are printed
+_FILES = 8_192  # that may be open: connections of both doors, and more
+# what is loaded before a process takes the first question
+_COMPUTING = ("discreet.curator.planner", "discreet.server.catalogue", "discreet.server.pgwire.inference")
+_COMPUTED = 3.0  # seconds that computing above the noise may still take when the doors close; else it is ended
 _CALM = "no new questions; answers under way are finished"
 
 
@@ -59,6 +66,52 @@ class Address:
         return is_local(self.host)
 
 
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate in files, and what both doors use of it."""
+
+    context: ssl.SSLContext
+    cert: Path
+    key: Path
+
+    def load(self) -> None:
+        """Read the files. Connections that are open keep the certificate that they began with."""
+        import ssl
+
+        try:
+            self.context.load_cert_chain(self.cert, self.key)
+        except ssl.SSLError:
+            raise Refusal(f"{self.cert} and {self.key} are not a certificate and its key", hint="both in PEM") from None
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What both doors have in common."""
+
+    certificate: Certificate | None
+    rate: float
+    proxies: Proxies
+    journal: Journal
+
+    @property
+    def context(self) -> ssl.SSLContext | None:
+        """For TLS, if there is a certificate."""
+        return None if self.certificate is None else self.certificate.context
+
+    def reload(self) -> None:
+        """Read the certificate anew, if there is one. What cannot be read changes nothing."""
+        if self.certificate is None:
+            typer.echo("there is no certificate to be read anew", err=True)
+            return
+        try:
+            self.certificate.load()
+        except (Refusal, OSError) as broken:
+            why = broken.message if isinstance(broken, Refusal) else broken.strerror
+            typer.echo(f"the certificate stays as it was: {why}", err=True)
+        else:
+            typer.echo("the certificate was read anew", err=True)
+
+
 @app.command()
 def serve(  # noqa: PLR0913  # the two doors and what they share
     *,
@@ -69,13 +122,22 @@ def serve(  # noqa: PLR0913  # the two doors and what they share
     tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="The certificate chain.")] = None,
     tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its private key.")] = None,
     rate: Annotated[float, typer.Option(metavar="N", help="HTTP requests of one person a second.")] = 20.0,
+    trusted_proxy: Annotated[
+        list[str] | None, typer.Option(metavar="ADDRESS", help="Of a proxy that says who asks. May be repeated.")
+    ] = None,
     home: AtHome = HOME,
 ) -> None:
-    """Open the doors and say how to come in. SIGTERM and Ctrl+C close them when the last answer is out."""
+    """Open the doors and say how to come in.
+
+    SIGTERM and Ctrl+C close them when the last answer is out; SIGHUP reads the certificate anew.
+    """
     doors = {name: _address(text, name) for name, text in (("http", http), ("pg", pg)) if text != _OFF}
     if not doors:
         raise Refusal("both doors are off", hint="leave one of them open")
     _installed()
+    from discreet.server.http.proxy import Proxies
+
+    proxies = Proxies.read(trusted_proxy or ())
     tls = _tls(tls_cert, tls_key)
     for name, address in doors.items():
         if tls is None and not address.local:
@@ -84,8 +146,18 @@ def serve(  # noqa: PLR0913  # the two doors and what they share
                 hint="give --tls-cert and --tls-key, or listen on 127.0.0.1",
             )
     from discreet.desk import Desk
+    from discreet.sandbox import Processes
+    from discreet.server.pgwire.journal import Journal
 
-    asyncio.run(_run(Desk(home), doors, tls, rate))
+    _many_files()
+    shared = Shared(tls, rate, proxies, Journal())
+    sandbox = Processes(_COMPUTING)
+    try:
+        desk = Desk(home, sandbox)  # first: what is wrong with a home is said before anything is begun
+        sandbox.open()
+        asyncio.run(_run(desk, sandbox, doors, shared))
+    finally:
+        sandbox.close()
 
 
 def _installed() -> None:
@@ -102,8 +174,7 @@ def _address(text: str, name: str) -> Address:
     return Address(host, int(port))
 
 
-def _tls(cert: Path | None, key: Path | None) -> ssl.SSLContext | None:
-    import ssl
+def _tls(cert: Path | None, key: Path | None) -> Certificate | None:
 
     from discreet.server.tls import ServerContext
 
@@ -111,38 +182,47 @@ def _tls(cert: Path | None, key: Path | None) -> ssl.SSLContext | None:
         return None
     if cert is None or key is None:
         raise Refusal("a certificate comes with its key", hint="give both --tls-cert and --tls-key")
-    context = ServerContext()
-    try:
-        context.load_cert_chain(cert, key)
-    except ssl.SSLError:
-        raise Refusal(f"{cert} and {key} are not a certificate and its key", hint="both in PEM") from None
-    return context
+    found = Certificate(ServerContext(), cert, key)
+    found.load()
+    return found
 
 
-async def _run(desk: Desk, doors: dict[str, Address], tls: ssl.SSLContext | None, rate: float) -> None:
+def _many_files() -> None:
+    """Let this process have as many connections as it may: where others need them all, nobody else comes in."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < _FILES:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(_FILES, hard) if hard > 0 else _FILES, hard))
+
+
+async def _run(desk: Desk, sandbox: Processes, doors: dict[str, Address], shared: Shared) -> None:
     loop, stop, hurry = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+    secure = shared.certificate is not None
 
     def heard() -> None:
         (hurry if stop.is_set() else stop).set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, heard)
+    loop.add_signal_handler(signal.SIGHUP, shared.reload)
     loop.set_exception_handler(_noted)
     opened: list[Open] = []
     wire: _Wire = []
     try:
         for name, address in doors.items():
-            door = await _opened(name, address, _OPENERS[name](desk, address, tls, rate, wire))
+            door = await _opened(name, address, _OPENERS[name](desk, address, shared, wire))
             opened.append(door)
             if name == "pg":
                 wire.append((address.host, door.address[1]))
-            typer.echo(_greeting(name, address.host, door.address[1], secure=tls is not None))
+            typer.echo(_greeting(name, address.host, door.address[1], secure=secure))
         typer.echo("stop with Ctrl+C")
         if "http" in doors:
-            url = _url(doors["http"].host, opened[0].address[1], secure=tls is not None)
+            url = _url(doors["http"].host, opened[0].address[1], secure=secure)
             typer.echo(f"open {url} in a browser, and sign in with your token")
         await _told(desk, stop)
         typer.echo(_CALM, err=True)
+        loop.call_later(_COMPUTED, sandbox.close)
     finally:
         await _first(asyncio.gather(*(door.drain() for door in opened)), hurry.wait())
 
@@ -192,7 +272,7 @@ async def _first(one: Awaitable[object], other: Awaitable[object]) -> None:
         tasks[0].result()
 
 
-async def _http(desk: Desk, address: Address, tls: ssl.SSLContext | None, rate: float, wire: _Wire) -> Open:
+async def _http(desk: Desk, address: Address, shared: Shared, wire: _Wire) -> Open:
     from discreet.cli.hall import Console
     from discreet.server.http import Limits
     from discreet.server.http import serve as open_door
@@ -200,20 +280,19 @@ async def _http(desk: Desk, address: Address, tls: ssl.SSLContext | None, rate: 
     def annex(door: Door) -> Console:
         return Console(door, lambda: wire[0] if wire else None)
 
-    return await open_door(desk, address.host, address.port, tls, limits=Limits(rate=rate), annex=annex)
+    limits, beside = Limits(rate=shared.rate), shared.journal.metrics
+    where = desk, address.host, address.port, shared.context
+    return await open_door(*where, limits=limits, annex=annex, proxies=shared.proxies, beside=beside)
 
 
-async def _pg(desk: Desk, address: Address, tls: ssl.SSLContext | None, _: float, __: _Wire) -> Open:
+async def _pg(desk: Desk, address: Address, shared: Shared, _: _Wire) -> Open:
     from discreet.server.catalogue import Catalogue
     from discreet.server.pgwire import serve as open_door
 
-    return await open_door(desk, Catalogue(desk), address.host, address.port, tls)
+    return await open_door(desk, Catalogue(desk), address.host, address.port, shared.context, journal=shared.journal)
 
 
-_OPENERS: dict[str, Callable[[Desk, Address, ssl.SSLContext | None, float, _Wire], Awaitable[Open]]] = {
-    "http": _http,
-    "pg": _pg,
-}
+_OPENERS: dict[str, Callable[[Desk, Address, Shared, _Wire], Awaitable[Open]]] = {"http": _http, "pg": _pg}
 
 
 def _url(host: str, port: int, *, secure: bool) -> str:

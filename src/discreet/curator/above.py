@@ -14,7 +14,7 @@ from sqlglot import exp
 from discreet.curator.estimate import Estimate
 from discreet.curator.trace import ROW, Side, traced
 from discreet.curator.upper import database, fill, show
-from discreet.errors import Fault, Refusal
+from discreet.errors import Exceeded, Fault, Refusal
 from discreet.sql import idiom
 from discreet.sql.division import written_out
 from discreet.sql.plan import GroupKey
@@ -189,6 +189,8 @@ def _executed(
             found = given.connection.execute(text)
             names = tuple((column[0], str(column[1]).lower()) for column in found.description or [])
             return names, found.fetchall()
+    except (duckdb.OutOfMemoryException, duckdb.InterruptException):
+        raise Exceeded from None
     except (duckdb.Error, pa.ArrowException, OverflowError):
         if tables:
             raise Fault from None

@@ -84,6 +84,13 @@ def _count(statistic: Statistic) -> tuple[Aggregate, ...]:
     return (Aggregate("value_0", "count", (statistic,)),)
 
 
+def bounded(table: Table) -> Table:
+    """A table of people, of whose rows something may be cut off."""
+    if table.public:
+        raise Refusal(f"table {table.name!r} is public: nothing of it is bounded")
+    return table
+
+
 def bounds_parts(table: Table, column: str) -> tuple[Part, ...]:
     """What is measured to advise on bounds: a histogram of sizes, and how many values the declared bounds cut."""
     declared = table.column(column)

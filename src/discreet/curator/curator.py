@@ -9,29 +9,20 @@ from functools import wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
-from discreet.curator import above, catalogue
-from discreet.curator.advice import (
-    BoundsAdvice,
-    CapsAdvice,
-    advise_bounds,
-    advise_caps,
-    bounds_parts,
-    caps_parts,
-)
+from discreet.curator import above, advice, catalogue
 from discreet.curator.agreement import Declarations, recorded_file
 from discreet.curator.answer import Answer
-from discreet.curator.explain import Due, Explanation, explained, said
+from discreet.curator.explain import Due, Explanation
 from discreet.curator.history import Receipt, receipts
 from discreet.curator.measure import Engine
 from discreet.curator.notices import bounding, notices
 from discreet.curator.paid import Counter, Flights, Paid
+from discreet.curator.planner import Planner
 from discreet.curator.plans import Allow, Plans, key_of
 from discreet.curator.price import Priced, priced
-from discreet.curator.public import PublicTables
-from discreet.curator.quote import Terms, quote
+from discreet.curator.quote import Terms
 from discreet.curator.recall import AtHand, Recall, answer_key
 from discreet.curator.run import Offer, RowMechanism, Run, Wanted, planned, run
-from discreet.curator.speech import spoken
 from discreet.curator.till import Till, cost, requires_price, total
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
@@ -42,11 +33,11 @@ from discreet.ledger.entry import BudgetLoss, Plain, refuse_half_characters
 from discreet.mechanisms import TableMechanism
 from discreet.noise import SECURE, Entropy, Secure
 from discreet.privacy import Budget
+from discreet.sandbox import DIRECT, Sandbox
 from discreet.sql.measured import Caps
 from discreet.sql.question import Part, Question
 from discreet.sql.schema import Table
 from discreet.sql.shape import shape
-from discreet.sql.split import question, rows_of
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -73,9 +64,14 @@ def _asked_now(method: Callable[Concatenate[Curator, P], T]) -> Callable[Concate
 
 
 class Curator:
-    """Answers questions about the tables of one home, within their populations' budgets."""
+    """Answers questions about the tables of one home, within their populations' budgets.
 
-    def __init__(self, home: Path, *, principal: str = "custodian", rng: Entropy = SECURE) -> None:
+    What is computed on the text of a question, before its price and above its noise, is computed in the `sandbox`.
+    """
+
+    def __init__(
+        self, home: Path, *, principal: str = "custodian", rng: Entropy = SECURE, sandbox: Sandbox = DIRECT
+    ) -> None:
         if not isinstance(rng, Secure):
             raise Refusal("a curator takes no randomness but the operating system's")
         catalogue.read(home)
@@ -84,6 +80,7 @@ class Curator:
         self._ledger = open_ledger(home)
         self._store = DuckStore(home / "tables", names=self._file_name)
         self._declarations = Declarations(home, self._ledger)
+        self._planner = Planner(sandbox, self._store)
         self._plans, self._recall, self._flights = Plans(), Recall(), Flights()
         self.at_hand = AtHand(self._declarations, self._ledger, self._plans, self._recall)
         self._catalogue = self._seen = self._declarations.now()
@@ -135,17 +132,14 @@ class Curator:
 
         def told(_: Allow) -> Explanation:
             prices = self._priced(found.every_part, asked, found)
-            return explained(found, prices, share(asked.confidence, "confidence"), asked.named)
+            sure = share(asked.confidence, "confidence")
+            return self._planner.explained(self._principal, found, prices, sure, named=asked.named)
 
-        explanation = self._plans.recalled(
-            (sql, repr(asked), self._granted), self._catalogue, told, self._allowed_tables
-        )
+        key = sql, repr(asked), self._granted
+        explanation = self._plans.recalled(key, self._catalogue, told, self._allowed_tables)
         population = self._population(found.every_part)
         why = population and requires_price(population, self._books().grant(self._principal))
-        if not why or asked.named or explanation.price is None:
-            return explanation
-        usual = f"no price was named, and {why}: this is at {said(explanation.price)}"
-        return replace(explanation, notice=usual)
+        return explanation if not why or asked.named else explanation.unpriced(why)
 
     @_asked_now
     def due(self, /, sql: str, **terms: object) -> Due:
@@ -220,27 +214,21 @@ class Curator:
         return list(dict(self._books().grants).values())
 
     @_asked_now
-    def bounds(self, /, table: str, column: str, **terms: object) -> BoundsAdvice:
+    def bounds(self, /, table: str, column: str, **terms: object) -> advice.BoundsAdvice:
         """Buy advice on the bounds of a column."""
-        declared = self._private(table)
+        declared = advice.bounded(self._seen.schema.table(table))
         what = f"bounds {declared.name} {declared.column(column).name}"
-        paid = self._advice(bounds_parts(declared, column), what, terms)
-        advice = advise_bounds(paid.tables["#0"], paid.tables.get("#1"))
-        return replace(advice, cost=cost(paid.new), left=self._left_of(paid))
+        paid = self._advice(advice.bounds_parts(declared, column), what, terms)
+        found = advice.advise_bounds(paid.tables["#0"], paid.tables.get("#1"))
+        return replace(found, cost=cost(paid.new), left=self._left_of(paid))
 
     @_asked_now
-    def caps(self, /, table: str, **terms: object) -> CapsAdvice:
+    def caps(self, /, table: str, **terms: object) -> advice.CapsAdvice:
         """Buy advice on how many rows of one unit an answer should count."""
-        declared = self._private(table)
-        paid = self._advice(caps_parts(declared), f"caps {declared.name}", terms)
-        advice = advise_caps(paid.tables["#0"], declared.max_rows)
-        return replace(advice, cost=cost(paid.new), left=self._left_of(paid))
-
-    def _private(self, table: str) -> Table:
-        found = self._seen.schema.table(table)
-        if found.public:
-            raise Refusal(f"table {table!r} is public: nothing of it is bounded")
-        return found
+        declared = advice.bounded(self._seen.schema.table(table))
+        paid = self._advice(advice.caps_parts(declared), f"caps {declared.name}", terms)
+        found = advice.advise_caps(paid.tables["#0"], declared.max_rows)
+        return replace(found, cost=cost(paid.new), left=self._left_of(paid))
 
     def _advice(self, parts: tuple[Part, ...], what: str, terms: dict[str, object]) -> Paid:
         asked = Terms(**terms)  # type: ignore[arg-type]
@@ -266,16 +254,14 @@ class Curator:
 
     def _planned(self, wanted: Wanted[T]) -> Run[T]:
         refuse_half_characters(wanted.sql)
-        return planned(self._seen, wanted, self._allowed_tables, self._public(self._allowed_tables))
-
-    def _public(self, allow: Allow) -> PublicTables:
-        return PublicTables(self._store, self._seen.schema, allow)
+        rows = self._planner.rows(self._principal, self._seen, wanted.sql)
+        return planned(self._seen, wanted, rows, self._allowed_tables)
 
     @_asked_now
     def selected(self, /, rows_sql: str) -> tuple[str, ...]:
         """The names of the columns that a SELECT of rows has. Free."""
         refuse_half_characters(rows_sql)
-        public = shape(rows_of(rows_sql, self._seen.schema, self._public(self._allowed_tables)))
+        public = shape(self._planner.rows(self._principal, self._seen, rows_sql))
         self._allowed_tables(set(public.tables))
         return tuple(public.columns)
 
@@ -295,12 +281,11 @@ class Curator:
 
     def _question(self, sql: str, asked: Terms, scalars: Sequence[object] = ()) -> Question:
         refuse_half_characters(sql)
-        caps, schema = Caps(asked.max_rows, asked.max_groups), self._seen.schema
+        caps = Caps(asked.max_rows, asked.max_groups)
 
-        def planned(allow: Allow) -> Question:
-            found = question(sql, schema, caps, self._public(allow), scalars)
-            allow(found.tables)
-            return found
+        def planned(note: Allow) -> Question:
+            text = sql, caps, scalars
+            return self._planner.question(self._principal, self._seen, text, note)
 
         key = key_of(sql, caps, self._granted, scalars)
         return self._plans.recalled(key, self._catalogue, planned, self._allowed_tables)
@@ -337,7 +322,8 @@ class Curator:
 
         def rehearsed(allow: Allow) -> tuple[above.Upper, ...]:
             allow(found.tables)
-            return tuple(above.rehearse(each, self._files(each)) for each in (*found.first, found))
+            every = (*found.first, found)
+            return tuple(self._planner.rehearsed(self._principal, each, self._files(each)) for each in every)
 
         key = ("upper", sql, Caps(asked.max_rows, asked.max_groups), self._granted)
         return self._plans.recalled(key, self._catalogue, rehearsed, self._allowed_tables)
@@ -366,7 +352,7 @@ class Curator:
         rest, population = total([price.loss for price in prices]), self._population(uppers[-1].question.every_part)
         last = priced(asked_now.parts, rest, population.neighbours) if rest is not None and population else ()
         paid = self._paid(last, sql, asked, *by)
-        last_upper, staged = above.upper(asked_now), asked_now.staged
+        last_upper, staged = self._planner.upper(self._principal, asked_now), asked_now.staged
         answer = self._spoken(last_upper.unbarred if staged else last_upper, paid, asked)
         new = {f"{i} {name}": bought for i, part in enumerate((*before, paid)) for name, bought in part.new.items()}
         prices = tuple(bought.price for part in (*before, paid) for bought in part.tables.values())
@@ -386,7 +372,7 @@ class Curator:
             return ()
         if asked.free and not asked.named:  # nothing is bought, so no price is too low
             return priced(parts, population.total, population.neighbours)
-        return quote(parts, population, asked, found)
+        return self._planner.quoted(self._principal, parts, population, asked, found)
 
     def _population(self, parts: tuple[Part, ...]) -> catalogue.Population | None:
         names = {part.measurement.shape.population or "" for part in parts}
@@ -407,6 +393,5 @@ class Curator:
         return {table.name: str(self._store.checked(table)) for table in tables}
 
     def _spoken(self, upper: above.Upper, paid: Paid, asked: Terms) -> Answer:
-        return spoken(
-            upper, paid, self._files(upper.question), share(asked.confidence, "confidence"), self._left_of(paid)
-        )
+        at = share(asked.confidence, "confidence"), self._left_of(paid)
+        return self._planner.spoken(self._principal, upper, paid, self._files(upper.question), at)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from discreet.curator.formula import Formula, ratio
@@ -36,6 +36,12 @@ class Explanation:
     notices: tuple[str, ...] = ()  # what in the question is hardly meant, and groups that will not be shown
     bounding: str = ""  # what its answer leaves out before the noise
     unbarred: tuple[str, ...] = ()  # the columns that will have noise in them and no error bar
+
+    def unpriced(self, why: str) -> Explanation:
+        """The same where a price must be named, and none was."""
+        if self.price is None:
+            return self
+        return replace(self, notice=f"no price was named, and {why}: this is at {said(self.price)}")
 
     def __str__(self) -> str:
         lines = [f"price    {'free' if self.price is None else said(self.price)}"]

@@ -12,6 +12,7 @@ T = TypeVar("T")
 Allow = Callable[[set[str]], None]  # refuses tables that the asker may not read
 
 MOST = 256
+LETTERS = 150_000  # of the texts of all of them: a plan is many times as large as its text
 
 
 def key_of(sql: str, caps: Caps, granted: frozenset[str] | None, scalars: Sequence[object] = ()) -> Hashable:
@@ -20,6 +21,10 @@ def key_of(sql: str, caps: Caps, granted: frozenset[str] | None, scalars: Sequen
     Tables that are not granted are not there for the asker, so what may be asked about belongs to it as well.
     """
     return sql, caps, granted, tuple(map(repr, scalars))
+
+
+def _letters(key: Hashable) -> int:
+    return sum(len(part) for part in key if isinstance(part, str)) if isinstance(key, tuple) else 0
 
 
 class Plans:
@@ -50,7 +55,7 @@ class Plans:
             read.update(tables)
 
         made = plan(noted)
-        while len(plans) >= MOST:
+        while plans and (len(plans) >= MOST or _letters(key) + sum(map(_letters, list(plans))) > LETTERS):
             plans.pop(next(iter(plans)), None)
         plans[key] = made, frozenset(read)
         return made

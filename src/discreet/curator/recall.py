@@ -16,6 +16,7 @@ from discreet.sql.question import Question
 
 MOST = 256
 LARGEST = 10_000  # cells of one answer; larger ones are put together anew each time
+_LETTERS = 50  # of text that count as a cell
 
 
 def answer_key(sql: str, asked: Terms, found: Question, answers: Callable[[str], tuple[int, ...] | None]) -> Hashable:
@@ -40,7 +41,8 @@ class Recall:
         if declared is not known:
             answers = {}
             self._state = known, answers
-        if cells + len(answer.rows) * len(answer.columns) > LARGEST:
+        letters = sum(len(cell) for row in answer.rows for cell in row if isinstance(cell, str))
+        if cells + len(answer.rows) * len(answer.columns) + letters // _LETTERS > LARGEST:
             return
         while len(answers) >= MOST:
             answers.pop(next(iter(answers)), None)

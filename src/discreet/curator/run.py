@@ -19,12 +19,10 @@ from discreet.mechanisms import TableMechanism, Takes
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Approximate, Concentrated, Loss, Neighbours, convert
 from discreet.sql.identity import described
-from discreet.sql.keys import Public
 from discreet.sql.lineage import owners
 from discreet.sql.plan import VERSION
 from discreet.sql.rows import Rows, scanned
 from discreet.sql.shape import one_row, shape
-from discreet.sql.split import rows_of
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -109,9 +107,8 @@ class Offer(Generic[T]):
         return self.said[-1][2] if self.said else None
 
 
-def planned(known: Catalogue, wanted: Wanted[T], allow: Callable[[set[str]], None], at_hand: Public) -> Run[T]:
+def planned(known: Catalogue, wanted: Wanted[T], rows: Rows, allow: Callable[[set[str]], None]) -> Run[T]:
     """What a run would be. Nothing of a row is read, so it may be refused in any words that the asker may hear."""
-    rows = rows_of(wanted.sql, known.schema, at_hand)
     public = shape(rows)
     allow(set(public.tables))  # before anything is said of what is declared
     most = None if one_row(rows) else wanted.max_rows  # where it is one row anyway, a larger cap would only cost more

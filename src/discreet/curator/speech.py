@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from discreet.curator import above
@@ -11,26 +11,38 @@ from discreet.curator.estimate import estimates
 from discreet.curator.notices import bounding, notices
 from discreet.curator.paid import Paid
 from discreet.curator.spans import Spans as Bars
-from discreet.curator.till import cost
+from discreet.curator.till import Bought, cost
 from discreet.ledger.entry import BudgetLoss
 
 
-def spoken(
-    upper: above.Upper, paid: Paid, files: Mapping[str, str], confidence: Fraction, left: BudgetLoss | None
-) -> Answer:
-    """What is told: nothing here reads a row, only what was bought and the public tables in these files."""
+def computed(
+    upper: above.Upper, bought: Mapping[str, Bought], files: Mapping[str, str], confidence: Fraction
+) -> tuple[above.Result, Spans]:
+    """Rows and their error bars: nothing here reads more than what was bought and the public tables in these files."""
     tables = {
-        name: above.noisy_table(
-            bought.price.part, bought.noisy.groups, estimates(bought.price.part, bought.noisy.values)
-        )
-        for name, bought in paid.tables.items()
+        name: above.noisy_table(each.price.part, each.noisy.groups, estimates(each.price.part, each.noisy.values))
+        for name, each in bought.items()
     }
     result = above.run(upper, tables, files)
+    return result, barred(upper, bought, result, confidence)
 
-    def at(confidence: Fraction) -> Spans:
-        bars = Bars(upper.sides, paid.tables, 1 - confidence)
-        return tuple(bars.of(*both) for both in zip(result.rows, result.hidden, strict=True))
 
+def barred(upper: above.Upper, bought: Mapping[str, Bought], result: above.Result, confidence: Fraction) -> Spans:
+    """The error bars of rows."""
+    bars = Bars(upper.sides, bought, 1 - confidence)
+    return tuple(bars.of(*both) for both in zip(result.rows, result.hidden, strict=True))
+
+
+def spoken(
+    upper: above.Upper,
+    paid: Paid,
+    told: tuple[above.Result, Spans],
+    again: tuple[Fraction, Callable[[Fraction], Spans]],
+    left: BudgetLoss | None,
+) -> Answer:
+    """What is told of rows and their error bars at one confidence; `again` says at which, and finds those at others."""
+    result, spans = told
+    confidence, at = again
     prices = [bought.price for bought in paid.tables.values()]
     return Answer(
         tuple(name for name, _ in result.columns),
@@ -41,7 +53,7 @@ def spoken(
         ",".join(str(bought.entry) for bought in paid.tables.values()),
         bounding(prices, partial=upper.question.partial),
         confidence,
-        at(confidence),
+        spans,
         at,
         notices(prices),
         upper.noisy,

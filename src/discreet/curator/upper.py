@@ -15,9 +15,13 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from discreet.sandbox import room
+
 LONGEST = 30.0  # seconds; noisy tables are small, so only a question made to be slow meets it
+MEMORY = "1GB"
 _LOOKS = 0.5  # seconds between two looks whether it is over
 _MOST_IDLE = 4
+_UNPACKED = 20  # bytes in memory for each in a file, at most: files are compressed
 
 _ARROW = {
     "boolean": pa.bool_(),
@@ -99,7 +103,7 @@ os.register_at_fork(after_in_child=lambda: _pools.append(_Pool()))
 
 
 def _opened() -> Connection:
-    connection = duckdb.connect(config={"memory_limit": "1GB", "threads": 1, "python_enable_replacements": False})
+    connection = duckdb.connect(config={"memory_limit": MEMORY, "threads": 1, "python_enable_replacements": False})
     connection.execute("SET temp_directory = ''")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
@@ -151,12 +155,13 @@ def _array(cells: Sequence[object], kind: str) -> pa.Array:
 def show(tables: Tables, name: str, file: str) -> None:
     """A public table, in memory: an attached file would stay open to whatever SQL runs here."""
     found = Path(file).stat()
-    tables.show(name, _public(file, (found.st_ino, found.st_mtime_ns)))
+    tables.show(name, _public(file, (found.st_ino, found.st_mtime_ns), found.st_size))
 
 
 @lru_cache(maxsize=16)
-def _public(file: str, _identity: tuple[int, int]) -> pa.Table:
+def _public(file: str, _identity: tuple[int, int], size: int) -> pa.Table:
     """A version's file is written once; a home may be made anew in the place of another."""
+    room(_UNPACKED * size)  # how large it is was the custodian's choice
     text = file.replace("'", "''")
     with duckdb.connect() as reader:
         reader.execute(f"ATTACH '{text}' AS public_file (READ_ONLY)")

@@ -27,6 +27,7 @@ from discreet.ledger.verify import Receipt as Proof
 from discreet.privacy import Budget
 from discreet.release import Release
 from discreet.release.certificate import Certificate
+from discreet.sandbox import DIRECT, Sandbox
 from discreet.sql.schema import Table
 
 Terms = Mapping[str, object]  # as Curator.query takes them
@@ -77,11 +78,12 @@ def _person(name: str, books: Books) -> Person:
 class Desk:
     """Serves visitors. Every method may be called from any thread."""
 
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        self._curator = Curator(home)
+    def __init__(self, home: Path, sandbox: Sandbox = DIRECT) -> None:
+        """In the sandbox, what strangers write is computed; without one, in this process."""
+        self.home, self.sandbox = home, sandbox
+        self._curator = Curator(home, sandbox=sandbox)
         self._notary = Notary(home)
-        self._practice = Practice()
+        self._practice = Practice(sandbox)
         self._publisher = Publisher(home, self._notary)
 
     # who -------------------------------------------------------------------------------------------------------------

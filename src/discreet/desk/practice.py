@@ -16,6 +16,7 @@ from discreet.curator import Answer, Curator
 from discreet.curator.catalogue import Catalogue
 from discreet.curator.practice import found_practice
 from discreet.errors import OverBudget
+from discreet.sandbox import DIRECT, Sandbox
 
 T = TypeVar("T")
 
@@ -37,7 +38,8 @@ class _Home:
 class Practice:
     """A practice home for the newest declarations; another one when they change, or when its budgets are spent."""
 
-    def __init__(self) -> None:
+    def __init__(self, sandbox: Sandbox = DIRECT) -> None:
+        self._sandbox = sandbox
         self._lock = threading.Lock()
         self._home: _Home | None = None
 
@@ -64,15 +66,15 @@ class Practice:
         with self._lock:
             known, home = real.declared(), self._home
             if home is None or home is instead_of or home.known is not known or not home.folder.exists():
-                self._home = home = _made(real, known)
+                self._home = home = _made(real, known, self._sandbox)
             return home
 
 
-def _made(real: Curator, known: Catalogue) -> _Home:
+def _made(real: Curator, known: Catalogue, sandbox: Sandbox) -> _Home:
     folder = Path(tempfile.mkdtemp(prefix="discreet-practice-"))
     try:
         found_practice(folder / "home", known, real.public_files())
-        curator = Curator(folder / "home")
+        curator = Curator(folder / "home", sandbox=sandbox)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

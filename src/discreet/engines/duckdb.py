@@ -14,7 +14,7 @@ import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from discreet.engines import passing
 from discreet.engines.ingest import SAFE, copy_rows
+from discreet.engines.progress import Progress, watched
 from discreet.engines.spill import Spill, flocked
 from discreet.errors import Fault, Refusal
 from discreet.noise import SECURE, Entropy, permutation
@@ -37,12 +38,10 @@ from discreet.sql.schema import RESERVED, Key, Table
 from discreet.sql.shape import shape
 
 Group = tuple[Key, ...]
-Progress = Callable[[float], None]  # hears a share, from 0 to 1
 Naming = Callable[[Table], str]  # the random name in the file of a table's version; nothing: any file will do
 _Key = tuple[tuple[str, int], ...]  # tables and their versions
 
 _REMEMBERED = 256  # counts of public rows
-_GLANCE = 0.1  # seconds between two looks at how far an ingest is
 
 
 @dataclass(frozen=True)
@@ -80,34 +79,6 @@ def _sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-@contextmanager
-def _watched(connection: duckdb.DuckDBPyConnection, progress: Progress | None) -> Iterator[None]:
-    """Tell how far a connection's work is, from a thread of its own. Whatever goes wrong there stays there."""
-    if progress is None:
-        yield
-        return
-    connection.execute("SET enable_progress_bar = true")
-    connection.execute("SET enable_progress_bar_print = false")
-    done = threading.Event()
-
-    def watch() -> None:
-        furthest = 0.0  # between two statements the engine says -1
-        with suppress(Exception):
-            while not done.wait(_GLANCE):
-                furthest = max(furthest, min(connection.query_progress() / 100, 1.0))
-                progress(furthest)
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        done.set()
-        watcher.join()  # it must not look at a connection that is closed
-    with suppress(Exception):
-        progress(1.0)
 
 
 _STORES: weakref.WeakSet[DuckStore] = weakref.WeakSet()
@@ -156,6 +127,15 @@ class DuckStore:
             for left in self._folder.glob(".*.duckdb*") if alone else ():
                 shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
 
+    @property
+    def folder(self) -> Path:
+        """Where the files are."""
+        return self._folder
+
+    def name(self, table: Table) -> str:
+        """The name under which a table's version was ingested; nothing if there is none."""
+        return self._names(table)
+
     def path(self, table: Table) -> Path:
         """The file of a table's version."""
         return _file(self._folder, (table.name, table.version))
@@ -191,7 +171,7 @@ class DuckStore:
             ) as connection:
                 connection.execute(SAFE)
                 connection.execute("SET preserve_insertion_order = false")
-                with _watched(connection, progress):
+                with watched(connection, progress):
                     copy_rows(connection, table, source, None if owners is None else self.checked(owners))
                 connection.execute("CREATE TABLE file AS SELECT CAST(? AS VARCHAR) AS name", [name])
             _sync(aside)

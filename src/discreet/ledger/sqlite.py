@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import sqlite3
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import BinaryIO
-from urllib.parse import quote
 
 from discreet.errors import Refusal
 from discreet.ledger import index
+from discreet.ledger.access import ALONE, connect, damaged, had, locked, unusable
 from discreet.ledger.books import Books
 from discreet.ledger.checkpoint import EVERY, Checkpoint, beginning, store, stored
 from discreet.ledger.entry import GENESIS, Adopted, Answer, Entry, Event, Hold, Spend, chained
@@ -26,9 +22,7 @@ from discreet.ledger.owed import Owed
 from discreet.ledger.view import View, entries_after
 from discreet.ledger.witness import Outside, Unreachable
 
-_PATIENCE = 60.0  # seconds to wait for another process's transaction; each lasts milliseconds
 _MOST = 4096  # questions of which it is remembered which entries answer them
-_PAUSE = 0.001  # seconds between two looks whether it is over
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS entry (
@@ -44,49 +38,6 @@ CREATE TRIGGER IF NOT EXISTS entry_follows BEFORE INSERT ON entry
 WHEN NEW.number <> (SELECT coalesce(max(number), 0) + 1 FROM entry)
 BEGIN SELECT RAISE(ABORT, 'entries are numbered without gaps'); END;
 """
-
-# One at a time in this process, and nobody while it forks: a child then inherits no file that is open, no SQLite
-# lock that it does not have, and no lock of ours that nobody would release.
-_ALONE = threading.RLock()
-os.register_at_fork(before=_ALONE.acquire, after_in_parent=_ALONE.release, after_in_child=_ALONE.release)
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    """The file that the path names now. It is never made here: an empty ledger in place of a lost one is a refill."""
-    connection = sqlite3.connect(
-        f"file:{quote(str(path))}?mode=rw", uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
-    )
-    (mode,) = connection.execute("PRAGMA journal_mode = DELETE").fetchone()
-    if mode != "delete":
-        connection.close()
-        raise Refusal("another program holds the ledger open in a way of its own", hint="close it and try again")
-    connection.execute("PRAGMA synchronous = EXTRA")
-    connection.execute("PRAGMA fullfsync = ON")
-    return connection
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Alone among all processes.
-
-    SQLite's own lock is lost when anything in this process closes the file, as a copy of the home does. This one lies
-    on a file of its own, and belongs to the descriptor that took it.
-    """
-    with os.fdopen(os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600), "rb") as file:
-        end = time.monotonic() + _PATIENCE
-        while not _taken(file):
-            if time.monotonic() > end:
-                raise Refusal("another process has kept the ledger to itself for a minute", hint="see what it is doing")
-            time.sleep(_PAUSE)
-        yield
-
-
-def _taken(file: BinaryIO) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 class SqliteLedger:
@@ -121,6 +72,8 @@ class SqliteLedger:
         with self._file() as file:
             tables = {name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if "entry" not in tables:
+                if path.stat().st_size:  # a ledger that began has its table: never begin again in its place
+                    raise damaged()
                 if not new:
                     raise _missing(path)
                 file.executescript(_SCHEMA)
@@ -131,15 +84,16 @@ class SqliteLedger:
     def _alone(self) -> Iterator[None]:
         """The only one at the file. What SQLite has to say is about a file, never about a row of a table."""
         try:
-            with _ALONE, _locked(self._path):
+            with ALONE, locked(self._path):
                 yield
-        except (sqlite3.Error, OSError) as broken:
-            raise Refusal(f"the ledger cannot be read or written: {broken}", hint="see discreet doctor") from None
+            had(self._path)
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as broken:  # the last is of words in a damaged schema
+            raise unusable(broken, self._path) from None
 
     @contextmanager
     def _file(self) -> Iterator[sqlite3.Connection]:
         """The file, to oneself."""
-        with self._alone(), closing(_connect(self._path)) as file:
+        with self._alone(), closing(connect(self._path)) as file:
             yield file
 
     @contextmanager
@@ -165,7 +119,7 @@ class SqliteLedger:
         binding = any(binds(event) for event in events)
         try:
             reached = self._keeper.reach() if self._keeper and binding else ()
-            with _ALONE:
+            with ALONE:
                 self.settle()
                 pen = None if self._keeper is None else self._keeper.pen(reached, binding=binding)
                 written = self._append_all(events, pen)
@@ -177,13 +131,13 @@ class SqliteLedger:
 
     def _append_all(self, events: Sequence[Event], pen: Pen | None = None) -> list[Entry]:
         with self._alone(), pen or nullcontext(nowhere) as prepare:
-            with closing(_connect(self._path)) as file:  # and what was not committed is then rolled back
+            with closing(connect(self._path)) as file:  # and what was not committed is then rolled back
                 file.execute("BEGIN IMMEDIATE")
                 view = self._view(file)
                 written, after = self._inserted(events, file)
                 put = prepare(view, after)
                 file.execute("COMMIT")
-            with closing(_connect(self._path)) as file:  # opened anew: the path has the last word on what was written
+            with closing(connect(self._path)) as file:  # opened anew: the path has the last word on what was written
                 self._catch_up(file)
                 kept = file.execute("SELECT hash FROM entry WHERE number > ? ORDER BY number", (view.size,))
                 if [hashed for (hashed,) in kept] != [entry.hash for entry in written]:
@@ -229,7 +183,7 @@ class SqliteLedger:
 
         What cannot be written is owed, and nothing else is appended by anyone before the hold is.
         """
-        with _ALONE:
+        with ALONE:
             try:
                 self.append(Hold(population, held=True))
             except (Refusal, OSError):
@@ -264,7 +218,7 @@ class SqliteLedger:
         """
         if self._keeper is None:
             return
-        with suppress(Unreachable), self._alone(), self._keeper.alone(), closing(_connect(self._path)) as file:
+        with suppress(Unreachable), self._alone(), self._keeper.alone(), closing(connect(self._path)) as file:
             view, marked = self._view(file), index.marked(file, index.WITNESSED)
             self._keeper.bring_up(view, self._state, marked=marked)
             if not marked:  # only now: a crash before it leaves a home that any witness may begin with
@@ -331,7 +285,7 @@ class SqliteLedger:
 
     def books(self) -> Books:
         """The books as they are now. Do not change them."""
-        with _ALONE:
+        with ALONE:
             seen = glimpse(self._path)
             if seen is None or seen != self._seen:
                 with self._file() as file:
@@ -341,17 +295,17 @@ class SqliteLedger:
 
     def still(self) -> Books | None:
         """The books as they are now, if that is known without reading them anew; None else. Waits for nobody."""
-        if not _ALONE.acquire(blocking=False):
+        if not ALONE.acquire(blocking=False):
             return None
         try:
             seen = glimpse(self._path)
             return self._books if seen is not None and seen == self._seen else None
         finally:
-            _ALONE.release()
+            ALONE.release()
 
     def answers(self, question: str) -> tuple[int, ...]:
         """The numbers of the entries that answer a question."""
-        with _ALONE:
+        with ALONE:
             self.books()
             if question not in self._said:
                 with self._file() as file:

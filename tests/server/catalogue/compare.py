@@ -9,7 +9,7 @@ import psycopg
 
 from discreet.desk import Visitor
 from discreet.server.catalogue import Catalogue
-from discreet.server.catalogue.catalogue import Number, Vector
+from discreet.server.catalogue.bounded import Number, Vector
 
 Columns = list[tuple[str, int]]
 Rows = list[tuple[object, ...]]

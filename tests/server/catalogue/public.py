@@ -7,6 +7,7 @@ from fractions import Fraction
 from clinic import schema
 
 from discreet.desk import Visitor
+from discreet.sandbox import DIRECT
 from discreet.server.catalogue import Catalogue
 from discreet.sql.schema import Column, Table, Type
 
@@ -40,6 +41,8 @@ TABLES = [*schema().tables.values(), ODD, BILLS]
 
 class Board:
     """Says what is public, like a desk, and nothing else."""
+
+    sandbox = DIRECT
 
     def __init__(self, tables: list[Table]) -> None:
         self.shown = tables

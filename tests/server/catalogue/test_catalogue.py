@@ -17,9 +17,10 @@ from discreet.curator.custody import Custody
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.server.catalogue import Catalogue, database
-from discreet.server.catalogue.catalogue import DATABASES, Number, Vector
+from discreet.server.catalogue.bounded import Number, Vector
+from discreet.server.catalogue.catalogue import DATABASES
 from discreet.server.catalogue.facts import facts
-from discreet.server.catalogue.recent import Recent
+from discreet.server.recent import Recent
 
 FOLDER = Path(__file__).parent
 QUESTIONS = json.loads((FOLDER / "sent.json").read_text(encoding="utf-8"))
@@ -65,7 +66,7 @@ def listed(found: Catalogue, visitor: Visitor = ANN) -> list[object]:
     ],
 )
 def test_it_handles(sql: str) -> None:
-    assert SHARED.handles(sql)
+    assert SHARED.handles(ANN, sql)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +99,7 @@ def test_it_handles(sql: str) -> None:
     ],
 )
 def test_it_leaves_to_others(sql: str) -> None:
-    assert not SHARED.handles(sql)
+    assert not SHARED.handles(ANN, sql)
 
 
 @pytest.mark.parametrize(

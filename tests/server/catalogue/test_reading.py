@@ -80,7 +80,7 @@ def mangled(draw: st.DrawFn) -> str:
 
 @given(mangled())
 def test_whatever_is_sent_is_answered_or_refused(sql: str) -> None:
-    handled = FOUND.handles(sql)
+    handled = FOUND.handles(ANN, sql)
     try:
         columns, rows = FOUND.answer(ANN, sql, ("a", 1, None, [1]))
     except Refusal:
@@ -95,4 +95,4 @@ def test_any_text_is_answered_or_refused(sql: str) -> None:
         FOUND.answer(ANN, sql)
     except Refusal:
         return
-    assert FOUND.handles(sql)
+    assert FOUND.handles(ANN, sql)

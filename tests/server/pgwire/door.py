@@ -18,6 +18,7 @@ from discreet.curator.custody import Custody
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.server.pgwire import Limits, Server, serve
+from discreet.server.pgwire.journal import Journal
 
 T = TypeVar("T")
 
@@ -35,7 +36,7 @@ ANSWERS: dict[str, tuple[list[tuple[str, int]], list[list[object]]]] = {
 class StandIn:
     """Answers what clients ask when they connect, and nothing else. The catalogue itself is tested elsewhere."""
 
-    def handles(self, sql: str) -> bool:
+    def handles(self, _: Visitor, sql: str) -> bool:
         return re.search(r"\bpg_|\bversion\(\)|\bcurrent_schema\b", sql) is not None
 
     def described(self, visitor: Visitor, sql: str) -> tuple[list[int], Sequence[tuple[str, int]]]:
@@ -79,6 +80,7 @@ class Door:
     port: int
     token: str
     loop: asyncio.AbstractEventLoop
+    journal: list[str]
 
     def run(self, task: Coroutine[Any, Any, T]) -> T:
         """The result of a coroutine in the door's own loop."""
@@ -110,16 +112,18 @@ def opened(
 ) -> Iterator[Door]:
     """A door that is open until the end of the block."""
     made, token = home(folder, **changes)
+    lines: list[str] = []
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
 
     async def start() -> Server:
-        return await serve(Desk(made), catalogue or StandIn(), "127.0.0.1", 0, tls, limits=limits)
+        journal = Journal(lines.append)
+        return await serve(Desk(made), catalogue or StandIn(), "127.0.0.1", 0, tls, limits=limits, journal=journal)
 
     try:
         server = asyncio.run_coroutine_threadsafe(start(), loop).result(60)
-        door = Door(server, made, server.address[1], token, loop)
+        door = Door(server, made, server.address[1], token, loop, lines)
         try:
             yield door
         finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import ipaddress
+import json
 import os
 import ssl
 import struct
@@ -21,9 +22,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from server.pgwire.door import Door, StandIn, home, opened
-from server.pgwire.raw import Raw, bind, errors, fields, greeting, kinds, opening, parse, query, rows
+from server.pgwire.raw import Raw, bind, errors, execute, fields, greeting, kinds, opening, parse, query, rows
 from server.pgwire.test_clients import part
 
+from discreet.curator.custody import Custody
 from discreet.desk import Desk
 from discreet.errors import Refusal
 from discreet.server.pgwire import Limits, frames, serve
@@ -44,7 +46,11 @@ def soon(true: Callable[[], bool]) -> bool:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    folder = tmp_path_factory.mktemp("tls")
+    return made_certificate(tmp_path_factory.mktemp("tls"))
+
+
+def made_certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate of this machine, and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "door")])
     now = dt.datetime.now(dt.UTC)
@@ -180,27 +186,106 @@ def test_from_elsewhere_only_tls_gets_in(tmp_path: Path, tls: ssl.SSLContext, mo
 # limits ---------------------------------------------------------------------------------------------------------------
 
 
-def test_too_many_connections_are_told_so(tmp_path: Path) -> None:
-    with opened(tmp_path, limits=Limits(connections=2)) as door, Raw(door.port) as one, Raw(door.port) as two:
+@pytest.mark.parametrize("cap", ["connections", "each_person", "each_address"])
+def test_too_many_connections_are_told_so(tmp_path: Path, cap: str) -> None:
+    limits = Limits(**{"custodians": 0, cap: 2})
+    with opened(tmp_path, limits=limits) as door, Raw(door.port) as one, Raw(door.port) as two:
         one.login(door.token)
         two.login(door.token)
-        with Raw(door.port) as three:
-            assert fields(three.rest()[5:])["C"] == "53300"
+        with Raw(door.port) as three, pytest.raises(EOFError):
+            three.login(door.token)
+        refused = json.loads(door.journal[-1])
+        assert (refused["event"], refused["outcome"], refused["sqlstate"]) == ("login", "crowded", "53300")
         one.socket.close()
         assert soon(lambda: len(door.server._connections) == 1)
         with Raw(door.port) as three:
             assert kinds(three.login(door.token)).endswith("KZ")
 
 
-def test_one_address_cannot_fill_the_door_with_strangers(tmp_path: Path) -> None:
-    with opened(tmp_path, limits=Limits(strangers=2)) as door, Raw(door.port) as inside:
+def test_some_connections_are_kept_for_custodians(tmp_path: Path) -> None:
+    with opened(tmp_path, limits=Limits(connections=2, custodians=1)) as door, Raw(door.port) as one:
+        cleo = Custody(door.home).let_in("cleo", "custodian")
+        one.login(door.token)
+        with Raw(door.port) as two, pytest.raises(EOFError):
+            two.login(door.token)
+        with Raw(door.port) as three:
+            assert kinds(three.login(cleo, "cleo")).endswith("KZ")
+
+
+@pytest.mark.parametrize("cap", ["strangers", "all_strangers"])
+def test_silent_strangers_make_room_for_who_comes_in(tmp_path: Path, cap: str) -> None:
+    with opened(tmp_path, limits=Limits(**{cap: 2})) as door, Raw(door.port) as inside:
         inside.login(door.token)
-        with Raw(door.port), Raw(door.port):
-            assert soon(lambda: door.server._strangers.total() == 2)
+        with Raw(door.port) as first, Raw(door.port) as second:
+            assert soon(lambda: len(door.server._coming) == 2)
             with Raw(door.port) as third:
-                assert fields(third.rest()[5:])["C"] == "53300"
+                assert kinds(third.login(door.token)).endswith("KZ")
+            assert fields(first.rest()[5:])["C"] == "53300"
+            second.send(greeting())
+            assert kinds([second.read()]) == "R"
             assert kinds(inside.ask(COUNT)) == "TDNCZ"
-        assert soon(lambda: not door.server._strangers)
+        assert soon(lambda: not door.server._coming)
+
+
+def test_the_journal_tells_who_came_and_how_questions_ended_and_never_what_they_were(tmp_path: Path) -> None:
+    with opened(tmp_path) as door, Raw(door.port) as raw:
+        raw.login(door.token)
+        raw.ask(COUNT)
+        raw.ask(COUNT)
+        raw.ask(f"EXPLAIN {COUNT}")
+        raw.ask("SELECT version()")
+        raw.ask("SELECT 'a secret' FROM nowhere")
+        raw.ask("SET discreet.epsilon = 100000")
+        raw.ask("SELECT count(*) AS secret FROM visits WHERE cost > 3")
+        with Raw(door.port) as other, pytest.raises(EOFError):
+            other.login("a secret")
+        raw.socket.close()
+        assert soon(lambda: not door.server._connections)
+        metrics = door.run(_of(door.server._journal.metrics)).decode()
+    told = [{name: line.get(name) for name in ("event", "principal", "outcome", "sqlstate")} for line in _lines(door)]
+    wanted = [
+        ("login", "ana", "let in", None),
+        ("question", "ana", "answered", None),
+        ("question", "ana", "free", None),
+        ("explain", "ana", "answered", None),
+        ("catalogue", "ana", "answered", None),
+        ("question", "ana", "refusal", "42P01"),
+        ("question", "ana", "over_budget", "53400"),
+        ("login", None, "wrong password", "28P01"),
+        ("logout", "ana", None, None),
+    ]
+    assert [tuple(line.values()) for line in told] == wanted
+    assert "secret" not in "".join(door.journal) + metrics
+    assert all("duration" in line for line in _lines(door) if line["event"] not in ("login", "logout"))
+    assert _lines(door)[1]["entry"] == _lines(door)[2]["entry"]
+    assert 'discreet_pg_logins_total{outcome="wrong password"} 1.0' in metrics
+    assert 'discreet_pg_questions_total{kind="question",outcome="free"} 1.0' in metrics
+    assert "discreet_pg_connections 0.0" in metrics
+
+
+def _lines(door: Door) -> list[dict[str, str]]:
+    return [json.loads(line) for line in door.journal]
+
+
+async def _of(call: Callable[[], bytes]) -> bytes:
+    return call()
+
+
+def test_rows_that_one_person_holds_are_bounded_over_all_connections(tmp_path: Path) -> None:
+    class Long(StandIn):
+        def answer(self, *_: object) -> tuple[list[tuple[str, int]], list[list[object]]]:
+            return [("x", 25)], [["x" * 1000]] * 20
+
+    limits = Limits(held=50_000)
+    with opened(tmp_path, limits=limits, catalogue=Long()) as door, Raw(door.port) as one, Raw(door.port) as two:
+        one.login(door.token)
+        two.login(door.token)
+        one.ask("BEGIN")
+        for name in ("a", "b"):
+            one.said(parse("SELECT pg_long()", name), bind(name=name, portal=name), execute(1, name))
+        assert [error["C"] for error in errors(two.ask("SELECT pg_long()"))] == ["53200"]
+        one.ask("COMMIT")
+        assert kinds(two.ask("SELECT pg_long()")).endswith("CZ")
 
 
 def test_whoever_is_slow_to_come_in_is_sent_away(tmp_path: Path) -> None:
@@ -234,7 +319,7 @@ def test_a_client_that_does_not_read_is_hung_up_on_and_little_is_kept_for_it(
         def answer(self, *_: object) -> tuple[list[tuple[str, int]], list[list[object]]]:
             return [("x", 25)], [["x" * 1000]] * 200_000
 
-    with opened(tmp_path, limits=Limits(send_seconds=0.3), catalogue=Long()) as door, Raw(door.port) as raw:
+    with opened(tmp_path, limits=Limits(send_seconds=0.3, held=10**9), catalogue=Long()) as door, Raw(door.port) as raw:
         raw.login(door.token)
         written = []
         real = frames.data_row

@@ -13,7 +13,7 @@ from discreet.server.pgwire import settings as known
 from discreet.server.pgwire.calls import Call, calls
 from discreet.server.pgwire.failures import Failure
 from discreet.server.pgwire.lexer import words
-from discreet.server.pgwire.naming import renamed
+from discreet.server.pgwire.naming import labels, renamed
 from discreet.server.pgwire.probes import empty, unqualified
 from discreet.server.pgwire.settings import Settings, milliseconds, started
 from discreet.server.pgwire.statements import statements
@@ -183,11 +183,11 @@ def test_the_schema_of_tables_is_left_out_and_nothing_moves(text: str, plain: st
 def test_columns_without_a_name_get_the_one_that_postgres_gives() -> None:
     sql = "SELECT region, count(*), avg(cost)::bigint, 1 + 1, date_trunc('month', day), max(a) OVER () FROM t"
     names = ["region", "count", "avg", "column_4", "date_trunc", "max"]
-    assert renamed(sql, names) == ["region", "count", "avg", "?column?", "date_trunc", "max"]
-    assert renamed("SELECT count(*), count(*) FROM t", ["count", "count_2"]) == ["count", "count"]
-    assert renamed("SELECT *, count(*) FROM t", ["a", "b", "count"]) == ["a", "b", "count"]
-    assert renamed("SELECT count(*) FROM t UNION ALL SELECT 1", ["count"]) == ["count"]
-    assert renamed("SELECT COUNT(*) AS Many FROM t", ["many"]) == ["many"]
+    assert renamed(labels(sql), names) == ["region", "count", "avg", "?column?", "date_trunc", "max"]
+    assert renamed(labels("SELECT count(*), count(*) FROM t"), ["count", "count_2"]) == ["count", "count"]
+    assert renamed(labels("SELECT *, count(*) FROM t"), ["a", "b", "count"]) == ["a", "b", "count"]
+    assert renamed(labels("SELECT count(*) FROM t UNION ALL SELECT 1"), ["count"]) == ["count"]
+    assert renamed(labels("SELECT COUNT(*) AS Many FROM t"), ["many"]) == ["many"]
 
 
 # settings -------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import duckdb
 import pyarrow as pa
 
-from discreet.errors import Refusal
+from discreet.errors import Exceeded, Refusal
 from discreet.server.catalogue import functions, kinds
 from discreet.server.catalogue.facts import CATALOGUE, facts
 from discreet.server.catalogue.query import SCHEMAS
@@ -25,7 +25,7 @@ LONGEST = 5.0  # seconds
 MOST_ROWS, MOST_LETTERS = 50_000, 10_000_000  # of one answer
 
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
-    "memory_limit": "256MB",
+    "memory_limit": "128MB",
     "threads": 1,
     "python_enable_replacements": False,
 }
@@ -63,6 +63,8 @@ class Database:
             if statement.type != duckdb.StatementType.SELECT:
                 raise _refused()
             return _fetched(cursor.execute(statement))
+        except (duckdb.OutOfMemoryException, duckdb.InterruptException):
+            raise Exceeded from None
         except (duckdb.Error, ValueError):
             raise _refused() from None
         finally:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from discreet.server.http.limits import Limits
-from discreet.server.http.trouble import too_deep, too_large, too_slow
+from discreet.server.http.trouble import malformed, too_deep, too_large, too_slow
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
@@ -16,6 +17,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+READ = "discreet.read"  # in a scope: its body is here
 _TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
@@ -33,8 +35,11 @@ async def whole(scope: Scope, receive: Receive, limits: Limits) -> Receive:
             body = await _read(receive, limits.body)
     except TimeoutError:
         raise too_slow() from None
+    scope[READ] = True
     if depth(body) > limits.depth:
         raise too_deep(limits.depth)
+    if is_json(header(scope, b"content-type")):
+        _refuse_twice(body)
     first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again() -> Message:
@@ -54,6 +59,25 @@ async def _read(receive: Receive, most: int) -> bytes:
             raise too_large(most)
         if not message.get("more_body", False):
             return bytes(parts)
+
+
+def is_json(kind: str) -> bool:
+    """Whether a content type is JSON's."""
+    main, _, sub = kind.partition(";")[0].strip().lower().partition("/")
+    return main == "application" and (sub == "json" or sub.endswith("+json"))
+
+
+def _refuse_twice(body: bytes) -> None:
+    """Refuse an object that says one thing twice: which of the two is meant, two readers may see differently."""
+    try:
+        json.loads(body, object_pairs_hook=_once)
+    except (ValueError, RecursionError):
+        return  # whoever reads it says what is wrong with it
+
+
+def _once(pairs: list[tuple[str, object]]) -> None:
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise malformed("a name stands twice in one object")
 
 
 def header(scope: Scope, name: bytes) -> str:

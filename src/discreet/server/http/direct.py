@@ -11,6 +11,7 @@ from typing import TypeVar
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
 
+from discreet.server.http.body import is_json
 from discreet.server.http.trouble import Trouble, malformed
 
 S = TypeVar("S", bound=BaseModel)
@@ -20,7 +21,7 @@ async def body(request: Request, shape: type[S]) -> S:
     """The body of a request in a shape; else an error that says where it is not, and not what stands there."""
     sent = await request.body()
     try:
-        return shape.model_validate(json.loads(sent) if _is_json(request) else sent)
+        return shape.model_validate(json.loads(sent) if is_json(request.headers.get("content-type", "")) else sent)
     except ValidationError as found:
         first = found.errors(include_url=False, include_context=False, include_input=False)[0]
         raise misshapen(("body", *first["loc"]), first["type"]) from None
@@ -31,8 +32,3 @@ async def body(request: Request, shape: type[S]) -> S:
 def misshapen(place: tuple[str | int, ...], kind: str) -> Trouble:
     """Where the first thing is that was not expected, and what was; never what came in its place."""
     return malformed(f"{'.'.join(str(part) for part in place)[:100]}: {kind}")
-
-
-def _is_json(request: Request) -> bool:
-    main, _, kind = request.headers.get("content-type", "").partition(";")[0].strip().lower().partition("/")
-    return main == "application" and (kind == "json" or kind.endswith("+json"))

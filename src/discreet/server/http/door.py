@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -20,18 +20,20 @@ from discreet.desk import Desk
 from discreet.errors import DiscreetError
 from discreet.server.http import survey_sheet
 from discreet.server.http.admission import Admission
-from discreet.server.http.body import Gone, Message, Receive, Scope, Send, whole
+from discreet.server.http.body import READ, Gone, Message, Receive, Scope, Send, whole
 from discreet.server.http.direct import misshapen
-from discreet.server.http.journal import Log, Told, duration_of, line_of, method_of, to_stderr
+from discreet.server.http.journal import Told, line_of, method_of
 from discreet.server.http.limits import Limits
 from discreet.server.http.metrics import Metrics
 from discreet.server.http.pool import Pool
+from discreet.server.http.proxy import Proxies
 from discreet.server.http.releases import releases
 from discreet.server.http.routes import QUERY, api, ask, open_to_all
 from discreet.server.http.survey_pages import survey_pages
 from discreet.server.http.surveys import UPLOAD, Surveys, streamed, surveys
 from discreet.server.http.texts import Texts
 from discreet.server.http.trouble import Failure, Trouble, closing, failure_of, malformed, missing
+from discreet.server.journal import Log, duration_of, to_stderr
 
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -41,6 +43,7 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+NOBODY = Proxies()
 _MISSING = 404
 _FOR_PROGRAMS = ("/api/", "/survey/v1/")
 _SECURE = {"Strict-Transport-Security": "max-age=31536000"}
@@ -56,12 +59,19 @@ _PLAIN, _SECURED = _encoded(_HEADERS), _encoded(_HEADERS | _SECURE)
 class Door:
     """An ASGI application that lets people ask one desk."""
 
-    def __init__(self, desk: Desk, limits: Limits | None = None, log: Log = to_stderr) -> None:
-        self.desk = desk
+    def __init__(
+        self,
+        desk: Desk,
+        limits: Limits | None = None,
+        log: Log = to_stderr,
+        proxies: Proxies = NOBODY,
+        beside: Callable[[], bytes] = bytes,
+    ) -> None:
+        self.desk, self.proxies = desk, proxies
         self.limits = limits or Limits()
-        self.pool = Pool(self.limits.workers, self.limits.waiting)
+        self.pool = Pool(self.limits.workers, self.limits.waiting, self.limits.each)
         self.admission = Admission(desk, self.pool, self.limits)
-        self.metrics = Metrics()
+        self.metrics = Metrics(beside)
         self.texts = Texts()
         self.surveys = Surveys(desk.home, self.limits)
         self.closing = False
@@ -71,6 +81,7 @@ class Door:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
+        self.proxies.resolved(scope)
         if scope["type"] != "http":
             await self.app(scope, receive, send)  # sockets: an annex lets them in or does not
             return
@@ -99,7 +110,10 @@ class Door:
         if self.closing:
             raise closing()
         aside = scope["method"] == "POST" and (scope["path"] in self.streams or streamed(scope["path"]))
-        receive = receive if aside else await whole(scope, receive, self.limits)
+        if aside:
+            scope[READ] = True  # as far as it matters to who waits
+        else:
+            receive = await whole(scope, receive, self.limits)
         if scope["method"] == "POST" and scope["path"] == QUERY:
             await self._asked(scope, receive, sending)
         else:

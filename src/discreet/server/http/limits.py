@@ -23,11 +23,14 @@ class Limits:
     body: int = 65_536  # bytes of a request
     upload: int = 1 << 30  # bytes of a file that a custodian brings to the console
     depth: int = 16  # lists in lists
-    head_seconds: float = 10.0  # until the head of a request is there
+    head_seconds: float = 5.0  # until the head of a request is there
     body_seconds: float = 10.0  # until its body is
+    send_seconds: float = 30.0  # until something of an answer is taken
     workers: int = 8  # questions that are worked on at once
+    each: int = 3  # and of one person
     waiting: int = 256  # questions that wait for that
     connections: int = 1024
+    each_address: int = 512  # of them; an address may be many people's
     drain_seconds: float = 60.0  # that answers under way have to arrive, when the door closes
 
     def __post_init__(self) -> None:

@@ -15,9 +15,13 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from discreet.desk import Desk
-from discreet.server.http.door import Door
-from discreet.server.http.journal import Log, to_stderr
+from discreet.server.http.admission import network
+from discreet.server.http.body import READ
+from discreet.server.http.crowd import Crowd
+from discreet.server.http.door import NOBODY, Door
 from discreet.server.http.limits import Limits
+from discreet.server.http.proxy import Proxies
+from discreet.server.journal import Log, to_stderr
 
 _ESCAPED = 4  # so much longer a text may be when it is written as JSON in JSON, as sockets do
 _IDLE = 5  # seconds that a connection may rest between two requests
@@ -71,29 +75,60 @@ class Listening:
 
 
 class _Punctual(H11Protocol):
-    """Closes a connection on which no request begins in time, however slowly its bytes come."""
+    """Closes a connection on which no request begins in time, however slowly its bytes come, or no answer is taken."""
 
-    patience: float = Limits.head_seconds
+    limits: Limits
+    crowd: Crowd
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
-        self._alarm = self.loop.call_later(self.patience, self._give_up)
+        self._stalled: asyncio.TimerHandle | None = None
+        self._alarm = self.loop.call_later(self.limits.head_seconds, self._give_up)
+        self.crowd.enter(self, network(self.client[0] if self.client else ""))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._alarm.cancel()
+        self.resume_writing()
+        self.crowd.leave(self)
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
         self._alarm.cancel()
-        self._alarm = self.loop.call_later(self.patience, self._give_up)
+        self._alarm = self.loop.call_later(self.limits.head_seconds, self._give_up)
         super().on_response_complete()
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
-        self._alarm.cancel()  # a socket stays open
+        self._alarm.cancel()  # a socket stays open, and is counted where it ends
+        self.crowd.leave(self)
         super().handle_websocket_upgrade(event)
 
+    def pause_writing(self) -> None:
+        """The other side does not take what it is sent."""
+        super().pause_writing()
+        self._stalled = self._stalled or self.loop.call_later(self.limits.send_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+        super().resume_writing()
+
+    @property
+    def waiting(self) -> bool:
+        """Whether no whole request is there."""
+        return self._unasked or not self.scope.get(READ)
+
+    @property
+    def _unasked(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete  # type: ignore[redundant-expr]  # at first it is
+
+    def drop(self) -> None:
+        """Close it: somebody else needs the place."""
+        self.transport.abort()
+
     def _give_up(self) -> None:
-        if self.cycle is None or self.cycle.response_complete:  # type: ignore[redundant-expr]  # at first it is
+        if self._unasked:
             self.transport.close()
 
 
@@ -120,15 +155,21 @@ async def serve(  # noqa: PLR0913  # what a door is made of
     limits: Limits | None = None,
     log: Log = to_stderr,
     annex: Callable[[Door], Annex] | None = None,
+    proxies: Proxies = NOBODY,
+    beside: Callable[[], bytes] = bytes,
 ) -> Listening:
-    """Open the door of a desk at an address; port 0 takes a free one. Sockets are for an annex only."""
-    door = Door(desk, limits, log)
+    """Open the door of a desk at an address; port 0 takes a free one. Sockets are for an annex only.
+
+    `beside` gives metrics of others, which are shown with those of this door.
+    """
+    door = Door(desk, limits, log, proxies, beside)
     listener = _listener(host, port)
     for name in ("uvicorn.error", "uvicorn.access"):  # they would print what went wrong, with its values
         logging.getLogger(name).disabled = True
+    crowd = Crowd(door.limits.connections, door.limits.each_address, proxies.trusts)
     config = uvicorn.Config(
         door,
-        http=type("_Punctual", (_Punctual,), {"patience": door.limits.head_seconds}),
+        http=type("_Punctual", (_Punctual,), {"limits": door.limits, "crowd": crowd}),
         ws="none" if annex is None else "websockets-sansio",
         ws_max_size=_ESCAPED * door.limits.body,
         ws_max_queue=16,
@@ -138,7 +179,6 @@ async def serve(  # noqa: PLR0913  # what a door is made of
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        limit_concurrency=door.limits.connections,
         timeout_keep_alive=_IDLE,
         timeout_graceful_shutdown=round(door.limits.drain_seconds),
         h11_max_incomplete_event_size=16_384,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics, generate_latest
 
@@ -18,7 +18,9 @@ disable_created_metrics()  # type: ignore[no-untyped-call]  # when somebody firs
 class Metrics:
     """The counters of one door. They begin at nothing; what is spent is in the ledger."""
 
-    def __init__(self) -> None:
+    def __init__(self, beside: Callable[[], bytes] = bytes) -> None:
+        """`beside` gives the metrics of another door as text."""
+        self._beside = beside
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "discreet_http_requests", "Requests by path and status.", ["path", "status"], registry=self._registry
@@ -46,7 +48,7 @@ class Metrics:
             for gauge, loss in ((left, budget.left), (total, budget.total)):
                 for part, amount in _parts(loss).items():
                     gauge.labels(name, part).set(amount)
-        return generate_latest(self._registry) + generate_latest(registry)
+        return generate_latest(self._registry) + self._beside() + generate_latest(registry)
 
 
 def _parts(loss: BudgetLoss) -> dict[str, float]:

@@ -149,7 +149,7 @@ releases = APIRouter(prefix=f"{api.prefix}/releases", responses=api.responses)
 @releases.get("")
 async def listed(door: Door, who: Who) -> Releases:
     """What was published of tables that one may ask about, the latest first."""
-    found: list[Listed] = await door.pool.call(door.desk.releases, who)
+    found: list[Listed] = await door.pool.asked(who, door.desk.releases, who)
     return Releases(releases=[_published(each) for each in found])
 
 
@@ -159,7 +159,7 @@ async def publish(asked: Ordered, request: Request, door: Door, who: Who) -> Pub
     told = request.scope["told"]
     told.outcome = "fault"
     try:
-        found, note, free = await door.pool.call(_made, door, who, asked)
+        found, note, free = await door.pool.asked(who, _made, door, who, asked)
     except (DiscreetError, Trouble) as refused:
         told.outcome = failure_of(refused).kind
         raise
@@ -178,7 +178,7 @@ def _made(door: Behind, who: Who, asked: Ordered) -> tuple[Listed, str, bool]:
 @releases.post("/offer")
 async def offer(asked: Ordered, door: Door, who: Who) -> Proposed:
     """What a release would cost and how exact it would be. Free, and the same whatever the rows are."""
-    return await door.pool.call(_offered, door, who, asked)
+    return await door.pool.asked(who, _offered, door, who, asked)
 
 
 def _offered(door: Behind, who: Who, asked: Ordered) -> Proposed:
@@ -190,14 +190,14 @@ def _offered(door: Behind, who: Who, asked: Ordered) -> Proposed:
 @releases.get("/{entry}", response_model=Certificate)
 async def certificate(entry: Entry, door: Door, who: Who) -> Response:
     """The certificate of a release: what `discreet release verify` checks."""
-    content = await door.pool.call(door.desk.file, who, entry, CERTIFICATE)
+    content = await door.pool.asked(who, door.desk.file, who, entry, CERTIFICATE)
     return Response(content, media_type="application/json")
 
 
 @releases.get("/{entry}/files/{name}", responses=_FILE, response_class=Response)
 async def file(entry: Entry, name: File, door: Door, who: Who) -> Response:
     """One file of a release: certificate.json, or any that it names."""
-    content = await door.pool.call(door.desk.file, who, entry, name)
+    content = await door.pool.asked(who, door.desk.file, who, entry, name)
     saved = {"Content-Disposition": f'attachment; filename="{name}"'}  # such names have letters, digits, - _ and .
     return Response(content, headers=saved, media_type=_TYPES[PurePath(name).suffix])
 

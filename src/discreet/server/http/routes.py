@@ -107,7 +107,7 @@ async def _answered(door: Behind, who: Visitor, asked: shapes.Asked) -> tuple[An
     text = None if again is None else door.texts.found(again)
     if again is not None and text is not None:
         return again, text
-    answer, written = await door.pool.call(lambda: _written(door.desk.asked(who, asked.sql, terms)))
+    answer, written = await door.pool.asked(who, lambda: _written(door.desk.asked(who, asked.sql, terms)))
     door.texts.keep(answer, written)
     return answer, written.told(answer)
 
@@ -130,26 +130,26 @@ QUERY = f"{api.prefix}/query"
 @api.post("/explain")
 async def explain(asked: shapes.Asked, door: Door, who: Who) -> shapes.Explained:
     """What a question would cost and how exact it would be. Free, and the same whatever the rows are."""
-    return writing.explanation(await door.pool.call(door.desk.explained, who, asked.sql, asked.terms()))
+    return writing.explanation(await door.pool.asked(who, door.desk.explained, who, asked.sql, asked.terms()))
 
 
 @api.post("/describe")
 async def describe(asked: shapes.Asked, door: Door, who: Who) -> shapes.Described:
     """The columns that an answer would have, and their types. Free."""
-    found = await door.pool.call(door.desk.described, who, asked.sql, asked.terms())
+    found = await door.pool.asked(who, door.desk.described, who, asked.sql, asked.terms())
     return shapes.Described(columns=writing.columns(found))
 
 
 @api.get("/tables")
 async def tables(door: Door, who: Who) -> shapes.Tables:
     """What may be asked about, as it was declared. Nothing was counted."""
-    return shapes.Tables(tables=[writing.table(each) for each in await door.pool.call(door.desk.tables, who)])
+    return shapes.Tables(tables=[writing.table(each) for each in await door.pool.asked(who, door.desk.tables, who)])
 
 
 @api.get("/budget")
 async def budget(door: Door, who: Who) -> shapes.Budgets:
     """What each population may lose in all, has lost, and has left."""
-    found = await door.pool.call(door.desk.budgets, who)
+    found = await door.pool.asked(who, door.desk.budgets, who)
     return shapes.Budgets(budgets=[writing.budget(name, each) for name, each in found.items()])
 
 
@@ -158,8 +158,8 @@ async def history(leaf: Annotated[shapes.Leaf, Query()], door: Door, who: Who) -
     """What was asked and paid, the latest first."""
     if leaf.everybody and who.role != "custodian":
         raise not_yours("what others asked is shown to custodians")
-    found: list[Receipt] = await door.pool.call(
-        lambda: door.desk.history(who, own=not leaf.everybody, before=leaf.before, most=leaf.limit)
+    found: list[Receipt] = await door.pool.asked(
+        who, lambda: door.desk.history(who, own=not leaf.everybody, before=leaf.before, most=leaf.limit)
     )
     return shapes.History(history=[writing.receipt(each) for each in found])
 
@@ -167,33 +167,33 @@ async def history(leaf: Annotated[shapes.Leaf, Query()], door: Door, who: Who) -
 @api.get("/ledger/head")
 async def head(door: Door, who: Who) -> shapes.Head:
     """A signed head. Whoever keeps it notices if the ledger is rewritten or rolled back."""
-    return shapes.Head.model_validate((await door.pool.call(door.desk.head, who)).__dict__)
+    return shapes.Head.model_validate((await door.pool.asked(who, door.desk.head, who)).__dict__)
 
 
 @api.get("/ledger/witnesses")
 async def witnesses(door: Door, who: Who) -> shapes.Witnesses:
     """Where heads of this ledger are kept outside it, and whether it goes on from them."""
-    found = await door.pool.call(door.desk.witnesses, who)
+    found = await door.pool.asked(who, door.desk.witnesses, who)
     return shapes.Witnesses(witnesses=[writing.witness(each) for each in found])
 
 
 @api.get("/witness/{key}")
 async def kept(key: Key, door: Door, who: Who) -> shapes.Kept:
     """The newest head that is kept here of somebody else's ledger, by its key."""
-    return writing.kept(await door.pool.call(door.desk.kept, who, key))
+    return writing.kept(await door.pool.asked(who, door.desk.kept, who, key))
 
 
 @api.post("/witness/{key}")
 async def keep(key: Key, told: shapes.Keep, door: Door, who: Who) -> shapes.Kept:
     """Keep a head of somebody else's ledger, if it goes on from the one that is kept; the one that is kept then."""
     head = writing.head_in(told.head, key)
-    return writing.kept(await door.pool.call(door.desk.keep, who, head, told.size, told.siblings))
+    return writing.kept(await door.pool.asked(who, door.desk.keep, who, head, told.size, told.siblings))
 
 
 @api.get("/ledger/proof/{entry}", response_model=shapes.Proof)
 async def proof(entry: Entry, door: Door, who: Who) -> Response:
     """An entry word for word, and the proof that it is in the ledger: one's own payments, and answers one may read."""
-    found = await door.pool.call(door.desk.proof, who, entry)
+    found = await door.pool.asked(who, door.desk.proof, who, entry)
     if found is None:
         raise not_yours(f"entry {entry} is not yours to read")
     return Response(found.text(), media_type="application/json")

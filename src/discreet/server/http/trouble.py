@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from discreet.errors import Fault, Ground, OverBudget, Refusal
+from discreet.errors import Busy, Fault, Ground, OverBudget, Refusal
 
 # As Postgres numbers them, so that both doors say the same.
 _NOT_ALLOWED, _NOT_HERE, _MALFORMED = Ground.PRIVACY.value, Ground.SUPPORT.value, Ground.VALUE.value
@@ -53,6 +53,8 @@ def failure_of(broken: Exception) -> Failure:
             return broken.failure
         case OverBudget():
             return Failure(402, "over_budget", broken.message, broken.hint, broken.ground.value)
+        case Busy():
+            return Failure(503, "refusal", broken.message, broken.hint, broken.ground.value, headers=_SOON)
         case Refusal():
             code = broken.ground.value
             return Failure(400, "refusal", broken.message, broken.hint, code, broken.place, broken.repair)
@@ -126,6 +128,7 @@ def missing(status: int, headers: Mapping[str, str] | None = None) -> Trouble:
 
 
 _CLOSE = {"Connection": "close"}
+_SOON = {"Retry-After": "5"}
 
 
 def _refusal(status: int, message: str, hint: str, sqlstate: str, headers: Mapping[str, str] | None = None) -> Trouble:

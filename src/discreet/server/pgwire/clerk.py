@@ -6,12 +6,12 @@ Everything here may block, so the wire calls it in a thread.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
 from itertools import zip_longest
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from discreet.curator import Answer
 from discreet.curator.explain import said
@@ -22,6 +22,8 @@ from discreet.server.pgwire.binding import Bound, bound, count
 from discreet.server.pgwire.commands import Question
 from discreet.server.pgwire.failures import Failure, failure
 from discreet.server.pgwire.frames import Field
+from discreet.server.pgwire.journal import CATALOGUE, QUESTION
+from discreet.server.pgwire.lexer import SHORT
 from discreet.server.pgwire.outcome import Notice, Outcome, Rows
 from discreet.server.pgwire.settings import Settings
 from discreet.server.pgwire.types import (
@@ -39,12 +41,16 @@ from discreet.server.pgwire.types import (
     field,
     oid_of,
 )
+from discreet.server.recent import Recent
+
+T = TypeVar("T")
+_LABELS: Recent[str, naming.Labels] = Recent(512)  # of the columns of texts that were asked lately
 
 
 class Catalogue(Protocol):
     """Answers what clients ask about tables and types, from public facts. Free."""
 
-    def handles(self, sql: str) -> bool:
+    def handles(self, visitor: Visitor, sql: str) -> bool:
         """Whether a question is about the catalogue only."""
         ...
 
@@ -70,13 +76,18 @@ class Clerk:
     def parameters(self, question: Question, given: Sequence[int]) -> tuple[int, ...]:
         """The types of a question's parameters."""
         many = count(question)
-        if many <= len(given) and all(given):
+        if not many or (many <= len(given) and all(given)):
             return tuple(given)
-        if self.catalogue.handles(question.text):
+        if self.catalogue.handles(self.visitor, question.text):
             known, _ = self.catalogue.described(self.visitor, question.text)
             wanted = [*given, *[0] * (many - len(given))]
             return tuple(own or found for own, found in zip_longest(wanted, known[: len(wanted)], fillvalue=TEXT))
-        return inference.inferred(question, given, many, self.desk.tables(self.visitor))
+        tables = tuple(self.desk.tables(self.visitor))
+        return self._bounded(inference.inferred, question, tuple(given), many, tables)
+
+    def _bounded(self, function: Callable[..., T], *given: object) -> T:
+        """The value of a call on what the visitor wrote, where its memory and time are bounded."""
+        return self.desk.sandbox.call(self.visitor.name, function, *given)
 
     def columns(self, question: Question, settings: Settings, oids: Sequence[int] = ()) -> tuple[Field, ...]:
         """The columns of an answer, whatever its parameters are. Free."""
@@ -88,7 +99,7 @@ class Clerk:
         self, question: Question, settings: Settings, values: Sequence[Value], oids: Sequence[int]
     ) -> tuple[Field, ...]:
         """The columns of an answer. Free."""
-        if self.catalogue.handles(question.text):
+        if self.catalogue.handles(self.visitor, question.text):
             return tuple(field(name, oid) for name, oid in self.catalogue.described(self.visitor, question.text)[1])
         asked = self._bound(question, values, oids)
         try:
@@ -98,23 +109,36 @@ class Clerk:
 
     def _fields(self, text: str, settings: Settings) -> tuple[Field, ...]:
         found = self.desk.described(self.visitor, text, settings.terms)
-        names = naming.renamed(text, [name for name, _ in found])
+        names = self._renamed(text, [name for name, _ in found])
         fields = [field(name, oid_of(kind)) for name, (_, kind) in zip(names, found, strict=True)]
         if not settings.on("discreet.intervals"):
             return tuple(fields)
         noisy = self._noisy(text, settings, [name for name, _ in found])
         return tuple(one for i, own in enumerate(fields) for one in (own, *(_ends(own) if i in noisy else ())))
 
+    def _renamed(self, text: str, names: Sequence[str]) -> list[str]:
+        """The names of columns as Postgres gives them."""
+        labels = _LABELS.get(text)
+        if labels is None:
+            labels = self._bounded(naming.labels, text)
+        if len(text) <= SHORT:
+            _LABELS.put(text, labels)
+        return naming.renamed(labels, names)
+
     def _noisy(self, text: str, settings: Settings, names: Sequence[str]) -> set[int]:
         """Which columns have error bars, from the plan: so it is known before anything is paid."""
         barred = {name for name, _ in self.desk.explained(self.visitor, text, settings.terms).error}
         return {i for i, name in enumerate(names) if name in barred}
 
+    def kind(self, question: Question) -> str:
+        """What a question is about, for the journal."""
+        return CATALOGUE if self.catalogue.handles(self.visitor, question.text) else QUESTION
+
     def answered(
         self, question: Question, settings: Settings, values: Sequence[Value] = (), oids: Sequence[int] = ()
     ) -> Outcome:
         """The answer to a question, at its price."""
-        if self.catalogue.handles(question.text):
+        if self.catalogue.handles(self.visitor, question.text):
             return self._looked_up(question, values)
         asked = self._bound(question, values, oids)
         try:
@@ -127,7 +151,7 @@ class Clerk:
             answer = self.desk.asked(self.visitor, asked.text, settings.terms)
         except Refusal as refused:
             raise placed(refused, question, asked) from None
-        return _outcome(answer, asked.text, settings, noisy)
+        return _outcome(answer, self._renamed(asked.text, answer.columns), settings, noisy)
 
     def explained(
         self, question: Question, settings: Settings, values: Sequence[Value], oids: Sequence[int]
@@ -162,8 +186,7 @@ def placed(refused: Refusal, question: Question, asked: Bound) -> Failure:
     return told.at(None if told.position is None else question.start + asked.origin(told.position))
 
 
-def _outcome(answer: Answer, text: str, settings: Settings, noisy: set[int]) -> Outcome:
-    names = naming.renamed(text, answer.columns)
+def _outcome(answer: Answer, names: Sequence[str], settings: Settings, noisy: set[int]) -> Outcome:
     fields = [field(name, oid_of(kind)) for name, kind in zip(names, answer.types, strict=True)]
     rows: Rows = answer.rows
     if noisy:
@@ -173,7 +196,9 @@ def _outcome(answer: Answer, text: str, settings: Settings, noisy: set[int]) -> 
             [cell for i, own in enumerate(row) for cell in (own, *((span[i] or (None, None)) if i in noisy else ()))]
             for row, span in zip(answer.rows, spans, strict=True)
         ]
-    return Outcome("SELECT", tuple(fields), rows, _told(answer, settings.terms, list(names)))
+    ended = "free" if answer.cost is None else "answered"
+    notices = _told(answer, settings.terms, list(names))
+    return Outcome("SELECT", tuple(fields), rows, notices, ended=ended, entry=answer.entry)
 
 
 def _ends(own: Field) -> tuple[Field, Field]:

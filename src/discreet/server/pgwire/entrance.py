@@ -99,7 +99,7 @@ class Entrance:
 
     async def _proved(self, wire: Wire, name: str) -> Visitor:
         """Who comes, once their password was checked by SCRAM."""
-        visitor, known = await self.work.call("", lambda: self._known(name))
+        visitor, known = await self.work.call("", "", lambda: self._known(name))
         made = scram.nobody(name, self.pepper)  # in any case, so that it takes the same time
         offered = scram.offered(wire.end_point)
         wire.send(frames.authentication(10, b"".join(each.encode() + b"\0" for each in offered) + b"\0"))

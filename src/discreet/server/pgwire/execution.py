@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from discreet.server.pgwire.binding import bound, count
+from discreet.desk import Visitor
+from discreet.errors import DiscreetError
+from discreet.server.pgwire.binding import bound
 from discreet.server.pgwire.calls import FUNCTIONS, Call, called, calls
 from discreet.server.pgwire.clerk import Clerk
 from discreet.server.pgwire.commands import (
@@ -28,9 +31,10 @@ from discreet.server.pgwire.commands import (
     Statement,
     Transact,
 )
-from discreet.server.pgwire.failures import CANCELLED, SYNTAX, UNSUPPORTED, Failure
+from discreet.server.pgwire.failures import CANCELLED, SYNTAX, UNSUPPORTED, Failure, failure
 from discreet.server.pgwire.frames import TEXT as TEXT_FORMAT
 from discreet.server.pgwire.frames import Field
+from discreet.server.pgwire.journal import EXPLAIN, QUESTION, Journal, Told, outcome_of
 from discreet.server.pgwire.outcome import Outcome
 from discreet.server.pgwire.portals import Portal, Prepared, Seen, Shelf
 from discreet.server.pgwire.settings import Settings
@@ -49,8 +53,8 @@ _HINT = "if it was paid already, its answer is kept and asking again is free"
 class Execution:
     """Runs the statements of one session, one after the other."""
 
-    def __init__(self, clerk: Clerk, work: Work, shelf: Shelf, settings: Settings) -> None:
-        self._clerk, self._work = clerk, work
+    def __init__(self, clerk: Clerk, work: Work, shelf: Shelf, settings: Settings, journal: Journal) -> None:
+        self._clerk, self._work, self.journal = clerk, work, journal
         self.shelf = shelf
         self.transaction = Transaction(settings)
         self._running: asyncio.Task[object] | None = None
@@ -60,14 +64,19 @@ class Execution:
         """What is set now."""
         return self.transaction.settings
 
+    @property
+    def visitor(self) -> Visitor:
+        """Who asks."""
+        return self._clerk.visitor
+
     def cancel(self) -> None:
         """Give up what runs. What is paid is paid, and its answer is kept."""
         if self._running is not None:
             self._running.cancel()
 
-    async def _blocking(self, call: Callable[[], T]) -> T:
+    async def apart(self, call: Callable[[], T]) -> T:
         """The result of a call that blocks, unless it is cancelled or takes longer than the client wants to wait."""
-        task = asyncio.ensure_future(self._work.call(self._clerk.visitor.name, call))
+        task = asyncio.ensure_future(self._work.call(self.visitor.name, self.visitor.role, call))
         self._running = task
         try:
             await asyncio.wait({task}, timeout=self.settings.patience)
@@ -81,15 +90,30 @@ class Execution:
             raise Failure(CANCELLED, "the question was cancelled", hint=_HINT)
         return task.result()
 
+    async def _noted(self, kind: str, call: Callable[[Told], Outcome]) -> Outcome:
+        """The same for a question, written down."""
+        told, started = Told(kind, self.visitor.name), time.monotonic()
+        try:
+            outcome = await self.apart(lambda: call(told))
+            told.outcome, told.entry = outcome.ended, outcome.entry
+            self.shelf.refuse_much(outcome.size)
+        except (Failure, DiscreetError) as broken:
+            refused = failure(broken)
+            told.outcome, told.sqlstate = outcome_of(refused), refused.code
+            raise
+        finally:
+            self.journal.asked(told, time.monotonic() - started)
+        return outcome
+
     # before a statement runs -----------------------------------------------------------------------------------------
 
     async def parameters(self, statement: Statement, given: Sequence[int]) -> tuple[int, ...]:
         """The types of a statement's parameters."""
         self._check(statement)
         question = _question(statement)
-        if question is None or count(question) == 0:
+        if question is None or "$" not in question.text:
             return tuple(given)
-        return await self._blocking(lambda: self._clerk.parameters(question, given))
+        return await self.apart(lambda: self._clerk.parameters(question, given))
 
     async def fields(self, prepared: Prepared, portal: Portal | None = None) -> tuple[Field, ...] | None:
         """The columns that a statement will have; None if it has no rows. Free."""
@@ -115,7 +139,7 @@ class Execution:
     async def _columns(self, question: Question, prepared: Prepared, portal: Portal | None) -> tuple[Field, ...] | None:
         settings, oids = self.settings, prepared.oids
         if portal is None:
-            return _called_fields(calls(question.text)) or await self._blocking(
+            return _called_fields(calls(question.text)) or await self.apart(
                 lambda: self._clerk.columns(question, settings, oids)
             )
         if portal.outcome is not None:
@@ -124,7 +148,7 @@ class Execution:
         if seen is not None and seen.settings is settings:
             portal.described = seen.fields  # some clients ask this every time
             return seen.fields
-        found = _called_fields(_calls(question, portal.values, oids)) or await self._blocking(
+        found = _called_fields(_calls(question, portal.values, oids)) or await self.apart(
             lambda: self._clerk.described(question, settings, portal.values, oids)
         )
         prepared.seen = None if portal.values else Seen(settings, found)
@@ -152,7 +176,7 @@ class Execution:
             case Explain(Execute() as asked):
                 return await self._executed(asked, explained=True)
             case Explain(Question() as question):
-                return await self._blocking(lambda: self._clerk.explained(question, settings, values, oids))
+                return await self._noted(EXPLAIN, lambda _: self._clerk.explained(question, settings, values, oids))
             case Copy(question):
                 outcome = await self._answered(question, values, oids)
                 return replace(outcome, tag="COPY", copy=statement)
@@ -166,8 +190,13 @@ class Execution:
     async def _answered(self, question: Question, values: Sequence[Value], oids: Sequence[int]) -> Outcome:
         settings = self.settings
         found = _calls(question, values, oids)
+
+        def answered(told: Told) -> Outcome:
+            told.kind = self._clerk.kind(question)
+            return self._clerk.answered(question, settings, values, oids)
+
         if found is None:
-            return await self._blocking(lambda: self._clerk.answered(question, settings, values, oids))
+            return await self._noted(QUESTION, answered)
         row: list[object] = []
         for call in found:
             settings, value = called(call, settings)
@@ -177,7 +206,7 @@ class Execution:
 
     async def _prepare(self, asked: Prepare) -> Outcome:
         question = asked.question
-        oids = await self._blocking(lambda: self._clerk.parameters(question, asked.oids))
+        oids = await self.apart(lambda: self._clerk.parameters(question, asked.oids))
         self.shelf.prepare(asked.name, Prepared(question, oids, len(question.text) + 100))
         return Outcome("PREPARE")
 
@@ -187,7 +216,9 @@ class Execution:
         settings = self.settings
         try:
             if explained:
-                return await self._blocking(lambda: self._clerk.explained(question, settings, values, kept.oids))
+                return await self._noted(
+                    EXPLAIN, lambda _: self._clerk.explained(question, settings, values, kept.oids)
+                )
             return await self._answered(question, values, kept.oids)
         except Failure as told:
             raise told.at(None) from None

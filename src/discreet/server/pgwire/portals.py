@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from discreet.server.pgwire.commands import Statement
@@ -12,6 +12,9 @@ from discreet.server.pgwire.limits import Limits
 from discreet.server.pgwire.outcome import Outcome
 from discreet.server.pgwire.settings import Settings
 from discreet.server.pgwire.types import Value
+
+_LITTLE = 10_000  # bytes that are not counted one by one: there are only so many of them
+_HOLDING = "read or close what you asked for before; what was paid is kept, and free"
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ class Shelf:
     """What a session keeps under names. Bounded, so that nobody fills the memory."""
 
     limits: Limits
+    others: Callable[[], int] = lambda: 0  # bytes that its owner holds in all connections
     prepared: dict[str, Prepared] = field(default_factory=dict)
     portals: dict[str, Portal] = field(default_factory=dict)
 
@@ -71,7 +75,19 @@ class Shelf:
         size = prepared.size + sum(other.size for key, other in self.prepared.items() if key != name)
         if len(self.prepared) >= self.limits.prepared or size > self.limits.prepared_characters:
             raise Failure("53000", "too many statements are prepared", hint="DEALLOCATE ALL")
+        self.refuse_much(prepared.size)
         self.prepared[name] = prepared
+
+    @property
+    def held(self) -> int:
+        """Bytes of the statements and rows that are kept here."""
+        rows = sum(portal.outcome.size for portal in self.portals.values() if portal.outcome is not None)
+        return rows + sum(prepared.size for prepared in self.prepared.values())
+
+    def refuse_much(self, size: int) -> None:
+        """Refuse to keep so many bytes more, if its owner holds too many."""
+        if size > _LITTLE and self.others() + size > self.limits.held:
+            raise Failure("53200", "you hold too many rows and statements at once", hint=_HOLDING)
 
     def open(self, name: str, portal: Portal) -> None:
         """Keep a portal; an unnamed one replaces the one before."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import logging
 import secrets
 import socket
 import ssl
 from collections import Counter
 
-from discreet.desk import Desk
+from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.server.pgwire import frames
 from discreet.server.pgwire.attempts import Attempts, household
@@ -18,28 +17,35 @@ from discreet.server.pgwire.clerk import Catalogue, Clerk
 from discreet.server.pgwire.entrance import Admitted, CancelRequest, Entrance, local
 from discreet.server.pgwire.execution import Execution
 from discreet.server.pgwire.failures import Failure, failure
+from discreet.server.pgwire.journal import Journal
 from discreet.server.pgwire.limits import Limits
+from discreet.server.pgwire.pace import Pace, Steps
 from discreet.server.pgwire.portals import Shelf
 from discreet.server.pgwire.session import Session, closing
 from discreet.server.pgwire.wire import Hangup, Wire
 from discreet.server.pgwire.work import Work
+from discreet.server.turns import CUSTODIAN
 
 _LAST_WORDS = 5.0  # seconds
-LOG = logging.getLogger("discreet.server.pgwire")
 
 
 class Server:
     """A door for Postgres clients that is open."""
 
-    def __init__(self, desk: Desk, catalogue: Catalogue, tls: ssl.SSLContext | None, limits: Limits) -> None:
-        self._desk, self._catalogue, self._limits = desk, catalogue, limits
-        self._work = Work(limits.threads, limits.each)
+    def __init__(
+        self, desk: Desk, catalogue: Catalogue, tls: ssl.SSLContext | None, limits: Limits, journal: Journal
+    ) -> None:
+        self._desk, self._catalogue, self._limits, self._journal = desk, catalogue, limits, journal
+        self._work = Work(limits.threads, limits.each, limits.kept)
         self._logins = Work(2, 2)  # threads of their own: who asks and who comes in do not wait for each other
         self._entrance = Entrance(desk, self._logins, Attempts(), tls, desk.pepper())
         self._sessions: dict[int, tuple[int, Session]] = {}  # process -> secret, session
+        self._people: Counter[str] = Counter()  # connections of each
+        self._households: Counter[str] = Counter()
         self._connections: set[asyncio.Task[None]] = set()
-        self._coming: set[asyncio.Task[None]] = set()  # those of them that are not let in yet
-        self._strangers: Counter[str] = Counter()
+        self._coming: dict[asyncio.Task[None], str] = {}  # those of them that are not let in yet, and from where
+        self._dropped: set[asyncio.Task[None]] = set()  # those that made room for others
+        self._pace = Pace()
         self._listener: asyncio.Server | None = None
         self._closing = False
 
@@ -70,22 +76,45 @@ class Server:
         except (Failure, Refusal) as told:
             wire.send(frames.error_response(_fatal(failure(told))))
         except asyncio.CancelledError:
-            wire.send(frames.error_response(closing()))
+            wire.send(frames.error_response(_crowded() if task in self._dropped else closing()))
         except Exception as broken:  # noqa: BLE001  # its text could hold anything
-            LOG.warning("a connection was not foreseen: %s", type(broken).__name__)
+            self._journal.broken(broken)
             wire.send(frames.error_response(_fatal(failure(broken))))
         finally:
             self._connections.discard(task)
+            self._dropped.discard(task)
             await wire.close()
 
     async def _served(self, wire: Wire) -> None:
-        admitted = await self._admitted(wire)
-        if isinstance(admitted, CancelRequest):
-            self._cancel(admitted)
-            return
-        clerk = Clerk(self._desk, self._catalogue, admitted.visitor)
-        shelf = Shelf(self._limits)
-        session = Session(wire, Execution(clerk, self._work, shelf, admitted.settings))
+        try:
+            admitted = await self._admitted(wire)
+            if isinstance(admitted, CancelRequest):
+                self._cancel(admitted)
+                return
+            visitor, place = admitted.visitor, household(wire.address)
+            self._refuse_crowd(visitor, place)
+        except (Failure, Refusal) as told:
+            self._journal.refused(failure(told))
+            raise
+        self._people[visitor.name] += 1
+        self._households[place] += 1
+        self._journal.came(visitor.name)
+        try:
+            await self._visited(wire, admitted)
+        finally:
+            self._journal.left(visitor.name)
+            for count, key in ((self._people, visitor.name), (self._households, place)):
+                count[key] -= 1
+                if not count[key]:
+                    del count[key]
+
+    async def _visited(self, wire: Wire, admitted: Admitted) -> None:
+        """Answer somebody who was let in."""
+        who = admitted.visitor
+        shelf = Shelf(self._limits, lambda: self._held(who.name))
+        clerk = Clerk(self._desk, self._catalogue, who)
+        execution = Execution(clerk, self._work, shelf, admitted.settings, self._journal)
+        session = Session(wire, execution, Steps(self._pace, who.name))
         process, secret = self._number(), secrets.randbits(32)
         self._sessions[process] = secret, session
         session.leaving = self._closing
@@ -95,23 +124,45 @@ class Server:
             del self._sessions[process]
             shelf.clear()  # the last error may still know the session
 
+    def _held(self, name: str) -> int:
+        """Bytes of rows and statements that one person has here."""
+        return sum(session.held for _, session in self._sessions.values() if session.visitor == name)
+
+    def _refuse_crowd(self, visitor: Visitor, place: str) -> None:
+        """Refuse who has too many connections, or would take one of those that are kept for custodians."""
+        limits, many = self._limits, len(self._sessions)
+        room = limits.connections if visitor.role == CUSTODIAN else limits.connections - limits.custodians
+        own = self._people[visitor.name] >= limits.each_person
+        here = self._households[place] >= limits.each_address and visitor.role != CUSTODIAN
+        if many >= room or own or here:
+            raise _crowded()
+
     async def _admitted(self, wire: Wire) -> Admitted | CancelRequest:
-        """Who came, if there is room for them and they prove it in time."""
+        """Who came, if they prove it in time. Where too many have not yet, the oldest of them makes room."""
         who, task = household(wire.address), _own_task()
-        if len(self._connections) > self._limits.connections or self._strangers[who] >= self._limits.strangers:
-            raise Failure("53300", "too many connections", hint="close some, or try again later", fatal=True)
-        self._strangers[who] += 1
-        self._coming.add(task)
+        self._coming[task] = who
+        self._pace.coming += 1
+        self._make_room(who)
         try:
             async with asyncio.timeout(self._limits.startup_seconds):
                 return await self._entrance.admitted(wire)
         except TimeoutError:
             raise Failure("08006", "coming in took too long", fatal=True) from None
         finally:
-            self._coming.discard(task)
-            self._strangers[who] -= 1
-            if not self._strangers[who]:
-                del self._strangers[who]
+            self._pace.coming -= 1
+            self._coming.pop(task, None)
+
+    def _make_room(self, who: str) -> None:
+        """Drop a stranger who has been there longest: somebody who is let in proves it within a few messages."""
+        many = Counter(self._coming.values())
+        if many[who] <= self._limits.strangers:
+            if len(self._coming) <= self._limits.all_strangers:
+                return
+            who = many.most_common(1)[0][0]
+        oldest = next(task for task, place in self._coming.items() if place == who)
+        del self._coming[oldest]
+        self._dropped.add(oldest)
+        oldest.cancel()
 
     def _number(self) -> int:
         """A process number that nobody has."""
@@ -135,7 +186,7 @@ class Server:
             self._listener.close()
         for _, session in list(self._sessions.values()):
             session.leave()
-        for task in self._coming:
+        for task in list(self._coming):
             task.cancel()
         await self._gone(self._limits.drain_seconds)
         for task in self._connections:
@@ -161,6 +212,10 @@ def _own_task() -> asyncio.Task[None]:
     return task
 
 
+def _crowded() -> Failure:
+    return Failure("53300", "too many connections", hint="close some, or try again later", fatal=True)
+
+
 def _fatal(told: Failure) -> Failure:
     return Failure(told.code, told.message, hint=told.hint, fatal=True)
 
@@ -173,6 +228,7 @@ async def serve(  # noqa: PLR0913  # what is behind the door, where it is, what 
     tls: ssl.SSLContext | None = None,
     *,
     limits: Limits | None = None,
+    journal: Journal | None = None,
 ) -> Server:
     """Open a door for Postgres clients. In the clear it opens on this machine's own addresses only."""
     if tls is None:
@@ -182,6 +238,6 @@ async def serve(  # noqa: PLR0913  # what is behind the door, where it is, what 
                 f"{host!r} can be reached by others, who would see questions and answers in the clear",
                 hint="give a certificate, or listen on 127.0.0.1",
             )
-    server = Server(desk, catalogue, tls, limits or Limits())
+    server = Server(desk, catalogue, tls, limits or Limits(), journal or Journal())
     await server.listen(host, port)
     return server

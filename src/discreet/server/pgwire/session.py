@@ -3,36 +3,43 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 
 from discreet.errors import DiscreetError
 from discreet.server.pgwire import frames
-from discreet.server.pgwire.commands import Copy, Execute, Fetch, Question
+from discreet.server.pgwire.commands import Copy, Execute, Fetch, Question, Statement
 from discreet.server.pgwire.copying import copied
 from discreet.server.pgwire.execution import Execution
 from discreet.server.pgwire.failures import PROTOCOL, SYNTAX, UNSUPPORTED, Failure, failure
 from discreet.server.pgwire.frames import MESSAGE_BYTES, Field, chosen
 from discreet.server.pgwire.outcome import Outcome, counted
+from discreet.server.pgwire.pace import Steps
 from discreet.server.pgwire.portals import Portal, Prepared
 from discreet.server.pgwire.statements import statements
 from discreet.server.pgwire.transactions import IDLE, Transaction
 from discreet.server.pgwire.types import read, writers, written
 from discreet.server.pgwire.wire import Hangup, Wire
 
-LOG = logging.getLogger("discreet.server.pgwire")
+_LONG = 5_000  # characters: so many take some ten milliseconds
 
 
 class Session:
     """Serves one client until it leaves, or the door closes."""
 
-    def __init__(self, wire: Wire, execution: Execution) -> None:
-        self._wire, self._execution = wire, execution
+    def __init__(self, wire: Wire, execution: Execution, steps: Steps) -> None:
+        self._wire, self._execution, self._steps = wire, execution, steps
+        self.visitor = execution.visitor.name
+        self._sending: Outcome | None = None
         self._skipping = False  # after an error in the extended protocol, until Sync
         self._told = execution.transaction.settings
         self.leaving = False
         self._task: asyncio.Task[None] | None = None
+
+    @property
+    def held(self) -> int:
+        """Bytes of rows and statements that this connection keeps."""
+        return self._execution.shelf.held + self._wire.buffered + (self._sending.size if self._sending else 0)
 
     def leave(self) -> None:
         """The door closes: at once if the client is waited for, else after the question that runs."""
@@ -47,6 +54,7 @@ class Session:
     async def serve(self, process: int, secret: int) -> None:
         """Greet, then answer message by message."""
         self._task = asyncio.current_task()
+        self._wire.allow = self._execution.shelf.refuse_much
         for name, value in self._told.reported().items():
             self._wire.send(frames.parameter_status(name, value))
         self._wire.send(frames.backend_key(process, secret))
@@ -64,6 +72,7 @@ class Session:
             await self._handled(kind, body)
             if self._wire.full:  # also before Sync, which may never come
                 await self._wire.flush()
+            await self._steps.taken(len(body))
 
     async def _handled(self, kind: bytes, body: bytes) -> None:
         """Handle a message. Whatever goes wrong in it is told, and the session goes on."""
@@ -75,7 +84,7 @@ class Session:
         except Hangup:
             raise
         except Exception as broken:  # noqa: BLE001  # its text could hold anything
-            LOG.warning("a message was not foreseen: %s", type(broken).__name__)
+            self._execution.journal.broken(broken)
             await self._failed(kind, broken, before)
 
     async def _failed(self, kind: bytes, broken: Exception, before: Transaction) -> None:
@@ -113,18 +122,28 @@ class Session:
                 self._wire.send(frames.parameter_status(name, value))
         self._told = now
 
+    async def _statements(self, text: str) -> list[Statement]:
+        """What a text asks for. A long one is cut into words in a thread, so that others are heard meanwhile."""
+        if len(text) <= _LONG:
+            return statements(text)
+        return await self._execution.apart(lambda: statements(text))
+
     # simple ----------------------------------------------------------------------------------------------------------
 
     async def _simple(self, body: bytes) -> None:
         self._execution.shelf.portals.pop("", None)
-        listed = statements(frames.query_text(body))
+        listed = await self._statements(frames.query_text(body))
         if not listed:
             self._wire.send(frames.EMPTY_QUERY)
         for statement in listed:
             outcome = await self._execution.run(statement)
             if outcome.fields is not None and outcome.copy is None:
                 self._wire.send(frames.row_description(outcome.fields))
-            await self._rows(outcome, outcome.fields or (), (), outcome.rows)
+            self._sending = outcome
+            try:
+                await self._rows(outcome, outcome.fields or (), (), outcome.rows)
+            finally:
+                self._sending = None
             self._complete(outcome, len(outcome.rows))
         await self._ready()
 
@@ -141,6 +160,7 @@ class Session:
             self._wire.send(message)
             if self._wire.full:
                 await self._wire.flush()
+                await asyncio.sleep(0)  # others are there too
 
     def _complete(self, outcome: Outcome, rows: int) -> None:
         if self._execution.transaction.settings.talkative:
@@ -153,7 +173,7 @@ class Session:
 
     async def _parse(self, body: bytes) -> None:
         asked = frames.parse(body)
-        listed = statements(asked.sql)
+        listed = await self._statements(asked.sql)
         if len(listed) > 1:
             raise Failure(SYNTAX, "a prepared statement is one statement", hint="prepare them one by one")
         statement = listed[0] if listed else None

@@ -6,6 +6,7 @@ import asyncio
 import socket
 import ssl
 import struct
+from collections.abc import Callable
 from contextlib import suppress
 
 from discreet.server.pgwire.failures import PROTOCOL, Failure
@@ -31,6 +32,7 @@ class Wire:
         self._out: list[bytes] = []
         self._held = 0
         self.waiting = False  # for the client to say something
+        self.allow: Callable[[int], None] = lambda _: None  # refuses to keep so many bytes more of a long message
         self.secure = False
         self.end_point: bytes | None = None  # what binds a login to the certificate that the client was shown
         sock = writer.get_extra_info("socket")
@@ -109,7 +111,14 @@ class Wire:
             raise Hangup from None
         if not found:
             raise Hangup
+        if len(self._in) > _CHUNK:
+            self.allow(len(found))
         self._in += found
+
+    @property
+    def buffered(self) -> int:
+        """Bytes of messages that are not whole yet."""
+        return len(self._in)
 
     # out -------------------------------------------------------------------------------------------------------------
 

@@ -8,23 +8,22 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from discreet.server.threads import called
+from discreet.server.turns import Turns
 
 T = TypeVar("T")
 
 
 class Work:
-    """So many threads, and so many of them for one visitor."""
+    """So many threads, so many of them for one visitor, and so many that only custodians take."""
 
-    def __init__(self, threads: int, each: int) -> None:
+    def __init__(self, threads: int, each: int, kept: int = 0) -> None:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="pgwire")
-        self._each = each
-        self._turns: dict[str, asyncio.Semaphore] = {}  # one for each person that was let in
+        self._turns = Turns(each, max(1, threads - kept))
 
-    async def call(self, who: str, blocking: Callable[[], T]) -> T:
+    async def call(self, who: str, role: str, blocking: Callable[[], T]) -> T:
         """The result of a call that blocks. Cancelled before its turn it is never made; after, it runs to its end."""
-        turn = self._turns.setdefault(who, asyncio.Semaphore(self._each))
-        await turn.acquire()
-        return await called(self._threads, blocking, turn.release)
+        over = await self._turns.taken(who, role)
+        return await called(self._threads, blocking, over)
 
     async def close(self) -> None:
         """Wait for what was begun."""

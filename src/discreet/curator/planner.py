@@ -1,0 +1,156 @@
+"""Plans of questions and what is computed above the noise, made where memory and time are bounded.
+
+What runs in a sandbox knows the declarations and the public tables of a home, and nothing else: no row of a person, no
+ledger, no randomness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from discreet.curator import above
+from discreet.curator.above import Upper
+from discreet.curator.answer import Answer, Spans
+from discreet.curator.catalogue import Catalogue, Population
+from discreet.curator.explain import Explanation, explained
+from discreet.curator.paid import Paid
+from discreet.curator.plans import Allow
+from discreet.curator.price import Priced
+from discreet.curator.public import PublicTables
+from discreet.curator.quote import Terms, quote
+from discreet.curator.speech import barred, computed, spoken
+from discreet.engines import DuckStore
+from discreet.errors import Exceeded, Fault
+from discreet.ledger.entry import BudgetLoss
+from discreet.sandbox import Facts, Sandbox
+from discreet.sql.measured import Caps
+from discreet.sql.question import Part, Question
+from discreet.sql.rows import Rows
+from discreet.sql.schema import Schema
+from discreet.sql.split import question, rows_of
+
+_STORE = "store"
+_REMEMBERED = 64  # sets of tables that askers see, of which it is known what follows from them
+_MEMORY = "128MB"  # of the engine that reads public tables there
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a plan follows from: a schema, and where its public tables are kept, under which names."""
+
+    schema: Schema
+    folder: Path
+    files: Mapping[str, str]
+
+
+class Planner:
+    """Plans, rehearses and computes for whoever asks."""
+
+    def __init__(self, sandbox: Sandbox, store: DuckStore) -> None:
+        self._sandbox, self._store = sandbox, store
+        self._facts: dict[frozenset[str], tuple[Catalogue, Facts[Declared]]] = {}  # by what tables an asker sees
+
+    def _declared(self, known: Catalogue) -> Facts[Declared]:
+        public = {table.name: self._store.name(table) for table in known.tables.values() if table.public}
+        names = frozenset(known.tables)
+        last = self._facts.get(names)
+        if last is not None and (last[0] is known or last[0] == known) and last[1].value.files == public:
+            return last[1]
+        facts = Facts(Declared(known.schema, self._store.folder, public))
+        facts.made(_STORE, lambda _: self._store)  # of this process: any other opens its own
+        # Another value each time, so that threads need no lock.
+        self._facts = {**dict(list(self._facts.items())[-_REMEMBERED:]), names: (known, facts)}
+        return facts
+
+    def question(
+        self,
+        who: str,
+        known: Catalogue,
+        asked: tuple[str, Caps, Sequence[object]],
+        note: Allow,
+    ) -> Question:
+        """The plan of a text under caps, after what came before it said. Its tables are noted.
+
+        `known` is what the asker sees: what is not granted is not in it, and nothing tells of it.
+        """
+        sql, caps, scalars = asked
+        facts = self._declared(known)
+        found, read = self._sandbox.call(who, _planned, sql, caps, tuple(scalars), facts=facts)
+        note(set(read))
+        return found
+
+    def rows(self, who: str, known: Catalogue, sql: str) -> Rows:
+        """The private rows that a text selects."""
+        return self._sandbox.call(who, _selected, sql, facts=self._declared(known))
+
+    def rehearsed(self, who: str, asked: Question, files: Mapping[str, str]) -> Upper:
+        """The upper half of a question, tried on made-up tables."""
+        return self._sandbox.call(who, above.rehearse, asked, dict(files))
+
+    def upper(self, who: str, asked: Question) -> Upper:
+        """The upper half of a question that was paid already, not tried."""
+        try:
+            return self._sandbox.call(who, above.upper, asked)
+        except Exceeded:
+            raise Fault from None
+
+    def explained(
+        self, who: str, asked: Question, prices: Sequence[Priced], confidence: Fraction, *, named: bool
+    ) -> Explanation:
+        """What a question would cost and how exact it would be."""
+        return self._sandbox.call(who, explained, asked, tuple(prices), confidence, named)
+
+    def quoted(
+        self, who: str, parts: tuple[Part, ...], population: Population, asked: Terms, found: Question | None
+    ) -> tuple[Priced, ...]:
+        """The prices of a question's parts. For the sake of an error the whole question is looked at, many times."""
+        if asked.error is None:
+            return quote(parts, population, asked, found)
+        return self._sandbox.call(who, quote, parts, population, asked, found)
+
+    def spoken(
+        self, who: str, upper: Upper, paid: Paid, files: Mapping[str, str], at: tuple[Fraction, BudgetLoss | None]
+    ) -> Answer:
+        """The answer to a question whose tables are paid, at a confidence, with what is left.
+
+        What goes wrong from here on is one sentence, unless nothing was paid.
+        """
+        confidence, left = at
+        rows = sum(len(bought.noisy.groups) for bought in paid.tables.values())
+
+        def again(other: Fraction) -> Spans:
+            given = upper, paid.tables, told[0], other
+            return self._sandbox.call(who, barred, *given, rows=rows)
+
+        try:
+            told = self._sandbox.call(who, computed, upper, paid.tables, dict(files), confidence, rows=rows)
+        except Exceeded:
+            if paid.tables:
+                raise Fault from None
+            raise
+        return spoken(upper, paid, told, (confidence, again), left)
+
+
+def _planned(
+    facts: Facts[Declared], sql: str, caps: Caps, scalars: Sequence[object]
+) -> tuple[Question, frozenset[str]]:
+    """A plan, and the tables that it reads."""
+    read: set[str] = set()
+    found = question(sql, facts.value.schema, caps, _public(facts, read), scalars)
+    return found, frozenset(read | found.tables)
+
+
+def _selected(facts: Facts[Declared], sql: str) -> Rows:
+    return rows_of(sql, facts.value.schema, _public(facts, set()))
+
+
+def _public(facts: Facts[Declared], read: set[str]) -> PublicTables:
+    """The public tables that the asker sees; those that are looked into are noted."""
+    return PublicTables(facts.made(_STORE, _opened), facts.value.schema, read.update)
+
+
+def _opened(declared: Declared) -> DuckStore:
+    return DuckStore(declared.folder, names=lambda table: declared.files[table.name], memory=_MEMORY, threads=1)

@@ -1,0 +1,129 @@
+"""How a ledger's file is opened and waited for, one at a time, and what is said when it cannot be used.
+
+The sentences are constants: they name no place in somebody's file system, and every door may repeat them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import quote
+
+from discreet.errors import Busy, Refusal
+
+PATIENCE = 5.0  # seconds to wait for another program's transaction; each lasts milliseconds
+_LEAST = 0.05  # seconds that even who comes late waits
+_PAUSE = 0.001  # seconds between two looks whether it is over
+_RECENT = 2.0  # seconds for which what was found is still true
+
+_SINCE: dict[Path, tuple[float, float]] = {}  # since when another program was found to have a file, and when last
+
+_OUTSIDE = {  # what is wrong around the file, and not with it
+    sqlite3.SQLITE_PERM: "it is not permitted",
+    sqlite3.SQLITE_READONLY: "it may only be read",
+    sqlite3.SQLITE_IOERR: "the disk fails",
+    sqlite3.SQLITE_FULL: "the disk is full",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened",
+}
+
+
+def patience(path: Path) -> float:
+    """The seconds to wait. Threads wait one after the other, so all of them together have the patience of one."""
+    since, last = _SINCE.get(path, (0.0, 0.0))
+    now = time.monotonic()
+    return PATIENCE if now - last > _RECENT else max(_LEAST, since + PATIENCE - now)
+
+
+def waited(path: Path, seconds: float = 0.0) -> None:
+    """Note that another program has a file, and how long it was waited for already."""
+    now = time.monotonic()
+    since, last = _SINCE.get(path, (0.0, 0.0))
+    _SINCE[path] = (now - seconds if now - last > _RECENT else since), now
+
+
+def had(path: Path) -> None:
+    """Note that it has not any more."""
+    _SINCE.pop(path, None)
+
+
+def busy() -> Busy:
+    """Another program has the ledger."""
+    return Busy("the ledger is in use by another program; nothing was charged", hint="try again in a minute")
+
+
+def damaged() -> Refusal:
+    """What is in the file is not what was written there."""
+    return Refusal(
+        "the ledger cannot be read: its file is damaged",
+        hint="put the newest copy of it back, then run discreet ledger verify",
+    )
+
+
+def unusable(error: sqlite3.Error | OSError | UnicodeDecodeError, path: Path) -> Refusal:
+    """What is said of an error."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest of it tells why in detail
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        waited(path, PATIENCE)
+        return busy()
+    if isinstance(error, OSError) or code in _OUTSIDE:
+        why = error.strerror if isinstance(error, OSError) else _OUTSIDE[code]
+        return Refusal(f"the ledger cannot be read or written: {why}", hint="see discreet doctor")
+    return damaged()
+
+
+# One at a time in this process, and nobody while it forks: a child then inherits no file that is open, no SQLite
+# lock that it does not have, and no lock of ours that nobody would release.
+ALONE = threading.RLock()
+os.register_at_fork(before=ALONE.acquire, after_in_parent=ALONE.release, after_in_child=ALONE.release)
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """The file that the path names now. It is never made here: an empty ledger in place of a lost one is a refill."""
+    connection = sqlite3.connect(
+        f"file:{quote(str(path))}?mode=rw",
+        uri=True,
+        timeout=patience(path),
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    (mode,) = connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+    if mode != "delete":
+        connection.close()
+        raise Refusal("another program holds the ledger open in a way of its own", hint="close it and try again")
+    connection.execute("PRAGMA synchronous = EXTRA")
+    connection.execute("PRAGMA fullfsync = ON")
+    return connection
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Alone among all processes.
+
+    SQLite's own lock is lost when anything in this process closes the file, as a copy of the home does. This one lies
+    on a file of its own, and belongs to the descriptor that took it.
+    """
+    lock = path.with_name(f"{path.name}.lock")
+    with os.fdopen(os.open(lock, os.O_RDWR | os.O_CREAT, 0o600), "rb") as file:
+        end = time.monotonic() + patience(lock)
+        while not _taken(file):
+            waited(lock)
+            if time.monotonic() > end:
+                raise busy()
+            time.sleep(_PAUSE)
+        had(lock)
+        yield
+
+
+def _taken(file: BinaryIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,5 @@
+"""`python -m discreet.sandbox`: the nursery of a server's processes. Nobody but a server starts it."""
+
+from discreet.sandbox.nursery import main
+
+main()

@@ -1,0 +1,111 @@
+"""Messages between a server and its processes: a length, and then bytes."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import socket
+import struct
+from typing import Any
+
+from sqlglot import serde
+
+from discreet import errors
+from discreet.errors import DiscreetError, Fault, Ground, Refusal
+
+_LENGTH = struct.Struct("!Q")
+_CHUNK = 1 << 16
+
+Said = tuple[str, str, str, str, tuple[int, int] | None, str | None]  # class, message, hint, ground, place, repair
+
+
+class Over(Exception):
+    """The other side is gone, or says more than it may."""
+
+
+def send(there: socket.socket, body: bytes) -> None:
+    """One message."""
+    there.sendall(_LENGTH.pack(len(body)) + body if len(body) < _CHUNK else _LENGTH.pack(len(body)))
+    if len(body) >= _CHUNK:
+        there.sendall(body)
+
+
+def receive(there: socket.socket, most: int) -> bytes:
+    """The next message, of so many bytes at most."""
+    (size,) = _LENGTH.unpack(_exactly(there, _LENGTH.size))
+    if size > most:
+        raise Over
+    return _exactly(there, size)
+
+
+def _exactly(there: socket.socket, size: int) -> bytes:
+    found = bytearray(size)
+    view = memoryview(found)
+    while view:
+        came = there.recv_into(view)
+        if not came:
+            raise Over
+        view = view[came:]
+    return bytes(found)
+
+
+# what may be in a reply -----------------------------------------------------------------------------------------------
+
+_ROOTS = ("discreet", "sqlglot", "datetime", "decimal", "fractions", "collections", "uuid")
+_PLAIN = ("set", "frozenset", "complex", "bytearray", "object")
+
+
+class _Values(pickle.Unpickler):
+    """Values and nothing else: a process in which strangers' SQL runs names no function here, and no other class."""
+
+    def find_class(self, module: str, name: str) -> object:
+        if module == "builtins" and name in _PLAIN:
+            return super().find_class(module, name)
+        if module.partition(".")[0] in _ROOTS:
+            named = super().find_class(module, name)
+            if isinstance(named, type):
+                return named
+        if (module, name) == ("copyreg", "_reconstructor"):
+            return super().find_class(module, name)
+        if (module, name) == (serde.__name__, serde.load.__name__):
+            return _tree
+        raise pickle.UnpicklingError(f"{module}.{name} is no value")
+
+
+def _tree(written: list[dict[str, Any]]) -> object:
+    """A tree of SQL: its parts name classes too, which are the parser's own."""
+    _check(written)
+    return serde.load(written)
+
+
+def _check(written: list[dict[str, Any]] | None) -> None:
+    for part in written or ():
+        named = part.get(serde.CLASS, "")
+        if "." in named and named != serde.DATA_TYPE and not named.startswith("sqlglot.expressions."):
+            raise pickle.UnpicklingError(f"{named} is no part of SQL")
+        _check(part.get(serde.TYPE))
+
+
+def restored(body: bytes) -> object:
+    """What a process replied."""
+    return _Values(io.BytesIO(body)).load()
+
+
+# errors ---------------------------------------------------------------------------------------------------------------
+
+
+def said(error: DiscreetError) -> Said:
+    """An error of ours, without the tree that it was found in."""
+    if not isinstance(error, Refusal):
+        return Fault.__name__, "", "", "", None, None
+    kind = next(each.__name__ for each in type(error).__mro__ if each.__module__ == errors.__name__)
+    return kind, error.message, error.hint, error.ground.value, error.place, error.repair
+
+
+def heard(told: Said) -> DiscreetError:
+    """The error again."""
+    kind, message, hint, ground, place, repair = told
+    if kind == Fault.__name__:
+        return Fault()
+    made: type[Refusal] = getattr(errors, kind)
+    return made(message, hint=hint, place=place, repair=repair, ground=Ground(ground))

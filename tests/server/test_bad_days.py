@@ -1,0 +1,134 @@
+"""Bad days are told right: a ledger that somebody holds, a certificate that runs out, a proxy, one name said twice."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import signal
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from server.http.conftest import Place, settled
+from server.http.test_listener import head, opened, reply
+from server.pgwire.door import opened as opened_wire
+from server.pgwire.raw import Raw, errors
+from server.pgwire.test_door import COUNT, made_certificate
+from server.served import served
+
+from discreet.console.cookie import Seal
+from discreet.ledger import access
+from discreet.server.http import Limits
+from discreet.server.http.proxy import Proxies
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    return settled(tmp_path_factory.mktemp("place"))
+
+
+@contextmanager
+def held(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """While another process has the ledger."""
+    monkeypatch.setattr(access, "PATIENCE", 0.1)
+    with (home / "ledger.db.lock").open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def posted(place: Place, path: str, body: str) -> bytes:
+    sent = head(place, f"Content-Length: {len(body)}\r\nConnection: close").replace(b"/api/v1/query", path.encode())
+    return sent + body.encode()
+
+
+def test_a_ledger_that_somebody_holds_is_busy_at_the_http_door(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = json.dumps({"sql": COUNT, "epsilon": 1})
+
+    async def visit(port: int) -> None:
+        first = await reply(port, posted(place, "/api/v1/tables", "").replace(b"POST", b"GET"))
+        assert first.startswith(b"HTTP/1.1 200 ")
+        with held(place.home, monkeypatch):
+            said = await reply(port, posted(place, "/api/v1/query", body))
+        error = json.loads(said.partition(b"\r\n\r\n")[2])["error"]
+        assert said.startswith(b"HTTP/1.1 503 ")
+        assert b"retry-after: 5" in said.lower()
+        assert (error["kind"], error["sqlstate"]) == ("refusal", "55P03")
+        assert error["message"] == "the ledger is in use by another program; nothing was charged"
+        assert (await reply(port, posted(place, "/api/v1/query", body))).startswith(b"HTTP/1.1 200 ")
+
+    opened(place, Limits(), visit)
+
+
+def test_the_same_at_the_postgres_door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened_wire(tmp_path) as door, Raw(door.port) as raw:
+        raw.login(door.token)
+        with held(door.home, monkeypatch):
+            (error,) = errors(raw.ask(COUNT))
+        assert (error["C"], str(door.home) in str(error)) == ("55P03", False)
+        assert json.loads(door.journal[-1])["outcome"] == "busy"
+
+
+@pytest.mark.parametrize("path", ["/api/v1/query", "/api/v1/explain"])
+def test_a_name_that_stands_twice_in_an_object_is_refused(place: Place, path: str) -> None:
+    async def visit(port: int) -> None:
+        twice = f'{{"sql": "{COUNT}", "epsilon": 1, "epsilon": 2}}'
+        said = await reply(port, posted(place, path, twice))
+        assert said.startswith(b"HTTP/1.1 400 ")
+        assert b"a name stands twice in one object" in said
+        assert (await reply(port, posted(place, path, twice.replace(', "epsilon": 2', "")))).startswith(b"HTTP/1.1 200")
+
+    opened(place, Limits(), visit)
+
+
+def test_half_a_request_makes_room_for_a_whole_one(place: Place) -> None:
+    async def visit(port: int) -> None:
+        half = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+        half[0][1].write(b"POST /api/v1/query HTTP/1.1\r\nHost: x\r\n")
+        half[1][1].write(head(place, "Content-Length: 100") + b"{")
+        await asyncio.sleep(0.05)
+        whole = posted(place, "/api/v1/tables", "").replace(b"POST", b"GET")
+        for _ in range(3):
+            assert (await reply(port, whole)).startswith(b"HTTP/1.1 200 ")
+        for reader, writer in half:
+            assert await reader.read() == b""
+            writer.close()
+
+    opened(place, Limits(each_address=1), visit)
+
+
+def test_behind_a_trusted_proxy_the_cookie_is_secure() -> None:
+    for client, wanted in (("127.0.0.1", True), ("192.0.2.1", False)):
+        headers = [(b"x-forwarded-proto", b"https")]
+        scope = {"client": (client, 1), "scheme": "http", "headers": headers, "server": ("x", 80)}
+        Proxies.read(["127.0.0.1"]).resolved(scope)
+        written = Seal().written(scope, "x")
+        assert ("; Secure" in written, written.startswith("__Host-")) == (wanted, wanted)
+
+
+def test_sighup_reads_the_certificate_anew_and_keeps_it_if_that_fails(place: Place, tmp_path: Path) -> None:
+    cert, key = made_certificate(tmp_path)
+    with served(place.home, "--tls-cert", str(cert), "--tls-key", str(key)) as server:
+
+        def shown() -> str:
+            return ssl.get_server_certificate(("127.0.0.1", server.http), timeout=30)
+
+        def told(words: str) -> None:
+            server.process.send_signal(signal.SIGHUP)
+            for _ in range(500):
+                if words in server.journal.read_text():
+                    return
+                threading.Event().wait(0.02)
+            raise TimeoutError(words)
+
+        first = shown()
+        made_certificate(tmp_path)  # another one, in its place
+        told("the certificate was read anew")
+        second = shown()
+        assert second != first
+        cert.write_text("nonsense")
+        told("the certificate stays as it was")
+        assert shown() == second
