@@ -29,6 +29,8 @@ LARGE = 1 << 62
         ("count(*) - count(cost)", [393, None, 0, LARGE]),
         ("count(*) * 4", [1600, None, 0, None]),
         ("count(*) * 4 / 8", [200, None, 0, None]),
+        ("count(*) % count(cost)", [1, 0, None, None]),
+        ("mod(count(*), count(cost) - 7)", [None, LARGE, 0, 4]),
         ("-count(*)", [-400, -LARGE, 0, -LARGE]),
     ],
 )

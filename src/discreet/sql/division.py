@@ -26,11 +26,11 @@ def is_whole(node: exp.Expr) -> bool:
 
 def written_out(tree: exp.Expr) -> None:
     """Write arithmetic so that an engine that knows other quotients does it, and none fails."""
-    for node in list(tree.find_all(exp.Div, *_GROWING)):
+    for node in list(tree.find_all(exp.Div, exp.Mod, *_GROWING)):
         if isinstance(node, exp.Div) and is_whole(node):
             below = _unless_zero(_cast(node.right, "bigint"))
             node.replace(exp.Paren(this=exp.IntDiv(this=_cast(node.left, "bigint"), expression=below)))
-        elif isinstance(node, exp.Div):
+        elif isinstance(node, (exp.Div, exp.Mod)):
             node.set("expression", _unless_zero(node.right))
         elif is_whole(node):
             node.replace(_cast(type(node)(this=_cast(node.left, "hugeint"), expression=_cast(node.right, "hugeint"))))
