@@ -137,6 +137,8 @@ LEAKS: dict[str, tuple[Callable[[int], object], str]] = {
     "complex": (lambda x: complex(1, x), "output.imag"),
     "day": (lambda x: date(2024, 1, 1 + x), "output.day"),
     "array of texts": (lambda x: np.array(["a", "b" * x]), "output"),
+    "long array in an object": (lambda x: Same(np.arange(3000) == 1500 * x), "output"),
+    "long array in a list": (lambda x: [np.arange(3000) == 1500 * x], "output"),
     "array of objects": (lambda x: np.array([Same(x), None]), "output[0].value"),
     "what an exception carries": (raising, "its row"),
     "what caused it": (caused, "its cause: its text is '"),

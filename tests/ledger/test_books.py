@@ -7,6 +7,7 @@ import sqlite3
 from contextlib import closing
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ from discreet.ledger import (
     verify,
 )
 from discreet.ledger.entry import REMOVED, Entry, Plain, canonical, read_entry, read_event, write_event
-from discreet.privacy import AddRemove, Approximate, Concentrated, Pure
+from discreet.privacy import AddRemove, Approximate, Concentrated, Gaussian, Profile, Pure, Renyi
 
 
 def opened(population: str = "patients", total: int = 2) -> Opened:
@@ -260,3 +261,20 @@ def test_a_hold_that_was_lifted_is_not_written_again(tmp_path: Path) -> None:
     ledger.append(spend())
     assert not ledger.books().account("patients").held
     assert len(ledger.entries()) == 4
+
+
+@pytest.mark.parametrize("loss", [Profile.gaussian(1), Renyi.gaussian(1), Gaussian(1), 1, "1"], ids=str)
+def test_no_entry_holds_a_loss_that_it_cannot_be_read_back_from(tmp_path: Path, loss: Any) -> None:  # noqa: ANN401
+    """A number for an allowance was written once, and no entry after it could be read."""
+    ledger = SqliteLedger(tmp_path / "ledger.db")
+    ledger.append(opened())
+    wrong: list[Event] = [
+        Opened("others", loss, AddRemove()),
+        Grant("ana", "analyst", None, loss, None),
+        Spend("patients", loss, "custodian", "q", [], None),
+    ]
+    for event in wrong:
+        with pytest.raises(Refusal):
+            ledger.append(event)
+    ledger.append(Spend("patients", Pure(1), "custodian", "q", [], None))
+    assert verify(ledger.rows()).holds

@@ -44,7 +44,7 @@ def test_counts_and_sums_are_those_of_a_loop(rows: list[tuple[Whatever, Whatever
         images = [AGE.steps([a]).item() for c_, s_, a in hashed if (c_, s_) == (c, s)]
         assert sums[i, j, 0] == sum(images)
     assert frame.counts([]).tolist() == len(rows)
-    assert [tuple(map(repr, row)) for row in frame.rows()] == [tuple(map(repr, row)) for row in rows]
+    assert sorted(tuple(map(repr, row)) for row in frame.rows()) == sorted(tuple(map(repr, row)) for row in rows)
 
 
 def test_typed_arrays_are_counted_like_lists() -> None:
@@ -76,7 +76,7 @@ def test_one_strange_cell_changes_no_other_row_of_a_deque() -> None:
         own = AGE.steps([stranger]).item()
         assert frame.sums([], ["age"]).item() == 37 + own
         assert frame.counts(["size"]).tolist() == [1, 0, 1]
-        assert [repr(row) for row in frame.rows()][:2] == ["(7.0, 1)", "(30.0, 5)"]
+        assert {"(7.0, 1)", "(30.0, 5)"} <= {repr(row) for row in frame.rows()}  # in an order that is drawn anew
     assert Frame.of({"age": (x for x in [1, 2])}, age).counts([]).item() == 2  # type: ignore[dict-item]
 
 

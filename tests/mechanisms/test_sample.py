@@ -55,8 +55,8 @@ def test_a_row_that_breaks_the_function_breaks_one_block() -> None:
         return sum(block)
 
     mechanism = replace(SampleAggregate.mean(fragile, GRID, 5, 1), seconds=Fraction(1, 5))
-    rows = [0.5] * 10
-    before, after = (mechanism.results(data, rng=Same(2)) for data in (rows, [*rows, float("nan")]))
+    rows = [0.5] * 10  # and one more, which the same coins put into the same block
+    before, after = (mechanism.results([*rows, last], rng=Same(2)) for last in (0.5, float("nan")))
     changed = [b for a, b in zip(before, after, strict=True) if a != b]
     assert changed == [5.0]  # the middle of the grid
 

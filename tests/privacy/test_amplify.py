@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,8 +14,10 @@ from hypothesis import strategies as st
 
 from discreet.errors import Refusal
 from discreet.privacy.amplify import poisson, without_replacement
-from discreet.privacy.loss import Approximate, Pure
+from discreet.privacy.loss import Approximate, Concentrated, Pure
 from discreet.privacy.neighbours import AddRemove, Guarantee, Replace
+from discreet.privacy.profile import Profile
+from discreet.privacy.renyi import Renyi
 
 ADD, SWAP = AddRemove("person"), Replace("person")
 EPSILONS = st.fractions(min_value=Fraction(1, 100), max_value=6, max_denominator=100)
@@ -118,3 +121,12 @@ def test_nonsense_is_refused_by_name(build: Callable[[], object], words: str) ->
 def test_an_add_remove_promise_can_be_turned_and_then_sampled() -> None:
     turned = Guarantee(Pure("0.5"), ADD).under(SWAP)
     assert float(without_replacement(turned, 1, 100).loss.epsilon) == pytest.approx(math.log1p(0.01 * math.expm1(1)))
+
+
+@pytest.mark.parametrize("loss", [Concentrated(1), Renyi.gaussian(1), Profile.gaussian(1)], ids=str)
+def test_other_measures_are_refused_when_the_program_runs(loss: Any) -> None:  # noqa: ANN401
+    for rate in ("0.1", 1):
+        with pytest.raises(Refusal, match=f"got a {type(loss).__name__}"):
+            poisson(Guarantee(loss, ADD), rate)
+    with pytest.raises(Refusal, match=f"got a {type(loss).__name__}"):
+        without_replacement(Guarantee(loss, SWAP), 1, 10)

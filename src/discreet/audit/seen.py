@@ -14,9 +14,10 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import islice
 from types import GetSetDescriptorType, MemberDescriptorType
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
+from numpy.typing import NDArray
 
 MOST_ITEMS = 256  # of what an iterator yields
 MOST_PARTS = 256  # of one output are looked at
@@ -93,8 +94,10 @@ class Looking:
     def at(self, output: object) -> object:
         """A value as it is seen; of what lies too deep its class alone."""
         kind = type(output)
-        if kind in _PLAIN or isinstance(output, (type, Enum, np.generic, Raised)) or _is_plain_array(output):
+        if kind in _PLAIN or isinstance(output, (type, Enum, np.generic, Raised)):
             return output
+        if _is_plain_array(output):
+            return output.tolist() if self.depth else output  # written out, a long array within others has gaps
         if not self.deeper():
             return Thing(kind.__name__, (), output)
         self.depth += 1
@@ -146,7 +149,7 @@ class Looking:
         yield " items", MOST_ITEMS + 1
 
 
-def _is_plain_array(output: object) -> bool:
+def _is_plain_array(output: object) -> TypeGuard[NDArray[Any]]:
     return type(output) is np.ndarray and output.dtype.kind in "biufcmM"
 
 

@@ -13,7 +13,7 @@ from discreet.noise import Entropy, flips, laplaces
 from discreet.privacy.loss import Pure
 
 RARE = Fraction(1, 500)  # of the runs: 200 of 100,000, of which half can prove something
-FINE = 1 << 10  # steps of the grid in one unit
+FINE = 1 << 14  # steps of the grid in one unit
 
 
 def debugged(count: int, size: int, rng: Entropy) -> list[object]:

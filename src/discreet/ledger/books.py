@@ -25,8 +25,10 @@ OWNER = "custodian"  # who works in the home itself
 MAINTENANCE = "this population is closed for maintenance; try again later"
 
 
-def _measure(loss: BudgetLoss) -> str:
+def _measure(loss: object) -> str:
     """What a loss is counted in."""
+    if not isinstance(loss, BudgetLoss):  # whatever the type checker was told
+        return type(loss).__name__
     return " and ".join(part.name for part in fields(loss))
 
 

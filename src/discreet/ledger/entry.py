@@ -235,7 +235,8 @@ def read_neighbours(body: Plain) -> Neighbours:
 
 
 def write_event(event: Event) -> dict[str, Plain]:
-    """An event as JSON."""
+    """An event as JSON. What could not be read back is refused: a loss that is a number, or fills no budget."""
+    _refuse_unfit(type(event), {part.name: getattr(event, part.name) for part in fields(event)})
     body: dict[str, Plain] = {"kind": event.kind}
     for part in fields(event):
         value = getattr(event, part.name)

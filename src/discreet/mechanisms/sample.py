@@ -230,10 +230,13 @@ def _middle(grid: Grid) -> Fraction:
 
 
 def _fit(rows: Sequence[X] | NDArray[np.generic]) -> Sequence[X] | NDArray[np.generic]:
-    """Rows of which each can be looked at alone: the width of a text in an array is that of the longest of them all."""
-    if not isinstance(rows, np.ndarray):
-        return rows
-    return np.asarray(rows) if rows.dtype.kind in _FIXED else rows.tolist()
+    """Rows of which each can be looked at alone.
+
+    The width of a text in an array is that of the longest of them all, and what is more than a plain array may carry
+    anything: these become lists.
+    """
+    plain = not isinstance(rows, np.ndarray) or (type(rows) is np.ndarray and rows.dtype.kind in _FIXED)
+    return rows if plain else rows.tolist()  # type: ignore[union-attr]  # an array by now
 
 
 def _taken(rows: Sequence[X] | NDArray[np.generic], where: NDArray[np.int64]) -> Sequence[X]:

@@ -54,6 +54,11 @@ def without_replacement(inner: Guarantee[P], sample: int, population: int) -> Gu
 
 
 def _amplified(loss: P, rate: Fraction) -> P:
+    if type(loss) not in (Pure, Approximate):  # whatever the type checker was told
+        raise Refusal(
+            f"sampling is proven to amplify Pure and Approximate losses, got a {type(loss).__name__}",
+            hint="convert it to Approximate first",
+        )
     if rate == 1:
         return loss
     if isinstance(loss, Pure):
