@@ -171,7 +171,7 @@ def fast(size: int) -> int:
 
 
 def primes(size: int) -> set[int]:
-    factors, prime = set(), 2
+    factors, prime = set[int](), 2
     while size > 1:
         while size % prime == 0:
             factors, size = factors | {prime}, size // prime
