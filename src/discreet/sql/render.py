@@ -215,10 +215,10 @@ def rows(tree: Rows, located: Located) -> str:  # noqa: C901, PLR0911  # one cas
         case Inline(columns, cells, _):
             return _inline(columns, cells)
         case Capped(source, most, letters):
-            columns = shape(tree).columns
-            texts = tuple(quoted(name) for name, known in columns.items() if known.type is Type.VARCHAR)
+            every = shape(tree).columns
+            texts = tuple(quoted(name) for name, known in every.items() if known.type is Type.VARCHAR)
             room = None if letters is None else Room(texts, letters)
-            choice = Choice(tree, tuple(map(quoted, columns)), located.salt, quoted(UNIT))
+            choice = Choice(tree, tuple(map(quoted, every)), located.salt, quoted(UNIT))
             return choice.capped(rows(source, located), most, room)
         case Filter(source, predicate):
             return f"SELECT * FROM ({rows(source, located)}) WHERE {expression(predicate)}"
