@@ -40,7 +40,6 @@ Progress = Callable[[float], None]  # hears a share, from 0 to 1
 Naming = Callable[[Table], str]  # the random name in the file of a table's version; nothing: any file will do
 _Key = tuple[tuple[str, int], ...]  # tables and their versions
 
-_REMEMBERED = 256  # counts of public rows
 _GLANCE = 0.1  # seconds between two looks at how far an ingest is
 
 
@@ -330,9 +329,9 @@ class DuckStore:
     def alike(self, public: Rows, values: tuple[Expression, ...]) -> int:
         """The largest number of public rows that have the same values, none of them NULL. Nobody's data is read."""
         if (public, values) not in self._alike:
-            text = fanout.counted(public, values, render.Located(_where))
+            text, newest = fanout.counted(public, values, render.Located(_where)), list(self._alike.items())[-255:]
             [(most,)] = self._connection(scanned(public)).execute(text).fetchall()
-            self._alike = {**dict(list(self._alike.items())[-_REMEMBERED:]), (public, values): int(most)}
+            self._alike = {**dict(newest), (public, values): int(most)}
         return self._alike[public, values]
 
     def rows(self, tree: Rows, cap: int) -> list[tuple[object, ...]]:
