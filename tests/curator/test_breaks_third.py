@@ -126,7 +126,7 @@ WORK = [
     """SELECT count(*) FROM visits a WHERE EXISTS
        (SELECT 1 FROM visits b WHERE b.patient = a.patient AND b.cost + a.cost < 0)""",
     """SELECT count(*) FROM visits a WHERE NOT EXISTS
-       (SELECT 1 FROM visits b WHERE b.patient = a.patient AND b.diagnosis LIKE a.diagnosis || '%z')""",
+       (SELECT 1 FROM visits b WHERE b.patient = a.patient AND b.diagnosis < a.diagnosis || 'z')""",
 ]
 
 

@@ -98,6 +98,7 @@ def _every(rows: Rows) -> Iterator[Rows]:
 def test_it_is_told_how_many_rows_of_a_person_are_joined(curator: Curator) -> None:
     said = curator.explain("SELECT count(*) FROM visits v JOIN wards w ON w.ward = v.ward", epsilon=1)
     assert "Of a person with more than 32,768 rows, 32,768 are joined with wards." in said.bounding
+    assert "Of one with more than 2,097,152 bytes of text in them, those that hold no more are joined." in said.bounding
     plain = curator.explain("SELECT count(*) FROM visits v JOIN wards w ON w.beds = v.cost", epsilon=1)
     assert "joined with" in plain.bounding  # many wards have the same number of beds
     alone = curator.explain("SELECT count(*) FROM visits", epsilon=1)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -167,7 +168,7 @@ def test_of_long_texts_fewer_rows_are_chosen_by_what_they_say_alone() -> None:
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE r (u BIGINT, x BIGINT, t VARCHAR)")
 
-        def kept(rows: list[tuple[int, int, str | None]]) -> dict[int, list[tuple[int, str | None]]]:
+        def kept(rows: Sequence[tuple[int, int, str | None]]) -> dict[int, list[tuple[int, str | None]]]:
             connection.execute("DELETE FROM r")
             connection.executemany("INSERT INTO r VALUES (?, ?, ?)", rows)
             text = choice.capped("SELECT * FROM r", 20, Room(("t",), 200))

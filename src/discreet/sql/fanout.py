@@ -35,7 +35,7 @@ from discreet.sql.shape import one_each, shape
 
 MOST_PARTNERS = 1024  # public rows beside one private row, over all joins together
 FEWEST = 64  # rows of one person that can always be joined
-_BYTES = 256  # of text in each of these rows, on average: together no more than 2^28, however often it is repeated
+_BYTES = 64  # of text in each of these rows, on average: together no more than 2^26, however often it is repeated
 MOST_COMPARED = 1 << 16  # public rows with which EXISTS compares one private row
 
 
