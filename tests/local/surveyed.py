@@ -14,7 +14,9 @@ from discreet.local import OptimizedUnary, Reporter
 from discreet.local.batch import fresh_ids, packed
 from discreet.local.collector import Collector
 from discreet.local.receipt import Receipt
+from discreet.local.respondent import Respondent
 from discreet.local.task import Task, drafted
+from discreet.privacy import Pure
 
 ONE = Fraction(1)
 ALBUMS = ("Abbey Road", "Revolver", "Help!", "Let It Be")
@@ -70,6 +72,13 @@ class Survey:
         """As another process sees it."""
         self.collector = Collector(self.home, clock=self.clock)
         return self
+
+
+def trusting(path: Path, **options: Any) -> Respondent:  # noqa: ANN401
+    """The device of somebody who lets a collector learn more than most do."""
+    found = Respondent(path, **options)
+    found.set_limit(Pure(10_000))
+    return found
 
 
 def sent(body: bytes, task: Task) -> tuple[bytes, Any]:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from doubles import Seeded
-from local.surveyed import ONE, Survey, draft, sent
+from local.surveyed import ONE, Survey, draft, sent, trusting
 
 from discreet.errors import Refusal
 from discreet.local import Hadamard, LocalHashing, Rappor, Response, described
@@ -133,21 +133,21 @@ def test_the_state_does_not_hold_the_answer_and_is_for_its_owner(tmp_path: Path)
 def test_with_rappor_every_draw_tells_the_same_permanent_response(tmp_path: Path) -> None:
     loud = Rappor(Fraction(4), 64, 2, 8, Fraction(0), Fraction(1))  # a report tells the permanent response itself
     task, rng = draft(loud, reports=9), Seeded(1)
-    first = report(Respondent(tmp_path / "me", rng=rng).answer(task, "cat"), task)
-    again = [report(Respondent(tmp_path / "me", rng=rng).answer(task, "cat", afresh=True), task) for _ in range(3)]
+    first = report(trusting(tmp_path / "me", rng=rng).answer(task, "cat"), task)
+    again = [report(trusting(tmp_path / "me", rng=rng).answer(task, "cat", afresh=True), task) for _ in range(3)]
     assert again == [first] * 3
-    me = Respondent(tmp_path / "me", rng=rng)
+    me = trusting(tmp_path / "me", rng=rng)
     assert report(me.answer(task, "dog", afresh=True), task) != first
     assert report(me.answer(task, "cat", afresh=True), task) == first
     assert me.loss(task) == 6 * loud.privacy  # an upper bound: nothing here knows which texts they were
     assert len(me.pending()) == 6
-    assert report(Respondent(tmp_path / "other", rng=rng).answer(task, "cat"), task) != first
+    assert report(trusting(tmp_path / "other", rng=rng).answer(task, "cat"), task) != first
 
 
 def test_other_odds_of_a_report_get_the_same_permanent_response_and_another_question_another(tmp_path: Path) -> None:
     """Whoever asks the same again, in whatever way reports are drawn, learns one permanent response."""
     loud = Rappor(Fraction(4), 64, 2, 1, Fraction(0), Fraction(1))
-    task, me = draft(loud), Respondent(tmp_path / "me", rng=Seeded(2))
+    task, me = draft(loud), trusting(tmp_path / "me", rng=Seeded(2))
     first = report(me.answer(task, "cat"), task)
     nearly = Fraction(1, 1 << 64)
     again = replace(task, mechanism=described(replace(loud, loud=1 - nearly)), id="1" * 32)
@@ -160,11 +160,11 @@ def test_other_odds_of_a_report_get_the_same_permanent_response_and_another_ques
 def test_a_device_that_lost_power_before_it_sent_keeps_its_secret(tmp_path: Path) -> None:
     loud = Rappor(Fraction(4), 64, 2, 8, Fraction(0), Fraction(1))
     survey = Survey(tmp_path, loud, reports=5, minimum=1)
-    hand, me = Hand(survey), Respondent(tmp_path / "me")
+    hand, me = Hand(survey), trusting(tmp_path / "me")
     hand.loses = "upload"
     with pytest.raises(Unreached):
         me.take_part(hand, survey.task.id, "cat")
-    back = Respondent(tmp_path / "me")
+    back = trusting(tmp_path / "me")
     hand.loses = ""
     assert back.deliver(hand) == [Receipt(accepted=1)]
     assert back.take_part(hand, survey.task.id, "cat", afresh=True) == Receipt(accepted=1)
@@ -190,8 +190,10 @@ import sys
 from pathlib import Path
 from discreet.local.respondent import Respondent
 from discreet.local.task import read_task
+from discreet.privacy import Pure
 task = read_task(Path(sys.argv[1]).read_bytes())
 me = Respondent(Path(sys.argv[2]))
+me.set_limit(Pure(100))
 sys.stdout.buffer.write(b"|".join(me.answer(task, "cat", afresh=again).body.hex().encode() for again in (False, True)))
 """
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from doubles import Seeded
 from local.examples import EXAMPLES, ORACLES
-from local.surveyed import Survey
+from local.surveyed import Survey, trusting
 from scipy import stats
 
 from discreet.desk.surveys import doubts, lines
@@ -253,7 +253,7 @@ def test_a_device_refuses_an_answer_that_is_not_on_the_list(tmp_path: Path) -> N
 def test_a_label_stands_for_its_number(tmp_path: Path) -> None:
     survey = Survey(tmp_path, Response(Fraction(20), 4))
     for i in range(4):
-        body = Respondent(tmp_path / f"device {i}", rng=Seeded(1)).answer(survey.task, f"label {i}").body
+        body = trusting(tmp_path / f"device {i}", rng=Seeded(1)).answer(survey.task, f"label {i}").body
         assert body[-1] == i  # at ε = 20 a report is a lie once in 10^8
 
 

@@ -71,6 +71,8 @@ def test_what_is_meant(written: str, meant: str | None) -> None:
         "split_part(x, ',', -1)",
         "split_part(x, '', 1)",
         "split_part(x, y, 1)",
+        f"split_part(x, '{'-' * 101}', 1)",
+        f"to_date(x, 'YYYY{'-' * 101}')",
         "(regexp_split_to_array(x, 'a|b'))[1]",
         "(regexp_split_to_array(x, 'a', 'i'))[1]",
         "(string_to_array(x, ','))[y]",
@@ -111,10 +113,10 @@ def test_a_text_of_a_row_that_is_no_moment_is_null(text: str) -> None:
 
 
 def test_seconds_of_a_row_are_moments_or_null() -> None:
-    for seconds in (0, -1.5, 1706745600.25, -62135596800, 253402300799):
+    for seconds in (0, -1.5, 1706745600.25, -62135596800, 253402214400):
         beginning = dt.datetime(1970, 1, 1)  # noqa: DTZ001
         assert computed("moment of seconds", str(seconds)) == beginning + dt.timedelta(seconds=seconds)
-    for nothing in ("253402300800", "-62135596801", "1e300", "'NaN'::DOUBLE", "'-inf'::DOUBLE", "NULL"):
+    for nothing in ("253402300800", "-62135596801", "-1e308", "1e300", "'NaN'::DOUBLE", "'-inf'::DOUBLE", "NULL"):
         assert computed("moment of seconds", nothing) is None
 
 

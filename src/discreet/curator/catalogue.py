@@ -72,6 +72,18 @@ class Catalogue:
             raise Refusal(f"there is no population {name!r}", hint=f"there are {sorted(self.populations)}")
         return self.populations[name]
 
+    def allowance(self, amount: Number) -> BudgetLoss:
+        """An allowance in the measure that the home's budgets have."""
+        if len({type(population.total) for population in self.populations.values()}) != 1:
+            raise Refusal("an allowance needs populations whose budgets have one measure", hint="add a table first")
+        match next(iter(self.populations.values())).total:
+            case Pure():
+                return Pure(amount)
+            case Approximate(_, delta):
+                return Approximate(amount, delta)
+            case Concentrated(_, delta):
+                return Concentrated(amount, delta)
+
     def with_population(self, population: Population) -> Catalogue:
         """The catalogue with one population more; an existing one must be the same."""
         known = self.populations.get(population.name)

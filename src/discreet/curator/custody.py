@@ -25,8 +25,7 @@ from discreet.errors import Refusal
 from discreet.exact import Number
 from discreet.ledger import Event, Grant, Hold, Opened, Retired, Revoked, found_ledger, open_ledger
 from discreet.ledger.books import OWNER
-from discreet.ledger.entry import REMOVED, BudgetLoss
-from discreet.privacy import Approximate, Concentrated, Pure
+from discreet.ledger.entry import REMOVED
 from discreet.sql.schema import Table, Type, chosen, refuse_hidden_owners
 
 T = TypeVar("T")
@@ -220,7 +219,7 @@ class Custody:
             if name in self._ledger.books().grants:
                 raise Refusal(f"there is a user {name!r} already", hint="revoke it first")
             token, verifier = minted()
-            loss = None if allowance is None else _allowance(allowance, known)
+            loss = None if allowance is None else known.allowance(allowance)
             self._ledger.append(Grant(name, role, granted, loss, verifier, require_price))
             return token
 
@@ -246,18 +245,3 @@ class Custody:
 def _events(opening: list[Event], table: Table, file: str) -> list[Event]:
     """What the ledger hears of rows that came."""
     return [*opening, recorded(table, file)]
-
-
-def _allowance(amount: Number, known: Catalogue) -> BudgetLoss:
-    """An allowance in the measure that the home's budgets have."""
-    measures = {type(population.total) for population in known.populations.values()}
-    if len(measures) != 1:
-        raise Refusal("an allowance needs populations whose budgets have one measure", hint="add a table first")
-    total = next(iter(known.populations.values())).total
-    match total:
-        case Pure():
-            return Pure(amount)
-        case Approximate():
-            return Approximate(amount, total.delta)
-        case Concentrated():
-            return Concentrated(amount, total.delta)

@@ -251,13 +251,10 @@ def _null_if(args: Sequence[str], _: Type) -> str:
 
 
 def _moment_of_seconds(args: Sequence[str], _: Type) -> str:
-    """NULL outside the years 1 to 9999, also of what is no number."""
-    seconds = _double_of(args[0])
-    micros = f"CAST(round(least(greatest({seconds}, {_YEARS[0]}), {_YEARS[1]}) * 1000000) AS BIGINT)"
-    return f"(CASE WHEN {seconds} BETWEEN {_YEARS[0]} AND {_YEARS[1]} THEN make_timestamp({micros}) END)"
-
-
-_YEARS = (-62135596800, 253402300799)  # the first and the last second of them, after 1970 began
+    """A moment so many seconds after 1970 began: NULL outside the years 1 to 9999, also of what is no number."""
+    first, last = -62_135_596_800, 253_402_300_800  # of those years; what lies beyond is moved there, and then NULL
+    near = f"least(greatest({_double_of(args[0])}, {first - 1}), {last})"
+    return _within(f"make_timestamp(CAST(round({near} * 1000000) AS BIGINT))", "TIMESTAMP")
 
 
 def _parted(types: Sequence[Type]) -> Type | None:

@@ -26,6 +26,7 @@ _FLOATS = (_Kind.FLOAT, _Kind.DOUBLE)
 _REALS = (*_FLOATS, _Kind.DECIMAL)
 _UTC = ("utc", "z", "gmt", "etc/utc", "+00", "+00:00", "00:00")
 _MOST_PARTS = 1000
+_LONGEST = 100  # characters of a separator or a format: what they cost is as many times the text's length
 BEGINNING = "1970-01-01 00:00:00"
 OF_ARRAY = "of array"  # a part that is not there is NULL, and not an empty text
 
@@ -134,7 +135,7 @@ def _formatted(node: exp.Expr) -> None:
     """to_timestamp(text, format), to_date(text, format)."""
     wanted = Type.DATE if isinstance(node, exp.StrToDate) else Type.TIMESTAMP
     form = node.args.get("format")
-    if not isinstance(form, exp.Literal) or not form.is_string:
+    if not isinstance(form, exp.Literal) or not form.is_string or len(form.name) > _LONGEST:
         raise Unsupported(f"{shown(node)}: the format is not a constant", hint="write it as in 'YYYY-MM-DD'")
     parts = _parts(form.name)
     if isinstance(node.this, exp.Literal) and node.this.is_string:
@@ -230,7 +231,7 @@ def _literally(pattern: str) -> str:
 def _part(node: exp.Expr) -> None:
     """split_part(text, ',', 2)."""
     by, place = node.args.get("delimiter"), node.args.get("part_index")
-    constant = isinstance(by, exp.Literal) and by.is_string and by.name
+    constant = isinstance(by, exp.Literal) and by.is_string and 1 <= len(by.name) <= _LONGEST
     number = int(place.name) if isinstance(place, exp.Literal) and place.name.isdecimal() else 0
     if not constant or not 1 <= number <= _MOST_PARTS:
         raise Unsupported(

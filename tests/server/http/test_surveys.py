@@ -19,7 +19,7 @@ from typing import Any
 import clinic
 import numpy as np
 import pytest
-from local.surveyed import ONE, sent
+from local.surveyed import ONE, sent, trusting
 from local.wired import WIRED, Read, allowed, drawn, even, transformed, worst
 from numpy.typing import ArrayLike
 from server.served import Reply, Server, served
@@ -135,9 +135,9 @@ def answers(name: str, server: Server, home: Path, folder: Path, devices: int) -
     memory = isinstance(wired.client, Rappor)
     task = opened(home, wired.client, minimum=2, reports=wired.each if memory else devices)
     courier = Witness(server.url)
-    me = Respondent(folder / "me")
+    me = trusting(folder / "me")
     for i in range(devices):
-        device = Respondent(folder / str(i)) if memory else me
+        device = trusting(folder / str(i)) if memory else me
         for number in range(wired.each):
             receipt = device.take_part(courier, task.id, wired.value, afresh=number > 0 or (i > 0 and not memory))
             assert receipt == Receipt(accepted=1)
@@ -178,7 +178,7 @@ def test_texts_are_asked_for_by_rappor_and_named_afterwards(server: Server, home
     task, courier = opened(home, client, minimum=100, reports=1000), Courier(server.url)
     texts = ["cat"] * 1200 + ["dog"] * 600 + ["owl"] * 200
     assert post(server, task, upload(task, texts)).json == {**NONE, "accepted": 2000}
-    me = Respondent(tmp_path / "me")
+    me = trusting(tmp_path / "me")
     assert me.take_part(courier, task.id, "cat") == Receipt(accepted=1)
     collector = Collector(home)
     collector.close(task.id)
