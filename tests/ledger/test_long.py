@@ -28,7 +28,7 @@ from discreet.ledger import (
     view,
 )
 from discreet.ledger.checkpoint import EVERY, read_checkpoint, seal
-from discreet.ledger.entry import Event
+from discreet.ledger.entry import Entry, Event, read_entry
 from discreet.ledger.verify import extend, receipt
 from discreet.privacy import AddRemove, Approximate, Concentrated, Pure, Replace
 
@@ -106,8 +106,13 @@ def test_the_books_of_a_checkpoint_are_those_of_all_entries(path: Path) -> None:
 
 
 def test_a_long_ledger_is_not_read_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read, decode = [], view.read_entry
-    monkeypatch.setattr(view, "read_entry", lambda *given: read.append(1) or decode(*given))
+    read: list[int] = []
+
+    def counted(body: bytes, previous: str) -> Entry:
+        read.append(1)
+        return read_entry(body, previous)
+
+    monkeypatch.setattr(view, "read_entry", counted)
     ledger = SqliteLedger(path)
     ledger.books()
     assert 0 < len(read) < EVERY
@@ -225,7 +230,7 @@ def test_an_old_entry_that_was_changed_is_not_read(path: Path) -> None:
     assert verify(SqliteLedger(path).rows()).faults[0].startswith("entry 9")
     (_, before, _), (_, _, changed) = SqliteLedger(path).rows()[7:9]
     assert json.loads(changed)["event"]["loss"]["epsilon"] == "1/9"
-    hashed = view.read_entry(changed, before).hash  # with a hash that fits, but not into the tree
+    hashed = read_entry(changed, before).hash  # with a hash that fits, but not into the tree
     tampered(path, "UPDATE entry SET hash = ? WHERE number = 9", hashed)
     with pytest.raises(Refusal, match="entry 9 does not match"):
         SqliteLedger(path).entry(9)
