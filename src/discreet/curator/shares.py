@@ -169,7 +169,7 @@ def _law(noise: Additive, many: int) -> _Law:
     if several == 1:
         return _Law(step, sizes, slack)
     nearest = np.round(np.arange(-half, half + 1) / several).astype(np.int64)
-    return _Law(step * several, np.bincount(nearest - nearest[0], sizes), slack + step * several / 2)
+    return _Law(step * several, np.bincount(nearest - nearest[0], sizes).astype(np.float64), slack + step * several / 2)
 
 
 def _chernoff(noise: Additive, many: int) -> int:
