@@ -36,6 +36,7 @@ pytestmark = pytest.mark.slow
 Reals = NDArray[np.float64]
 NORMAL = 2 * 1.959964  # standard errors between the ends of a 95 % interval
 WIDE = 1.3
+ESTIMATE = 0.2  # counts by which an exact interval reaches further on average, to hold the estimate
 
 ORACLES: dict[str, Callable[[Fraction], Any]] = {
     "response of two": lambda epsilon: Response(epsilon, 2),
@@ -70,13 +71,24 @@ def truths(people: int) -> list[int]:
 
 @oracles
 @pytest.mark.parametrize("epsilon", PRICES)
-@pytest.mark.parametrize("people", [5, 20, 100, 10_000])
+@pytest.mark.parametrize("people", [5, 20, 100])
 def test_intervals_of_counts_cover_exactly(kind: Any, epsilon: str, people: int) -> None:  # noqa: ANN401
     odds = kind(Fraction(epsilon)).odds
     low, high = Frequencies(people, np.arange(people + 1), odds).interval()
     for true in truths(people):
         law = law_of_supports(odds, people, true)
         assert law[(low <= true) & (true <= high)].sum() >= 0.95, true
+
+
+@oracles
+@pytest.mark.parametrize("epsilon", ["1", "4", "8"])
+def test_intervals_of_many_peoples_counts_cover_exactly(kind: Any, epsilon: str) -> None:  # noqa: ANN401
+    odds, people = kind(Fraction(epsilon)).odds, 10_000
+    for true in (0, 5, 1_000, 9_995):
+        law = law_of_supports(odds, people, true)
+        near = np.flatnonzero(law > 1e-6)
+        low, high = Frequencies(people, near, odds).interval()
+        assert law[near[(low <= true) & (true <= high)]].sum() >= 0.95 - 1e-4, true
 
 
 @cache
@@ -91,17 +103,46 @@ def inverted(odds: Odds, people: int) -> tuple[Reals, Reals]:
 
 
 @oracles
-@pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1"])
+@pytest.mark.parametrize("epsilon", PRICES)
 @pytest.mark.parametrize("people", [5, 20, 100])
 def test_intervals_of_counts_are_hardly_wider_than_the_exact_inversion(kind: Any, epsilon: str, people: int) -> None:  # noqa: ANN401
-    """Cut to what counts can be. At ε = 2 they are up to 1.5 times as wide: the exact ones know of whole counts."""
+    """Cut to what counts can be, and but for the estimate, which is in them."""
     odds = kind(Fraction(epsilon)).odds
     low, high = (np.clip(end, 0, people) for end in Frequencies(people, np.arange(people + 1), odds).interval())
     best = inverted(odds, people)
     known = np.isfinite(best[0])
     for true in truths(people):
         law = law_of_supports(odds, people, true)
-        assert (law * (high - low)).sum() <= WIDE * (law * np.where(known, best[1] - best[0], 0)).sum(), true
+        exact = (law * np.where(known, best[1] - best[0], 0)).sum()
+        assert (law * (high - low)).sum() <= 1.01 * exact + ESTIMATE, true
+
+
+@oracles
+@pytest.mark.parametrize("people", [20, 60])
+def test_the_exact_inversion_is_hardly_wider_than_any_interval_can_be(kind: Any, people: int) -> None:  # noqa: ANN401
+    """By Pratt 1961: an interval that covers every count with 95 % holds, on average, each count as often as the best
+    test of that count against the true one accepts it. That is for one true count, and by coins where laws are steps:
+    no interval is so short for all of them, and where few counts are likely none comes near.
+    """
+    odds = kind(Fraction(1)).odds
+    laws = np.array([law_of_supports(odds, people, true) for true in range(people + 1)])
+    best = inverted(odds, people)
+    width = np.where(np.isfinite(best[0]), best[1] - best[0], 0)
+    for true in truths(people):
+        mean = (laws[true] * width).sum()
+        held = sum(1 - most_power(laws[other], laws[true], 0.05) for other in range(people + 1))
+        assert mean <= 1.35 * (held - 1), true
+
+
+def most_power(null: Reals, alternative: Reals, level: float) -> float:
+    """How often the best test of one law rejects it where the other one is true (Neyman & Pearson 1933)."""
+    order = np.argsort(-alternative / np.maximum(null, 1e-300), kind="stable")
+    spent, gained = np.cumsum(null[order]), np.cumsum(alternative[order])
+    last = int(np.searchsorted(spent, level))
+    if last == len(null):
+        return 1.0
+    before, so_far = (spent[last - 1], gained[last - 1]) if last else (0.0, 0.0)
+    return float(so_far + (level - before) * alternative[order][last] / max(null[order][last], 1e-300))
 
 
 @oracles
@@ -110,7 +151,8 @@ def test_intervals_of_many_peoples_counts_are_as_wide_as_the_normal_limit(kind: 
     odds, people = kind(Fraction(epsilon)).odds, 10_000
     for true in (0, 100, 5_000, 10_000):
         law = law_of_supports(odds, people, true)
-        low, high = Frequencies(people, np.arange(people + 1), odds).interval()
+        near = np.flatnonzero(law > 1e-6)
+        law, (low, high) = law[near], Frequencies(people, near, odds).interval()
         limit = NORMAL * float(people * odds.variance(Fraction(true, people))) ** 0.5
         assert (law * (high - low)).sum() <= WIDE * limit
 

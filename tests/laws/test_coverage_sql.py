@@ -201,6 +201,19 @@ def test_a_number_is_covered_and_its_bar_nearly_as_short_as_can_be(
 
 
 @pytest.mark.parametrize(
+    ("name", "price"), [("avg", "4"), ("avg", "8"), ("share", "2"), ("share", "8"), ("twice", "4")]
+)
+def test_ratios_of_narrow_noise_are_covered_and_as_short_as_can_be(
+    worlds: Callable[..., World], name: str, price: str
+) -> None:
+    """A step is about as long as the noise: a bar that is rounded outward would be 1.3 to 1.8 times as wide."""
+    world, case = worlds("epsilon", 6000), CASES[name]
+    found = asked(world, case.expression, price)
+    assert not found.refuted(CONFIDENCE), found
+    assert found.width <= 1.15 * best(world, case, price), found
+
+
+@pytest.mark.parametrize(
     ("name", "law"),
     [(name, "epsilon") for name in ("avg", "stddev", "share", "twice", "difference")]
     + [("avg", "rho"), ("share", "rho")],

@@ -35,14 +35,35 @@ def test_standard_errors_are_those_of_coins_at_the_estimated_share() -> None:
 
 
 def test_intervals_are_wider_for_more_confidence_and_for_all_together() -> None:
+    crowd = Frequencies(100_000, np.array([49_000, 30_000, 26_000, 27_000]), GUESS.odds)
     for together, far in ((False, 1.959964), (True, 2.497705)):
         skewed = 4 * ((far**2 - 1) / 6 + 0.5)  # a report more is a count of four
-        for end, side in zip(GUESS.interval("0.95", together=together), (-1, 1), strict=True):
-            variance = 16 * (1000 * 3 / 16 + end * (1 / 4 - 3 / 16))  # if so many hold it
-            off = side * (end - GUESS.counts) - skewed
+        for end, side in zip(crowd.interval("0.95", together=together), (-1, 1), strict=True):
+            variance = 16 * (100_000 * 3 / 16 + end * (1 / 4 - 3 / 16))  # if so many hold it
+            off = side * (end - crowd.counts) - skewed
             assert (off**2).tolist() == pytest.approx((far**2 * variance).tolist())
-    low, high = GUESS.interval("0.95")
-    assert np.all((low < GUESS.counts) & (GUESS.counts < high))
+    low, high = crowd.interval("0.95")
+    assert np.all((low < crowd.counts) & (crowd.counts < high))
+
+
+@pytest.mark.parametrize(("holder", "other"), [("0.9", "0.01"), ("0.5", "0.1"), ("0.7", "0.3")])
+def test_short_intervals_are_those_that_the_exact_law_does_not_exclude(holder: str, other: str) -> None:
+    """And the estimate. By laws that are added up coin by coin."""
+    people, odds = 12, Odds(Fraction(holder), Fraction(other))
+    laws = []
+    for true in range(people + 1):
+        law = np.ones(1)
+        for coin in [float(holder)] * true + [float(other)] * (people - true):
+            law = np.convolve(law, [1 - coin, coin])
+        laws.append(law)
+    guess = Frequencies(people, np.arange(people + 1), odds)
+    for c, (low, high) in enumerate(zip(*guess.interval("0.9"), strict=True)):
+        likely = [true for true, law in enumerate(laws) if law[: c + 1].sum() > 0.05 and law[c:].sum() > 0.05]
+        told = [*(likely or [0 if guess.counts[c] < 0 else people]), guess.counts[c]]  # none is likely: the nearest
+        assert (low, high) == (min(told), max(told))
+
+
+def test_no_nonsense_is_a_confidence() -> None:
     for nonsense in (0, 1, "x", 1 - Fraction(1, 10**400)):
         with pytest.raises(Refusal, match="confidence"):
             GUESS.interval(nonsense)

@@ -10,7 +10,8 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.curator.noisy_histogram import Bars, Share, ratio
+from discreet.curator.noisy_histogram import Bars, ratio
+from discreet.curator.shares import Share
 from discreet.curator.till import Bought
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss

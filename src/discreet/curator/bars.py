@@ -28,6 +28,7 @@ from discreet.curator.formula import (
     rounded,
 )
 from discreet.curator.law import Additive, bar, sums_of
+from discreet.curator.listed import listed
 
 _BOX = Fraction(1, 5)  # of what may go wrong: the box around all statistics of a formula that is neither line nor ratio
 _STEPS = 256  # an end of a ratio is found to this share of the first guess
@@ -103,11 +104,22 @@ class Barred:
             return middle - Fraction(first), middle + Fraction(first)
         size = abs(float(below)) * (1 - 1e-9)
 
+        narrow = listed(sums.noises)
+
+        def ends(near: float, far: float) -> list[tuple[float, float]]:
+            return [(w - near * s, w - far * s) for w, s in zip(own, slopes, strict=True)]
+
         def rejected(near: float, far: float) -> bool:
-            weights = [max(abs(w - near * s), abs(w - far * s)) for w, s in zip(own, slopes, strict=True)]
-            return sums.within(weights, min(abs(near), abs(far)) * size)
+            largest = [max(abs(one), abs(two)) for one, two in ends(near, far)]
+            return sums.within(largest, min(abs(near), abs(far)) * size)
+
+        def listed_too(near: float, far: float) -> bool:
+            seen = min(abs(near), abs(far)) * size
+            return narrow is not None and narrow.within(ends(near, far), seen, float(self.rare))
 
         low, high = (_nearest(rejected, side * first) for side in (-1, 1))
+        if narrow is not None:  # costs more: so it begins where the other is at its end
+            low, high = (_nearest(listed_too, end) for end in (low, high))
         return middle + Fraction(low), middle + Fraction(high)
 
     def _curved(self, part: _Part, numbers: Numbers) -> Range | None:

@@ -20,9 +20,9 @@ from discreet.mechanisms import GaussianVector, LaplaceVector
 Additive = LaplaceVector | GaussianVector
 Weighted = tuple[tuple[Additive, Fraction], ...]  # noises, each with the weight that it has in a sum
 
-_SURE = 1 + 1e-9  # more than rounding in a few hundred operations on doubles can add up to
+SURE = 1 + 1e-9  # more than rounding in a few hundred operations on doubles can add up to
 _LISTED = 40_000  # deviations² up to which a discrete Gaussian is listed, number by number
-_UNSEEN = 1e-11  # more than what rounding hides in a sum of probabilities
+UNSEEN = 1e-11  # more than what rounding hides in a sum of probabilities
 _MORE = (1 / 12, 1 / 8, 1 / 6, 1 / 4, 1 / 3, 1 / 2, 1.0, 2.0)  # what a variance may gain
 _RAREST = Fraction(1, 10**9)  # of what is convolved: below it, rounding could tell
 _POINTS = 1 << 16  # of the lattice on which laws are convolved
@@ -80,17 +80,17 @@ class Sums:
 
     @property
     def wide(self) -> bool:
-        """Whether one of the noises is Gaussian and so wide that it is not listed: it would not fit into memory."""
-        return any(isinstance(noise, GaussianVector) and noise.variance > _LISTED for noise in self.noises)
+        """Whether one of the noises is so wide that it is not listed."""
+        return any(unlisted(noise) for noise in self.noises)
 
     @cached_property
     def _scales(self) -> list[float]:
         """Of continuous noises that reach at least as far as these do, but for a slack."""
-        return [_smooth(noise)[0] for noise in self.noises]
+        return [smooth(noise)[0] for noise in self.noises]
 
     @cached_property
     def _slacks(self) -> list[float]:
-        return [_smooth(noise)[1] for noise in self.noises]
+        return [smooth(noise)[1] for noise in self.noises]
 
     @cached_property
     def reaches(self) -> tuple[int, ...]:
@@ -99,7 +99,7 @@ class Sums:
 
     @cached_property
     def _level(self) -> float:
-        return float(self.rare) / _SURE
+        return float(self.rare) / SURE
 
     def within(self, weights: Sequence[float], far: float) -> bool:
         """Whether the sum with these weights is within [−far, far] but for a probability of `rare`, surely."""
@@ -107,7 +107,7 @@ class Sums:
 
     def _apart(self, weights: Sequence[float]) -> float:
         """How far the sum reaches if every noise reaches as far as it can."""
-        return sum(abs(w) * a for w, a in zip(weights, self.reaches, strict=True)) * _SURE
+        return sum(abs(w) * a for w, a in zip(weights, self.reaches, strict=True)) * SURE
 
     def quantile(self, weights: Sequence[float]) -> float:
         """Where the sum with these weights is within, as small as can be shown."""
@@ -118,17 +118,22 @@ class Sums:
         return high
 
     def _tail(self, weights: Sequence[float], far: float) -> float:
-        left = far / _SURE - sum(abs(w) * slack for w, slack in zip(weights, self._slacks, strict=True))
+        left = far / SURE - sum(abs(w) * slack for w, slack in zip(weights, self._slacks, strict=True))
         if left <= 0:
             return 1.0
         scales = [abs(w) * s for w, s in zip(weights, self._scales, strict=True) if w]
         if isinstance(self.noises[0], GaussianVector):
-            return math.erfc(left / math.sqrt(2 * math.fsum(s * s for s in scales))) + len(scales) * _UNSEEN
+            return math.erfc(left / math.sqrt(2 * math.fsum(s * s for s in scales))) + len(scales) * UNSEEN
         return _laplace_tail(scales, left)
 
 
+def unlisted(noise: Additive) -> bool:
+    """Whether it is Gaussian and so wide that it is not listed: it would not fit into memory."""
+    return isinstance(noise, GaussianVector) and noise.variance > _LISTED
+
+
 @lru_cache(maxsize=1024)
-def _smooth(noise: Additive) -> tuple[float, float]:
+def smooth(noise: Additive) -> tuple[float, float]:
     """The scale of a continuous noise of the same kind that reaches further, and by how many steps it may fall short.
 
     Of a discrete Laplace law s it is s + 1/(12 s), which is above 1/(2 tanh(1/2s)). A Gaussian one gets the least of
@@ -136,13 +141,13 @@ def _smooth(noise: Additive) -> tuple[float, float]:
     """
     if isinstance(noise, LaplaceVector):
         scale = float(noise.scale)
-        return (scale + 1 / (12 * scale)) * _SURE, 0.5
+        return (scale + 1 / (12 * scale)) * SURE, 0.5
     variance = float(noise.variance)
     if variance > _LISTED:
-        return math.sqrt(variance) * _SURE, 1.5
+        return math.sqrt(variance) * SURE, 1.5
     sizes = np.diff(_below(noise, np.arange(reach(noise, Fraction(1, 10**14)) + 1.0)), prepend=0.0)
     wider = next((more for more in _MORE if _covers(sizes, math.sqrt(variance + more))), None)
-    return (math.sqrt(variance) * _SURE, 1.5) if wider is None else (math.sqrt(variance + wider) * _SURE, 0.5)
+    return (math.sqrt(variance) * SURE, 1.5) if wider is None else (math.sqrt(variance + wider) * SURE, 0.5)
 
 
 def _covers(sizes: NDArray[np.float64], deviation: float) -> bool:
@@ -163,7 +168,7 @@ def _covers(sizes: NDArray[np.float64], deviation: float) -> bool:
     for at in (first, places, first + width):
         blurred = before - slopes * (at - first)
         normal = np.array([math.erfc(x) for x in at / (deviation * math.sqrt(2))])
-        if (normal < blurred - _UNSEEN / 2).any():
+        if (normal < blurred - UNSEEN / 2).any():
             return False
     return True
 
@@ -212,23 +217,23 @@ def _convolved(noises: Sequence[Additive], weights: Sequence[float], rare: float
     step = 2.2 * most / _POINTS
     law = np.ones(_POINTS // 2 + 1, dtype=np.complex128)
     for (noise, weight), times in Counter(zip(noises, weights, strict=True)).items():
-        law *= np.fft.rfft(_masses(noise, step / weight)) ** times
+        law *= np.fft.rfft(masses(noise, step / weight, _POINTS)) ** times
     summed = np.fft.irfft(law, _POINTS)
     sizes = summed[: _POINTS // 2].copy()
     sizes[1:] += summed[: _POINTS // 2 : -1]
     beyond = np.cumsum(sizes[::-1])[::-1]  # of this size or larger
     missing = len(noises) * 1e-11 + 3 * edge  # rounding of the transform; outside the lattice
     place = int(np.argmax(beyond + missing <= rare)) - 1
-    return (place + len(noises) / 2) * step * _SURE
+    return (place + len(noises) / 2) * step * SURE
 
 
-def _masses(noise: Additive, step: float) -> NDArray[np.float64]:
+def masses(noise: Additive, step: float, points: int) -> NDArray[np.float64]:
     """Pr[noise lies in (j − 1/2, j + 1/2] · step] for j = 0, 1, … and then …, −2, −1."""
-    half = _POINTS // 2
+    half = points // 2
     edges = np.floor((np.arange(half) + 0.5) * step)  # the largest noise of each cell from 0 upward
     within = _below(noise, edges)  # Pr[|noise| ≤ edge]
     sizes = np.diff(within, prepend=0.0)
-    found = np.zeros(_POINTS)
+    found = np.zeros(points)
     found[0] = sizes[0]
     found[1:half] = sizes[1:] / 2
     found[half + 1 :] = sizes[:0:-1] / 2

@@ -17,10 +17,12 @@ from discreet.errors import Refusal
 from discreet.exact import Number, count, share
 from discreet.interval import simpler_up, sqrt
 from discreet.local.honesty import Sizes
+from discreet.local.inversion import RAREST, Supports
 from discreet.mechanisms import Share
 from discreet.mechanisms.mechanism import USUAL
 
 Reals = NDArray[np.float64]
+_SHORT = 128  # counts: intervals up to so long are exact
 _TOO_SURE = "expected confidence <= 1 - 1e-300: nothing is surer than that"
 
 
@@ -106,15 +108,33 @@ class Frequencies:
         return Share(part, simpler_up(sqrt(self.odds.variance(inside) / self.people).up))
 
     def interval(self, confidence: Number = USUAL, *, together: bool = False) -> tuple[Reals, Reals]:
-        """Lower and upper ends that each cover their count with about this probability; or all of them `together`.
+        """Lower and upper ends that each cover their count with this probability; or all of them `together`.
 
-        They hold every count of which the estimate is likely enough, given the error at *that* count (Wilson 1927):
-        where few or nearly all hold a value, the error at the estimate knows too little. By the normal law, which sums
-        of many coins are near to, and further out by what coins are skewed at most (Cornish & Fisher 1938); together by
-        the union bound (Bonferroni). docs/proofs/unary.md.
+        They hold every count which the exact law of the supports does not exclude, and the estimate; where that would
+        be more than 128 counts, with about this probability: see `_nearly`. Together by the union bound (Bonferroni).
+        docs/proofs/unary.md.
+        """
+        many = max(1, len(self)) if together else 1
+        low, high = self._nearly(reach(confidence, many))
+        short = np.minimum(high, self.people) - np.maximum(low, 0) <= _SHORT
+        rare = float((1 - share(confidence, "confidence")) / (2 * many))
+        if self._beyond or rare < RAREST or not short.any():
+            return low, high
+        supports, first, places = np.unique(self.supports[short], return_index=True, return_inverse=True)
+        law = Supports(self.people, float(self.odds.holder), float(self.odds.other))
+        ends = law.ends(supports, rare, (low[short][first], high[short][first]))
+        low[short] = np.minimum(ends[0][places], self.counts[short])
+        high[short] = np.maximum(ends[1][places], self.counts[short])
+        return low, high
+
+    def _nearly(self, far: float) -> tuple[Reals, Reals]:
+        """Every count of which the estimate is at most so many errors away, given the error at *that* count.
+
+        Where few or nearly all hold a value, the error at the estimate knows too little (Wilson 1927). By the normal
+        law, which sums of many coins are near to, and further out by what coins are skewed at most (Cornish & Fisher
+        1938).
         """
         none, slope = self._variance
-        far = reach(confidence, max(1, len(self)) if together else 1)
         skewed = (max(0.0, far**2 - 1) / 6 + 1 / 2) * self._jump  # supports are whole: half of one more
 
         def half(counts: Reals) -> Reals:
