@@ -19,7 +19,7 @@ import pytest
 from bare import BARE
 
 from discreet.curator.custody import Custody, found_home
-from discreet.engines import duckdb as engine
+from discreet.engines import progress as engine
 from discreet.engines.duckdb import DuckStore
 from discreet.engines.progress import Progress
 from discreet.errors import Refusal
@@ -54,7 +54,7 @@ def test_a_long_reading_is_heard_midway(tmp_path: Path, monkeypatch: pytest.Monk
 def test_shares_never_fall_even_from_one_statement_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "_GLANCE", 0.005)
     heard: list[float] = []
-    with duckdb.connect() as connection, engine._watched(connection, heard.append):
+    with duckdb.connect() as connection, engine.watched(connection, heard.append):
         for _ in range(6):
             connection.execute(f"CREATE OR REPLACE TABLE rows AS {MANY} ORDER BY patient")
     assert len(heard) > 6

@@ -26,6 +26,7 @@ from discreet.errors import Refusal
 from discreet.mechanisms import REGISTRY, Grid, Mean, Quantile, SampleAggregate, SmoothMedian, Takes
 from discreet.noise import SECURE, Entropy, permutation
 from discreet.privacy import AddRemove, Approximate, Neighbours, Pure
+from discreet.sql.split import rows_of
 
 EVERY = {**EXAMPLES, **CLIENTS, **RELEASES, **OTHERS}
 OF_ROWS = {
@@ -42,7 +43,8 @@ def allowed(_: set[str]) -> None:
 
 
 def plan(home: Path, mechanism: Any, sql: str = COSTS, max_rows: int | None = None) -> Run[Any]:  # noqa: ANN401
-    return planned(catalogue.read(home), Wanted(sql, lambda _: mechanism, max_rows), allowed)
+    known = catalogue.read(home)
+    return planned(known, Wanted(sql, lambda _: mechanism, max_rows), rows_of(sql, known.schema), allowed)
 
 
 # what it takes --------------------------------------------------------------------------------------------------------

@@ -172,7 +172,7 @@ def test_an_entry_that_the_file_swallows_is_noticed(tmp_path: Path) -> None:
 def test_an_interrupt_right_after_the_transaction_begins_leaves_nothing_locked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, real = tmp_path / "l", ledger_file._connect
+    path, real = tmp_path / "l", ledger_file.connect
     ledger = SqliteLedger(path)
     ledger.append(opened())
 
@@ -188,7 +188,7 @@ def test_an_interrupt_right_after_the_transaction_begins_leaves_nothing_locked(
             return done
 
     with monkeypatch.context() as patched:
-        patched.setattr(ledger_file, "_connect", lambda path: Interrupted(real(path)))
+        patched.setattr(ledger_file, "connect", lambda path: Interrupted(real(path)))
         with pytest.raises(KeyboardInterrupt):
             ledger.append(spend())
     assert python(SPENT, path) == "0"
