@@ -35,8 +35,10 @@ from discreet.curator.custody import Custody, Declared, found_home
 from discreet.desk import Desk
 from discreet.engines import DuckStore
 from discreet.engines.duckdb import Counted
+from discreet.sandbox import Processes
 from discreet.server.catalogue import Catalogue
 from discreet.server.pgwire import serve
+from discreet.server.pgwire.journal import Journal
 from discreet.sql.plan import Measurement
 
 ROWS = 100_000
@@ -198,10 +200,14 @@ def opened(home: Home) -> Iterator[str]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
-    desk = Desk(home.folder)
-    server = asyncio.run_coroutine_threadsafe(serve(desk, Catalogue(desk), "127.0.0.1", 0), loop).result()
+    sandbox = Processes(("discreet.curator.planner", "discreet.server.catalogue"))
+    desk = Desk(home.folder, sandbox)
+    journal = Journal(lambda _: None)
+    opening = serve(desk, Catalogue(desk), "127.0.0.1", 0, journal=journal)
+    server = asyncio.run_coroutine_threadsafe(opening, loop).result()
     yield f"postgresql://ana:{home.token}@127.0.0.1:{server.address[1]}/discreet?{OPTIONS}"
     asyncio.run_coroutine_threadsafe(server.drain(), loop).result()
+    sandbox.close()
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
     loop.close()

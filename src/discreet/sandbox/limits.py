@@ -22,7 +22,7 @@ class Limits:
     seconds: float = 20.0  # on the clock: many may be waiting for the processor
     memory: int = 192 * MEGABYTE  # beyond what the process held before
     reply: int = 16 * MEGABYTE  # bytes of a result, as it is sent
-    kept: int = 96 * MEGABYTE  # that a process may have grown by and be used again
+    kept: int = 128 * MEGABYTE  # that a process may have grown by and be used again
     processes: int = 4
     each: int = 2  # of one person at the same time
     patience: float = 2.0  # seconds that the kernel's clock may be late
@@ -49,17 +49,19 @@ class _Bounds:
 _BOUNDS = _Bounds()
 
 
-def held(*, resident: bool) -> int:
-    """Bytes of memory that this process has, or has the right to touch."""
+def held() -> tuple[int, int]:
+    """Bytes that this process has the right to touch, and those that it has and that are in no file."""
     with suppress(OSError):
-        return int(_MAPS.read_text(encoding="ascii").split()[1 if resident else 0]) * _PAGE
-    return 0
+        size, resident, filed = _MAPS.read_text(encoding="ascii").split()[:3]
+        return int(size) * _PAGE, (int(resident) - int(filed)) * _PAGE
+    return 0, 0
 
 
 def start(limits: Limits) -> None:
     """From here on the kernel counts."""
     _BOUNDS.bounded = True
-    if size := held(resident=False):
+    size, _ = held()
+    if size:
         _allow(size + limits.memory)
     signal.setitimer(signal.ITIMER_PROF, limits.cpu_seconds)  # nobody handles these signals, so they end the process
     signal.setitimer(signal.ITIMER_REAL, limits.seconds)

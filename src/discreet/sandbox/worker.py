@@ -28,14 +28,14 @@ def work(there: socket.socket, limits: Limits) -> None:
     os.nice(_GENTLE)
     gc.freeze()  # what was loaded before the fork stays shared
     facts: dict[int, Facts[object]] = {}
-    first = bounds.held(resident=True)
+    _, first = bounds.held()
     while True:
         try:
             job: Job = pickle.loads(receive(there, MOST))  # noqa: S301  # the server is whom we work for
         except (Over, OSError):
             return
         ended, value = _called(job, facts, limits)
-        grown = bounds.held(resident=True) - first > limits.kept + bounds.loaded()
+        grown = bounds.held()[1] - first > limits.kept + bounds.loaded()
         last = grown or ended == TOO_MUCH
         send(there, pickle.dumps((ended, value, last), pickle.HIGHEST_PROTOCOL))
         if last:
