@@ -17,6 +17,7 @@ import pytest
 from discreet.errors import Refusal
 from discreet.ledger import Answer, Dataset, Hold, Opened, Spend, SqliteLedger, merkle, sign, signing_key, verify
 from discreet.ledger import sqlite as ledger_file
+from discreet.ledger.access import connect
 from discreet.ledger.entry import Entry, canonical, read_entry, read_loss, write_loss
 from discreet.privacy import AddRemove, Approximate, Pure
 
@@ -172,7 +173,7 @@ def test_an_entry_that_the_file_swallows_is_noticed(tmp_path: Path) -> None:
 def test_an_interrupt_right_after_the_transaction_begins_leaves_nothing_locked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, real = tmp_path / "l", ledger_file.connect
+    path, real = tmp_path / "l", connect
     ledger = SqliteLedger(path)
     ledger.append(opened())
 
