@@ -22,6 +22,7 @@ from discreet.curator.price import Priced
 from discreet.curator.public import PublicTables
 from discreet.curator.quote import Terms, quote
 from discreet.curator.speech import barred, computed, spoken
+from discreet.curator.trace import Side
 from discreet.engines import DuckStore
 from discreet.errors import Exceeded, Fault
 from discreet.ledger.entry import BudgetLoss
@@ -88,7 +89,8 @@ class Planner:
 
     def rehearsed(self, who: str, asked: Question, files: Mapping[str, str]) -> Upper:
         """The upper half of a question, tried on made-up tables."""
-        return self._sandbox.call(who, above.rehearse, asked, dict(files))
+        text, sides, hidden, columns = self._sandbox.call(who, _rehearsed, asked, dict(files))
+        return Upper(asked, text, sides, hidden, columns)
 
     def upper(self, who: str, asked: Question) -> Upper:
         """The upper half of a question that was paid already, not tried."""
@@ -141,6 +143,14 @@ def _planned(
     read: set[str] = set()
     found = question(sql, facts.value.schema, caps, _public(facts, read), scalars)
     return found, frozenset(read | found.tables)
+
+
+def _rehearsed(
+    asked: Question, files: Mapping[str, str]
+) -> tuple[str, tuple[Side, ...], int, tuple[tuple[str, str], ...]]:
+    """All of an upper half but the question, which whoever asks for it has."""
+    found = above.rehearse(asked, files)
+    return found.text, found.sides, found.hidden, found.columns
 
 
 def _selected(facts: Facts[Declared], sql: str) -> Rows:
