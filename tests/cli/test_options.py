@@ -14,6 +14,7 @@ from discreet.cli.command import COMMANDS
 WITHOUT_DATA = {  # they do something and say so in a sentence, or what they print is JSON by nature
     "demo", "init", "serve", "add", "update", "remove", "lift", "retire", "user add", "user revoke",
     "ledger verify", "ledger head", "ledger export", "ledger prove", "ledger extends", "ledger check",
+    "ledger adopt", "ledger upgrade", "ledger witness add", "ledger witness remove",
     "survey new", "survey invite", "survey close", "survey forget",
 }  # fmt: skip
 

@@ -114,9 +114,9 @@ WIRED: dict[str, Wired] = {
     "hybrid-mean": Wired(HybridMean(_FOUR, digits=2), Fraction(1), Fraction(-1), _placed),
     "vector-mean": Wired(VectorMean(Fraction(5), 2, digits=1), (1, -1), (-1, 1), _vector),
     "rappor": Wired(Rappor(2 * _FOUR, 3, 1, 2, _EIGHTH, 1 - _EIGHTH), "cat", "dog", _filtered, each=2),
-    "count-mean-sketch": Wired(CountMeanSketch(_FOUR, 2, 4), "cat", "dog", _rowed),
-    "hadamard-sketch": Wired(HadamardSketch(_FOUR, 2, 8), "cat", "owl", _coordinate),
-    "heavy-hitters": Wired(HeavyHitters(_FOUR, 1, 4, 4, 2, 4), "a", "Q", _coordinate),
+    "count-mean-sketch": Wired(CountMeanSketch(_FOUR, 2, 4, key=1), "cat", "dog", _rowed),
+    "hadamard-sketch": Wired(HadamardSketch(_FOUR, 2, 8, key=1), "cat", "owl", _coordinate),
+    "heavy-hitters": Wired(HeavyHitters(_FOUR, 1, 4, 4, 2, 4, key=1), "a", "Q", _coordinate),
 }
 
 

@@ -83,7 +83,7 @@ public class Asks {
     statement.execute("DEALLOCATE p");
     statement.execute("SET discreet.epsilon = 7");
     String constants = "TIMESTAMP '2024-02-29 12:30:00' AS m, DATE '2024-02-29' AS d, TRUE AS b, NULL AS z, 1.5 AS x";
-    tell("typed", cells(statement.executeQuery("SELECT count(*), " + constants + " FROM visits")));
+    tell("typed", cells(statement.executeQuery("SELECT count(*), " + constants + " FROM visits WHERE cost >= 123")));
     tell("warned", statement.getWarnings());
     try {
       statement.executeQuery("SELECT cost FROM visits");

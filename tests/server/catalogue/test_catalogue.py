@@ -15,7 +15,7 @@ from server.catalogue.public import BILLS, ODD, TABLES, Board, catalogue
 
 from discreet.curator.custody import Custody
 from discreet.desk import Desk, Visitor
-from discreet.errors import Refusal
+from discreet.errors import Exceeded, Refusal
 from discreet.server.catalogue import Catalogue, database
 from discreet.server.catalogue.bounded import Number, Vector
 from discreet.server.catalogue.catalogue import DATABASES
@@ -311,12 +311,12 @@ def test_the_database_is_locked() -> None:
         found.ask("CREATE TABLE x (y INTEGER)", "ann")
     with pytest.raises(Refusal, match="cannot answer"):
         found.ask("SELECT 1; SELECT 2", "ann")
-    assert found.ask("SELECT current_setting('threads'), current_setting('memory_limit')", "ann") == [(1, "244.1 MiB")]
+    assert found.ask("SELECT current_setting('threads'), current_setting('memory_limit')", "ann") == [(1, "122.0 MiB")]
 
 
 def test_what_takes_too_long_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "LONGEST", 0.2)
-    with pytest.raises(Refusal, match="cannot answer"):
+    with pytest.raises(Exceeded):
         SHARED.answer(
             ANN, "SELECT count(*) FROM pg_attribute a, pg_attribute b, pg_attribute c WHERE a.attname < b.attname"
         )
