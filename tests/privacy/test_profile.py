@@ -302,6 +302,8 @@ def test_far_below_the_guard_the_numbers_still_hold() -> None:
 def test_a_small_delta_is_refused_by_name_with_what_to_use() -> None:
     with pytest.raises(Refusal, match=r"delta >= 1e-10, got delta=1E-11.*compose\.optimal"):
         Profile.laplace(1).epsilon_at("1e-11")
+    with pytest.raises(Refusal, match=r"delta >= 1e-10, got delta=1E-11"):
+        Profile.gaussian(1).epsilon_at("1e-11")  # though its bound is exact: the page says whatever the events are
     assert Profile.laplace(1).epsilon_at("1e-10") > 0
 
 

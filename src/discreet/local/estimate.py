@@ -234,7 +234,7 @@ class BitMean(Estimate):
     ends: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1))
 
     def interval(self, confidence: Number = USUAL) -> tuple[float, float]:
-        """Two ends that cover the mean with at least this probability, whatever the people's numbers are.
+        """Two ends that cover the mean with at least this probability, from 1/2 on, whatever the people's numbers are.
 
         The probability of a 1 is known to lie between two numbers (Clopper & Pearson 1934), and the mean is a line in
         it. Where people differ, their ones vary less than those of equal people (Hoeffding 1956). docs/proofs/means.md.

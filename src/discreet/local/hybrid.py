@@ -27,7 +27,7 @@ _FROM = Fraction(61, 100)  # ε from which mixing pays
 @client("hybrid-mean")
 @dataclass(frozen=True)
 class HybridMean(Mean):
-    """Reports as `PiecewiseMean` with a stated probability, else as `DuchiMean`, and says which: the best of both.
+    """Reports as `PiecewiseMean` with a stated probability, else as `DuchiMean`, and says which.
 
     Guarantee: Pure(epsilon) for any two numbers of the person who reports, whoever reads the report.
     Proof: the coin does not depend on the number, and whichever way it falls, what follows is Pure(epsilon)

@@ -190,7 +190,7 @@ class DuchiMean(Mean):
 
     Guarantee: Pure(epsilon) for any two numbers of the person who reports, whoever reads the report.
     Proof: it is a `RandomizedResponse` on a bit, whichever bit the number was rounded to (docs/proofs/means.md).
-    Source: Duchi, Jordan & Wainwright 2018, Section 4.2.1, in one dimension.
+    Source: Duchi, Jordan & Wainwright 2018, in one dimension.
     """
 
     @cached_property

@@ -24,7 +24,10 @@ from discreet.privacy.divergence import Channel
 @client("response")
 @dataclass(frozen=True)
 class Response(Oracle):
-    """Reports the true value, or each other with the probability of a lie: the best where choices < 3e^ε + 2.
+    """Reports the true value, or each other with the probability of a lie.
+
+    Where choices < 3e^ε + 2 it varies less than `OptimizedUnary` (Wang, Blocki, Li & Jha 2017); `SubsetSelection` may
+    vary less still.
 
     Guarantee: Pure(epsilon) for any two values of the person who reports, whoever reads the report.
     Proof: it is `RandomizedResponse`, whose probabilities are rationals of ratio at most e^epsilon

@@ -44,7 +44,7 @@ _DEAREST = 1000  # of ε: a loss of e^1000 promises nothing
 @registered("optimal-keys")
 @dataclass(frozen=True)
 class OptimalKeys:
-    """Names each key with the largest probability that its number of units allows.
+    """Names each key with the largest probability that its number of units and its share of ε and δ allow.
 
     Guarantee: Approximate(epsilon, delta), when one unit, in at most `max_groups` keys, is added or removed.
     Proof: docs/proofs/keys.md. Each key is named by itself with π(n), at ε' = epsilon/max_groups and δ' with

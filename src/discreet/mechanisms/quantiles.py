@@ -89,7 +89,7 @@ class Quantiles:
     def error(self, confidence: Number = USUAL) -> Fraction:
         """The number of rows by which each answer's rank misses its target at most, with this probability for all.
 
-        For data of at most `parts` rows, 2^30 on a grid of up to 2^31 points; `error_for` knows less rows, or more.
+        For data of at most `parts` rows, 2^30 on grids of fewer than 2^31 points; `error_for` takes any number.
         """
         return self.error_for(self.parts, confidence)
 
