@@ -1,5 +1,6 @@
-"""Subset selection: a person reports a set of values that may hold the true one. For many values hardly any report has a smaller error.
+"""Subset selection: a person reports a set of values that may hold the true one.
 
+For many values hardly any report has a smaller error.
 Reports grow with the number of values, so it is for few of them.
 """
 
