@@ -149,7 +149,8 @@ class Leaning:
     max_rows: ClassVar[int] = 2
 
     def law(self, rows: Sequence[float]) -> tuple[Fraction, Fraction]:
-        yes = {(1.0,): Fraction(3, 4), (2.0,): Fraction(1, 4)}.get(tuple(rows), Fraction(1, 2))
+        leaning = {1.0: Fraction(3, 4), 2.0: Fraction(1, 4)}
+        yes = leaning[rows[0]] if len(rows) == 1 else Fraction(1, 2)
         return yes, 1 - yes
 
     def __call__(self, rows: Sequence[float], /, *, rng: Entropy = SECURE) -> bool:

@@ -189,7 +189,7 @@ def test_a_tail_of_a_very_large_crowd_is_not_below_the_true_one() -> None:
     """Logarithms of factorials of 2^27 coins are off by more than 10^-7: that must not make a tail too small."""
     people, rare = 2**28, 2.0**-27  # who errs: one or two in each half
     held = np.array([people // 2 + 12_345, people // 2, people // 3])
-    found = Supports(people, 1 - rare, rare)._chance(held, held + 3)  # noqa: SLF001  # what the search compares
+    found = Supports(people, 1 - rare, rare)._chance(held, held + 3)  # what the search compares
     with mpmath.workdps(40):
         for count, tail in zip(held.tolist(), found.tolist(), strict=True):
             silent, loud = _few(count, mpmath.mpf(rare)), _few(people - count, mpmath.mpf(rare))

@@ -32,10 +32,10 @@ def shuffled(
 ) -> Guarantee[Approximate]:
     """The promise of `reports` randomised reports from which the order was removed, at this δ.
 
-    Guarantee: if all reports come from one and the same randomizer, each with coins of its own, and it is ε₀-private for
-        replacing a value, the multiset of all reports is (ε, delta)-private for replacing one person's value. A report
-        that carries a name hides among nobody. `reports` counts the honest ones only, yours included: what an adversary
-        controls hides nobody.
+    Guarantee: if all reports come from one and the same randomizer, each with coins of its own, and it is ε₀-private
+        for replacing a value, the multiset of all reports is (ε, delta)-private for replacing one person's value. A
+        report that carries a name hides among nobody. `reports` counts the honest ones only, yours included: what an
+        adversary controls hides nobody.
     Proof: docs/proofs/shuffle.md. `randomizer="binary"` is for binary randomized response, which has more clones; for
         anything else, also randomized response over more values, leave it at "any".
     """
