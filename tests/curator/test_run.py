@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from discreet.curator import Curator, catalogue
 from discreet.curator.run import Run, Wanted, planned
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
+from discreet.interval import log
 from discreet.mechanisms import REGISTRY, Grid, Mean, Quantile, SampleAggregate, SmoothMedian, Takes
 from discreet.noise import SECURE, Entropy, permutation
 from discreet.privacy import AddRemove, Approximate, Neighbours, Pure
@@ -121,8 +123,8 @@ def test_the_price_is_that_of_all_rows_of_a_unit(tmp_path: Path, relation: str) 
         single = plan(home, Quantile(tenth, *GRID), max_rows=cap).loss
         assert single == Approximate(both * cap * tenth)
         assert plan(home, Mean(tenth, *GRID, max_rows=cap), max_rows=cap).loss == Approximate(both * tenth)
-        lots = {1: 1, 2: 1, 5: 3} if both == 1 else {1: 1, 2: 2, 5: 5}
-        assert plan(home, Mean(tenth, *GRID, max_rows=2), max_rows=cap).loss == Approximate(lots[cap] * tenth)
+        lots = {1: 1, 2: 1, 5: 3}[cap] * both
+        assert plan(home, Mean(tenth, *GRID, max_rows=2), max_rows=cap).loss == Approximate(lots * tenth)
         smooth = plan(home, SmoothMedian(tenth, rare, *GRID), max_rows=cap).loss
         grown = sum(float(rare) * 2.718281828459045 ** (i / 10) for i in range(both * cap))
         assert isinstance(smooth, Approximate)
@@ -135,6 +137,40 @@ def test_the_price_is_that_of_all_rows_of_a_unit(tmp_path: Path, relation: str) 
     ):
         with pytest.raises(Refusal, match="adding or removing"):  # in either budget
             plan(home, replaced, max_rows=1)
+
+
+@dataclass(frozen=True)
+class Leaning:
+    """Says yes three times in four of the one row 1, once in four of the one row 2, and else by a fair coin."""
+
+    takes: ClassVar[Takes] = Takes.OWNED_ROWS
+    privacy: ClassVar[Pure] = Pure(log(2).up)
+    neighbours: ClassVar[Neighbours] = AddRemove()
+    max_rows: ClassVar[int] = 2
+
+    def law(self, rows: Sequence[float]) -> tuple[Fraction, Fraction]:
+        leaning = {1.0: Fraction(3, 4), 2.0: Fraction(1, 4)}
+        yes = leaning[rows[0]] if len(rows) == 1 else Fraction(1, 2)
+        return yes, 1 - yes
+
+    def __call__(self, rows: Sequence[float], /, *, rng: Entropy = SECURE) -> bool:
+        return rng.bits(2) < 4 * self.law(rows)[0]
+
+
+def test_a_row_that_goes_and_one_that_comes_are_no_lot_of_two(tmp_path: Path) -> None:
+    """By the exact laws on all lists of up to three rows: replacing loses more than two further rows do."""
+
+    def factor(left: Sequence[float], right: Sequence[float]) -> Fraction:
+        ratios = [a / b for a, b in zip(Leaning().law(left), Leaning().law(right), strict=True)]
+        return max(*ratios, *(1 / ratio for ratio in ratios))
+
+    lists = [rows for size in range(4) for rows in itertools.product((1.0, 2.0), repeat=size)]
+    more = [(a, b) for a in lists for b in lists if len(a) < len(b) <= len(a) + 2 and not Counter(a) - Counter(b)]
+    assert max(factor(a, b) for a, b in more) == 2  # as `privacy` says
+    home = clinic.home(tmp_path / "home", relation="replace")
+    charged = plan(home, Leaning(), max_rows=1).loss
+    assert isinstance(charged, Approximate)
+    assert charged.epsilon >= log(factor((1.0,), (2.0,))).up == log(3).up
 
 
 # what it loses --------------------------------------------------------------------------------------------------------

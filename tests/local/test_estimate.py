@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from doubles import Seeded
@@ -15,6 +16,7 @@ from scipy import stats
 from discreet.errors import Refusal
 from discreet.local import Estimate, Frequencies, Hadamard, LocalHashing, Odds, OptimizedUnary
 from discreet.local.estimate import BitMean, coins_variance, simplex
+from discreet.local.inversion import Supports
 
 GUESS = Frequencies(1000, np.array([500, 300, 250, 90]), Odds(Fraction(1, 2), Fraction(1, 4)))
 
@@ -173,3 +175,23 @@ def test_a_value_that_is_none_is_refused() -> None:
     for value in (4, -1, 1.0):
         with pytest.raises(Refusal, match="value"):
             GUESS[value]  # type: ignore[index]
+
+
+def _few(coins: int, chance: Any) -> list[Any]:  # noqa: ANN401  # numbers of mpmath
+    """Pr[0 heads], Pr[1], …, each from the one before, in forty digits."""
+    law = [mpmath.power(1 - chance, coins)]
+    for heads in range(40):
+        law.append(law[-1] * (coins - heads) / (heads + 1) * chance / (1 - chance))
+    return law
+
+
+def test_a_tail_of_a_very_large_crowd_is_not_below_the_true_one() -> None:
+    """Logarithms of factorials of 2^27 coins are off by more than 10^-7: that must not make a tail too small."""
+    people, rare = 2**28, 2.0**-27  # who errs: one or two in each half
+    held = np.array([people // 2 + 12_345, people // 2, people // 3])
+    found = Supports(people, 1 - rare, rare)._chance(held, held + 3)  # what the search compares
+    with mpmath.workdps(40):
+        for count, tail in zip(held.tolist(), found.tolist(), strict=True):
+            silent, loud = _few(count, mpmath.mpf(rare)), _few(people - count, mpmath.mpf(rare))
+            true = sum(silent[a] * sum(loud[a + 3 :]) for a in range(38))
+            assert 1 <= tail / true < 1 + 1e-5

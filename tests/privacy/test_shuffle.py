@@ -221,6 +221,14 @@ def test_the_fair_coin_is_enclosed_from_above(tosses: int, heads: int) -> None:
     assert 1 <= ratio < 1 + Fraction(1, 10**15) or fair(heads, tosses) <= Fraction(1, 10**290) < ratio or heads > 900
 
 
+@pytest.mark.parametrize(("tosses", "likely"), [(1200, range(30, 50)), (1500, range(95, 115)), (3000, range(535, 555))])
+def test_the_fair_coin_is_enclosed_from_above_where_floats_end(tosses: int, likely: range) -> None:
+    """On either side of 10^-290, where a constant takes over: it must not stand for anything larger."""
+    true = {heads: Fraction(math.comb(tosses, heads), 1 << tosses) for heads in likely}
+    assert min(true.values()) < Fraction(1, 10**290) < Fraction(1, 10**286) < max(true.values())
+    assert all(fair(heads, tosses) >= chance for heads, chance in true.items())
+
+
 @pytest.mark.parametrize(("tosses", "first"), [(1, 1), (10, 6), (33, 20), (1000, 501), (2001, 1050)])
 def test_the_tail_is_enclosed_from_below(tosses: int, first: int) -> None:
     exact = Fraction(sum(math.comb(tosses, n) for n in range(first, tosses + 1)), math.comb(tosses, first - 1))

@@ -147,6 +147,7 @@ def test_exists_compares_a_bounded_number_of_pairs() -> None:
         question(text, clinic.schema(max_rows=4097))
 
 
+@pytest.mark.slow
 def test_what_names_columns_too_often_is_refused() -> None:
     columns = tuple(Column(f"c{i}", Type.BIGINT) for i in range(700))
     wide = replace(clinic.schema().tables["visits"], name="wide", columns=columns, unit="c0")

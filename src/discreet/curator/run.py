@@ -157,11 +157,11 @@ def run(
 
     Guarantee: what is charged, for all rows of one unit in the table.
     Proof: a unit owns at most `cap` of the rows that the mechanism sees, so neighbours differ in at most `cap` rows,
-        each added or removed (or, where units are replaced, in twice as many). They come in a uniform order: with a
+        all added or all removed (or, where units are replaced, so many of each). They come in a uniform order: with a
         row more it is the order without that row, and the row put in at a uniform place, so a promise for one row put
         in anywhere is kept for each such place and by that for their mixture. For a mechanism of rows group privacy
-        does the rest: rows that come or go one after another, or `max_rows` at a time where it promises for so many
-        together. One over a relation promises this for such units itself. docs/proofs/run.md.
+        does the rest: rows that go one after another and then come, or `max_rows` at a time where it promises for so
+        many together. One over a relation promises this for such units itself. docs/proofs/run.md.
     """
     population, question = what.outline.population.name, what.question
     told: Plain = {"mechanism": what.told, "sql": what.sql, "max_rows": what.outline.caps.max_rows}
@@ -194,8 +194,8 @@ def _charged(mechanism: RowMechanism[object], cap: int, budget: Neighbours, meas
             "a promise for replacing one row says nothing about adding or removing one",
             hint="use a mechanism for added and removed rows",
         )
-    rows = cap if isinstance(budget, AddRemove) else 2 * cap
-    size = -(-rows // _together(mechanism))
+    lots = -(-cap // _together(mechanism))
+    size = lots if isinstance(budget, AddRemove) else 2 * lots  # those that go and those that come make no common lot
     loss = mechanism.privacy if size == 1 else mechanism.privacy.group(size)
     return loss if isinstance(loss, measure) else convert(loss, measure)
 

@@ -17,7 +17,7 @@ Whole = NDArray[np.int64]
 
 RAREST = 1e-9  # of a tail that is added up here
 _UNSEEN = 1e-12  # more than what is outside the window of terms
-_SURE = 1 + 1e-7  # more than rounding of logarithms of factorials
+_ROUNDED, _EACH = 1e-7, 1e-14  # more than rounding of logarithms of factorials, which grow with the people
 _AT_ONCE = 256  # of numbers of supports: what they need fits into memory
 _SPREADS, _MORE = 8, 40  # the window: so many deviations, and so many more
 
@@ -59,6 +59,10 @@ class Supports:
         enough = self._chance(np.clip(middle, 0, self.people), supports) > rare
         return np.where(inside & ~enough, middle, low), np.where(inside & enough, middle, high)
 
+    @property
+    def _sure(self) -> float:
+        return 1 + _ROUNDED + _EACH * self.people
+
     def _chance(self, counts: Whole, supports: Whole) -> Reals:
         """Pr[Bin(count, holder) + Bin(people − count, other) ≥ supports], or a hair more."""
         sides = (counts, self.holder), (self.people - counts, self.other)
@@ -68,7 +72,7 @@ class Supports:
         inside = (wanted > 0) & (wanted <= two[0][:, np.newaxis])
         k, n = np.where(inside, wanted, 1), np.where(inside, two[0][:, np.newaxis], 1)
         tails = np.where(inside, special.betainc(k, n - k + 1, two[1]), wanted <= 0)
-        return np.asarray((_masses(heads, one[0][:, np.newaxis], one[1]) * tails).sum(axis=1) * _SURE + _UNSEEN)
+        return np.asarray((_masses(heads, one[0][:, np.newaxis], one[1]) * tails).sum(axis=1) * self._sure + _UNSEEN)
 
 
 def _window(coins: Whole, chance: float) -> Whole:

@@ -1,7 +1,7 @@
 """Subset selection: a person reports a set of values that may hold the true one.
 
-For many values hardly any report has a smaller error.
-Reports grow with the number of values, so it is for few of them.
+For rare values it has about the smallest error of all clients here. Reports grow with the number of values, so it is
+for few of them.
 """
 
 from __future__ import annotations

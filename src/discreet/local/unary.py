@@ -117,7 +117,7 @@ class SymmetricUnary(Unary):
 @client("optimized-unary")
 @dataclass(frozen=True)
 class OptimizedUnary(Unary):
-    """Sets the true bit by a fair coin and others rarely: the smallest error among unary encodings.
+    """Sets the true bit by a fair coin and others rarely: of unary encodings, the smallest error for rare values.
 
     Guarantee: Pure(epsilon) for any two values of the person who reports, whoever reads the report.
     Proof: two values differ in two bits. The fair coins cancel, and what is left is (1 − other)/other ≤ e^epsilon

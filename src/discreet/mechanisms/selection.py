@@ -67,7 +67,7 @@ class Selection:
         )
 
     def scored(self, scores: Integers) -> NDArray[np.int64]:
-        """The scores, one for each candidate, those beyond ±2^60 there: neighbours move no further apart by that."""
+        """The scores, one for each candidate, those beyond ±(2^60 − 1) there: neighbours move no further apart."""
         values = whole(scores, FARTHEST)
         if values.shape != (self.candidates,):  # how many candidates there are is public
             raise Refusal(f"expected {self.candidates} scores, got {values.shape}")

@@ -121,7 +121,8 @@ class SparseVector(Openable[Pure]):
         """α such that, with this probability, all answers of a session together are right within α.
 
         Right means: a value answered `Above` is at least threshold − α, one answered `Below` at most threshold + α, and
-        a released number is within α of its value. Data-free; docs/proofs/sparse.md, Theorem 3.
+        a released number is within α of its value, that being the whole number which a value counts as. Data-free;
+        docs/proofs/sparse.md, Theorem 3.
         """
         return _error(self, 1, confidence)
 

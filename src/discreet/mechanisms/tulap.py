@@ -34,8 +34,8 @@ class Tulap:
 
     Guarantee: |f(x) − f(x')| ≤ 1 for neighbours x, x' implies Approximate(epsilon, delta).
     Proof: docs/proofs/tulap.md, "Privacy".
-    Source: Awan & Slavković 2018 (Tulap noise, and that tests based on it are uniformly most powerful where the number
-        of people is public).
+    Source: Awan & Slavković 2018 (Tulap noise, and that one-sided tests based on it are uniformly most powerful where
+        the number of people is public).
     """
 
     takes: ClassVar[Takes] = Takes.NUMBER
@@ -99,8 +99,8 @@ class Tulap:
 
         It tests θ ≤ theta0 against θ > theta0 for free, on what was released; `p_value(n − released, n, 1 − theta0)`
         tests θ ≥ theta0. n must be public, so it is refused where neighbours have different numbers of people. With
-        continuous noise no test as private of this n is more powerful (Awan & Slavković 2018); on the grid it loses at
-        most the probability of one cell (docs/proofs/tulap.md).
+        continuous noise no test of this as private is more powerful (Awan & Slavković 2018); what the grid takes of
+        that is in docs/proofs/tulap.md, and without a δ it is at most the probability of one cell.
         """
         if not isinstance(self.neighbours, Replace):
             raise Refusal(

@@ -26,7 +26,7 @@ _DEVIATIONS = 10  # counts further from their mean are not looked at; their prob
 _COUNTS = 1 << 17  # of clones that are told apart; where there are more, the smallest stands for all
 _LOOKS, _GLANCES = 160, 16  # counts for which δ is worked out, each standing for those up to the next; and roughly
 _FAINTEST = Fraction(1, 10**290)  # added to every δ, for what is too small for a float
-_FAINT = -660  # a logarithm of less than that
+_FAINT = -668  # below the logarithm of _FAINTEST, which stands for whatever is fainter still
 _FAR = 24  # terms of a sum are left out once they are e^-24 of the first
 _SMALL = 1000  # tosses up to which a binomial coefficient is written out
 _DECIMALS = Context(prec=34, Emax=MAX_EMAX, Emin=MIN_EMIN)

@@ -1,8 +1,8 @@
 """What a crowd hides: reports that each person randomised, and whose order is lost.
 
-If every report is ε₀-private on its own, each honest report is a clone with some probability: as likely to look like
-yours before your value changed as after. Among enough clones the change is hardly seen (Feldman, McMillan & Talwar
-2021). Proof, and the pair of laws that is computed: docs/proofs/shuffle.md.
+If everybody uses one and the same ε₀-private randomizer, each honest report is a clone with some probability: as likely
+to look like yours before your value changed as after. Among enough clones the change is hardly seen (Feldman, McMillan
+& Talwar 2021). Proof, and the pair of laws that is computed: docs/proofs/shuffle.md.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ def shuffled(
 ) -> Guarantee[Approximate]:
     """The promise of `reports` randomised reports from which the order was removed, at this δ.
 
-    Guarantee: if each report is ε₀-private for replacing its person's value, the multiset of all reports is
-        (ε, delta)-private for replacing one person's value. `reports` counts the honest ones only, yours included: what
-        an adversary controls hides nobody.
+    Guarantee: if all reports come from one and the same randomizer, each with coins of its own, and it is ε₀-private
+        for replacing a value, the multiset of all reports is (ε, delta)-private for replacing one person's value. A
+        report that carries a name hides among nobody. `reports` counts the honest ones only, yours included: what an
+        adversary controls hides nobody.
     Proof: docs/proofs/shuffle.md. `randomizer="binary"` is for binary randomized response, which has more clones; for
         anything else, also randomized response over more values, leave it at "any".
     """
