@@ -132,7 +132,7 @@ def test_a_wrong_shape_is_refused(release: Any) -> None:  # noqa: ANN401
 def told(release: Any) -> Any:  # noqa: ANN401
     """What an auditor sees: the counts, and into which parts they were divided."""
 
-    def run(data: Any, rng: Any) -> Any:  # noqa: ANN401
+    def run(data: Any, *, rng: Any) -> Any:  # noqa: ANN401
         histogram = release(data, rng=rng)
         return (*np.round(histogram.counts.ravel(), 6).tolist(), *histogram.part.tolist())
 
