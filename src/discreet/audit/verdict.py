@@ -160,7 +160,7 @@ def detectable(point: Point, trials: int, alpha: float) -> Fraction | None:
     """The smallest ε that would have been refuted at this point with probability `POWER`, at best.
 
     At best: by the mechanism that shows an ε most plainly, which is randomized response with a leak of δ (Kairouz, Oh
-    & Viswanath 2017, Theorem 3.3 at k = 1), with both counts of hits at their unlucky 2.5 % quantiles. Any other shows
+    & Viswanath 2017; docs/proofs/audit.md), with both counts of hits at their unlucky 2.5 % quantiles. Any other shows
     that ε less plainly, and its event has to be found first. In floats: no guarantee rests on it.
     """
     unlucky, kept = (1 - POWER) / 2, 1 - float(point.delta)
