@@ -80,7 +80,7 @@ class Pure:
         return count(size, "size") * self
 
     def delta_at(self, epsilon: Number) -> Fraction:
-        """Randomized response is the worst such mechanism (Kairouz, Oh & Viswanath 2017; docs/proofs/conversions.md)."""
+        """That of randomized response, the worst (Kairouz, Oh & Viswanath 2017; docs/proofs/conversions.md)."""
         target = nonnegative(epsilon, "epsilon")
         if target >= self.epsilon:
             return Fraction(0)
