@@ -203,6 +203,17 @@ def test_what_is_detectable_is_detected_that_often() -> None:
     assert refuted >= 165  # Pr[Bin(200, 0.95) < 165] < 1e-9
 
 
+@pytest.mark.parametrize("claim", [Pure(800), Pure(10**9), Pure(10**400), Approximate(10**5, "0.1")])
+def test_a_claim_beyond_every_float_is_audited_and_not_refuted(claim: Loss) -> None:
+    verdict = audit(told_as_it_is, [(0, 1)], claim, samples=400, rng=Seeded(5))
+    assert not verdict.refuted
+    assert verdict.detectable is None
+
+
+def told_as_it_is(bit: int) -> int:
+    return bit
+
+
 @pytest.mark.parametrize(
     ("call", "named"),
     [
@@ -213,6 +224,7 @@ def test_what_is_detectable_is_detected_that_often() -> None:
         (lambda: audit(lambda x: x, [(0, 1)], Pure(1), alpha=0), "alpha=0"),
         (lambda: audit(lambda x: x, [(0, 1)], Pure(1), alpha="nan"), "alpha"),
         (lambda: insist(lambda x: x, [(0, 1)], Pure(1), seconds=-1), "seconds=-1"),
+        (lambda: audit(lambda x: x, [(0, 1)], Concentrated(1000), samples=400), "promises nothing that 400 outputs"),
     ],
 )
 def test_nonsense_is_refused_by_name(call: Callable[[], object], named: str) -> None:

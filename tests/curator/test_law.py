@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -65,6 +66,14 @@ def test_the_bar_of_a_long_sum_is_hardly_wider_than_it_must_be(
         told = bar(tuple(zip(noises, map(Fraction, weights), strict=True)), rare)
         true = exact(noises, weights, float(rare))
         assert true <= told <= true + max(1, true // 25)
+
+
+def test_a_long_sum_at_a_confidence_that_rounding_could_hide_still_reaches_as_far() -> None:
+    """Where what rounding may hide was all that may go wrong, the bar was once 10 instead of some 1,500."""
+    noise = LaplaceVector(Fraction(10))
+    for many, rare in ((150, Fraction(1, 10**9)), (300, Fraction(2, 10**9)), (300, Fraction(1, 10**8))):
+        normal = -NormalDist().inv_cdf(float(rare) / 2) * math.sqrt(2 * many) * 10  # tails of Laplace sums are heavier
+        assert normal * 0.99 <= bar(((noise, Fraction(1)),) * many, rare) <= 1.25 * normal
 
 
 @pytest.mark.parametrize(("noises", "weights"), CASES)

@@ -162,7 +162,7 @@ def told(release: PrivateBins) -> Any:  # noqa: ANN401
     """What an auditor sees: where the bins end, and their counts."""
     room = release.cells + sum(release.shape) + len(release.shape)
 
-    def run(data: Any, rng: Any) -> tuple[float, ...]:  # noqa: ANN401
+    def run(data: Any, *, rng: Any) -> tuple[float, ...]:  # noqa: ANN401
         chosen = release(data, rng=rng)
         seen = [*(end for own in chosen.cuts for end in own), *np.round(chosen.histogram.counts.ravel(), 6).tolist()]
         return (*map(float, seen), *[-1.0] * (room - len(seen)))

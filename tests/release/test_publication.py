@@ -325,7 +325,7 @@ small = pytest.mark.parametrize("found", SMALL, ids=range(len(SMALL)))
 def seen(found: Publication) -> Any:  # noqa: ANN401
     """What an auditor sees: the counts of every table, and the edges of the bins."""
 
-    def run(data: Frame, rng: Any) -> tuple[float, ...]:  # noqa: ANN401
+    def run(data: Frame, *, rng: Any) -> tuple[float, ...]:  # noqa: ANN401
         told = found(data, rng=rng)
         counts = [np.round(told.counts(names).ravel(), 6) for names in told.tables]
         ends = [np.asarray(axis.steps) for axis in told.axes if isinstance(axis, NumberAxis)]

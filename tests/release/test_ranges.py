@@ -10,6 +10,7 @@ import pytest
 from doubles import Seeded
 
 from discreet.errors import Refusal
+from discreet.privacy.calibrate import laplace_error
 from discreet.release import (
     AdaptiveGrid,
     Automatic,
@@ -22,7 +23,7 @@ from discreet.release import (
     Wavelet,
     tuned,
 )
-from discreet.release.counts import noise_variance
+from discreet.release.counts import noise_variance, within
 from discreet.release.curve import hilbert
 from discreet.release.grids import boxes, divided_boxes
 from discreet.release.hierarchy import best_branching
@@ -208,3 +209,19 @@ def test_a_histogram_of_one_cell_and_of_one_record() -> None:
         assert isinstance(told, Histogram)
         assert told.range(0, 1).error is not None
         assert told.quantile("0.5").value <= 1
+
+
+@pytest.mark.parametrize(
+    "rare", [Fraction(1, 5), Fraction(1, 20), Fraction(1, 100), Fraction(1, 10**6), Fraction(1, 10**12)]
+)
+def test_an_error_covers_one_draw_of_whole_noise_at_every_confidence(rare: Fraction) -> None:
+    """It reaches as far as the exact law does, for noise of every size; a constant 0.625 was too little."""
+    for fortieths in range(1, 1200, 7):
+        scale = Fraction(40, fortieths)
+        assert within(noise_variance(scale), 1 - rare) >= laplace_error(scale, 1 - rare)
+
+
+def test_no_error_is_surer_than_floats_are() -> None:
+    assert within(1.0, 1 - Fraction(1, 10**299)) > 400
+    with pytest.raises(Refusal, match="confidence <= 1 - 1e-300"):
+        within(1.0, 1 - Fraction(1, 10**301))

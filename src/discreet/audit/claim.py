@@ -33,7 +33,9 @@ class Point:
 
     def contradicted(self, likely: Fraction, unlikely: Fraction) -> bool:
         """Whether p ≥ `likely` and q ≤ `unlikely` cannot both be true. Exact: e^ε is rounded up."""
-        if likely <= self.delta:
+        if likely <= self.delta or not unlikely:
+            return likely > self.delta
+        if self.epsilon >= unlikely.denominator.bit_length():  # then e^ε q is above 1
             return False
         return likely - self.delta > (exp(self.epsilon) * unlikely).up
 

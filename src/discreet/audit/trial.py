@@ -51,6 +51,9 @@ def audit(  # noqa: PLR0913  # what is audited, against what, and how hard
     half = count(samples, "samples", least=LEAST_SAMPLES * len(known)) // 2
     proof = samples - half
     promised = points(promise, proof)
+    if not promised:
+        hint = "claim less, or draw more"
+        raise Refusal(f"{promise} promises nothing that {samples} outputs could contradict", hint=hint)
     gain = partial(excess, promised, alpha=float(risk))
     accused = [accuse(mechanism, pair, half // len(known), gain, proof=proof, rng=rng) for pair in known]
     pair, found = max(zip(known, accused, strict=True), key=lambda entry: entry[1].gain)

@@ -22,6 +22,7 @@ from discreet.privacy.loss import Loss
 POWER = 0.95  # of the violation that is called detectable
 _FEW = 100
 _FAR = 8.0  # above the claim: a larger violation would be called none
+_FARTHEST = 10**6  # of a claim: floats could not tell a violation from it
 
 
 @dataclass(frozen=True)
@@ -160,14 +161,17 @@ def detectable(point: Point, trials: int, alpha: float) -> Fraction | None:
     """The smallest ε that would have been refuted at this point with probability `POWER`, at best.
 
     At best: by the mechanism that shows an ε most plainly, which is randomized response with a leak of δ (Kairouz, Oh
-    & Viswanath 2017, Theorem 3.3 at k = 1), with both counts of hits at their unlucky 2.5 % quantiles. Any other shows
+    & Viswanath 2017; docs/proofs/audit.md), with both counts of hits at their unlucky 2.5 % quantiles. Any other shows
     that ε less plainly, and its event has to be found first. In floats: no guarantee rests on it.
     """
+    if point.epsilon > _FARTHEST:
+        return None
     unlucky, kept = (1 - POWER) / 2, 1 - float(point.delta)
     low, high = float(point.epsilon), float(point.epsilon) + _FAR
     while high - low > 1e-4:
         middle = (low + high) / 2
-        likely, unlikely = 1 - kept / (1 + math.exp(middle)), kept / (1 + math.exp(middle))
+        unlikely = kept * math.exp(-middle) / (1 + math.exp(-middle))
+        likely = 1 - unlikely
         more = stats.binom.ppf([unlucky], trials, likely).astype(np.int64)
         fewer = stats.binom.ppf([1 - unlucky], trials, unlikely).astype(np.int64)
         seen = excess((point,), more, fewer, trials, alpha)[0] > 0

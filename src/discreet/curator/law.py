@@ -24,7 +24,7 @@ SURE = 1 + 1e-9  # more than rounding in a few hundred operations on doubles can
 _LISTED = 40_000  # deviations² up to which a discrete Gaussian is listed, number by number
 UNSEEN = 1e-11  # more than what rounding hides in a sum of probabilities
 _MORE = (1 / 12, 1 / 8, 1 / 6, 1 / 4, 1 / 3, 1 / 2, 1.0, 2.0)  # what a variance may gain
-_RAREST = Fraction(1, 10**9)  # of what is convolved: below it, rounding could tell
+_RAREST = Fraction(1, 10**9)  # a noise, of what is convolved: below it, rounding could tell
 _POINTS = 1 << 16  # of the lattice on which laws are convolved
 _OUTSIDE = 1e-4  # of what may go wrong: how much of it is that a sum is outside the lattice
 _APART = 1.02  # neighbouring scales in the closed form differ by this factor at least
@@ -51,7 +51,8 @@ def bar(weighted: Weighted, rare: Fraction) -> Fraction:
         return each
     sums = sums_of(tuple(noise for noise, _ in weighted), rare)
     weights = [float(weight) for _, weight in weighted]
-    nearly = sums.quantile(weights) if sums.wide or rare < _RAREST else _convolved(sums.noises, weights, float(rare))
+    closed = sums.wide or rare < len(weights) * _RAREST
+    nearly = sums.quantile(weights) if closed else _convolved(sums.noises, weights, float(rare))
     lattice = _common(weight for _, weight in weighted)  # the sum is a multiple of it
     return min(each, lattice * math.floor(Fraction(nearly) / lattice))
 

@@ -201,7 +201,7 @@ class HeavyHitters(Reporter):
         return (Pair(some[0], some[int(np.argmax(apart))], "a person with one text, and with another"),)
 
     def error(self, confidence: Number = USUAL, people: int = 1) -> Fraction:
-        """An α such that the share of a given prefix, from so many people of its level, is within α."""
+        """An α that a given prefix's share, from so many people of its level, is within; texts in its cells aside."""
         return hoeffding(count(people, "people"), confidence) / self.sketch.odds.gap
 
 

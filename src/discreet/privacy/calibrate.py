@@ -135,7 +135,7 @@ def laplace_tail(error: int, scale: Number) -> Interval:
 def gaussian_tail(error: int, variance: Number) -> Interval:
     """Pr[|noise| > error] for discrete Gaussian noise: summed, or enclosed by integrals where that is long.
 
-    Proof: docs/proofs/conversions.md, "The tail of the discrete Gaussian".
+    Proof: docs/proofs/conversions.md, "The tail of discrete noise".
     """
     most, spread = count(error, "error", least=0), positive(variance, "variance")
     beyond = _summed_tail(most, spread) if spread <= _SUMMED else _integral_tail(most, spread)

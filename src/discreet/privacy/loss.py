@@ -80,7 +80,7 @@ class Pure:
         return count(size, "size") * self
 
     def delta_at(self, epsilon: Number) -> Fraction:
-        """Randomized response is the worst pure mechanism (Kairouz, Oh & Viswanath 2017, Theorem 3.3 at k = 1)."""
+        """That of randomized response, the worst (Kairouz, Oh & Viswanath 2017; docs/proofs/conversions.md)."""
         target = nonnegative(epsilon, "epsilon")
         if target >= self.epsilon:
             return Fraction(0)
@@ -144,7 +144,7 @@ class Approximate:
         return Approximate.capped(size * self.epsilon, simpler_up(grown.up))
 
     def delta_at(self, epsilon: Number) -> Fraction:
-        """The profile of the worst (ε, δ)-private mechanism (Kairouz, Oh & Viswanath 2017, Theorem 3.3 at k = 1)."""
+        """The profile of the worst such mechanism (Kairouz, Oh & Viswanath 2017; docs/proofs/conversions.md)."""
         return min(ONE, self.delta + (1 - self.delta) * Pure(self.epsilon).delta_at(epsilon))
 
     def less(self, spent: Approximate) -> Approximate:

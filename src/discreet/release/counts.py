@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from statistics import NormalDist
 from typing import ClassVar
 
@@ -27,6 +28,7 @@ _LARGEST = 1 << 58  # of a sum of counts: noise still fits beside it
 TINY = 1e-200  # of a variance: no noise to speak of, and still a number to divide by
 _LEAST, _MOST = Fraction(1, 10**9), Fraction(10**6)  # of ε for one record: floats hold all variances in between
 _THINNEST = _LEAST / 1000  # of a share of ε, for one record
+_RAREST = 1e-300  # of what may go wrong: floats hold half of it
 
 released = registered  # a release of counts is a mechanism like all others
 
@@ -149,10 +151,29 @@ def within(variance: float, confidence: Number = USUAL) -> Fraction:
     """An α that a weighted sum of independent draws of noise stays within, with this probability.
 
     No weight is above 1, and each draw is a whole number with a Laplace or a normal law. Sums of Laplace noise lie
-    between one draw, with α = σ/√2 · ln(1/β) where 1 − β is the confidence, and the normal law; whole noise of a small
-    scale needs up to 0.62 more (docs/proofs/hierarchy.md, "Error bars").
+    between one draw, with α = σ/√2 · ln(1/β) where 1 − β is the confidence, and the normal law; whole noise needs some
+    more, the more the smaller β is (docs/proofs/hierarchy.md, "Error bars").
     """
-    rare = 1 - float(share(confidence, "confidence"))
-    times = max(-math.log(rare) / math.sqrt(2), NormalDist().inv_cdf(1 - rare / 2))
-    far = math.sqrt(variance) * times + MORE
+    rare = float(1 - share(confidence, "confidence"))
+    if rare < _RAREST:
+        raise Refusal("expected confidence <= 1 - 1e-300: nothing is surer than that")
+    times = max(-math.log(rare) / math.sqrt(2), -NormalDist().inv_cdf(rare / 2))
+    far = math.sqrt(variance) * times + max(MORE, _whole_more(rare, times))
     return Fraction(math.ceil(far * (1 + 1e-9) * 1024), 1024)
+
+
+@lru_cache(maxsize=256)
+def _whole_more(rare: float, times: float) -> float:
+    """By how much the reach of one draw of whole noise exceeds so many deviations of it at most, whatever its scale.
+
+    It is most where the reach steps up from a to a + 1: there 2 q^(a+1)/(1 + q) = β. From 0 to 1 it steps up at a
+    variance of β or more, whatever the law.
+    """
+    gaps = [1 - times * math.sqrt(rare)]
+    for reach in range(1, 8 + math.ceil(-math.log(rare))):
+        low, high = 0.0, 1.0
+        for _ in range(60):
+            q = (low + high) / 2
+            low, high = (q, high) if 2 * q ** (reach + 1) <= rare * (1 + q) else (low, q)
+        gaps.append(reach + 1 - times * math.sqrt(2 * low) / (1 - low))
+    return max(gaps)

@@ -43,7 +43,8 @@ class _Gridded(Counts):
 class UniformGrid(_Gridded):
     """Counts rectangles of one size, √(N ε / 10) a side, and takes cells within a rectangle to be equal.
 
-    N is the total, bought with `ratio` of ε, and used again in the counts.
+    N is the total, bought with `ratio` of ε, and used again in the counts; the ε in the root is the rest, for one of
+    `distance` records.
 
     Guarantee: Pure(epsilon) for counts that differ by at most `distance` records in all.
     Proof: docs/proofs/grids.md, "One grid". The total loses ratio · ε. Given it, a record is in one rectangle, so the
