@@ -179,6 +179,7 @@ def offered(found: dict[str, Any]) -> Offered:
         tuple(tuple(names) for names in found["tables"]),
         found["outside"],
         found["entry"],
+        tuple(found["steps"].items()),
     )
 
 

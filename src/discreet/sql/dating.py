@@ -27,7 +27,7 @@ _READ = (exp.TryCast, exp.StrToDate, exp.StrToTime, exp.UnixToTime)
 def marked(tree: exp.Expr) -> None:
     """Mark the arithmetic of days and moments as long as the types are known: what it combines is replaced later."""
     for node in reversed(list(tree.find_all(*_SIGNS))):  # from the leaves on
-        kind = _combined(node, _kind(node.left), _kind(node.right))
+        kind = _combined(node, _kind(node.this), _kind(node.expression))
         if kind is not None:
             node.meta[_MOMENT] = kind
 
@@ -52,7 +52,7 @@ def _within(node: exp.Expr, kind: str) -> str:
         seconds = f"TRY_CAST({_text(node.this)} AS DOUBLE)"
         given, made = f"TRY_CAST(round({seconds} * 1000000) AS BIGINT)", 'make_timestamp("#one")'
     elif type(node) in _SIGNS:
-        given, made = f"row({_text(node.left)}, {_text(node.right)})", f'"#one"[1] {_SIGNS[type(node)]} "#one"[2]'
+        given, made = f"row({_text(node.this)}, {_text(node.expression)})", f'"#one"[1] {_SIGNS[type(node)]} "#one"[2]'
     else:
         given, made = _text(node), '"#one"'
     low, high = (f"{kind.upper()} '{end}'" for end in _ENDS[kind])
