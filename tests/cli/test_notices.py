@@ -36,7 +36,23 @@ def test_a_doubt_comes_before_the_answer_and_what_is_left_out_after_it(home: Pat
     explained, _ = run("explain", sql, "--epsilon", "1", "--home", str(home), "--format", "json")
     assert [notice.split()[0] for notice in json.loads(explained)["notices"]] == ["'West'", "Groups"]
     lines = list(csv.reader(run("explain", sql, "--home", str(home), "--format", "csv")[0].splitlines()))
-    assert [row[0] for row in lines][-2:] == ["notice", "notice"]
+    assert [row[0] for row in lines][-4:] == ["notice", "notice", "notice", "left out"]  # the third: no price was named
+    assert json.loads(explained)["bounding"] == left_out
+    assert f"\nleft out {left_out}\n" in run("explain", sql, "--epsilon", "1", "--home", str(home))[0]
+
+
+def test_explain_says_in_every_form_which_columns_have_no_error_bar(home: Path) -> None:
+    sql = "SELECT max(cost) AS most, count(*) AS n FROM visits"
+    asked = ("explain", sql, "--epsilon", "1", "--home", str(home))
+    assert "error    most: no error bar" in run(*asked)[0].splitlines()
+    assert json.loads(run(*asked, "--format", "json")[0])["error"] == {"n": "30", "most": "no error bar"}
+    assert "error,most,no error bar" in run(*asked, "--format", "csv")[0].splitlines()
+
+
+def test_a_column_without_an_error_bar_in_some_rows_is_named(home: Path) -> None:
+    sql = "SELECT region, 1.0 * sum(cost) / (count(*) FILTER (WHERE region = 'north')) AS s FROM visits GROUP BY region"
+    _, told = run("query", sql, "--epsilon", "900", "--home", str(home))
+    assert told.splitlines()[0] == "no error bar in some rows: s"
 
 
 def test_advice_prints_what_it_cost_and_what_is_left(home: Path) -> None:

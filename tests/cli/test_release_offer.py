@@ -30,3 +30,13 @@ def test_what_becomes_of_rows_in_no_cell_is_said(place: Path) -> None:
     shown = said(place, *TABLES, "--ways", "3", "--outside", "leave-out", "--dry-run")
     assert "cells 16 of age by region by urgent" in shown
     assert "in any of the columns are left out of everything" in shown
+
+
+def test_to_what_numbers_are_rounded_before_they_are_cut_is_said_before_paying(place: Path) -> None:
+    ranges = ["release", "ranges", "visits", "--columns", "cost", "--epsilon", "0.5", "--dry-run"]
+    told = "bins take numbers that are held within the declared bounds and rounded: cost to steps of 0.0001"
+    assert told in said(place, *ranges).splitlines()
+    assert json.loads(said(place, *ranges, "--format", "json"))["steps"] == {"cost": "0.0001"}
+    assert "steps,cost=0.0001" in said(place, *ranges, "--format", "csv").splitlines()
+    keys = said(place, "release", "histogram", "visits", "--columns", "region", "--epsilon", "0.5", "--dry-run")
+    assert "bins" not in keys

@@ -117,6 +117,17 @@ def test_a_tag_tells_price_error_and_what_is_left(home: Path) -> None:
     assert spoken_button(tag) == "Ask · pays 0.06"
 
 
+def test_a_tag_tells_which_columns_will_have_no_error_bar(home: Path) -> None:
+    desk, visitor = ann(home, "unsure")
+    sql = "SELECT max(cost) AS most, avg(cost) AS a, DATE '2024-01-01' + count(*)::int AS d FROM visits"
+    tag = tagged(desk, visitor, sql, Wish())
+    assert [(name, tag.exactness(name)) for name, _ in tag.columns] == [
+        ("most", "no error bar"), ("a", "known after paying"), ("d", "no error bar"),
+    ]  # fmt: skip
+    assert tag.error is None
+    assert tag.bounding.startswith("Error bars cover the noise.")
+
+
 def test_a_tag_tells_what_is_hardly_meant_and_what_will_not_be_shown(home: Path) -> None:
     desk, visitor = ann(home, "told")
     sql = "SELECT diagnosis, count(*) AS n FROM visits WHERE region = 'West' GROUP BY diagnosis"

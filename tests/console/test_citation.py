@@ -67,6 +67,17 @@ def test_a_zip_holds_rows_with_their_error_and_the_citation(desk: Desk, answer: 
     assert body["neighbours"] == "add-remove"
 
 
+def test_what_is_left_out_hardly_meant_or_without_an_error_bar_is_taken_along(desk: Desk) -> None:
+    sql = "SELECT max(cost) AS most, count(*) AS n FROM visits WHERE region = 'West'"
+    answer = desk.asked(HOME, sql, {"epsilon": "0.5"})
+    found = cited(desk, answer)
+    assert len(answer.notices) == 1
+    assert found.body()["notices"] == list(answer.notices)
+    assert (found.body()["no_error_bar"], found.body()["bounding"]) == (["most"], answer.bounding)
+    for sentence in (*answer.notices, answer.bounding, "No error bar: most."):
+        assert sentence in found.text().splitlines()
+
+
 def test_parquet_carries_the_citation_in_itself(desk: Desk, answer: Answer, tmp_path: Path) -> None:
     file = tmp_path / "answer.parquet"
     file.write_bytes(citation.as_parquet(answer, cited(desk, answer)))

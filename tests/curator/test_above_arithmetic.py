@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from collections.abc import Callable
+
 import clinic
 import pytest
 
@@ -57,3 +60,56 @@ def test_a_query_that_gives_one_number_is_combined_with_whole_ones(operator: str
     sql = f"SELECT 7 + count(*) {operator} (SELECT count(*) FROM visits WHERE urgent) FROM visits"
     found = above.rehearse(question(sql, clinic.schema()), {})
     assert found.columns[0][1] == "bigint"
+
+
+DAY = dt.timedelta(days=1)
+FIRST, START = dt.datetime(1970, 1, 1), dt.datetime(2024, 1, 1)  # noqa: DTZ001
+DAYS = (400, 2_914_000, 3_000_000, -800_000, 2_000_000_000, 0, LARGE, -LARGE)  # the second is still in the year 9999
+
+
+@pytest.mark.parametrize(
+    ("expression", "moved"),
+    [
+        ("DATE '2024-01-01' + count(*)::int", lambda n: (START + n * DAY).date()),
+        ("count(*)::int + DATE '2024-01-01'", lambda n: (START + n * DAY).date()),
+        ("DATE '2024-01-01' - count(*)::int", lambda n: (START - n * DAY).date()),
+        ("(DATE '2024-01-01' + count(*)::int) - count(*)::int", lambda n: START.date() if START + n * DAY else None),
+        ("DATE '2024-01-01' + INTERVAL '1 day' * count(*)", lambda n: START + n * DAY),
+        ("count(*) * INTERVAL '1 hour' + TIMESTAMP '2024-01-01'", lambda n: START + n * DAY / 24),
+        ("DATE '2024-01-01' - count(*) * INTERVAL '1 day' / 2", lambda n: START - n * DAY / 2),
+        ("to_timestamp(count(*))", lambda n: FIRST + dt.timedelta(seconds=n)),
+        ("(count(*)::text || '-01-01')::date", lambda n: dt.date(n, 1, 1)),
+        ("extract(year FROM DATE '2024-01-01' + count(*)::int)", lambda n: (START + n * DAY).year),
+        ("max(DATE '2024-01-01' + count(*)::int) OVER (PARTITION BY diagnosis)", lambda n: (START + n * DAY).date()),
+        ("to_timestamp((SELECT count(*) FROM visits) + count(*))", lambda n: FIRST + dt.timedelta(seconds=n)),
+    ],
+)
+def test_a_day_that_is_in_no_calendar_is_null(expression: str, moved: Callable[[int], object]) -> None:
+    sql = f"SELECT diagnosis, {expression} FROM visits GROUP BY diagnosis"
+    found = above.rehearse(question(sql, clinic.schema()), {})
+    groups = [(str(place),) for place in range(len(DAYS))]
+    tables = {
+        part.name: above.noisy_table(part, groups, [[n] for n in DAYS])
+        if part.measurement.keys
+        else above.noisy_table(part, [()], [[0]])
+        for part in found.question.parts
+    }
+    told = {row[0]: row[1] for row in above.run(found, tables, {}).rows}
+    assert [told[str(place)] for place in range(len(DAYS))] == [_or_none(moved, n) for n in DAYS]
+
+
+def _or_none(moved: Callable[[int], object], n: int) -> object:
+    try:
+        return moved(n)
+    except (OverflowError, ValueError):
+        return None
+
+
+def test_a_span_of_time_that_is_longer_than_the_calendar_is_null() -> None:
+    sql = "SELECT diagnosis, INTERVAL '1 day' * count(*) FROM visits GROUP BY diagnosis"
+    found = above.rehearse(question(sql, clinic.schema()), {})
+    groups, numbers = [("a",), ("b",), ("c",)], [-3, 10**9, LARGE]
+    table = above.noisy_table(found.question.parts[0], groups, [[n] for n in numbers])
+    assert sorted(row for row in above.run(found, {"#0": table}, {}).rows) == [
+        ("a", -3 * DAY), ("b", None), ("c", None),
+    ]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -17,7 +18,9 @@ from discreet.cli.command import app
 from discreet.curator import Curator
 from discreet.curator.catalogue import read
 from discreet.curator.custody import Custody, Declared, found_home
+from discreet.desk import HOME, Desk, Order
 from discreet.errors import Refusal
+from discreet.release import Wish
 from discreet.sql.moment import number, written, years
 from discreet.sql.range import Range
 from discreet.sql.schema import Type
@@ -156,3 +159,29 @@ def test_a_moment_and_its_number_are_one_another(kind: Type) -> None:
         text = moment.date().isoformat() if kind is Type.DATE else moment.isoformat(" ")
         assert written(number(text, kind, "it"), kind) == text
         assert years(Range(number(text, kind, "it"), None), kind).low == moment.year
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns", "says"),
+    [
+        ("ranges", ["Admitted"], "'Admitted' has no declared keys, and days and moments are not cut into bins"),
+        ("histogram", ["sex", "seen"], "'seen' has no declared keys, and days and moments"),
+        ("marginals", ["sex", "free"], "'free' has no declared keys, and days and moments"),
+    ],
+)
+def test_a_release_of_days_says_what_is_counted_instead_and_that_works(
+    home: Path, kind: str, columns: list[str], says: str
+) -> None:
+    def asked(source: str, names: list[str]) -> Order:
+        return Order.of(source, Wish.read({"kind": kind, "columns": names, "epsilon": 1}))
+
+    desk = Desk(home)
+    with pytest.raises(Refusal, match=says) as refused:
+        desk.offered(HOME, asked("stays", columns))
+    mended = re.findall(
+        r"(extract\(.*?\) AS (\w+)|(?:CAST\(\S+ AS DATE\)|\S+) - DATE '\S+' AS (\w+))", refused.value.hint
+    )
+    assert len(mended) == (1 if columns[-1] == "free" else 2)  # which has no bounds to begin at
+    for select, *names in mended:
+        name, rest = "".join(names), columns[:-1]
+        desk.offered(HOME, asked(f"SELECT {', '.join([*rest, select])} FROM stays", [*rest, name]))

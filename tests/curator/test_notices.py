@@ -101,6 +101,21 @@ def test_bounding_names_what_this_question_leaves_out(curator: Curator, sql: str
     told = curator.explain(sql, epsilon=1)
     assert told.bounding == ("" if sentences is None else " ".join([COVERED, *sentences]))
     assert curator.query(sql, epsilon=1).bounding == told.bounding
+    assert [line for line in str(told).splitlines() if line.startswith("left out")] == (
+        [] if sentences is None else [f"left out {told.bounding}"]
+    )
+
+
+def test_every_measured_number_is_told_with_its_column(curator: Curator) -> None:
+    sql = (
+        "SELECT count(*), count(cost), count(DISTINCT diagnosis), sum(cost), median(cost), stddev(cost), "
+        "sum(CASE WHEN urgent THEN cost * 2 END), count(DISTINCT patient) FROM visits"
+    )
+    assert {line.partition(":")[0] for line in curator.explain(sql, epsilon=1).plan} == {
+        "rows", "units", "rows with cost", "different values of diagnosis", "total of cost", "quantile 0.5 of cost",
+        "total of cost about the middle", "squares of cost about the middle",
+        "total of what is computed from urgent and cost",
+    }  # fmt: skip
 
 
 def test_a_join_names_both_sides(curator: Curator) -> None:

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import clinic
+import pyarrow as pa
 import pytest
 
 from discreet.curator import Curator
-from discreet.curator.custody import Custody
+from discreet.curator.agreement import CLOSED
+from discreet.curator.custody import Custody, Declared
 from discreet.desk import HOME, Desk, Order, Visitor
 from discreet.errors import Refusal
 from discreet.ledger.books import OWNER
@@ -155,3 +157,36 @@ def test_analysts_see_themselves_and_custodians_everybody(home: Path) -> None:
     }
     with pytest.raises(Refusal, match="for custodians"):
         desk.custody(ana)
+
+
+@pytest.mark.parametrize("change", [("hushed", "renamed"), ('"7"', '"8"'), ("unit", "units")])
+def test_what_is_wrong_with_the_declarations_of_others_is_told_to_custodians_alone(
+    home: Path, change: tuple[str, str]
+) -> None:
+    custody, rows = Custody(home), pa.table({"who": [1, 2]})
+    custody.add("pay", rows, Declared(unit="who", population="hushed", epsilon="7", max_rows=1))
+    desk = Desk(home)
+    ann = desk.bearer(custody.let_in("ann", "analyst", tables=["visits"]))
+    cleo = desk.bearer(custody.let_in("cleo", "custodian"))
+    assert ann is not None
+    assert cleo is not None
+    assert set(desk.budgets(ann)) == {"patient"}
+    file = home / "discreet.toml"
+    head, _, tail = file.read_text().partition("hushed")
+    assert change[0] in f"hushed{tail}"
+    file.write_text(head + f"hushed{tail}".replace(*change))
+    for asked in (desk.tables, desk.budgets, lambda who: desk.asked(who, clinic.COUNT, {"epsilon": "1"})):
+        with pytest.raises(Refusal) as refused:
+            asked(ann)
+        assert str(refused.value) == CLOSED
+        with pytest.raises(Refusal) as told:
+            desk.tables(cleo)
+        assert str(told.value) != CLOSED
+
+
+def test_a_population_that_is_not_there_names_no_other(home: Path) -> None:
+    books = Curator(home).books()
+    assert "patient" in books.accounts
+    with pytest.raises(Refusal, match="there is no population 'nobody'") as refused:
+        books.account("nobody")
+    assert "patient" not in str(refused.value)

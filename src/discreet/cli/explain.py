@@ -25,7 +25,7 @@ def explain(  # noqa: PLR0913  # the terms of a question
 ) -> None:
     """Price, expected error and plan of a question, from public facts only. Spends nothing."""
     from discreet.curator import Curator
-    from discreet.curator.explain import LATER, said
+    from discreet.curator.explain import LATER, NONE, said
 
     found = Curator(home).explain(sql, epsilon=epsilon, rho=rho, error=error, delta=delta, confidence=confidence)
     if form is Format.table:
@@ -33,9 +33,13 @@ def explain(  # noqa: PLR0913  # the terms of a question
         return
     price = None if found.price is None else said(found.price)
     errors = {name: LATER if value is None else str(value) for name, value in found.error}
+    errors |= dict.fromkeys(found.unbarred, NONE)
+    notices = [*found.notices, *([found.notice] if found.notice else [])]
     if form is Format.json:
-        print_json({"price": price, "error": errors, "plan": list(found.plan), "notices": list(found.notices)})
+        plan = list(found.plan)
+        print_json({"price": price, "error": errors, "plan": plan, "notices": notices, "bounding": found.bounding})
         return
     rows = [("price", "", price), *(("error", name, error) for name, error in errors.items())]
-    plan = [("measure", "", line) for line in found.plan]
-    print_csv(["what", "column", "value"], [*rows, *plan, *(("notice", "", line) for line in found.notices)])
+    rows += [("measure", "", line) for line in found.plan] + [("notice", "", line) for line in notices]
+    rows += [("left out", "", found.bounding)] if found.bounding else []
+    print_csv(["what", "column", "value"], rows)

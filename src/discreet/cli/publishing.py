@@ -14,7 +14,7 @@ from discreet.curator import Curator
 from discreet.curator.explain import said
 from discreet.curator.practice import found_practice
 from discreet.desk import HOME, Desk, Order
-from discreet.desk.offered import OUTSIDE, Offered, offered
+from discreet.desk.offered import OUTSIDE, Offered, offered, stepped
 from discreet.desk.publisher import called
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss
@@ -89,13 +89,16 @@ def _report(offer: Offered, cost: BudgetLoss | None, made: tuple[str, Path, Cert
     typer.echo(f"{name}{entry}\ncost {price}; left {said(offer.left)}")
     typer.echo(f"{offer.cells} cells; {offer.about} {_reported(offer)}")
     typer.echo(f"rows {OUTSIDE[offer.outside]}")
+    if offer.steps:
+        typer.echo(f"bins {stepped(offer.steps)}")
     typer.echo(f"in {out}: {', '.join(files)}")
 
 
 def _exactness(offer: Offered) -> dict[str, object]:
     within = {"of": offer.about, "within": None if offer.error is None else float(offer.error)}
     tables = list(map(list, offer.tables))
-    return {"left": said(offer.left), "cells": offer.cells, "error": within, "outside": offer.outside, "tables": tables}
+    rows = {"outside": offer.outside, "steps": dict(offer.steps), "tables": tables}
+    return {"left": said(offer.left), "cells": offer.cells, "error": within, **rows}
 
 
 def _reported(offer: Offered) -> str:
@@ -108,7 +111,8 @@ def _print(known: Mapping[str, object], offer: Offered, form: Format) -> None:
         print_json(known)
         return
     error = None if offer.error is None else float(offer.error)
-    flat = {**known, "error": error, "tables": " ".join("+".join(names) for names in offer.tables)}
+    steps = " ".join(f"{name}={step}" for name, step in offer.steps)
+    flat = {**known, "error": error, "steps": steps, "tables": " ".join("+".join(names) for names in offer.tables)}
     if "files" in flat:
         flat["files"] = " ".join(map(str, known["files"]))  # type: ignore[call-overload]
     print_csv(["what", "value"], list(flat.items()))

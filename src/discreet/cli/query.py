@@ -53,6 +53,8 @@ def query(  # noqa: PLR0913  # the terms of a question
     _print(answer, form, confidence, intervals=intervals)
     if intervals and answer.unbarred:
         typer.echo(f"no error bar: {', '.join(answer.unbarred)}", err=True)
+    if intervals and answer.partly_unbarred:
+        typer.echo(f"no error bar in some rows: {', '.join(answer.partly_unbarred)}", err=True)
     if answer.left is not None:
         price = "free: answered before" if answer.cost is None else said(answer.cost)
         typer.echo(f"cost {price}; left {said(answer.left)}", err=True)

@@ -83,6 +83,7 @@ def answer(found: dict[str, Any]) -> Answer:
         spans,
         again,
         tuple(found["notices"]),
+        tuple(found["noisy"]),
     )
 
 
@@ -92,7 +93,13 @@ def explanation(found: dict[str, Any]) -> Explanation:
         (each["name"], None if each["error"] is None else Fraction(each["error"])) for each in found["error"]
     )
     return Explanation(
-        _loss(found["price"]), errors, tuple(found["plan"]), found["notice"], tuple(found["notices"]), found["bounding"]
+        _loss(found["price"]),
+        errors,
+        tuple(found["plan"]),
+        found["notice"],
+        tuple(found["notices"]),
+        found["bounding"],
+        tuple(found["unbarred"]),
     )
 
 
@@ -172,6 +179,7 @@ def offered(found: dict[str, Any]) -> Offered:
         tuple(tuple(names) for names in found["tables"]),
         found["outside"],
         found["entry"],
+        tuple(found["steps"].items()),
     )
 
 

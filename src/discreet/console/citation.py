@@ -40,6 +40,8 @@ class Citation:
     head: Head
     bounding: str
     confidence: str
+    notices: tuple[str, ...] = ()
+    unbarred: tuple[str, ...] = ()  # the columns that have noise in them and no error bar
 
     @property
     def title(self) -> str:
@@ -75,7 +77,9 @@ class Citation:
             "entries": list(self.entries),
             "head": dict(self.head.__dict__),
             "confidence": self.confidence,
+            "no_error_bar": list(self.unbarred),
             "bounding": self.bounding,
+            "notices": list(self.notices),
             "how_to_cite": self.how_to_cite,
             "downloaded": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
@@ -95,7 +99,9 @@ class Citation:
                 f"Root           {self.head.root}",
                 "",
                 f"Columns that end in _low and _high are the ends of error bars, at confidence {self.confidence}.",
+                *([f"No error bar: {', '.join(self.unbarred)}."] if self.unbarred else []),
                 "A text that a spreadsheet would compute begins with an apostrophe.",
+                *(sentence for sentence in self.notices if sentence not in self.bounding),
                 self.bounding,
                 "",
                 "How to cite:",
@@ -126,6 +132,8 @@ def cited(sql: str, answer: Answer, receipts: Sequence[Receipt], neighbours: Nei
         head,
         answer.bounding,
         f"{float(answer.confidence):g}",
+        answer.notices,
+        answer.unbarred,
     )
 
 

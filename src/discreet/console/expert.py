@@ -49,12 +49,15 @@ class Expert:
                     _loss("Left for you", said(tag.purse.left))
                     _loss("Budget in all", said(tag.purse.total))
                 for name, error in tag.columns:
-                    _loss(f"Error of {name}", "known after paying" if error is None else f"± {spoken(error)}")
+                    _loss(f"Error of {name}", tag.exactness(name) if error is None else f"± {spoken(error)}")
             if tag.plan:
                 theme.heading("What is measured", 3)
                 with ui.element("ul").classes("d-plan"):
                     for line in tag.plan:
                         theme.tag("li", line)
+            if tag.bounding:
+                theme.heading("What is left out", 3)
+                theme.tag("p", tag.bounding)
         wire, who = self._visit.hall.wire, self._visit.visitor.name
         with self._programs:
             theme.heading("The same in other programs", 3)

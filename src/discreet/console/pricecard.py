@@ -72,7 +72,7 @@ def _columns(tag: Tag | None) -> None:
         with ui.element("span").classes("d-chip d-expects"):
             theme.tag("span", name)
             if error is None:
-                theme.tag("span", "known after paying").classes("d-muted")
+                theme.tag("span", tag.exactness(name)).classes("d-muted")
             else:
                 theme.tag("strong", f"± {error_text(float(error))}")
 

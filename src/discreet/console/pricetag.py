@@ -9,6 +9,7 @@ from fractions import Fraction
 from discreet.console.ladder import above, below
 from discreet.console.tally import more, rest, size
 from discreet.curator import Answer
+from discreet.curator.explain import LATER, NONE
 from discreet.curator.till import smaller
 from discreet.desk import Desk, Terms, Visitor
 from discreet.desk.desk import Person
@@ -67,9 +68,11 @@ class Tag:
     due: BudgetLoss | None  # what would be charged now: nothing for what was bought before
     usual: BudgetLoss | None  # the price when none is named
     purse: Purse | None
-    columns: tuple[tuple[str, Fraction | None], ...]  # None: the error is known after paying
+    columns: tuple[tuple[str, Fraction | None], ...]  # None: the error is known after paying, or there is none
     plan: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()  # what in it is hardly meant, and groups that will not be shown
+    unbarred: tuple[str, ...] = ()  # the columns that will have no error bar
+    bounding: str = ""  # what it leaves out before the noise
 
     @property
     def bought(self) -> bool:
@@ -107,6 +110,10 @@ class Tag:
         known = [error for _, error in self.columns if error is not None]
         return max(known) if known and len(known) == len(self.columns) else None
 
+    def exactness(self, name: str) -> str:
+        """How exact a column will be of which no error is known."""
+        return NONE if name in self.unbarred else LATER
+
     def affordable(self, wish: Wish) -> Wish | None:
         """The same wish for what is left; None if nothing is."""
         if self.purse is None or self.due is None or self.price is None:
@@ -135,13 +142,10 @@ def tagged(desk: Desk, visitor: Visitor, sql: str, wish: Wish) -> Tag:
         terms = replace(wish, error=None, price=above(size(found.price))).terms(purse.total)  # a number one can say
         found = desk.explained(visitor, sql, terms)
     due = due if terms == wish.plain() else desk.due(visitor, sql, terms)
-    errors = dict(found.error)
-    columns = tuple(
-        (name, errors.get(name))
-        for name, kind in desk.described(visitor, sql, wish.plain())
-        if name in errors or (kind == "double" and purse is not None)  # not listed: computed from noisy numbers
-    )
-    return Tag(sql, terms, found.price, due.loss, usual.price, purse, columns, found.plan, found.notices)
+    errors, described = dict(found.error), desk.described(visitor, sql, wish.plain())
+    columns = tuple((name, errors.get(name)) for name, _ in described if name in errors or name in found.unbarred)
+    told = found.plan, found.notices, found.unbarred, found.bounding
+    return Tag(sql, terms, found.price, due.loss, usual.price, purse, columns, *told)
 
 
 def promised(tag: Tag, shown: Tag | None) -> bool:

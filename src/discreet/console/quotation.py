@@ -11,7 +11,7 @@ from discreet.console.pricetag import Purse, Tag, Wish, purse_of
 from discreet.console.tally import size
 from discreet.curator.run import Offer
 from discreet.desk import Desk, Order, Visitor
-from discreet.desk.offered import OUTSIDE
+from discreet.desk.offered import OUTSIDE, stepped, steps_of
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import described
@@ -128,4 +128,5 @@ def _lines(offer: Offer[Release], what: Publication) -> tuple[str, ...]:
         f"mechanism {_name(what)}, at most {what.caps.max_rows:,} rows of one {what.neighbours.unit}",
         f"rows: {offer.run.sql}",
         f"outside: rows {OUTSIDE[what.outside]}",
+        *([f"bins {stepped(steps)}"] if (steps := steps_of(what)) else []),
     )

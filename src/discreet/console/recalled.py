@@ -30,9 +30,11 @@ def table(answer: Answer) -> None:
         )
     elif not answer.rows:
         theme.tag("p", "The answer has no rows.").classes("d-muted d-small")
-    if any(span is not None for row in answer.spans for span in row):
-        sure = f"The error holds in {100 * float(answer.confidence):g} of 100 cases."
-        theme.tag("p", f"{sure} {answer.bounding}").classes("d-muted d-small")
+    barred = any(span is not None for row in answer.spans for span in row)
+    sure = f"The error holds in {100 * float(answer.confidence):g} of 100 cases." if barred else ""
+    doubts = [sentence for sentence in answer.notices if sentence not in answer.bounding]
+    if told := " ".join(filter(None, [*doubts, sure, answer.bounding])):
+        theme.tag("p", told).classes("d-muted d-small")
 
 
 def _cell(cell: object, kind: str, span: Span, *, noisy: bool) -> None:

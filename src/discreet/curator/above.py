@@ -15,7 +15,7 @@ from discreet.curator.estimate import Estimate
 from discreet.curator.trace import ROW, Side, traced
 from discreet.curator.upper import database, fill, show
 from discreet.errors import Exceeded, Fault, Refusal
-from discreet.sql import idiom
+from discreet.sql import dating, idiom
 from discreet.sql.division import written_out
 from discreet.sql.plan import GroupKey
 from discreet.sql.question import Part, Question
@@ -147,6 +147,7 @@ def upper(question: Question) -> Upper:
     sides, hidden = traced(above, question)
     written_out(above)
     idiom.written_out(above)
+    dating.written_out(above)
     text = above.sql(dialect="duckdb")
     _refuse_other_statements(text)
     return Upper(question, text, sides, hidden)

@@ -109,6 +109,16 @@ class Answer:
             if noisy and self.rows and all(row[i] is None for row in self.spans)
         )
 
+    @property
+    def partly_unbarred(self) -> tuple[str, ...]:
+        """The columns that have noise in them, and an error bar in some rows only."""
+        bars = list(zip(*self.spans, strict=True)) if self.rows else [()] * len(self.columns)
+        return tuple(
+            name
+            for name, noisy, spans in zip(self.columns, self.noisy, bars, strict=bool(self.noisy))
+            if noisy and None in spans and any(span is not None for span in spans)
+        )
+
     def __str__(self) -> str:
         lines = ["  ".join(self.columns)]
         noisy = self.noisy or (False,) * len(self.columns)

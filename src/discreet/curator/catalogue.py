@@ -69,7 +69,7 @@ class Catalogue:
     def population(self, name: str) -> Population:
         """The population of this name."""
         if name not in self.populations:
-            raise Refusal(f"there is no population {name!r}", hint=f"there are {sorted(self.populations)}")
+            raise Refusal(f"there is no population {name!r}", hint="see discreet budget")
         return self.populations[name]
 
     def allowance(self, amount: Number) -> BudgetLoss:

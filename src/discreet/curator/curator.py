@@ -51,11 +51,11 @@ def _asked_now(method: Callable[Concatenate[Curator, P], T]) -> Callable[Concate
 
     @wraps(method)
     def ask(self: Curator, /, *given: P.args, **named: P.kwargs) -> T:
-        known, used = self._declarations.now(), self._used()
+        known, used = self._declarations.now(self._principal), self._used()
         try:
             return method(self._under(known), *given, **named)
         except Refusal:
-            newer = self._declarations.now()
+            newer = self._declarations.now(self._principal)
             if newer is known or self._used() != used:
                 raise
         return method(self._under(newer), *given, **named)
@@ -83,7 +83,7 @@ class Curator:
         self._planner = Planner(sandbox, self._store)
         self._plans, self._recall, self._flights = Plans(), Recall(), Flights()
         self.at_hand = AtHand(self._declarations, self._ledger, self._plans, self._recall)
-        self._catalogue = self._seen = self._declarations.now()
+        self._catalogue = self._seen = self._declarations.now(principal)
         self._granted: frozenset[str] | None = None
         self._books()
 
@@ -198,7 +198,7 @@ class Curator:
 
     def declared(self) -> catalogue.Catalogue:
         """What is declared now."""
-        return self._declarations.now()
+        return self._declarations.now(self._principal)
 
     def public_files(self) -> dict[str, tuple[Path, str]]:
         """The files of the public tables, and the names that the ledger has for them."""

@@ -16,11 +16,20 @@ from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector
 from discreet.privacy import Concentrated, Pure
 from discreet.sql.aggregate import Aggregate
+from discreet.sql.leftout import called
 from discreet.sql.plan import Rank, Statistic
 from discreet.sql.question import Question
+from discreet.sql.shape import Shape
 
 LATER = "known after paying"
 NONE = "no error bar"
+_KINDS = {
+    "present": "rows with {}",
+    "distinct": "different values of {}",
+    "total": "total of {}",
+    "centred": "total of {} about the middle",
+    "squares": "squares of {} about the middle",
+}
 
 
 @dataclass(frozen=True)
@@ -48,7 +57,8 @@ class Explanation:
         lines += [f"error    {name}: {LATER if error is None else '± ' + spoken(error)}" for name, error in self.error]
         lines += [f"error    {name}: {NONE}" for name in self.unbarred]
         lines += [f"measure  {line}" for line in self.plan]
-        lines += [f"notice   {sentence}" for sentence in self.notices]
+        lines += [f"notice   {sentence}" for sentence in self.notices if sentence not in self.bounding]
+        lines += [f"left out {self.bounding}"] if self.bounding else []
         return "\n".join([*lines, *([self.notice] if self.notice else [])])
 
 
@@ -153,15 +163,23 @@ def error_of(aggregate: Aggregate, price: Priced, confidence: Fraction) -> Fract
 def _lines(price: Priced) -> list[str]:
     lines = []
     for charge in price.charges:
-        what, mechanism = charge.what, charge.mechanism
+        what, mechanism, name = charge.what, charge.mechanism, _name(charge.what, price.part.measurement.shape)
         share = said(mechanism.privacy)
         if isinstance(mechanism, (LaplaceKeys, GaussianKeys)):
             lines.append(f"which groups exist: {share}")
         elif isinstance(what, Statistic) and isinstance(mechanism, LaplaceVector):
-            lines.append(f"{what.kind}: {share}; noise of scale {spoken(mechanism.scale)}")
+            lines.append(f"{name}: {share}; noise of scale {spoken(mechanism.scale)}")
         elif isinstance(what, Statistic) and isinstance(mechanism, GaussianVector):
-            lines.append(f"{what.kind}: {share}; noise of variance {spoken(mechanism.variance)}")
+            lines.append(f"{name}: {share}; noise of variance {spoken(mechanism.variance)}")
         elif isinstance(what, Rank):
             bars = f"; its error bar: epsilon {spoken(charge.each_end)} for each end" if charge.each_end else ""
-            lines.append(f"quantile {spoken(what.quantile)}: {share}{bars}")
+            lines.append(f"{name}: {share}{bars}")
     return lines
+
+
+def _name(what: Statistic | Rank | None, known: Shape) -> str:
+    """What is measured, and of which column."""
+    if what is None or what.expression is None:
+        return "" if what is None else what.kind
+    kind = f"quantile {spoken(what.quantile)} of {{}}" if isinstance(what, Rank) else _KINDS[what.kind]
+    return kind.format(called(what.expression, known))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from discreet.curator.catalogue import Population
 from discreet.errors import Refusal
@@ -25,6 +25,7 @@ class Drawn:
     caps: Caps
     population: Population
     people: frozenset[str] = frozenset()  # columns that say who people are, under whatever name
+    facts: Mapping[str, Facts] = field(default_factory=dict)  # what else is known of them
 
     @property
     def neighbours(self) -> Neighbours:
@@ -45,7 +46,7 @@ def drawn(public: Shape, population: Population, max_rows: int | None = None, ow
         )
     schema = {name: _column(name, facts) for name, facts in public.columns.items()}
     people = frozenset(name for name, facts in public.columns.items() if facts.carries & owners)
-    return Drawn(schema, Caps(cap), population, people)
+    return Drawn(schema, Caps(cap), population, people, public.columns)
 
 
 def _column(name: str, facts: Facts) -> Column:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -10,9 +11,10 @@ from discreet.curator.explain import said
 from discreet.curator.run import Offer
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss
-from discreet.mechanisms import described
+from discreet.mechanisms import Bins, described
 from discreet.mechanisms.mechanism import USUAL
 from discreet.release import PrivateBins, Publication, Release
+from discreet.release.bins import written
 from discreet.release.outside import IN_OTHER, LEFT_OUT
 
 # What the error of a mechanism is about, by its name; of all others it is about the total, and ranges are known later.
@@ -37,7 +39,8 @@ class Offered:
     """What a release would be. Nothing of it depends on a row.
 
     The count of what `about` names is within `error` with probability 0.95, before what bounds and caps cut off. An
-    error of None is known after paying. `outside` says what becomes of rows that are in no cell of a column.
+    error of None is known after paying. `outside` says what becomes of rows that are in no cell of a column, `steps` to
+    what the numbers of a column are rounded before they are put into bins.
     """
 
     population: str
@@ -49,6 +52,7 @@ class Offered:
     tables: tuple[tuple[str, ...], ...]  # the columns of each
     outside: str
     entry: int | None  # that holds it, if it was paid for before: then it is free
+    steps: tuple[tuple[str, str], ...] = ()  # (column, step) of each that has bins
 
     def __str__(self) -> str:
         free = "" if self.entry is None else f", and free now: entry {self.entry} holds it"
@@ -60,6 +64,7 @@ class Offered:
                 f"cells {self.cells} of {tables}",
                 f"error {self.about}: {self.exactness}",
                 f"rows {OUTSIDE[self.outside]}",
+                *([f"bins {stepped(self.steps)}"] if self.steps else []),
             )
         )
 
@@ -78,8 +83,20 @@ def offered(found: Offer[Release], left: BudgetLoss) -> Offered:
     name = inner.method if isinstance(inner, PrivateBins) else str(described(inner)["name"])
     bound = mechanism.error()
     error, about = (None, _LATER) if bound is None else (Fraction(bound), _MEASURED.get(name, _ELSE))
-    size, rest = mechanism.cells, (mechanism.tables, mechanism.outside, found.entry)
+    size, rest = mechanism.cells, (mechanism.tables, mechanism.outside, found.entry, steps_of(mechanism))
     return Offered(population, found.run.loss, left, size, error, about, *rest)
+
+
+def steps_of(what: Publication) -> tuple[tuple[str, str], ...]:
+    """The step of each column that is cut into bins."""
+    both = zip(what.columns, what.axes, strict=True)
+    return tuple((col.name, written(col.grid.step)) for col, axis in both if isinstance(axis, Bins) and col.grid)
+
+
+def stepped(steps: Sequence[tuple[str, str]]) -> str:
+    """What becomes of numbers before they are put into bins."""
+    told = ", ".join(f"{name} to steps of {step}" for name, step in steps)
+    return f"take numbers that are held within the declared bounds and rounded: {told}"
 
 
 def roughly(error: Fraction) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,10 @@ from discreet.ledger.entry import BudgetLoss, Entry, Plain, refuse_half_characte
 from discreet.release import Publication, Release, Wish, publication
 from discreet.release.certificate import Certificate, held, kept
 from discreet.release.folder import copy, digest, file, refuse_taken, write
+from discreet.sql.moment import written
 from discreet.sql.render import quoted
-from discreet.sql.schema import chosen
+from discreet.sql.schema import Type, chosen
+from discreet.sql.shape import Facts
 
 _LONGEST = 120  # letters of a name
 
@@ -69,7 +72,29 @@ class Order:
                     f"column {column!r} says who people are: a release of it would count each of them alone",
                     hint="publish something that people share",
                 )
+            if column in outline.facts:
+                _refuse_uncut(column, outline.facts[column])
         return publication(outline, self.wish)
+
+
+def _refuse_uncut(column: str, known: Facts) -> None:
+    """Refuse what has no keys and is no number: bins are of numbers."""
+    if known.keys is not None or known.type.numeric or known.type is Type.BOOLEAN:
+        return
+    name = quoted(column)
+    if known.type is Type.VARCHAR:
+        raise Refusal(
+            f"column {column!r} is text and has no declared keys: there is nothing to count it by",
+            hint=f"declare --keys {column}=a,b,c; data never does",
+        )
+    low, day = known.range.low, name if known.type is Type.DATE else f"CAST({name} AS DATE)"
+    days = ""
+    with suppress(OverflowError):  # what is computed from days may begin before there were any
+        days = "" if low is None else f", or {day} - DATE '{written(low, known.type)[:10]}' AS days"
+    raise Refusal(
+        f"column {column!r} has no declared keys, and days and moments are not cut into bins",
+        hint=f"publish a SELECT of numbers, such as extract(year FROM {name}) AS year{days}; or declare --keys",  # noqa: S608  # words
+    )
 
 
 @dataclass(frozen=True)

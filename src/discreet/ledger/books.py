@@ -211,7 +211,7 @@ class Books:
     def account(self, population: str) -> Account:
         """The account of a population."""
         if population not in self.accounts:
-            raise Refusal(f"there is no population {population!r}", hint=f"there are {sorted(self.accounts)}")
+            raise Refusal(f"there is no population {population!r}", hint="see discreet budget")
         return self.accounts[population]
 
     def spent_by(self, principal: str, population: str) -> BudgetLoss:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from discreet.sql.dating import is_moment
+
 _WHOLE = "whole"
 _GROWING = (exp.Add, exp.Sub, exp.Mul)
 
@@ -15,6 +17,7 @@ def marked_whole(tree: exp.Expr) -> None:
     """Mark the arithmetic of whole numbers as long as the types are known: what it combines is replaced later."""
     for node in tree.find_all(exp.Div, *_GROWING):
         whole = all(side.is_type(*exp.DataType.INTEGER_TYPES) for side in (node.left, node.right))
+        whole = whole and not is_moment(node)  # so many hours are taken for a whole number
         if whole and (isinstance(node, exp.Div) or node.find(exp.Column, exp.AggFunc) is not None):
             node.meta[_WHOLE] = True
 

@@ -259,10 +259,6 @@ _RULES: dict[type[exp.Expr], Callable[[exp.Expr], None]] = {
 
 def written_out(tree: exp.Expr) -> None:
     """Write what is left of it as an engine above the noise reads it."""
-    for node in list(tree.find_all(exp.UnixToTime)):
-        micros = exp.Mul(this=exp.Paren(this=node.this.copy()), expression=exp.Literal.number(10**6))
-        whole = exp.TryCast(this=exp.Round(this=micros), to=exp.DataType.build("bigint"))
-        node.replace(exp.func("TRY", exp.func("make_timestamp", whole)))
     for split in list(tree.find_all(exp.SplitPart)):
         if split.meta.get(OF_ARRAY):
             parts = exp.func("string_split", split.this.copy(), split.args["delimiter"].copy())

@@ -47,12 +47,12 @@ def column_name(name: str, known: Shape) -> str:
     return origin[1] if origin is not None else name.rpartition(".")[2] if name.startswith("#") else name
 
 
-def _called(expression: Expression, known: Shape) -> str:
+def called(expression: Expression, known: Shape) -> str:
     """A column by its name; anything else by the columns that it is made of."""
     if isinstance(expression, Field):
         return column_name(expression.name, known)
     if is_numbered(expression):
-        return _called(expression.arguments[0], known)
+        return called(expression.arguments[0], known)
     fields = (column_name(part.name, known) for part in parts(expression) if isinstance(part, Field))
     names = list(dict.fromkeys(fields))
     return f"what is computed from {_listed(names)}" if names else "a constant"
@@ -119,7 +119,7 @@ def _held(measurement: Measurement) -> Iterator[str]:
     limits: dict[tuple[str, Grid | None], tuple[Expression, Shape]] = {}
     for expression, grid, known in _added(measurement):
         value = _chosen(expression)
-        limits.setdefault((_called(value, known), grid), (value, known))
+        limits.setdefault((called(value, known), grid), (value, known))
     told = {name for name, grid in limits if grid is not None}
     for (name, grid), (value, known) in limits.items():
         if grid is not None and _binds(value, grid, known):
@@ -135,7 +135,7 @@ def _ranked(measurement: Measurement) -> Iterator[str]:
     """That a quantile is not one of the values, as PERCENTILE_DISC, MIN and MAX are elsewhere."""
     for statistic in measurement.statistics:
         if isinstance(statistic, Rank):
-            name = _called(statistic.expression, measurement.shape)
+            name = called(statistic.expression, measurement.shape)
             yield f"A quantile of {name} need not be a value that a row has."
 
 
@@ -208,7 +208,7 @@ def _keys(key: GroupKey, known: Shape) -> Iterator[str]:
     """Rows of no group, where the groups are declared."""
     if key.values is None or _closed(key.expression):
         return
-    name, many = _called(key.expression, known), len([value for value in key.values if value is not None])
+    name, many = called(key.expression, known), len([value for value in key.values if value is not None])
     null = "" if None in key.values or _never_null(key.expression) else "NULL"
     other = (
         ""

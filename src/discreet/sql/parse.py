@@ -14,7 +14,7 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
 from discreet.errors import Ground, Refusal, Unsupported
-from discreet.sql import label
+from discreet.sql import dating, label
 from discreet.sql.division import marked_whole
 from discreet.sql.idiom import plain
 from discreet.sql.repair import Misasked, alike
@@ -116,6 +116,7 @@ def parsed(text: str, schema: Schema) -> exp.Query:
         # what a parser lets through and its other half did not foresee; nobody's rows were read for it
         raise Refusal("this question cannot be taken apart", hint="name its columns, and group by names") from None
     _check(tree)
+    dating.marked(tree)
     marked_whole(tree)
     return tree
 

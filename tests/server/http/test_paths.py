@@ -55,6 +55,19 @@ def test_what_is_hardly_meant_is_told_free_and_with_the_answer(place: Place, ser
     assert (list(there.notices), there.bounding) == (told["notices"], told["bounding"])
 
 
+def test_dates_and_what_else_has_no_error_bar_say_so_before_and_after_paying(place: Place, server: Server) -> None:
+    day = "LEAST(GREATEST(day, DATE '2024-01-01'), DATE '2025-12-31')"
+    sql = f"SELECT median({day}) AS d, DATE '2024-01-01' + count(*)::int AS e, count(*) AS n FROM visits"
+    told = server.call("POST", "/api/v1/explain", place.ann, {"sql": sql, "epsilon": 0.5}).json
+    assert (told["unbarred"], [each["name"] for each in told["error"]]) == (["d", "e"], ["n"])
+    found = server.call("POST", "/api/v1/query", place.ann, {"sql": sql, "epsilon": 0.5}).json
+    assert (found["noisy"], found["unbarred"], found["intervals"][0][:2]) == ([True] * 3, ["d", "e"], [None, None])
+    there, here = server.connect(place.ann), dp.open(place.home)
+    assert str(there.query(sql, epsilon="0.5")) == str(here.query(sql, epsilon="0.5"))
+    assert str(here.query(sql, epsilon="0.5")).count("(no error bar)") == 2
+    assert str(there.explain(sql, epsilon="0.5")) == str(here.explain(sql, epsilon="0.5"))
+
+
 def test_a_connection_has_the_methods_of_an_open_home(place: Place, server: Server) -> None:
     there, here = server.connect(place.ann), dp.open(place.home)
     sql = "SELECT region, count(*) AS n, sum(cost) AS s FROM visits GROUP BY region"

@@ -37,6 +37,15 @@ def test_a_text_is_of_the_shape_that_the_door_promises(answer: Answer) -> None:
         assert list(found) == list(shapes.Answered.model_fields)
     assert json.loads(writing.answer(odd).told(odd))["rows"] == [[None, "NaN", "-Infinity", True]]
     assert [column["type"] for column in json.loads(writing.answer(answer).told(answer))["columns"]][-1] == "date"
+    assert json.loads(writing.answer(answer).told(answer))["noisy"] == [False, True, True, False]
+
+
+def test_a_cell_with_noise_and_without_an_error_bar_is_told_from_one_without_noise(answer: Answer) -> None:
+    bars = (None, (1.0, 2.0), None, None)
+    odd = replace(answer, rows=answer.rows[:1], spans=(bars,), noisy=(False, True, True, True))
+    found = json.loads(writing.answer(odd).told(odd))
+    assert (found["noisy"], found["unbarred"]) == ([False, True, True, True], ["c", "d"])
+    assert found["intervals"] == [[None, [1.0, 2.0], None, None]]
 
 
 def test_what_was_written_is_found_again_with_what_is_left_now(answer: Answer) -> None:
@@ -58,6 +67,7 @@ def test_what_was_written_is_found_again_with_what_is_left_now(answer: Answer) -
         {"bounding": ""},
         {"cost": Approximate(1)},
         {"confidence": Fraction(1, 2)},
+        {"noisy": ()},
     ],
 )
 def test_another_answer_with_the_same_rows_is_written_anew(answer: Answer, other: dict[str, object]) -> None:

@@ -50,6 +50,7 @@ def test_what_is_hardly_meant_and_what_is_not_shown_have_notices(client: Raw) ->
         assert hidden["M"] in plan
         assert hidden["M"] in price["D"]
         assert "Rows of visits in which patient is NULL are left out." in price["D"]
+        assert price["D"].splitlines()[-1] in plan
 
 
 def test_that_no_price_was_named_is_told(client: Raw) -> None:

@@ -91,6 +91,9 @@ class Proposed(BaseModel):
     error: Within
     outside: Annotated[str, Field(description="What becomes of rows that are in no cell: other, or leave out.")]
     tables: list[list[str]]
+    steps: Annotated[
+        dict[str, str], Field(description="To what the numbers of a column are rounded before they are put into bins.")
+    ]
     entry: int | None
     words: str
 
@@ -227,6 +230,7 @@ def _proposed(value: Offered) -> Proposed:
         error=Within(of=value.about, within=None if value.error is None else str(value.error)),
         outside=value.outside,
         tables=[list(names) for names in value.tables],
+        steps=dict(value.steps),
         entry=value.entry,
         words=str(value),
     )

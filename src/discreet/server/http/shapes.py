@@ -69,15 +69,19 @@ class Typed(BaseModel):
 
 
 class Answered(BaseModel):
-    """An answer. `cost` is null if it was free; an interval is null where the noise of a cell is not known.
+    """An answer. `cost` is null if it was free.
 
-    `bounding` says what is left out before the noise, `notices` what in the question is hardly meant.
+    `noisy` says of each column whether there is noise in it. Where there is, and the interval of a cell is null, that
+    cell has no error bar; `unbarred` names the columns that have none in any row. `bounding` says what is left out
+    before the noise, `notices` what in the question is hardly meant.
     """
 
     columns: list[Typed]
     rows: list[list[Cell]]
     intervals: list[list[Annotated[list[Cell], Field(min_length=2, max_length=2)] | None]]
     confidence: str
+    noisy: list[bool]
+    unbarred: list[str]
     cost: Loss | None
     left: Loss | None
     entry: str
@@ -93,10 +97,11 @@ class ColumnError(BaseModel):
 
 
 class Explained(BaseModel):
-    """What a question would cost and how exact it would be."""
+    """What a question would cost and how exact it would be; `unbarred` names columns that will have no error bar."""
 
     price: Loss | None
     error: list[ColumnError]
+    unbarred: list[str]
     plan: list[str]
     notice: str
     notices: list[str]

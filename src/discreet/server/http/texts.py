@@ -34,5 +34,5 @@ _Written = tuple[object, ...]
 
 def _written(answer: Answer) -> _Written:
     """What a text follows from, beside what is left. Not the answer itself: it holds all that it was made of."""
-    cells = answer.rows, answer.spans, answer.columns, answer.types
+    cells = answer.rows, answer.spans, answer.columns, answer.types, answer.noisy
     return *cells, answer.cost, answer.entry, answer.bounding, answer.notices, answer.confidence

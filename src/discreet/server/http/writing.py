@@ -76,6 +76,8 @@ def answer(value: Answer) -> Text:
         "rows": [[cell(each) for each in row] for row in value.rows],
         "intervals": [[None if span is None else [cell(span[0]), cell(span[1])] for span in row] for row in spans],
         "confidence": str(value.confidence),
+        "noisy": list(value.noisy),
+        "unbarred": list(value.unbarred),
     }
     after = {"entry": value.entry, "bounding": value.bounding, "notices": list(value.notices)}
     return Text(_json(before)[:-1], b"," + _json(after)[1:])
@@ -97,6 +99,7 @@ def explanation(value: Explanation) -> shapes.Explained:
         error=[
             shapes.ColumnError(name=name, error=None if error is None else str(error)) for name, error in value.error
         ],
+        unbarred=list(value.unbarred),
         plan=list(value.plan),
         notice=value.notice,
         notices=list(value.notices),
