@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from discreet.curator.catalogue import Catalogue
-from discreet.curator.plans import MOST, Allow, Plans
+from discreet.curator.plans import BYTES, HEAVIEST, MOST, Allow, Plans
 from discreet.errors import Refusal
 
 
@@ -61,3 +61,12 @@ def test_only_so_many_plans_are_kept_and_the_oldest_goes_first() -> None:
         plans.recalled(number, known, plan, anyone)
     assert plans.recalled(MOST, known, plan, anyone) == MOST + 1
     assert plans.recalled(0, known, plan, anyone) == MOST + 2
+
+
+def test_plans_are_kept_by_what_they_weigh_and_one_that_weighs_too_much_is_not() -> None:
+    plans, known, most = Plans(), Catalogue(), BYTES // HEAVIEST
+    for name in range(most + 2):
+        plans.recalled(name, known, lambda _: b"x" * (HEAVIEST - 100), anyone)
+    assert plans.recalled("huge", known, lambda _: b"x" * HEAVIEST, anyone)
+    kept = [name for name in (*range(most + 2), "huge") if plans.found(name, known) is not None]
+    assert kept == list(range(2, most + 2))

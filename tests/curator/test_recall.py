@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import clinic
 import pytest
 
 from discreet.curator import Answer, Curator
+from discreet.curator.above import rehearse
 from discreet.curator.custody import Custody, Declared
 from discreet.curator.recall import LARGEST, MOST, Recall
 from discreet.errors import Refusal
 from discreet.privacy import Approximate
+from discreet.sql.split import question
 
 SQL = "SELECT region, count(*) AS n, avg(cost) AS cost FROM visits GROUP BY region"
 
@@ -126,15 +129,24 @@ def test_questions_in_stages_are_put_together_anew(home: Path) -> None:
 def test_a_memory_is_not_endless(home: Path) -> None:
     curator = Curator(home)
     answer, known, recall = asked(curator), curator._catalogue, Recall()
+    upper = rehearse(question(SQL, clinic.schema()), {})
     for key in range(2 * MOST):
-        recall.keep(key, known, answer, 1)
+        recall.keep(key, known, answer, (1, upper))
     kept = [key for key in range(2 * MOST) if recall.found(key, known) is not None]
     assert kept == list(range(MOST, 2 * MOST))
     large = Answer(**{**vars(answer), "rows": answer.rows * LARGEST})
-    recall.keep("large", known, large, 1)
-    recall.keep("of much", known, answer, LARGEST)
-    assert recall.found("large", known) is None
-    assert recall.found("of much", known) is None
+    recall.keep("large", known, large, (1, upper))
+    recall.keep("of much", known, answer, (LARGEST, upper))
+    recall.keep("by more", known, answer, (1, replace(upper, text="x" * 10 * LARGEST)))
+    assert [recall.found(key, known) for key in ("large", "of much", "by more")] == [None] * 3
+
+
+def test_a_short_text_that_is_much_to_compute_is_not_remembered(home: Path) -> None:
+    """Each step doubles the formula of an error bar: half a thousand letters come to many megabytes."""
+    steps = ", ".join(f"t{i} AS (SELECT s + s AS s FROM t{i - 1})" for i in range(1, 12))
+    curator, sql = Curator(home), f"WITH t0 AS (SELECT count(*) AS s FROM visits), {steps} SELECT s FROM t11"
+    assert [curator.query(sql, epsilon=1).cost is None for _ in range(2)] == [False, True]
+    assert remembered(curator) == 0
 
 
 def test_what_was_bought_is_shown_free_the_best_of_it_or_at_a_price(home: Path) -> None:

@@ -130,6 +130,28 @@ def test_who_may_not_ask_about_a_table_has_none_of_its_releases(home: Path) -> N
             refused()
 
 
+def test_a_table_with_the_name_of_another_brings_none_of_what_was_published_of_that(home: Path) -> None:
+    custody, desk = Custody(home), Desk(home)
+    old = desk.published(HOME, COSTS)
+    asked = desk.asked(HOME, clinic.COUNT, {"epsilon": "0.5"})
+    custody.remove("visits")
+    custody.add("visits", clinic.visits(5), clinic.declared(population="staff", epsilon=1))
+    eve, all_of_it = (
+        desk.bearer(custody.let_in(name, "analyst", tables=tables))
+        for name, tables in (("eve", ["visits"]), ("al", None))
+    )
+    assert eve is not None
+    assert all_of_it is not None
+    assert desk.releases(eve) == []
+    with pytest.raises(Refusal, match="none of yours"):
+        desk.release(eve, old.entry)
+    assert [desk.proof(eve, number) for number in (old.entry, int(asked.entry))] == [None, None]
+    assert desk.releases(all_of_it) == [old]
+    new = desk.published(eve, COSTS)
+    assert desk.releases(eve) == [new]
+    assert desk.proof(eve, new.entry) is not None
+
+
 def test_an_allowance_bounds_releases_too(home: Path) -> None:
     token, desk = Custody(home).let_in("ann", "analyst", allowance="0.4"), Desk(home)
     ann = desk.bearer(token)

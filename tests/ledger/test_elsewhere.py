@@ -6,6 +6,10 @@ import multiprocessing
 import os
 import random
 import shutil
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +19,7 @@ from ledger.kept import copied, kept, left, name_of, root, spend
 
 from discreet.errors import Fault, Refusal
 from discreet.ledger import adopt, found_ledger, open_ledger, signing_key
+from discreet.ledger import witness as witnesses
 from discreet.ledger.home import add_witness, named, remove_witness, standings
 from discreet.ledger.witness import Folder, Unreachable, witness_of
 from discreet.privacy import Pure
@@ -87,6 +92,25 @@ def test_a_payment_that_a_witness_does_not_hear_of_stays_spent_and_is_read_for_n
     open_ledger(home).append(spend("0.1"))  # the witness lags behind, and the ledger goes on from it
 
 
+@pytest.mark.parametrize("other", [False, True], ids=["one process", "another"])
+def test_a_witness_that_is_read_and_not_written_costs_one_payment_and_not_each(
+    home: Path, share: Path, monkeypatch: pytest.MonkeyPatch, *, other: bool
+) -> None:
+    add_witness(home, str(share))
+    ledger = open_ledger(home)
+    ledger.append(spend("0.1"))
+    with monkeypatch.context() as patched:
+        patched.setattr(Folder, "keep", lambda *_: (_ for _ in ()).throw(Unreachable("it is full")))
+        with pytest.raises(Fault):
+            ledger.append(spend("0.1"))
+        for _ in range(2):
+            with pytest.raises(Unreachable, match="it is full"):
+                (open_ledger(home) if other else ledger).append(spend("0.1"))
+    assert left(home) == Pure("0.3")
+    ledger.append(spend("0.1"))
+    assert left(home) == Pure("0.2")
+
+
 def test_a_witness_takes_only_heads_that_are_signed_and_go_on(home: Path, share: Path) -> None:
     add_witness(home, str(share))
     witness, ledger = Folder(share, most=1), open_ledger(home)
@@ -104,12 +128,57 @@ def test_a_witness_takes_only_heads_that_are_signed_and_go_on(home: Path, share:
     other = share.with_name("other")
     other.mkdir()
     found_ledger(other)
+    before = sorted(share.iterdir())
     with pytest.raises(Refusal, match="1 ledgers, and no more"):
         witness.keep(kept(other), None, ())
+    with pytest.raises(Refusal, match="does not go on"):
+        Folder(share).keep(replace(kept(other), size=7), None, ())
+    assert sorted(share.iterdir()) == before  # whom it refuses leaves no file behind
     assert witness.newest(name_of(home)) == newest
 
 
-@pytest.mark.parametrize("where", ["ftp://x", "http://example.org:1"])
+@contextmanager
+def lying(said: Iterator[bytes]) -> Iterator[str]:
+    """A witness at an address, which says this to whoever asks it first, and then nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def speak() -> None:
+            with suppress(OSError):
+                there, _ = listener.accept()
+                with there:
+                    for part in said:
+                        there.sendall(part)
+
+        threading.Thread(target=speak, daemon=True).start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"garbage\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{}", b"HTTP/1.1 200 OK\r\n\r\n\xff[[", b""],
+    ids=["no answer", "half an answer", "no text", "nothing"],
+)
+def test_whatever_a_witness_says_instead_of_a_head_it_cannot_be_asked(said: bytes) -> None:
+    with lying(iter([said])) as address, pytest.raises(Unreachable, match=r"cannot be reached|no head of this ledger"):
+        witness_of(address).newest("00" * 32)
+
+
+def test_a_witness_that_never_comes_to_an_end_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(witnesses, "_IN_ALL", 0.1)
+    go_on = threading.Event()
+
+    def drops() -> Iterator[bytes]:
+        yield b"HTTP/1.1 200 OK\r\n"
+        while not go_on.wait(0.01):
+            yield b"X: y\r\n"
+
+    with lying(drops()) as address:
+        with pytest.raises(Unreachable, match="cannot be reached"):
+            witness_of(address).newest("00" * 32)
+        go_on.set()
+
+
+@pytest.mark.parametrize("where", ["ftp://x", "http://example.org:1", "http://localhost:1@example.org"])
 def test_a_token_goes_nowhere_in_the_clear(where: str) -> None:
     with pytest.raises(Refusal, match=r"https"):
         witness_of(where)

@@ -266,6 +266,38 @@ def test_a_home_to_practise_in_is_known_nowhere(tmp_path: Path, state: Path) -> 
     assert [file.name for file in sorted(tmp_path.iterdir())] == ["ledger.db", "ledger.db.lock"]
 
 
+def test_a_ledger_that_is_known_by_its_first_entry_needs_its_head_also_if_it_does_not_say_so(home: Path) -> None:
+    (record,) = [file for file in (state_folder() / "heads").iterdir() if file.suffix == ".json"]
+    record.unlink()
+    with closing(sqlite3.connect(home / "ledger.db")) as raw:
+        raw.executescript("DELETE FROM mark")
+    with pytest.raises(Refusal, match="no head of this ledger is kept"):
+        open_ledger(home)
+    adopt(home, "found again", root(home))
+    assert left(home) == Pure("0.5")
+
+
+def test_a_crash_before_the_first_entry_is_noted_is_made_good_when_the_home_is_opened(home: Path) -> None:
+    (pointer,) = (state_folder() / "heads").glob("*.origin")
+    known = pointer.read_text()
+    pointer.unlink()
+    open_ledger(home)
+    assert pointer.read_text() == known
+
+
+@pytest.mark.parametrize("also", ["", "DELETE FROM mark WHERE word = 'witnessed'"])
+def test_an_old_ledger_does_not_become_one_to_practise_in(home: Path, also: str) -> None:
+    older = copied(home, "older")
+    open_ledger(home).append(spend("0.5"))
+    with closing(sqlite3.connect(older / "ledger.db")) as raw:
+        raw.executescript(f"{also}; INSERT INTO mark VALUES ('practice')")
+    (older / "ledger.key").unlink()
+    shutil.copy(older / "ledger.db", home / "ledger.db")
+    for place in (home, older):
+        with pytest.raises(Refusal, match="for practice, and its head was kept"):
+            open_ledger(place)
+
+
 def test_a_home_from_before_heads_were_kept_opens_and_is_known_from_then_on(home: Path, state: Path) -> None:
     with sqlite3.connect(home / "ledger.db") as raw:
         raw.executescript("DROP TABLE node; DROP TABLE payment; DROP TABLE checkpoint; DROP TABLE mark")

@@ -167,3 +167,15 @@ def test_limits_are_written_and_read() -> None:
     assert read(written(SMALL)) == SMALL
     assert SMALL.beside(0) == SMALL
     assert SMALL.beside(1000).cpu_seconds > SMALL.cpu_seconds
+
+
+def test_a_reply_names_no_class_that_our_modules_only_import() -> None:
+    """A name with dots is looked up part by part, so a module of ours would lead to every class that it knows."""
+    for module, name in (
+        ("discreet.sandbox.processes", "subprocess.Popen"),
+        ("discreet.server.threads", "ThreadPoolExecutor"),
+        ("collections", "_sys.modules.__class__"),
+    ):
+        named = [pickle.SHORT_BINUNICODE + bytes([len(text)]) + text.encode() for text in (module, name)]
+        with pytest.raises(pickle.UnpicklingError, match="no value"):
+            restored(pickle.PROTO + b"\x04" + b"".join(named) + pickle.STACK_GLOBAL + pickle.STOP)

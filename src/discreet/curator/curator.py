@@ -310,7 +310,7 @@ class Curator:
         paid = self._paid(prices, sql, asked, engine, rng)
         answer = self._spoken(uppers[-1], paid, asked)
         if answer.cost is None and not asked.fresh:  # then it follows from what is in the key alone
-            self._recall.keep(key, self._catalogue, answer, paid.cells)
+            self._recall.keep(key, self._catalogue, answer, (paid.cells, uppers[-1]))
         return answer
 
     def _left(self, found: Question) -> BudgetLoss | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 
+from discreet.curator.above import Upper
 from discreet.curator.agreement import Declarations
 from discreet.curator.answer import Answer
 from discreet.curator.catalogue import Catalogue
-from discreet.curator.plans import Plans, key_of
+from discreet.curator.plans import Plans, key_of, weight
 from discreet.curator.quote import Terms
 from discreet.ledger import Grant, SqliteLedger
 from discreet.sql.measured import Caps
@@ -17,6 +18,7 @@ from discreet.sql.question import Question
 MOST = 256
 LARGEST = 10_000  # cells of one answer; larger ones are put together anew each time
 _LETTERS = 50  # of text that count as a cell
+_BYTES = 10  # of a plan that do: it is remembered with its answer
 
 
 def answer_key(sql: str, asked: Terms, found: Question, answers: Callable[[str], tuple[int, ...] | None]) -> Hashable:
@@ -35,14 +37,16 @@ class Recall:
         declared, answers = self._state
         return answers.get(key) if declared is known else None
 
-    def keep(self, key: Hashable, known: Catalogue, answer: Answer, cells: int) -> None:
-        """Remember an answer, and so the cells of the noisy tables that it was made of."""
+    def keep(self, key: Hashable, known: Catalogue, answer: Answer, made_of: tuple[int, Upper]) -> None:
+        """Remember an answer, and so what it was made of: the cells of noisy tables, and what was computed on them."""
+        cells, upper = made_of
         declared, answers = self._state
         if declared is not known:
             answers = {}
             self._state = known, answers
         letters = sum(len(cell) for row in answer.rows for cell in row if isinstance(cell, str))
-        if cells + len(answer.rows) * len(answer.columns) + letters // _LETTERS > LARGEST:
+        cells += len(answer.rows) * len(answer.columns) + letters // _LETTERS
+        if cells > LARGEST or cells + weight(upper) // _BYTES > LARGEST:
             return
         while len(answers) >= MOST:
             answers.pop(next(iter(answers)), None)

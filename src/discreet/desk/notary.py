@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from discreet.errors import Refusal
 from discreet.ledger import Answer, Event, Grant, Head, Spend, open_ledger, signing_key, verify
+from discreet.ledger.books import Books
 from discreet.ledger.entry import Entry
 from discreet.ledger.head import now
 from discreet.ledger.verify import Extension, Receipt
@@ -60,20 +61,24 @@ class Notary:
         An analyst reads their own payments, and answers to questions about tables that they may ask about: those they
         would get free. A custodian reads everything but how a token is recognised, which stays in the home.
         """
+        books = self._ledger.books()
         with self._ledger.looked_at() as view:
-            if not _readable(reader, view, view.entry(number).event):
+            if not _readable(reader, books, view, view.entry(number).event):
                 return None
             return view.receipt(number, self._signed(view))
 
-    def releases(self) -> list[tuple[Spend, Entry]]:
-        """What was published, the latest first: for the desk to choose from."""
+    def releases(self, reader: Grant | None) -> list[tuple[Spend, Entry]]:
+        """What was published and a reader may have, the latest first; None is the home itself."""
+        books = self._ledger.books()
         with self._ledger.looked_at() as view:
-            return view.releases()
+            return [each for each in view.releases() if books.may_read(reader, each[0])]
 
-    def release(self, number: int) -> tuple[Spend, Entry] | None:
-        """One of them; None if the entry is no release."""
+    def release(self, reader: Grant | None, number: int) -> tuple[Spend, Entry] | None:
+        """One of them; None if the entry is no release, or none of theirs."""
+        books = self._ledger.books()
         with self._ledger.looked_at() as view:
-            return view.release(number)
+            known = view.release(number)
+        return known if known is not None and books.may_read(reader, known[0]) else None
 
     def receipt(self, number: int) -> Receipt:
         """Of an entry, under the head that the ledger had with it: the same bytes whenever it is asked for."""
@@ -85,7 +90,7 @@ class Notary:
         return view.head(now(), signing_key(self._key))
 
 
-def _readable(reader: Grant, view: View, event: Event) -> bool:
+def _readable(reader: Grant, books: Books, view: View, event: Event) -> bool:
     match event:
         case Grant():
             return False
@@ -93,6 +98,6 @@ def _readable(reader: Grant, view: View, event: Event) -> bool:
             return True
         case Answer():
             paid = view.entry(event.spend).event
-            return isinstance(paid, Spend) and (reader.tables is None or set(paid.tables) <= set(reader.tables))
+            return isinstance(paid, Spend) and books.may_read(reader, paid)
         case _:
             return reader.role == "custodian"

@@ -170,12 +170,12 @@ class Publisher:
 
     def listed(self, reader: Grant | None) -> list[Listed]:
         """Those that a reader may have, the latest first: of tables that they may ask about, as with every answer."""
-        return [_listed(entry, paid) for paid, entry in self._notary.releases() if may_read(reader, paid)]
+        return [_listed(entry, paid) for paid, entry in self._notary.releases(reader)]
 
     def one(self, reader: Grant | None, entry: int) -> Listed:
         """One of them."""
-        known = self._notary.release(entry)
-        if known is not None and may_read(reader, known[0]):
+        known = self._notary.release(reader, entry)
+        if known is not None:
             return _listed(known[1], known[0])
         raise Refusal(f"there is no release {entry}, or none of yours to read", hint="list them: discreet release list")
 
@@ -215,11 +215,6 @@ def tried(curator: Curator, order: Order) -> Release:
     """A release of the rows of a home in which everything was made up."""
     order = order.spelled(curator)
     return curator.run(order.chosen(curator.offered(order.wanted).run.outline), order.sql)
-
-
-def may_read(reader: Grant | None, paid: Spend) -> bool:
-    """Whether somebody may ask about all tables that a payment was for; None is the home itself."""
-    return reader is None or reader.tables is None or set(paid.tables) <= set(reader.tables)
 
 
 def _listed(entry: Entry, spend: Spend) -> Listed:

@@ -57,6 +57,7 @@ class Books:
     datasets: dict[str, Dataset] = field(default_factory=dict)
     owners: dict[str, Dataset] = field(default_factory=dict)  # population -> the first table it ever had
     unanswered: dict[int, str] = field(default_factory=dict)  # payments that wait, by entry -> their questions
+    removed: dict[str, int] = field(default_factory=dict)  # tables that ever were -> the version of the last time
 
     def copy(self) -> Books:
         """Books that can be tried out. Entries are frozen, so copying the tables that hold them is enough."""
@@ -68,6 +69,7 @@ class Books:
             dict(self.datasets),
             dict(self.owners),
             dict(self.unanswered),
+            dict(self.removed),
         )
 
     def apply(self, entry: Entry) -> None:
@@ -141,6 +143,7 @@ class Books:
         if new.population is not None:
             self.owners.setdefault(new.population, new)
         if new.declaration == REMOVED:  # a grant was for these rows, not for others that may get their name
+            self.removed[new.table] = new.version
             for grant in [grant for grant in self.grants.values() if new.table in (grant.tables or ())]:
                 rest = [table for table in grant.tables or () if table != new.table]
                 self.grants[grant.principal] = replace(grant, tables=rest)
@@ -207,6 +210,17 @@ class Books:
         if principal != OWNER and principal not in self.grants:
             raise Refusal(f"there is no user {principal!r}", hint="a custodian lets people in with discreet user add")
         return self.grants.get(principal)
+
+    def may_read(self, reader: Grant | None, paid: Spend) -> bool:
+        """Whether somebody may ask about all tables that a payment was for; None is the home itself.
+
+        Not about tables of before, which had these names and were removed: nobody was granted those with these.
+        """
+        if reader is None or reader.tables is None:
+            return True
+        read = paid.versions or dict.fromkeys(paid.tables, 0)  # an entry from before versions were written
+        before = [table for table, version in read.items() if version <= self.removed.get(table, -1)]  # type: ignore[operator]
+        return not before and set(paid.tables) <= set(reader.tables)
 
     def account(self, population: str) -> Account:
         """The account of a population."""

@@ -82,6 +82,7 @@ class Checkpoint:
                 "used": [[*key, _loss(loss)] for key, loss in books.used.items()],
                 "datasets": [write_event(dataset) for dataset in books.datasets.values()],
                 "owners": [write_event(dataset) for dataset in books.owners.values()],
+                "removed": dict(books.removed),
             }
         )
 
@@ -137,6 +138,7 @@ def _checkpoint(body: Any) -> Checkpoint:  # noqa: ANN401  # it was sealed, so i
         {(who, population): _read_loss(loss) for who, population, loss in body["used"]},
         {dataset.table: dataset for dataset in datasets},
         {dataset.population: dataset for dataset in owners if dataset.population is not None},
+        removed=body["removed"],
     )
     return Checkpoint(
         books, Frontier(books.size, tuple(map(bytes.fromhex, body["peaks"]))), body["last"], body["before"]

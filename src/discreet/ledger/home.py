@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from discreet.errors import Refusal
 from discreet.ledger.entry import Adopted, Entry
 from discreet.ledger.head import Head, signing_key, strict_json
 from discreet.ledger.index import PRACTICE, WITNESSED, marked
-from discreet.ledger.keeper import Elsewhere, Keeper, told
+from discreet.ledger.keeper import Elsewhere, Keeper, known_as, told
 from discreet.ledger.sqlite import SqliteLedger
 from discreet.ledger.verify import verify
 from discreet.ledger.witness import Folder, Unreachable, Witness, put, put_aside, refuse_no_key, witness_of
@@ -51,10 +52,20 @@ def keeper_of(home: Path, *, adopting: bool = False) -> Keeper | None:
     """Who keeps the heads of a home's ledger; nobody those of a home to practise in."""
     ledger = SqliteLedger(_path(home), new=False)
     if ledger.marked(PRACTICE):
+        _refuse_known(ledger)
         return None
     if ledger.marked(WITNESSED) and not _key(home).exists():
         raise Refusal("ledger.key is missing", hint="put the one back that the ledger was signed with")
     return Keeper(home, signing_key(_key(home)), [each.witness for each in named(home)], adopting)
+
+
+def _refuse_known(ledger: SqliteLedger) -> None:
+    """Refuse a ledger that says it is for practice, and whose head was kept: what was spent would be forgotten."""
+    with suppress(Unreachable), ledger.looked_at() as view:
+        if marked(view.file, WITNESSED) or known_as(view.origin) is not None:
+            raise Refusal(
+                "this ledger says that it is for practice, and its head was kept", hint="put the newest ledger back"
+            )
 
 
 # who they are ---------------------------------------------------------------------------------------------------------

@@ -98,6 +98,22 @@ class Record:
         return json.dumps(self.__dict__ | {"head": self.head.__dict__})
 
 
+def _folder() -> Path:
+    return state_folder() / "heads"
+
+
+def _pointer(origin: str) -> Path:
+    return _folder() / f"{origin}.origin"
+
+
+def known_as(origin: str) -> str | None:
+    """The key under which the ledger with this first entry is known in the state folder; None if it is not."""
+    try:
+        return _pointer(origin).read_text() if origin else None
+    except OSError:
+        return None
+
+
 @dataclass
 class Keeper:
     """Keeps the heads of the ledger in one home."""
@@ -107,6 +123,7 @@ class Keeper:
     others: Sequence[Witness] = ()
     adopting: bool = False  # whether a copy is being made the home that answers
     down: dict[str, tuple[float, Unreachable]] = field(default_factory=dict)  # until when one is not asked again
+    keeping: set[str] = field(default_factory=set)  # those that kept what they were told last
 
     @property
     def name(self) -> str:
@@ -138,8 +155,9 @@ class Keeper:
         record = self.refuse(view, marked=marked)
         here = self._path, self._place
         said = None if record is None else (record.head.size, record.origin, record.home, record.place)
-        if said != (view.size, view.origin, *here):
-            self._next(state, view.origin, record)()
+        pointed = not view.origin or known_as(view.origin) is not None
+        if said != (view.size, view.origin, *here) or not pointed:
+            self._next(state, view.origin, record if pointed else None)()
 
     # the state folder ------------------------------------------------------------------------------------------------
 
@@ -148,20 +166,17 @@ class Keeper:
         """Alone with the record of this ledger, whichever copy of the home it is asked from."""
         with ExitStack() as locked:
             try:
-                folder = self._folder()
+                folder = _folder()
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 locked.enter_context(alone(folder, self.name))
             except OSError as broken:
                 raise _unkept(broken) from None
             yield
 
-    def _folder(self) -> Path:
-        return state_folder() / "heads"
-
     @property
     def file(self) -> Path:
         """Where the record is."""
-        return self._folder() / f"{self.name}.json"
+        return _folder() / f"{self.name}.json"
 
     def record(self) -> Record | None:
         """What is kept of this ledger; None if nothing is."""
@@ -184,9 +199,9 @@ class Keeper:
         record = self.record()
         self._refuse_other_key(view.origin)
         if record is None:
-            if marked and not self.adopting:
+            if (marked or known_as(view.origin) is not None) and not self.adopting:
                 raise Elsewhere(
-                    f"no head of this ledger is kept in {self._folder()}: this home is a copy, or that folder is "
+                    f"no head of this ledger is kept in {_folder()}: this home is a copy, or that folder is "
                     "another than it was",
                     hint=f"set {STATE} to the folder where its head is kept, or {_ADOPT}",
                 )
@@ -205,11 +220,7 @@ class Keeper:
 
     def _refuse_other_key(self, origin: str) -> None:
         """Refuse a ledger whose first entry is known under another key: with a new one it would be a new ledger."""
-        try:
-            known = (self._folder() / f"{origin}.origin").read_text() if origin else self.name
-        except OSError:
-            return
-        if known != self.name:
+        if known_as(origin) not in (self.name, None):
             raise Refusal(
                 "ledger.key is not the key that this ledger's heads were signed with", hint="put the first one back"
             )
@@ -217,18 +228,19 @@ class Keeper:
     def _next(self, after: Checkpoint, origin: str, known: Record | None) -> Callable[[], None]:
         """Write the next record beside the one that lies there; what is returned puts it in its place."""
         head = sign_root(after.frontier.size, after.frontier.root, now(), self.key)
+        texts = {self.file: Record(head, self._path, self._place, origin).text()}
+        if origin and (known is None or known.origin != origin):
+            texts[_pointer(origin)] = self.name  # after the record: what is known under a key has one
         try:
-            if origin and (known is None or known.origin != origin):
-                pointer = self._folder() / f"{origin}.origin"
-                put(put_aside(pointer, self.name), pointer)
-            aside = put_aside(self.file, Record(head, self._path, self._place, origin).text())
+            asides = [(put_aside(file, text), file) for file, text in texts.items()]
         except OSError as broken:
             raise _unkept(broken) from None
-        return lambda: self._put(aside)
+        return lambda: self._put(asides)
 
-    def _put(self, aside: Path) -> None:
+    def _put(self, asides: Sequence[tuple[Path, Path]]) -> None:
         try:
-            put(aside, self.file)
+            for aside, file in asides:
+                put(aside, file)
         except OSError as broken:
             raise Unkept(f"it is written, but its head is not kept in {self.file}: {broken.strerror}") from None
 
@@ -243,9 +255,22 @@ class Keeper:
 
     # other witnesses -------------------------------------------------------------------------------------------------
 
-    def reach(self) -> Reached:
-        """What every other witness keeps now. Refuses if one cannot be asked, or has lost what it kept."""
-        return [(witness, self.asked(witness)) for witness in self.others]
+    def reach(self, look: Look) -> Reached:
+        """What every other witness keeps now. Refuses if one cannot be asked, has lost what it kept, or keeps no more.
+
+        One that may still be read and not be written is noticed before the next payment, and not after each.
+        """
+        return [(witness, self._ready(witness, look)) for witness in self.others]
+
+    def _ready(self, witness: Witness, look: Look) -> Head:
+        head = self.asked(witness)
+        if witness.where in self.keeping:
+            return head
+        with look() as view:
+            size = view.size
+        head = told(witness, head, look, size, self.key)
+        self.keeping.add(witness.where)
+        return head
 
     def asked(self, witness: Witness) -> Head:
         """What one witness keeps of this ledger."""
@@ -275,13 +300,15 @@ class Keeper:
         """Have every other witness keep a head of so many entries at least."""
         try:
             for witness, known in reached:
+                self.keeping.discard(witness.where)
                 told(witness, known, look, size, self.key)
+                self.keeping.add(witness.where)
         except Refusal as broken:
             raise Unkept(f"it is written, but {broken.message}", hint=broken.hint) from None
 
 
-def told(witness: Witness, known: Head | None, look: Look, size: int, key: Ed25519PrivateKey) -> None:
-    """Have one witness keep a head of so many entries at least.
+def told(witness: Witness, known: Head | None, look: Look, size: int, key: Ed25519PrivateKey) -> Head:
+    """Have one witness keep a head of so many entries at least; the one that it keeps then.
 
     The ledger is looked at anew each time: others write and tell as well, and what they tell from now on has so many.
     """
@@ -290,10 +317,10 @@ def told(witness: Witness, known: Head | None, look: Look, size: int, key: Ed255
             if known is not None and not view.past.begins_with(known):
                 raise behind(known, view.past, witness.where)
             if known is not None and known.size >= size:
-                return
+                return known
             head, since = view.head(now(), key), () if known is None else view.past.since(known.size)
         if witness.keep(head, known, since):
-            return
+            return head
         known = witness.newest(head.key)
     raise Unreachable(f"the witness {witness.where} keeps other heads than it is told")
 

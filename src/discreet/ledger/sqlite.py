@@ -76,7 +76,7 @@ class SqliteLedger:
                     raise damaged()
                 if not new:
                     raise _missing(path)
-                file.executescript(_SCHEMA)
+                file.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")  # whole or not at all
             if "mark" not in tables:  # also a ledger of before there was an index
                 file.executescript(f"BEGIN IMMEDIATE; {index.SCHEMA} COMMIT;")
 
@@ -118,7 +118,7 @@ class SqliteLedger:
         """
         binding = any(binds(event) for event in events)
         try:
-            reached = self._keeper.reach() if self._keeper and binding else ()
+            reached = self._keeper.reach(self.looked_at) if self._keeper and binding else ()
             with ALONE:
                 self.settle()
                 pen = None if self._keeper is None else self._keeper.pen(reached, binding=binding)

@@ -5,21 +5,30 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import threading
 import urllib.error
+import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from http.client import HTTPException
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from discreet.errors import Refusal
 from discreet.ledger import merkle
 from discreet.ledger.head import Head, head_of, is_hex, strict_json, sync_folder
 
 STATE = "DISCREET_STATE"  # where heads are kept, if not in the user's state folder
-_PATIENCE = 3.0  # seconds to wait for a witness on another machine
+_PATIENCE = 3.0  # seconds to wait for each word of a witness on another machine
+_IN_ALL = 5.0  # seconds to wait for all of what it says
+_AT_ONCE = 16  # threads that wait for one of them
 _LONGEST = 100_000  # bytes of what one says
+T = TypeVar("T")
 
 
 class _Stay(urllib.request.HTTPRedirectHandler):
@@ -139,18 +148,22 @@ class Folder:
         """Keep it, if it is signed and goes on from the one that lies there."""
         file = self.folder / f"{head.key}.json"
         try:
+            if self.newest(head.key) != known:
+                return False
+            self._refuse(head, known, siblings)  # before a file is made: a stranger's heads leave none behind
             with alone(self.folder, head.key):
-                newest = self.newest(head.key)
-                if newest != known:
+                if self.newest(head.key) != known:
                     return False
-                if known is None and self.most is not None and len(list(self.folder.glob("*.json"))) >= self.most:
-                    raise Refusal(f"this witness keeps the heads of {self.most} ledgers, and no more")
-                if not head.genuine() or (known is not None and not _goes_on(head, known, siblings)):
-                    raise Refusal("this head does not go on from the one that is kept here")
                 put(put_aside(file, json.dumps({"head": head.__dict__})), file)
         except OSError as broken:
             raise Unreachable(f"the witness {self.where} keeps nothing: {broken.strerror}") from None
         return True
+
+    def _refuse(self, head: Head, known: Head | None, siblings: Sequence[str]) -> None:
+        if not head.genuine() or (known is not None and not _goes_on(head, known, siblings)):
+            raise Outside("this head does not go on from the one that is kept here")
+        if known is None and self.most is not None and len(list(self.folder.glob("*.json"))) >= self.most:
+            raise Outside(f"this witness keeps the heads of {self.most} ledgers, and no more")
 
 
 def _goes_on(head: Head, known: Head, siblings: Sequence[str]) -> bool:
@@ -180,6 +193,21 @@ class Server:
         return self._said(head.key, {"head": head.__dict__, "size": size, "siblings": list(siblings)}) == head
 
     def _said(self, key: str, told: object = None) -> Head | None:
+        try:
+            body = _in_time(self.address, partial(self._asked, key, told))
+            return read_kept(body, key)[0] if body else None
+        except urllib.error.HTTPError as refused:
+            raise Unreachable(
+                f"the witness {self.address} refuses ({refused.code})",
+                hint="is its token still valid?" if refused.code in (401, 403) else "see what it says there",
+            ) from None
+        except (OSError, HTTPException):
+            raise Unreachable(f"the witness {self.address} cannot be reached", hint="try again when it is up") from None
+        except (ValueError, KeyError):
+            raise Unreachable(f"the witness {self.address} answers with no head of this ledger") from None
+
+    def _asked(self, key: str, told: object) -> str:
+        """What it says, as JSON; nothing if it has no head."""
         asked = urllib.request.Request(  # noqa: S310  # `witness_of` takes http and https alone
             f"{self.address.rstrip('/')}/api/v1/witness/{key}",
             None if told is None else json.dumps(told).encode(),
@@ -188,17 +216,34 @@ class Server:
         try:
             with _OPENER.open(asked, timeout=_PATIENCE) as answer:
                 body = strict_json(answer.read(_LONGEST).decode())
-            return None if body == {"head": None} else read_kept(json.dumps(body), key)[0]
         except urllib.error.HTTPError as refused:
             refused.close()
-            raise Unreachable(
-                f"the witness {self.address} refuses ({refused.code})",
-                hint="is its token still valid?" if refused.code in (401, 403) else "see what it says there",
-            ) from None
-        except OSError:
-            raise Unreachable(f"the witness {self.address} cannot be reached", hint="try again when it is up") from None
-        except (ValueError, KeyError):
-            raise Unreachable(f"the witness {self.address} answers with no head of this ledger") from None
+            raise
+        return "" if body == {"head": None} else json.dumps(body)
+
+
+_WAITING: defaultdict[str, threading.Semaphore] = defaultdict(lambda: threading.Semaphore(_AT_ONCE))
+
+
+def _in_time(where: str, call: Callable[[], T]) -> T:
+    """What a call comes to, or TimeoutError: also of one to whom each word comes in time and the last one never.
+
+    It waits in a thread of its own, which is left to itself then; there are only so many of them for one address.
+    """
+    came: Future[T] = Future()
+
+    def waited() -> None:
+        try:
+            came.set_result(call())
+        except Exception as broken:  # noqa: BLE001  # whoever waits hears it
+            came.set_exception(broken)
+        finally:
+            _WAITING[where].release()
+
+    if not _WAITING[where].acquire(timeout=_IN_ALL):
+        raise TimeoutError
+    threading.Thread(target=waited, name="witness", daemon=True).start()
+    return came.result(_IN_ALL)
 
 
 def witness_of(where: str, token: str = "") -> Witness:
@@ -213,8 +258,7 @@ def witness_of(where: str, token: str = "") -> Witness:
 
 
 def _local(address: str) -> bool:
-    host = address.removeprefix("http://").split("/")[0].rsplit(":", 1)[0]
-    return host in ("localhost", "127.0.0.1", "[::1]")
+    return urllib.parse.urlsplit(address).hostname in ("localhost", "127.0.0.1", "::1")
 
 
 def refuse_no_key(key: str) -> str:

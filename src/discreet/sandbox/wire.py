@@ -63,7 +63,7 @@ class _Values(pickle.Unpickler):
             return super().find_class(module, name)
         if module.partition(".")[0] in _ROOTS:
             named = super().find_class(module, name)
-            if isinstance(named, type):
+            if isinstance(named, type) and named.__module__ == module:  # not what our modules have from elsewhere
                 return named
         if (module, name) == ("copyreg", "_reconstructor"):
             return super().find_class(module, name)

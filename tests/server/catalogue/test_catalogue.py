@@ -346,3 +346,16 @@ def test_many_ask_at_once() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(ask, range(200)))
+
+
+@pytest.mark.parametrize(
+    ("sql", "kept"),
+    [
+        ("SELECT array_agg(oid) FROM pg_namespace", True),
+        ("SELECT ARRAY[(SELECT string_agg(a.typname || b.nspname, ',') FROM pg_type a, pg_namespace b)]", False),
+        (f"SELECT {', '.join(['oid'] * 200)} FROM pg_type LIMIT 100", False),
+    ],
+)
+def test_an_answer_is_remembered_by_all_that_it_holds(sql: str, *, kept: bool) -> None:
+    SHARED.answer(ANN, sql)
+    assert (SHARED._of(ANN).answers.get((ANN.name, sql)) is not None) == kept

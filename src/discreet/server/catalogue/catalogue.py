@@ -14,7 +14,8 @@ from discreet.server.recent import Recent
 
 DATABASES = 8  # that are kept: one for each set of tables that somebody may see
 ANSWERS = 128  # that are kept of each
-ROWS, LETTERS = 200, 20_000  # that one of them may have
+ROWS, LETTERS = 200, 20_000  # that one of them may have; each cell counts as some letters itself
+_CELL = 8
 TEXTS, SHORT = 1024, 4_000  # of which something is remembered, and the letters of each
 
 
@@ -67,5 +68,10 @@ class Catalogue:
         return self._kept.made(tables, lambda: _Kept(Facts(tables)))
 
 
-def _letters(rows: Sequence[Sequence[object]]) -> int:
-    return sum(len(cell) for row in rows for cell in row if isinstance(cell, (str, list)))
+def _letters(cells: Sequence[object]) -> int:
+    """The letters of all cells, also of those in arrays and in rows."""
+    return sum(_CELL + _letters(cell) if isinstance(cell, (list, tuple)) else _written(cell) for cell in cells)
+
+
+def _written(cell: object) -> int:
+    return _CELL + (len(cell) if isinstance(cell, (str, bytes)) else 0)

@@ -8,7 +8,8 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable, Generator
-from typing import Protocol
+from functools import partial
+from typing import Protocol, cast
 
 import h11
 import uvicorn
@@ -19,6 +20,7 @@ from discreet.server.http.admission import network
 from discreet.server.http.body import READ
 from discreet.server.http.crowd import Crowd
 from discreet.server.http.door import NOBODY, Door
+from discreet.server.http.handshake import Handshake
 from discreet.server.http.limits import Limits
 from discreet.server.http.proxy import Proxies
 from discreet.server.journal import Log, to_stderr
@@ -35,14 +37,28 @@ class Annex(Protocol):
         ...
 
 
+Begin = Callable[[Callable[[], asyncio.Protocol]], asyncio.Protocol]  # a connection that is to be of this protocol
+
+
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config) -> None:
+    def __init__(self, config: uvicorn.Config, begin: Begin | None) -> None:
         super().__init__(config)
         self.opened = asyncio.Event()
+        self._begin = begin
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        await super().startup([] if self._begin else sockets)
+        if self._begin is not None:
+            loop = asyncio.get_running_loop()
+            for each in sockets or ():
+                self.servers.append(await loop.create_server(self._begun, sock=each, backlog=self.config.backlog))
         self.opened.set()
+
+    def _begun(self) -> asyncio.Protocol:
+        """A connection that begins with something else than HTTP."""
+        kind = cast("Callable[..., asyncio.Protocol]", self.config.http_protocol_class)
+        made = partial(kind, config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+        return made() if self._begin is None else self._begin(made)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -182,6 +198,8 @@ async def serve(  # noqa: PLR0913  # what a door is made of
         timeout_keep_alive=_IDLE,
         timeout_graceful_shutdown=round(door.limits.drain_seconds),
         h11_max_incomplete_event_size=16_384,
-        ssl_context_factory=None if tls is None else lambda *_: tls,
     )
-    return await Listening(door, _Server(config), listener, annex(door) if annex else None).opened()
+    begin: Begin | None = None
+    if tls is not None:
+        begin = partial(Handshake, tls=tls, crowd=crowd, seconds=door.limits.head_seconds)
+    return await Listening(door, _Server(config, begin), listener, annex(door) if annex else None).opened()
