@@ -38,6 +38,7 @@ def commands() -> list[str]:
     return made
 
 
+@pytest.mark.slow
 def test_the_notebook_runs_and_says_what_it_said(
     tmp_path: Path, commands: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
