@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import os
 import pickle
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,6 +16,7 @@ from sqlglot import exp, parse_one, serde
 
 from discreet.errors import Exceeded, Fault, Ground, OverBudget, Refusal, Unsupported
 from discreet.sandbox import DIRECT, Facts, Limits, Processes
+from discreet.sandbox import processes as pool
 from discreet.sandbox.nursery import read, written
 from discreet.sandbox.wire import heard, restored, said
 
@@ -179,3 +181,17 @@ def test_a_reply_names_no_class_that_our_modules_only_import() -> None:
         named = [pickle.SHORT_BINUNICODE + bytes([len(text)]) + text.encode() for text in (module, name)]
         with pytest.raises(pickle.UnpicklingError, match="no value"):
             restored(pickle.PROTO + b"\x04" + b"".join(named) + pickle.STACK_GLOBAL + pickle.STOP)
+
+
+def test_a_nursery_that_stands_still_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "_ENDING", 0.1)
+    found = Processes((), SMALL)
+    try:
+        assert found.call("ann", twice, "x") == "xx"
+        stuck, there = found._nursery or pytest.fail("there is none")
+        stuck.send_signal(signal.SIGSTOP)
+        there.settimeout(0.1)
+        assert found.call("bob", twice, "y") == "yy"  # for whom another process is made
+        assert stuck.poll() is not None
+    finally:
+        found.close()

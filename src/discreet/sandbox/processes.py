@@ -26,6 +26,7 @@ _KEPT = 8  # facts that a process remembers
 _SPARE = 1 << 16  # bytes of a reply around its value
 _Wanted = tuple[Callable[..., object], tuple[object, ...], int]  # a function, its arguments, and for how many rows
 _ENDING = 2.0  # seconds that the nursery has to end
+_MAKING = 60.0  # seconds that it has to make a process, the first after it has loaded our code; then another is begun
 
 
 class Sandbox(Protocol):
@@ -227,6 +228,7 @@ class Processes:
                     env=_surroundings(),
                     start_new_session=True,  # whoever stops the server with Ctrl+C stops this one through the server
                 )
+            ours.settimeout(_MAKING)  # everybody waits meanwhile, also who closes the server
             self._nursery = process, ours
         return self._nursery
 
