@@ -311,7 +311,7 @@ def test_over_budget_nothing_is_written(place: Path) -> None:
         (["histogram", "visits", "--columns", "age", "--epsilon", "1", "--bins", "age=-5,50"], "bounds"),
         (["histogram", "visits", "--columns", "age", "--epsilon", "1", "--bins", "age=0:100:0.5"], "grid"),
         (["histogram", "visits", "--columns", "age", "--epsilon", "1", "--bins", "age=1000"], "101 values"),
-        (["histogram", "visits", "--columns", "note", "--epsilon", "1"], "neither declared keys nor bounds"),
+        (["histogram", "visits", "--columns", "note", "--epsilon", "1"], "is text and has no declared keys"),
         (["ranges", "visits", "--columns", "cost,age", "--bins", "cost=50000", "--bins", "age=100", "--epsilon", "1"],
          "more than"),
         (["marginals", "SELECT age FROM visits", "--epsilon", "1"], "say --columns"),

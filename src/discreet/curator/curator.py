@@ -190,7 +190,10 @@ class Curator:
 
     def budget(self, population: str) -> Budget[BudgetLoss]:
         """What a population may lose in all and has lost."""
-        return self._books().account(population).budget
+        accounts = self._books().accounts
+        if population not in accounts:
+            raise Refusal(f"there is no population {population!r}", hint=f"there are {self.populations()}")
+        return accounts[population].budget
 
     def populations(self) -> list[str]:
         """The populations that have a budget."""

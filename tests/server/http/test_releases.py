@@ -146,7 +146,7 @@ def test_over_budget_is_402_and_charges_nothing(place: Place, server: Server) ->
         ({"bins": {"cost": "0:2000:10"}}, "bounds"),
         ({"columns": ["cost"], "bins": {}, "method": "magic"}, "no method 'magic'"),
         ({"columns": []}, "different columns"),
-        ({"columns": ["diagnosis"], "bins": {}}, "neither declared keys nor bounds"),
+        ({"columns": ["diagnosis"], "bins": {}}, "is text and has no declared keys"),
         ({"columns": ["\ud800"], "bins": {}}, ""),
         ({"rho": 1}, "one of epsilon and rho"),
         ({"epsilon": "1e-4000"}, "exponent"),
