@@ -106,6 +106,21 @@ def test_bounding_names_what_this_question_leaves_out(curator: Curator, sql: str
     )
 
 
+def test_noise_is_told_in_the_units_of_its_column(tmp_path: Path) -> None:
+    """Not in the steps in which it is drawn: what a person can move, over the part of the price that it has."""
+    curator = Curator(clinic.home(tmp_path / "home", max_rows=5))  # costs from 0 to 1,000, in hundredths
+    plan = curator.explain("SELECT sum(cost), variance(cost) FROM visits", epsilon=1).plan
+    told = {}
+    for line in plan:
+        name, rest = line.split(": epsilon ")
+        price, scale = rest.split("; noise of scale ")
+        told[name] = Fraction(price) * Fraction(scale.lstrip("≈")) / 5
+    assert told["rows with cost"] == pytest.approx(1, rel=1e-6)
+    assert told["total of cost"] == pytest.approx(1000, rel=1e-6)
+    assert told["total of cost about the middle"] == pytest.approx(500, rel=1e-6)
+    assert told["squares of cost about the middle"] == pytest.approx(500**2, rel=1e-6)
+
+
 def test_every_measured_number_is_told_with_its_column(curator: Curator) -> None:
     sql = (
         "SELECT count(*), count(cost), count(DISTINCT diagnosis), sum(cost), median(cost), stddev(cost), "

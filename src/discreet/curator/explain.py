@@ -168,13 +168,20 @@ def _lines(price: Priced) -> list[str]:
         if isinstance(mechanism, (LaplaceKeys, GaussianKeys)):
             lines.append(f"which groups exist: {share}")
         elif isinstance(what, Statistic) and isinstance(mechanism, LaplaceVector):
-            lines.append(f"{name}: {share}; noise of scale {spoken(mechanism.scale)}")
+            lines.append(f"{name}: {share}; noise of scale {spoken(mechanism.scale * _unit(what))}")
         elif isinstance(what, Statistic) and isinstance(mechanism, GaussianVector):
-            lines.append(f"{name}: {share}; noise of variance {spoken(mechanism.variance)}")
+            lines.append(f"{name}: {share}; noise of variance {spoken(mechanism.variance * _unit(what) ** 2)}")
         elif isinstance(what, Rank):
             bars = f"; its error bar: epsilon {spoken(charge.each_end)} for each end" if charge.each_end else ""
             lines.append(f"{name}: {share}{bars}")
     return lines
+
+
+def _unit(what: Statistic) -> Fraction:
+    """What one step of a statistic is, in the units of its column."""
+    if what.grid is None:
+        return Fraction(1)
+    return what.grid.step ** (2 if what.kind == "squares" else 1)
 
 
 def _name(what: Statistic | Rank | None, known: Shape) -> str:
