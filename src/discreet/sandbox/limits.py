@@ -22,7 +22,7 @@ class Limits:
     seconds: float = 20.0  # on the clock: many may be waiting for the processor
     memory: int = 192 * MEGABYTE  # beyond what the process held before
     reply: int = 16 * MEGABYTE  # bytes of a result, as it is sent
-    kept: int = 128 * MEGABYTE  # that a process may have grown by and be used again
+    kept: int = 80 * MEGABYTE  # that a process may have grown by and be used again; a usual question takes 50
     processes: int = 4
     each: int = 2  # of one person at the same time
     patience: float = 2.0  # seconds that the kernel's clock may be late
