@@ -60,6 +60,14 @@ def test_what_only_one_input_can_give_is_infinite() -> None:
     assert enumerated(laws.__getitem__, [(0, 1)], Approximate(1, "0.5")).kept is True
 
 
+@pytest.mark.parametrize("pair", [(0, 1), (1, 0)])
+def test_a_claim_with_a_delta_is_checked_both_ways(pair: tuple[int, int]) -> None:
+    """What only one input can give has chance 1/10 there, and nothing speaks against the claim the other way round."""
+    laws = {0: {"a": Fraction(9, 10), "b": Fraction(1, 10)}, 1: {"a": Fraction(1)}}
+    assert enumerated(laws.__getitem__, [pair], Approximate(1, "0.0999")).kept is False
+    assert enumerated(laws.__getitem__, [pair], Approximate(1, "0.1")).kept is True
+
+
 def test_of_several_pairs_the_worst_is_named() -> None:
     def law(p: int) -> Law:
         return {"heads": Fraction(p, 10), "tails": 1 - Fraction(p, 10)}
