@@ -65,7 +65,8 @@ def test_a_head_that_never_ends_is_given_up(place: Place, drip: bytes) -> None:
         while not closed.done():
             writer.write(drip)
             await asyncio.sleep(0.02)
-        assert closed.result() == b""
+        # A drop that falls after the end is answered by a reset instead of an end.
+        assert isinstance(closed.exception(), ConnectionResetError) or closed.result() == b""
         writer.close()
 
     assert opened(place, Limits(head_seconds=0.3), visit) == []
