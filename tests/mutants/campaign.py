@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import queue
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from mutants.chooser import CHOSEN
 from mutants.listed import MUTANTS
 from mutants.mutant import Edit, Mutant, placed
+from mutants.reach import Reach, read
+from mutants.recorder import FOLDER
 
 ROOT = Path(__file__).parents[2]
 LONGEST = 900.0  # seconds for the tests of one mutant; one that makes them hang is noticed
@@ -38,60 +44,87 @@ def main() -> int:
         for each in chosen:
             _say(_told(each))
         return 0
-    outcomes = run(chosen, given.jobs, everywhere=given.everywhere)
+    with tempfile.TemporaryDirectory(prefix="discreet-mutants-") as folder:
+        copies = [_copied(Path(folder) / str(number) / "discreet") for number in range(given.jobs)]
+        notes = given.reach or Path(folder) / "reach"
+        if not notes.exists():
+            _record(chosen, copies[0], notes, given.jobs)
+        outcomes = run(chosen, copies, read(notes), whole=given.whole)
     _table(outcomes)
     return int(any(each.noticed_by is None for each in outcomes))
 
 
-def run(chosen: Sequence[Mutant], jobs: int, *, everywhere: bool) -> list[Outcome]:
-    """Every mutant in turn, each in the same copy, which is put back after it."""
+def run(chosen: Sequence[Mutant], copies: Sequence[Path], reach: Reach, *, whole: bool) -> list[Outcome]:
+    """Every mutant, each in a copy of its own, which is put back after it."""
+    free: queue.SimpleQueue[Path] = queue.SimpleQueue()
+    for copy in copies:
+        free.put(copy)
+
+    def one(mutant: Mutant) -> Outcome:
+        copy = free.get()
+        try:
+            return _one(mutant, copy, reach, whole=whole)
+        finally:
+            free.put(copy)
+
     outcomes = []
-    with tempfile.TemporaryDirectory(prefix="discreet-mutants-") as folder:
-        copy = _copied(Path(folder) / "discreet")
-        for number, mutant in enumerate(chosen, start=1):
-            outcome = _one(mutant, copy, jobs, everywhere=everywhere)
+    with ThreadPoolExecutor(len(copies)) as pool:
+        for number, outcome in enumerate(pool.map(one, chosen), start=1):
             outcomes.append(outcome)
-            word = f"noticed by {outcome.noticed_by}" if outcome.noticed_by else "SURVIVED"
+            mutant, word = outcome.edit.mutant, f"noticed by {outcome.noticed_by}" if outcome.noticed_by else "SURVIVED"
             _say(f"[{number}/{len(chosen)}] {mutant.symbol}: {mutant.why}: {word} ({outcome.seconds:.0f} s)")
     return outcomes
 
 
-def _one(mutant: Mutant, copy: Path, jobs: int, *, everywhere: bool) -> Outcome:
+def _record(chosen: Sequence[Mutant], copy: Path, notes: Path, jobs: int) -> None:
+    """Run the tests once as things stand: which of them run which line?"""
+    suites = sorted({suite for each in chosen for suite in placed(each, copy / "src").suites})
+    _say(f"running the quick tests of {', '.join(suites)} once as things stand")
+    notes.mkdir(parents=True)
+    spread = ["-n", str(jobs), "--dist", "worksteal", "-p", "mutants.recorder"]
+    failed = _failed(copy, [*spread, *(f"tests/{suite}" for suite in suites)], {FOLDER: str(notes)}, LONGEST * 4)
+    if failed is not None:
+        shutil.rmtree(notes)
+        sys.exit(f"before any edit {failed} fails")
+
+
+def _one(mutant: Mutant, copy: Path, reach: Reach, *, whole: bool) -> Outcome:
     edit = placed(mutant, copy / "src")
     before, began = edit.path.read_text(encoding="utf-8"), time.monotonic()
+    own = tuple(f"tests/{suite}" for suite in edit.suites)
+    near = [test for test in reach.tests(edit, copy / "src") if test.startswith(own)]
     edit.path.write_text(edit.text, encoding="utf-8")
     try:
-        noticed = _noticed(copy, [f"tests/{each}" for each in edit.suites], jobs)
-        if noticed is None and everywhere:
-            noticed = _noticed(copy, ["tests"], jobs)
+        noticed = _failed_of(copy, near) if near else None
+        if noticed is None and whole:
+            noticed = _failed(copy, ["-n", "2", "--dist", "worksteal", *own], {}, LONGEST)
     finally:
         edit.path.write_text(before, encoding="utf-8")
     return Outcome(edit, noticed, time.monotonic() - began)
 
 
-def _noticed(copy: Path, suites: list[str], jobs: int) -> str | None:
+def _failed_of(copy: Path, tests: list[str]) -> str | None:
+    """The first of these that fails, or nothing."""
+    listed = copy.parent / "chosen.json"
+    listed.write_text(json.dumps(tests), encoding="utf-8")
+    files = sorted({test.partition("::")[0] for test in tests})
+    return _failed(copy, ["-n", "0", "-p", "mutants.chooser", *files], {CHOSEN: str(listed)}, LONGEST)
+
+
+def _failed(copy: Path, arguments: list[str], variables: Mapping[str, str], seconds: float) -> str | None:
     """The first test that fails, or nothing."""
-    # The line of the tests alone decides: no cached byte code of the line before may answer for it.
-    environment = {**os.environ, "PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-    spread = ["-n", str(jobs), "--dist", "worksteal"] if jobs > 1 else ["-n", "0"]
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-x",
-        "-q",
-        "--tb=no",
-        "-rfE",
-        "-p",
-        "no:cacheprovider",
-        "-m",
-        "not slow",
-    ]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(copy / "src"), str(copy / "tests")]),
+        "PYTHONDONTWRITEBYTECODE": "1",  # no byte code of the line as it was may answer for it
+        **variables,
+    }
+    always = ["-x", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovider", "-m", "not slow"]
     try:
         done = subprocess.run(
-            [*command, *spread, *suites],
+            [sys.executable, "-m", "pytest", *always, *arguments],
             cwd=copy, env=environment, capture_output=True, encoding="utf-8", errors="replace", check=False,
-            timeout=LONGEST,
+            timeout=seconds,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return "its time"
@@ -145,8 +178,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--match", default="", help="only those whose symbol, text or reason has this in it")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument(
-        "--everywhere", action="store_true", help="ask the whole quick suite where the room's is silent"
+        "--near",
+        dest="whole",
+        action="store_false",
+        help="ask only the tests that run the line, not then the room's others (which may run it in another process)",
     )
+    parser.add_argument("--reach", type=Path, help="keep which test runs which line in this folder, or take it from it")
     parser.add_argument("--list", action="store_true", help="print them and stop")
     return parser
 

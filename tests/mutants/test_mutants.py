@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from mutants.listed import MUTANTS
 from mutants.mutant import Misplaced, Mutant, placed
+from mutants.reach import changed
 
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -36,3 +37,11 @@ def test_what_is_not_there_is_told(tmp_path: Path) -> None:
     for symbol, find in (("A.b", "1"), ("A.c", "1 + 1"), ("B", "1"), ("A", "2")):
         with pytest.raises(Misplaced):
             placed(Mutant(symbol, find, "3", "why"), tmp_path)
+
+
+def test_a_line_is_noted_for_the_whole_statement() -> None:
+    before = "def f():\n    return g(\n        1,\n        2,\n    )\n\n\nLIMIT = 1\n"
+    assert set(changed(before, before.replace("2,", "3,"))) == {2, 3, 4, 5}
+    assert set(changed(before, before.replace("def f():", "def f(x=1):"))) == {1}
+    assert set(changed(before, before.replace("LIMIT = 1", "LIMIT = 2"))) == {8}
+    assert set(changed(before, before.replace("        1,\n", ""))) == {2, 3, 4, 5}

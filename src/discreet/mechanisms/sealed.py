@@ -44,7 +44,7 @@ class Sealed:
 
     def __post_init__(self) -> None:
         try:
-            settle(self, path=self.path.resolve(), key_file=self.key_file.absolute())
+            settle(self, path=_followed(self.path), key_file=self.key_file.absolute())
         except (OSError, RuntimeError):  # links in a circle
             raise Refusal(f"the path {self.path} leads nowhere") from None
 
@@ -192,3 +192,15 @@ def _settle(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _followed(path: Path) -> Path:
+    """Where the links end. `resolve` alone leaves those in a circle as they are, from Python 3.13 on."""
+    end = path.resolve()
+    try:
+        linked = stat.S_ISLNK(end.lstat().st_mode)
+    except FileNotFoundError:
+        return end
+    if linked:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return end
