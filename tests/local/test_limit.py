@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,21 @@ def test_a_collector_is_its_keys_wherever_it_is(tmp_path: Path) -> None:
     other = tasks[4].sign(stranger)
     me.answer(me.trust(other.document, other.id, handovers=claimed), 1)  # a new key is somebody else
     assert (me.gauge(other).lost, me.gauge(first).lost) == (Pure(1), Pure(2))
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_keys_of_one_collector_are_added_up_in_whatever_order_they_sign(order: tuple[int, ...], tmp_path: Path) -> None:
+    """A key and the two it handed over to, one after the other or both: whichever comes first, the limit is one."""
+    keys = [Ed25519PrivateKey.generate() for _ in range(3)]
+    for chain in ([handed_over(keys[0], keys[1]), handed_over(keys[1], keys[2])],
+                  [handed_over(keys[0], keys[1]), handed_over(keys[0], keys[2])]):  # fmt: skip
+        me = Respondent(tmp_path / public_part(Ed25519PrivateKey.generate()))
+        me.set_limit(Pure(2))
+        tasks = [replace(draft(), id=f"{i:032x}", question=f"Album {i}?").sign(keys[i]) for i in order]
+        for task in tasks[:2]:
+            me.answer(me.trust(task.document, task.id, handovers=chain), 1)
+        with pytest.raises(Refusal, match="2 of 2"):
+            me.answer(me.trust(tasks[2].document, tasks[2].id, handovers=chain), 1)
 
 
 def test_what_an_older_file_told_is_counted(tmp_path: Path) -> None:

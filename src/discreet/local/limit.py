@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from discreet.errors import Refusal
 from discreet.exact import spoken
-from discreet.local.seal import Handover, follows
+from discreet.local.seal import Handover, related
 from discreet.local.task import Task
 from discreet.privacy import Pure
 
@@ -50,14 +50,11 @@ def set_limit(file: sqlite3.Connection, most: Pure) -> None:
 
 
 def acquaint(file: sqlite3.Connection, key: str, handovers: Sequence[Handover]) -> None:
-    """Join a key to those that are known to have handed over to it. What was told to them was told to one."""
-    known = [name for (name,) in file.execute("SELECT key FROM signer UNION SELECT key FROM told")]
-    for other in known:
-        if other and other != key and follows(other, key, handovers):
-            old, new = root(file, other), root(file, key)
-            file.execute("UPDATE signer SET root = ? WHERE root = ?", (old, new))
-            file.execute("INSERT OR REPLACE INTO signer (key, root) VALUES (?, ?), (?, ?)", (other, old, key, old))
-    file.execute("INSERT OR IGNORE INTO signer (key, root) VALUES (?, ?)", (key, root(file, key)))
+    """Join a key to those it comes from and those it went to, in whatever order they turn up: one collector."""
+    for other in sorted(related(key, handovers)):
+        old, new = root(file, other), root(file, key)
+        file.execute("UPDATE signer SET root = ? WHERE root = ?", (old, new))
+        file.execute("INSERT OR REPLACE INTO signer (key, root) VALUES (?, ?), (?, ?)", (other, old, key, old))
 
 
 def root(file: sqlite3.Connection, key: str) -> str:

@@ -75,3 +75,13 @@ def follows(trusted: str, key: str, handovers: Iterable[Handover]) -> bool:
         if each.old in reached and each.genuine():
             reached.add(each.new)
     return key in reached
+
+
+def related(key: str, handovers: Iterable[Handover]) -> frozenset[str]:
+    """All keys that genuine handovers tie to a key, forwards and backwards, and itself."""
+    ties = [{each.old, each.new} for each in handovers if each.genuine()]
+    found, before = {key}, 0
+    while len(found) > before:
+        before = len(found)
+        found = found.union(*(tie for tie in ties if tie & found))
+    return frozenset(found)
