@@ -9,9 +9,11 @@ import mpmath
 import numpy as np
 import pytest
 from doubles import Prefixed, Scripted, Seeded
+from numpy.typing import NDArray
 
 from discreet.errors import Refusal
-from discreet.noise import gaussians, geometrics, laplaces, poissons
+from discreet.noise import Entropy, gaussians, geometrics, laplaces, poissons
+from discreet.noise import law as law_module
 from discreet.noise.law import Law
 from discreet.noise.lookup import START, Lookup, exp_enclosure
 from discreet.noise.poisson import _Table
@@ -186,3 +188,23 @@ def test_refusals_of_astronomic_values_are_refusals() -> None:
     for draw in draws:
         with pytest.raises(Refusal, match="expected"):
             draw()
+
+
+@pytest.mark.parametrize("law", [Law(Fraction(1, 2 * 10**6), Fraction(0), 6), Law(Fraction(1, 999), Fraction(1, 7), 4)])
+def test_a_place_in_a_bin_is_kept_by_its_own_weight(law: Law, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Less likely by exactly as much as the law falls from the beginning of the bin to there, in both arithmetics."""
+    seen: list[tuple[NDArray[np.float64], Callable[[int], Fraction]]] = []
+
+    def spy(rise: NDArray[np.float64], exact: Callable[[int], Fraction], *, rng: Entropy) -> NDArray[np.bool_]:  # noqa: ARG001
+        seen.append((rise, exact))
+        return np.ones(rise.size, dtype=np.bool_)
+
+    monkeypatch.setattr(law_module, "flips_exp", spy)
+    starts = np.arange(0, 40, dtype=np.int64) << law.log_width
+    places, _ = law._place(starts, Seeded(33))
+    ((rise, exact),) = seen
+    assert np.unique(places - starts).size > 10
+    for i, (start, place) in enumerate(zip(starts.tolist(), places.tolist(), strict=True)):
+        fall = law.square * (place**2 - start**2) + law.linear * (place - start)
+        assert exact(i) == fall
+        assert rise[i] == pytest.approx(float(fall), rel=1e-15, abs=0)
