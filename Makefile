@@ -1,7 +1,9 @@
 # Everything below needs only make and Python 3.11 or newer; each target builds .venv when it is missing or out of date.
 PYTHON ?= python3
 BIN := .venv/bin
+RUNS := .venv/runs
 READY := .venv/ready
+PARTS := pandas,plot,server
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes: none compiles what another has compiled
 
 .DEFAULT_GOAL := help
@@ -21,12 +23,19 @@ help:
 
 setup: $(READY)
 
+# What runs: discreet, its server, and the tables and plots of its pages.
 # uv is quicker; where it does not work (no wheel, another way to reach packages), pip does the same.
-$(READY): pyproject.toml constraints.txt
+$(RUNS): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else \
 	"discreet needs Python 3.11 or newer, got %d.%d; say make PYTHON=/path/to/python" % v[:2])'
-	@echo "building .venv (a minute or two)"
+	@echo "building .venv (half a minute)"
 	@$(PYTHON) -m venv .venv
+	@$(call install,.venv,-e '.[$(PARTS)]')
+	@touch $@
+
+# And what it is developed with.
+$(READY): $(RUNS)
+	@echo "adding the tools of its developers to .venv (a minute or two)"
 	@$(call install,.venv,-e '.[dev]')
 	@touch $@
 
@@ -37,7 +46,7 @@ define install
 	|| $(1)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(2)
 endef
 
-demo: setup
+demo: $(RUNS)
 	@$(BIN)/discreet demo
 
 test: setup
