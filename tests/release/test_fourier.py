@@ -18,7 +18,7 @@ from discreet.audit import audit
 from discreet.errors import Refusal
 from discreet.mechanisms import REGISTRY, described, rebuilt
 from discreet.privacy import Pure
-from discreet.release.marginals import FourierMarginals
+from discreet.release.marginals import FourierMarginals, Marginals
 
 Names = tuple[str, ...]
 
@@ -221,3 +221,30 @@ def test_an_unknown_basis_and_a_price_out_of_reach_are_refused() -> None:
         FourierMarginals(BITS, TWOS, TWO_WAY, Fraction(1, 10**13))
     with pytest.raises(Refusal, match="epsilon is too large"):
         FourierMarginals(BITS, TWOS, TWO_WAY, Fraction(10**6))
+
+
+@pytest.mark.parametrize("truth", [4, 5])
+@pytest.mark.parametrize("weight", [1.0, 10.0, 0.5, -3.0, 2.5])
+@pytest.mark.parametrize("epsilon", ["2.58", "3", "3.2"])
+def test_the_bar_of_a_weighted_cell_covers_19_times_in_20_by_the_exact_law(
+    epsilon: str, weight: float, truth: int
+) -> None:
+    mechanism = FourierMarginals(("x",), (3,), (("x",),), Fraction(epsilon))
+    q = math.exp(-1 / float(mechanism.plan.scales[0]))  # for one table it is plain noise on its cells
+    covered = 0.0
+    for noise in range(-30, 31):
+        numbers = [np.array([truth + noise, 0, 0], dtype=np.int64)]
+        told = Marginals.of(mechanism.domain, mechanism.plan.estimated(numbers), mechanism.plan.spreads)
+        low, high = told.query(("x",), [weight, 0, 0]).interval()
+        covered += (1 - q) / (1 + q) * q ** abs(noise) * (low - 1e-4 <= weight * truth <= high + 1e-4)
+    assert covered >= 0.95
+
+
+def test_the_bars_of_ranges_and_rectangles_are_no_wider_than_those_of_cells() -> None:
+    mechanism = FourierMarginals(MIXED, SIZES, MIXED_WAY, Fraction(1))
+    told = mechanism({names: np.full(mechanism.domain.shape(mechanism.domain.axes(names)), 9) for names in MIXED_WAY})
+    for rows, columns in itertools.product(range(1, 8), range(1, 16)):
+        picked = np.outer([rows >> i & 1 for i in range(3)], [columns >> i & 1 for i in range(4)])
+        assert told.query(("b", "c"), picked).span is None
+    crossed = told.query(("b", "c"), [[1, -1, 1, -1], [-1, 1, -1, 1], [1, -1, 1, -1]])
+    assert crossed.span is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -26,6 +27,7 @@ from discreet.release import (
     Wavelet,
     tuned,
 )
+from discreet.release.counts import noise_variance, within
 from discreet.release.curve import hilbert
 from discreet.release.fit import alike
 from discreet.release.histogram import CHOSEN, EXACT, FITTED, NONE, PARTS, WIDER
@@ -292,3 +294,27 @@ def test_a_range_outside_is_refused(bounds: Any) -> None:  # noqa: ANN401
 def test_a_plane_has_no_quantiles() -> None:
     with pytest.raises(Refusal, match="along a line"):
         Identity(ONE, (8, 8))(SQUARE).quantile("0.5")
+
+
+@pytest.mark.parametrize("truth", [4, 5])
+@pytest.mark.parametrize("weight", [1.0, 10.0, 0.5, -3.0])
+@pytest.mark.parametrize("epsilon", ["2.58", "3", "3.2"])
+def test_the_bar_of_a_weighted_count_covers_19_times_in_20_by_the_exact_law(
+    epsilon: str, weight: float, truth: int
+) -> None:
+    release = Hierarchy(Fraction(epsilon), (1,))
+    q = math.exp(-float(release.epsilon))
+    covered = 0.0
+    for noise in range(-30, 31):
+        told = Histogram.of(np.array([truth + noise], dtype=np.float64), release.splits, (1,))
+        low, high = told.weighed(np.array([weight])).interval()
+        covered += (1 - q) / (1 + q) * q ** abs(noise) * (low <= weight * truth <= high)
+    assert covered >= 0.95
+
+
+@pytest.mark.parametrize("confidence", ["0.5", "0.9", "0.9065", "0.907", "0.9072", "0.908", "0.95", "0.999"])
+def test_an_error_covers_two_like_draws_by_the_exact_law(confidence: str) -> None:
+    scale = 10**6  # so wide that whole numbers are as good as real ones
+    far = float(within(2 * noise_variance(Fraction(scale)), Fraction(confidence))) / scale
+    missed = math.exp(-far) * (1 + far / 2)  # of the sum of two Laplace draws of scale 1
+    assert missed <= 1 - float(confidence)

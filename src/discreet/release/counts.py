@@ -150,16 +150,26 @@ def level_variances(children: Sequence[Whole], scales: Sequence[Fraction | None]
 def within(variance: float, confidence: Number = USUAL) -> Fraction:
     """An α that a weighted sum of independent draws of noise stays within, with this probability.
 
-    No weight is above 1, and each draw is a whole number with a Laplace or a normal law. Sums of Laplace noise lie
-    between one draw, with α = σ/√2 · ln(1/β) where 1 − β is the confidence, and the normal law; whole noise needs some
-    more, the more the smaller β is (docs/proofs/hierarchy.md, "Error bars").
+    No weight is above 1, and each draw is a whole number with a Laplace or a normal law. Sums of Laplace noise were
+    found to need no more than one draw, with α = σ/√2 · ln(1/β) where 1 − β is the confidence, or two of one size, or
+    the normal law; whole noise needs some more, the more the smaller β is (docs/proofs/hierarchy.md, "Error bars").
     """
     rare = float(1 - share(confidence, "confidence"))
     if rare < _RAREST:
         raise Refusal("expected confidence <= 1 - 1e-300: nothing is surer than that")
-    times = max(-math.log(rare) / math.sqrt(2), -NormalDist().inv_cdf(rare / 2))
+    times = max(-math.log(rare) / math.sqrt(2), _two(rare), -NormalDist().inv_cdf(rare / 2))
     far = math.sqrt(variance) * times + max(MORE, _whole_more(rare, times))
     return Fraction(math.ceil(far * (1 + 1e-9) * 1024), 1024)
+
+
+@lru_cache(maxsize=256)
+def _two(rare: float) -> float:
+    """How many deviations a sum of two like Laplace draws is within but for so rarely: e^(−2x) (1 + x) is β there."""
+    low, high = 0.0, 1 - math.log(rare)
+    for _ in range(60):
+        x = (low + high) / 2
+        low, high = (x, high) if math.log1p(x) - 2 * x > math.log(rare) else (low, x)
+    return high
 
 
 @lru_cache(maxsize=256)

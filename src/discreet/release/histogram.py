@@ -70,6 +70,20 @@ class Estimate:
         return self.value - far, self.value + far
 
 
+def weighted(value: float, error: float, weights: Reals, largest: float) -> Estimate:
+    """A sum of counts with these weights, where no draw of whole noise weighs more than `largest` in it.
+
+    A draw that weighs more than 1 needs so many times what whole noise needs more (docs/proofs/hierarchy.md). Only sums
+    with whole weights are whole numbers.
+    """
+    whole = bool(np.all(weights == np.rint(weights)))
+    if whole and largest <= 1 + 1e-9:
+        return Estimate(value, error)
+    far = TIMES * error + MORE * max(1.0, largest)
+    far = float(math.floor(far)) if whole and value.is_integer() else far
+    return Estimate(value, error, (value - far, value + far))
+
+
 @dataclass(frozen=True, eq=False)
 class Histogram:
     """Counts of cells on a line or a plane. Everything here is computed from what was released, and free.
@@ -271,8 +285,9 @@ class Histogram:
         shares = np.bincount(self.part, given) / sizes
         if not np.allclose(shares[self.part], given, rtol=0, atol=1e-12):
             return Estimate(value, None)
-        error = np.sqrt([self.known.variance(shares)])
-        return Estimate(value, float(_wider(error, np.array([np.sum(shares * self._shift)]))[0]))
+        error = _wider(np.sqrt([self.known.variance(shares)]), np.array([np.sum(shares * self._shift)]))
+        # a draw of one node moves the leaves below it one way and all others the other way, by no more than itself
+        return weighted(value, float(error[0]), given, max(0.0, given.max()) - min(0.0, given.min()))
 
     @property
     def _shift(self) -> Reals:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from discreet.errors import Refusal
 from discreet.exact import count, shown
-from discreet.release.histogram import Estimate
+from discreet.release.histogram import Estimate, weighted
 from discreet.release.marginals import fit, rebuild, rounding
 from discreet.release.marginals.domain import Axes, Domain, closure, maximal
 from discreet.release.marginals.plan import Integers, Reals, cell_variance
@@ -94,12 +94,17 @@ class Marginals:
         order = [self.domain.columns.index(name) for name in columns]
         lively = self.domain.lively(axes)
         load = given.transpose([order.index(place) for place in axes]).reshape(self.domain.shape(lively))
-        variance = 0.0
+        value, variance = float((given * table).sum()), 0.0
+        up, down = np.zeros_like(load), np.zeros_like(load)  # what a draw beside each cell may weigh: of either sign
         for part in closure([lively]):
             share = self.domain.cells(part) / self.domain.cells(lively)
-            inside = rebuild.residual(self.domain, load, lively, part)
-            variance += self._spread[part] * share**2 * float((inside**2).sum())
-        return Estimate(float((given * table).sum()), None if self.fitted else math.sqrt(variance))
+            inside = share * rebuild.residual(self.domain, load, lively, part)
+            variance += self._spread[part] * float((inside**2).sum())
+            spread = inside.reshape([self.domain.sizes[i] if i in part else 1 for i in lively])
+            up, down = up + np.maximum(spread, 0), down + np.maximum(-spread, 0)
+        if self.fitted:
+            return Estimate(value, None)
+        return weighted(value, math.sqrt(variance), given, float(max(up.max(), down.max())))
 
     def rounded(self) -> Marginals:
         """Whole counts, consistent exactly, for every family of tables. A cell may be negative.
