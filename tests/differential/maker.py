@@ -189,8 +189,7 @@ class Maker:
             )
         )
         whole = a.kind == "whole" and text.endswith("/ 4")  # whole numbers are divided as Postgres divides them
-        # where no step follows from those of its columns, an expression is rounded so finely that it does not show
-        return Item(f"sum({text})", Cell("sum", reach, 1e-11 * reach), f"fsum({f'trunc({text})' if whole else text})")
+        return Item(f"sum({text})", Cell("sum", reach), f"fsum({f'trunc({text})' if whole else text})")
 
     def any_number(self) -> Item:
         rng = self.rng
