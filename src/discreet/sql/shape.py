@@ -268,8 +268,8 @@ def facts(expression: Expression, below: Shape) -> Facts:
         if len(parts) == len(expression.arguments) > 1 and all(part.unit for part in parts) and sure:
             return Facts(expression.type, unit=True, carries=carries)
     span = ranged(expression, {name: column.range for name, column in below.columns.items()})
-    step, sure = _coarse(expression, span, below)
-    return Facts(expression.type, span, step, carries=carries, between=not sure)
+    coarse, sure = _coarse(expression, span, below)
+    return Facts(expression.type, span, coarse, carries=carries, between=not sure)
 
 
 def _coarse(expression: Expression, span: Range, below: Shape) -> tuple[Fraction | None, bool]:
