@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from pathlib import Path
 
 import clinic
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from discreet.curator import Curator, above
 from discreet.curator.explain import explained
@@ -243,3 +246,14 @@ def test_the_bar_of_a_whole_quotient_has_whole_ends_that_hold() -> None:
     assert (formula.digits, formula.way) == (0, "zero")
     assert rounded((Fraction(-8, 3), Fraction(8, 3)), 0, "zero") == (Fraction(-2), Fraction(2))
     assert rounded((Fraction(3), Fraction(4)), 0, "zero") == (Fraction(3), Fraction(4))
+
+
+@given(st.floats(-1e17, 1e17), st.integers(-3, 6), st.integers(-16, 16), st.sampled_from(["near", "down", "up"]))
+def test_a_rounded_bar_holds_what_doubles_round_to_and_hardly_more(x: float, digits: int, off: int, way: str) -> None:
+    """Of a number about 10^12 the bar was three wide, whatever the digits."""
+    exact, scale = Fraction(x), Fraction(10) ** digits
+    low, high = rounded((exact, exact), digits, way)
+    seen = (exact + off * Fraction(math.ulp(x))) * scale
+    found = {"near": round(seen), "down": math.floor(seen), "up": math.ceil(seen)}[way]
+    assert low <= found / scale <= high
+    assert high - low <= 1 / scale + abs(exact) / 2**47

@@ -37,8 +37,10 @@ def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
     folder = clinic.home(tmp_path_factory.mktemp("notices") / "home", max_rows=5, max_groups=2)
     regions = pa.table({"place": ["north", "south"], "size": [1, 2]})
     Custody(folder).add("regions", regions, Declared(public=True))
-    stays = pa.table({"patient": [1, 2], "nights": [3, 4]})
-    Custody(folder).add("stays", stays, Declared(unit="patient", max_rows=3, bounds={"nights": (0, 30)}))
+    stays = pa.table({"patient": [1, 2], "nights": [3, 4], "fee": [0.5, 0.25]})
+    Custody(folder).add(
+        "stays", stays, Declared(unit="patient", max_rows=3, bounds={"nights": (0, 30), "fee": (0, 500)})
+    )
     return Curator(folder)
 
 
@@ -138,6 +140,15 @@ def test_a_join_names_both_sides(curator: Curator) -> None:
     assert "Rows of visits and stays without a partner in the join are left out." in told
     assert "Values of nights below 0 count as 0, and above 30 as 30." in told
     assert "A person with more than 15 rows counts with 15 of them" in told
+
+
+def test_rounding_is_told_unless_it_is_that_of_doubles(curator: Curator) -> None:
+    """Whatever the noise is, enough rows would show it, and no error bar holds it."""
+    for what in ("sum(fee)", "avg(fee)", "median(fee)"):
+        told = curator.explain(f"SELECT {what} FROM stays", epsilon=1).bounding
+        assert "Values of fee are rounded to steps of 0.000001." in told
+    for what in ("sum(sqrt(fee))", "sum(nights)", "variance(fee / (nights + 1))"):
+        assert "rounded" not in curator.explain(f"SELECT {what} FROM stays", epsilon=1).bounding
 
 
 def test_a_cap_of_the_question_is_the_one_that_is_told(curator: Curator) -> None:

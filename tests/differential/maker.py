@@ -186,11 +186,13 @@ class Maker:
                 (f"LEAST(GREATEST({x}, 0), 100)", 100.0),
                 (f"-{x}", a.reach),
                 (f"{x} / 4", a.reach / 4),
+                (f"sqrt(abs({x}))", a.reach**0.5),
+                (f"{x} / (1 + abs({y}))", a.reach),
             )
         )
-        whole = a.kind == "whole" and text.endswith("/ 4")  # whole numbers are divided as Postgres divides them
-        # where no step follows from those of its columns, an expression is rounded so finely that it does not show
-        return Item(f"sum({text})", Cell("sum", reach, 1e-11 * reach), f"fsum({f'trunc({text})' if whole else text})")
+        # whole numbers are divided as Postgres divides them
+        cut = {f"{x} / 4": a.kind == "whole", f"{x} / (1 + abs({y}))": a.kind == b.kind == "whole"}.get(text, False)
+        return Item(f"sum({text})", Cell("sum", reach), f"fsum({f'trunc({text})' if cut else text})")
 
     def any_number(self) -> Item:
         rng = self.rng

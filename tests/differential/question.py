@@ -22,7 +22,7 @@ class Cell:
 
     kind: str  # count, sum, avg, variance, stddev, rank, ratio
     span: float = 1.0  # the range of what one row adds, or of the number itself
-    slack: float = 0.0  # how far rounding to the step may move one value
+    slack: float = 0.0  # of a quantile: how far rounding to the step may move it
     level: float = 0.5  # of a quantile
     staged: bool = False  # whether a condition holds a noisy number, so that there is no error bar
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import clinic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +13,8 @@ from discreet.sql.expression import Call, Case, Expression, Field, Literal
 from discreet.sql.range import Range
 from discreet.sql.schema import Type
 from discreet.sql.shape import Facts, Shape, facts
-from discreet.sql.stepping import MOST_STEPS, fine_step, step_of, usual_step
+from discreet.sql.split import question
+from discreet.sql.stepping import MOST_STEPS, fine_step, finest_step, step_of, usual_step
 
 _STEPS = {"cost": Fraction(1, 100), "fare": Fraction(1, 8), "age": None}
 _KINDS = {"cost": Type.DOUBLE, "fare": Type.DOUBLE, "age": Type.BIGINT}
@@ -93,3 +95,19 @@ def test_a_fine_step_cuts_the_range_finely_and_a_double_counts_its_steps(low: Fr
     step, farthest = fine_step(low, low + span), max(abs(low), abs(low + span))
     assert farthest / step < MOST_STEPS
     assert step <= max(span / (1 << 28), 10 * farthest / MOST_STEPS, Fraction(1, 10**299))
+
+
+@given(st.fractions(), st.fractions(min_value=0))
+def test_the_finest_step_is_the_least_whose_multiples_a_double_counts(low: Fraction, span: Fraction) -> None:
+    step, farthest = finest_step(low, low + span), max(abs(low), abs(low + span))
+    assert farthest / step < MOST_STEPS
+    assert step == Fraction(1, 10**300) or farthest / (step / 10) >= MOST_STEPS
+
+
+def test_what_is_added_up_is_cut_finer_than_what_is_ranked() -> None:
+    (part,) = question("SELECT sum(sqrt(cost)), median(sqrt(cost)) FROM visits", clinic.schema()).parts
+    added, ranked = (statistic.grid for statistic in part.measurement.statistics)
+    assert added is not None
+    assert ranked is not None
+    assert MOST_STEPS / 10 <= added.reach < MOST_STEPS
+    assert 1 << 28 <= ranked.reach < 10 << 28

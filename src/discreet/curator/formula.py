@@ -273,7 +273,7 @@ def root(one: Range) -> Range:
 def rounded(one: Range, digits: int, way: str) -> Range:
     """Every number of a range rounded. The ends give way a little: SQL rounds doubles, and halves either way."""
     scale = Fraction(10) ** digits
-    tiny = max(abs(one[0]), abs(one[1])) / 10**12
+    tiny = max(abs(one[0]), abs(one[1])) / 2**48  # what 32 roundings of a double add up to
     low, high = (one[0] - tiny) * scale, (one[1] + tiny) * scale
     half = Fraction(1, 2)
     match way:

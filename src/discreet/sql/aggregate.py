@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sqlglot import exp
@@ -17,12 +17,12 @@ from discreet.sql.range import Grid
 from discreet.sql.repair import Edit, Misasked
 from discreet.sql.schema import Type
 from discreet.sql.shape import Facts, Shape, facts
-from discreet.sql.stepping import MOST_STEPS, fine_step, usual_step
+from discreet.sql.stepping import MOST_STEPS, fine_step, finest_step, usual_step
 from discreet.sql.words import shown
 
 FARTHEST = Fraction(10) ** 30  # beyond it nobody sums
 _MOST_SUMMED = 1 << 62  # below it a bigint holds the steps of a double, as exact as that is
-_MOST_WHOLE = 1 << 63  # and those of a whole number, exactly
+MOST_WHOLE = 1 << 63  # and those of a whole number, exactly
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,23 @@ class Aggregate:
         return Type.BIGINT if self.kind == "count" else Type.DOUBLE
 
 
-def grid_of(expression: Expression, shape: Shape, node: exp.Expr) -> Grid:
-    """The grid on which an expression is summed: the column's own step, or a constant of its type and range."""
+def grid_of(expression: Expression, shape: Shape, node: exp.Expr, *, ranked: bool = False) -> Grid:
+    """The grid on which an expression is summed or ranked: its own step, or a constant of its type and range."""
     known = facts(expression, shape)
-    grid = declared_grid(known, _MOST_WHOLE)
-    most = _MOST_WHOLE if known.type is Type.BIGINT and (grid is None or grid.short) else _MOST_SUMMED
-    if grid is None or grid.reach >= most or (known.type is Type.BIGINT and grid.reach * grid.step >= _MOST_WHOLE):
+    grid = declared_grid(known if ranked else _finest(known), MOST_WHOLE)
+    most = MOST_WHOLE if known.type is Type.BIGINT and (grid is None or grid.short) else _MOST_SUMMED
+    if grid is None or grid.reach >= most or (known.type is Type.BIGINT and grid.reach * grid.step >= MOST_WHOLE):
         raise _refused(known, node, most)
     return grid
+
+
+def _finest(known: Facts) -> Facts:
+    """Numbers that may lie between steps, with the finest of these that doubles have."""
+    bounds = known.range.bounded
+    chosen = known.between or (known.step is None and known.origin is None)
+    if known.type is not Type.DOUBLE or bounds is None or not chosen:
+        return known
+    return replace(known, step=finest_step(*bounds))
 
 
 def _refused(known: Facts, node: exp.Expr, most: int) -> Refusal:
@@ -72,6 +81,9 @@ def _refused(known: Facts, node: exp.Expr, most: int) -> Refusal:
     if farthest > FARTHEST:
         said = f"{words} may be as large as {spoken(farthest)}, which is too large to sum"
         return Refusal(said, hint=_how_to_bound(known, words))
+    if known.type is Type.BIGINT and farthest >= MOST_WHOLE:
+        said = f"{words} may be as large as {spoken(farthest)}, and a whole number ends at 2^63"
+        return Refusal(said, hint="compute with CAST(column AS DOUBLE), or declare closer bounds")
     steps = f"2^{most.bit_length() - 1} steps"
     return Refusal(f"{words} may lie {steps} or more from zero", hint="declare closer bounds or a larger step")
 

@@ -161,6 +161,6 @@ def _ranked(share: Fraction, value: Expression, below: Shape, node: exp.Expr) ->
     return Aggregate(
         "",
         "rank",
-        (Rank(share, number, grid_of(number, below, node)),),
+        (Rank(share, number, grid_of(number, below, node, ranked=True)),),
         moment=value.type if value.type in NUMBERS else None,
     )

@@ -18,9 +18,7 @@ from discreet.sql.rows import Capped, Filter, Joined, Lookup, PerUnit, Rows, Win
 from discreet.sql.rows import scanned as tables_of
 from discreet.sql.schema import Type
 from discreet.sql.shape import Shape, one_row, shape
-from discreet.sql.stepping import step_of
-
-_SHOWS = 1 << 24  # steps across a range, beyond which nobody sees that numbers were rounded
+from discreet.sql.stepping import MOST_STEPS, step_of
 
 
 def left_out(measurement: Measurement) -> tuple[str, ...]:
@@ -168,11 +166,10 @@ def _chosen(expression: Expression) -> Expression:
 
 
 def _rounds(value: Expression, grid: Grid, known: Shape) -> bool:
-    """Whether digits that a value may have are lost, by a step that is not so fine that it does not show."""
+    """Whether digits that a value may have are lost, by a step that is not as fine as doubles are there."""
     if value.type is Type.BIGINT:
         return grid.step != 1 and not is_numbered(value)
-    fine = grid.step < Fraction(grid.high - grid.low) * grid.step / _SHOWS
-    return not fine and step_of(value, dict.fromkeys(known.columns)) is None
+    return 10 * grid.reach < MOST_STEPS and step_of(value, dict.fromkeys(known.columns)) is None
 
 
 def _said(end: Fraction, value: Expression) -> str:

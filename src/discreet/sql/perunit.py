@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from discreet.errors import Refusal, Unsupported
-from discreet.sql.aggregate import grid_of
+from discreet.sql.aggregate import MOST_WHOLE, grid_of
 from discreet.sql.aggregates import is_aggregate, no_options
 from discreet.sql.expression import Field
+from discreet.sql.range import Grid
 from discreet.sql.reading import Reading
 from discreet.sql.rows import Order, PerUnit, Project, Rows, Summary, Windowed
 from discreet.sql.schema import Type
@@ -98,7 +99,7 @@ def summary_of(node: exp.Expr, reading: Reading) -> Summary:
         grid = grid_of(value, reading.shape, node.this)
         if isinstance(node, exp.Avg):
             return Summary("average", Type.DOUBLE, value, grid)
-        return Summary("total", value.type, value, grid)
+        return Summary("total", _total_type(value.type, grid, reading.shape.max_rows), value, grid)
     if type(node) in _PLAIN:
         value = translate(node.this, reading.column)
         if isinstance(node, (exp.LogicalOr, exp.LogicalAnd)) and value.type is not Type.BOOLEAN:
@@ -107,6 +108,12 @@ def summary_of(node: exp.Expr, reading: Reading) -> Summary:
     raise Unsupported(
         f"{shown(node)} of one unit's rows is not supported", hint="COUNT, SUM, AVG, MIN, MAX, BOOL_OR and BOOL_AND are"
     )
+
+
+def _total_type(kind: Type, grid: Grid, most: int | None) -> Type:
+    """A whole number's own type, unless so many of them may add up to more than it holds."""
+    fits = kind is not Type.BIGINT or most is None or grid.reach * grid.step * most < MOST_WHOLE
+    return kind if fits else Type.DOUBLE
 
 
 def _counted(node: exp.Count, reading: Reading) -> Summary:

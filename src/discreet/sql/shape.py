@@ -46,6 +46,7 @@ class Facts:
     origin: tuple[str, str] | None = None  # the table and column that it is, untouched
     link: tuple[str, str] | None = None  # the table and column through which the table finds its owners
     carries: Origins = NOTHING  # the tables' columns whose values it is made of
+    between: bool = False  # its values may lie between the steps, which its range gave it
 
 
 @dataclass(frozen=True)
@@ -200,6 +201,7 @@ def _united(shapes: list[Shape]) -> Shape:
             all(known.unit for known in each),
             any(known.optional for known in each),
             carries=NOTHING.union(*(known.carries for known in each)),
+            between=any(known.between for known in each),
         )
     rows = [other.max_rows for other in shapes]
     return Shape(
@@ -232,8 +234,9 @@ def _summarised(summary: Summary, below: Shape) -> Facts:
         case "present" | "distinct":
             return Facts(summary.type, Range(Fraction(0), cap), Fraction(1))
         case "total":
-            step = None if summary.grid is None else summary.grid.step
-            return Facts(summary.type, _times(value.range, cap), step, carries=value.carries)
+            step, span = None if summary.grid is None else summary.grid.step, _times(value.range, cap)
+            step = step if summary.type is Type.BIGINT else _countable(step, span)
+            return Facts(summary.type, span, step, carries=value.carries)
         case "average":
             return Facts(summary.type, value.range, carries=value.carries)  # a mean of whole steps lies between them
         case _:
@@ -265,22 +268,28 @@ def facts(expression: Expression, below: Shape) -> Facts:
         if len(parts) == len(expression.arguments) > 1 and all(part.unit for part in parts) and sure:
             return Facts(expression.type, unit=True, carries=carries)
     span = ranged(expression, {name: column.range for name, column in below.columns.items()})
-    return Facts(expression.type, span, _coarse(expression, span, below), carries=carries)
+    coarse, sure = _coarse(expression, span, below)
+    return Facts(expression.type, span, coarse, carries=carries, between=not sure)
 
 
-def _coarse(expression: Expression, span: Range, below: Shape) -> Fraction | None:
-    """The step of an expression, unless it cuts the range finer than a double does.
+def _coarse(expression: Expression, span: Range, below: Shape) -> tuple[Fraction | None, bool]:
+    """The step of an expression, unless it cuts the range finer than a double does, and whether it is sure to hold.
 
     Where columns declare no step, theirs follow from their ranges; the expression's own range may need a finer one.
     """
+    known = {name: None if column.between else column.step for name, column in below.columns.items()}
+    step = step_of(expression, known)
+    if step is not None:
+        return _countable(step, span), True
+    usual = step_of(expression, {name: column.step or _usual(column) for name, column in below.columns.items()})
     ends = span.bounded
-    if ends is None:
-        return None
-    step = step_of(expression, {name: column.step for name, column in below.columns.items()})
-    if step is None:
-        usual = step_of(expression, {name: column.step or _usual(column) for name, column in below.columns.items()})
-        step = None if not usual else min(usual, fine_step(*ends))
-    return step if step and max(map(abs, ends)) / step < MOST_STEPS else None
+    return _countable(min(usual, fine_step(*ends)) if usual and ends is not None else None, span), False
+
+
+def _countable(step: Fraction | None, span: Range) -> Fraction | None:
+    """A step, unless a double could not tell its multiples in a range apart."""
+    ends = span.bounded
+    return step if step and ends is not None and max(map(abs, ends)) / step < MOST_STEPS else None
 
 
 def _usual(column: Facts) -> Fraction | None:

@@ -13,8 +13,9 @@ Step = Fraction | None  # None: not known; 0: of what is always zero or NULL, a 
 
 MOST_STEPS = 1 << 53  # below it a double counts every step
 _USUAL = Fraction(1, 100)
+_SMALLEST = Fraction(1, 10**300)
 _COLUMN = 26  # bits for the places across a column's bounds, at the least: a few more still fit four bytes
-_EXPRESSION = 28  # and for those of an expression: of a hundred million rows, less than one range is rounded off
+_EXPRESSION = 28  # and for those of an expression that is ranked: a finer grid would only cost more
 
 
 def usual_step(low: Fraction, high: Fraction) -> Fraction:
@@ -23,12 +24,15 @@ def usual_step(low: Fraction, high: Fraction) -> Fraction:
 
 
 def fine_step(low: Fraction, high: Fraction) -> Fraction:
-    """A step for numbers of which nothing but the range is known: so fine that rounding to it does not show."""
-    finest = _power_of_ten(max((high - low) / (1 << _EXPRESSION), Fraction(1, 10**300)))
+    """A step for ranking numbers of which nothing but the range is known: so fine that rounding to it hardly shows."""
+    return max(_power_of_ten(max((high - low) / (1 << _EXPRESSION), _SMALLEST)), finest_step(low, high))
+
+
+def finest_step(low: Fraction, high: Fraction) -> Fraction:
+    """The same for adding them up, where no error bar holds what rounding takes from every row: as fine as doubles."""
     farthest = max(abs(low), abs(high))
-    while farthest / finest >= MOST_STEPS:
-        finest *= 10
-    return finest
+    finest = _power_of_ten(max(farthest / MOST_STEPS, _SMALLEST))
+    return finest if farthest / finest < MOST_STEPS else 10 * finest
 
 
 def _power_of_ten(most: Fraction) -> Fraction:
