@@ -34,14 +34,17 @@ _ROOM = 1 << 26  # characters
 
 @dataclass(frozen=True)
 class Above:
-    """A hard answer: the value seems to reach the threshold. `number` is its own noisy value, if that was paid for."""
+    """A hard answer: the value seems to reach the threshold, or to exceed it; what a tie is, its mechanism says.
+
+    `number` is its own noisy value, if that was paid for.
+    """
 
     number: int | None = None
 
 
 @dataclass(frozen=True)
 class Below:
-    """An easy answer, ⊥: the value does not seem to reach the threshold."""
+    """An easy answer, ⊥: the value does not seem to reach the threshold, or not to exceed it."""
 
 
 Answer = Above | Below

@@ -41,6 +41,7 @@ class SparseVector(Openable[Pure]):
         epsilon_questions + epsilon_numbers) for everything that a session answers, questions chosen one by one. With
         `monotone` the values must also all move the same way between any two neighbours, as counts do when a row is
         added; then the questions' noise is halved. They do not when a row is replaced, so with `Replace` it is refused.
+        A value that with its noise is just the noisy threshold is answered `Above`.
     Proof: docs/proofs/sparse.md, Theorem 1.
     Source: Lyu, Su & Li 2017, Algorithms 1 and 7: the noisy threshold is drawn once, and a number, where
         epsilon_numbers > 0 pays for it, has fresh noise of its own.
@@ -149,6 +150,7 @@ class RefreshedSparseVector(Openable[Approximate]):
 
     Guarantee: if each value differs by at most `sensitivity` between neighbours, Approximate(epsilon + epsilon_numbers,
         delta), questions chosen one by one. For delta > 0 it needs epsilon ≤ 8 ln(1/delta), and refuses otherwise.
+        A value that with its noise is just the noisy threshold is answered `Below`, as the lecture has it.
     Proof: docs/proofs/sparse.md, Theorem 2.
     Source: Dwork & Roth 2014, Algorithm 2: noise of scale θ on the threshold and 2θ on each value, θ = 2c/ε, or
         √(32 c ln(1/δ))/ε with the root that the lecture lost, times the sensitivity.
@@ -245,9 +247,14 @@ def _clamped(value: object) -> int:
     """Any value has an image: the whole number at or below it, within ±LIMIT, and 0 for what is no number, as NaN.
 
     Rounding down and clamping bring no two numbers further apart than a whole sensitivity, and no value raises, because
-    that would be an answer. Where a value can be no number on one data set, the sensitivity must count it as 0.
+    that would be an answer. Where a value can be no number on one data set, the sensitivity must count it as 0. Moments
+    and durations are none, in whatever unit: numpy has those in nanoseconds as whole numbers.
     """
-    given = value.item() if isinstance(value, (np.generic, np.ndarray)) and value.size == 1 else value
+    given = value
+    if isinstance(value, (np.generic, np.ndarray)) and value.size == 1:
+        given = None if value.dtype.kind in "mM" or np.ma.is_masked(value) else value.item()
+    if isinstance(given, np.timedelta64):  # out of an array of objects; numpy has it among its integers
+        return 0
     if isinstance(given, numbers.Integral):
         return min(max(int(given), -LIMIT), LIMIT)
     if not isinstance(given, (float, Fraction, Decimal, np.floating)):
