@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+import numpy as np
 import pytest
 from audit.controls import BITS, IN_OBJECTS, LN3, RARELY_TIGHT, TIGHT
 from doubles import Seeded
 
 from discreet.audit import Specimen, audit
-from discreet.noise import laplaces
+from discreet.audit.bounds import Hits
+from discreet.audit.outputs import Outputs, draw
+from discreet.audit.witness import Event, accuse
+from discreet.mechanisms.mechanism import Pair
+from discreet.noise import Entropy, flip, laplaces
 from discreet.privacy.loss import Pure
 
 DEAF = Specimen("deaf", Pure(0), BITS, "none", "", lambda _, size, rng: laplaces(2, size, rng=rng))
@@ -60,3 +68,62 @@ def test_rare_events_raise_no_more_alarms_than_alpha() -> None:
 def test_no_alarm_in_ten_thousand_runs(mechanism: Specimen) -> None:
     assert alarms(mechanism, 2_500, "1e-6", 30_000) == 0
     assert alarms(mechanism, 2_500, "0.05", 40_000) <= 195  # Pr[Bin(2500, 0.05) > 195] < 1e-9
+
+
+Shape = Callable[[int], object]
+SHAPES: dict[str, Shape] = {
+    "numbers": lambda n: n,
+    "pairs": lambda n: (n, 4 - n),
+    "singles": lambda n: [n],
+    "halves": lambda n: Fraction(n, 2),
+    "narrow": np.float32,
+    "arrays": lambda n: np.array([[n, 1], [0, n]]),
+    "texts": str,
+}
+STRAYS: list[object] = [None, "late", 0.5, True, 1 << 70, Fraction(1, 3), (1, 2, 3), [2], (2,), np.array([2, 2]), {}]
+
+
+def drawn(outputs: Sequence[object]) -> Outputs:
+    """As an audit gets them: run after run."""
+    left = iter(outputs)
+    return draw(lambda _: next(left), None, len(outputs))
+
+
+def chosen(shape: Shape, stray: Fraction) -> Event:
+    """An event about which of four outputs it was, two for either input, in a first sample that may have strays."""
+
+    def told(bit: int, /, *, rng: Entropy) -> object:
+        said = shape((bit ^ flip("1/4", rng=rng)) + 2 * rng.bits(1))
+        return None if flip(stray, rng=rng) else said
+
+    def gain(likely: Hits, unlikely: Hits, size: int) -> np.ndarray:
+        return np.asarray((likely - unlikely) / size)
+
+    return accuse(told, Pair(0, 1, "a bit"), 400, gain, rng=Seeded(7)).event
+
+
+@pytest.mark.parametrize("stray", [Fraction(0), Fraction(1, 20)], ids=["alike", "with strays"])
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_an_output_is_in_an_event_or_not_whatever_came_with_it(shape: Shape, stray: Fraction) -> None:
+    """If one stray in thousands changed how all others are read, hits were no binomial number, and claims that are
+    true would be refuted: one in four was, with a stray in every second sample."""
+    event = chosen(shape, stray)
+    usual = [shape(n) for n in (0, 1, 2, 3)]
+    single = [event.hits(drawn([output])) for output in usual]
+    assert sorted(single) == [0, 0, 1, 1]
+    assert event.hits(drawn(usual * 5)) == 10
+    for odd in STRAYS:
+        alone = event.hits(drawn([odd]))
+        assert event.hits(drawn([*usual * 5, odd])) == 10 + alone
+        assert event.hits(drawn([odd, usual[0], odd, usual[1]])) == 2 * alone + single[0] + single[1]
+
+
+def test_a_true_claim_stands_where_every_second_sample_has_a_stray() -> None:
+    """Of 20 such audits five raised an alarm, at alpha = 1e-6."""
+
+    def told(bit: int, /, *, rng: Entropy) -> int | None:
+        said = (bit ^ flip("1/4", rng=rng)) + 2 * rng.bits(1)
+        return None if flip(Fraction(1, 400), rng=rng) else said
+
+    for run in range(20):
+        assert not audit(told, [(0, 1)], Pure(LN3), samples=600, rng=Seeded(run)).refuted

@@ -101,7 +101,10 @@ def sampled(rate: float, shift: float, epsilon: float, direction: str) -> mpmath
 
 
 @pytest.mark.parametrize("direction", ["remove", "add"])
-@pytest.mark.parametrize(("rate", "shift"), [(0.01, 1.0), (0.3, 5.0), (1e-12, 0.2), (0.999, 20.0), (0.01, 1e-9)])
+@pytest.mark.parametrize(
+    ("rate", "shift"),
+    [(0.01, 1.0), (0.3, 5.0), (1e-12, 0.2), (0.999, 20.0), (0.999, 26.4), (0.5, 25.0), (0.01, 1e-9)],
+)
 def test_the_profile_of_a_sample_is_within_its_error_also_where_it_cancels(
     rate: float, shift: float, direction: str
 ) -> None:

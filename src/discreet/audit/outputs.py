@@ -16,6 +16,7 @@ from discreet.errors import Refusal
 from discreet.noise import SECURE, Entropy
 
 Outputs: TypeAlias = NDArray[Any] | Sequence[object]  # an array holds one output a row
+Form: TypeAlias = tuple[str, tuple[int, ...]]  # of an array that holds outputs: its type, and the shape of one
 _HUGE = 1 << 62
 
 
@@ -39,7 +40,7 @@ def draw(mechanism: Callable[..., object], data: object, size: int, *, rng: Entr
 
 def _singly(mechanism: Callable[..., object], data: object, size: int, rng: Entropy) -> Outputs:
     call = (lambda: mechanism(data, rng=rng)) if _takes_rng(mechanism) else (lambda: mechanism(data))
-    return packed([_output(call) for _ in range(size)])
+    return [_output(call) for _ in range(size)]
 
 
 def _takes_rng(mechanism: Callable[..., object]) -> bool:
@@ -82,6 +83,36 @@ def packed(outputs: Sequence[object]) -> Outputs:
     if isinstance(outputs[0], (tuple, list)):
         return _flattened(outputs)  # type: ignore[arg-type]
     return _numbers(outputs)
+
+
+def form(outputs: Outputs) -> Form | None:
+    """Of an array of outputs; none of a list."""
+    return (outputs.dtype.str, outputs.shape[1:]) if isinstance(outputs, np.ndarray) else None
+
+
+def together(left: Outputs, right: Outputs) -> tuple[Outputs, Outputs]:
+    """Two samples in one form: both as arrays of one type and shape, or both as lists."""
+    if form(left) is not None and form(left) == form(right):
+        return left, right
+    whole = packed([*listed(left), *listed(right)])
+    return whole[: len(left)], whole[len(left) :]
+
+
+def parted(outputs: Outputs, known: Form | None) -> list[Outputs]:
+    """The outputs that are numbers of a known form, as an array, and all others, as a list.
+
+    Where an output goes depends on that output alone, whatever came with it: one that raises, in a hundred thousand
+    that do not, must not change how the others are read.
+    """
+    if known is None:
+        return [list(listed(outputs))]
+    whole = outputs if isinstance(outputs, np.ndarray) else packed(outputs)
+    if form(whole) == known:
+        return [whole]
+    each = [(output, packed([output])) for output in listed(outputs)]
+    fit = [one for _, one in each if isinstance(one, np.ndarray) and form(one) == known]
+    others = [output for output, one in each if form(one) != known]
+    return [*([np.concatenate(fit)] if fit else []), others]
 
 
 def _stacked(outputs: Sequence[NDArray[Any]]) -> Outputs:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.audit.bounds import Counts, Hits
 from discreet.audit.features import Features
-from discreet.audit.outputs import Outputs, all_raised, draw
+from discreet.audit.outputs import Form, Outputs, all_raised, draw, form, parted, together
 from discreet.audit.score import Likelihood, Sample, Score, scores
 from discreet.audit.seen import Raised
 from discreet.errors import Refusal
@@ -31,17 +31,24 @@ _LEVELS = np.concatenate([_SHARES, 1 - _SHARES])
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """A tail of a score, and on which of two inputs it is said to be likelier. It holds or fails for every output."""
+    """A tail of a score, and on which of two inputs it is said to be likelier. It holds or fails for every output.
+
+    `form` is that of the outputs by which it was chosen, if all of them were numbers alike.
+    """
 
     features: Features
     score: Score
     threshold: float
     above: bool
     left_is_likelier: bool
+    form: Form | None = None
 
     def hits(self, outputs: Outputs) -> int:
-        """How many outputs lie in it."""
-        score = self.score.score(Sample(outputs, self.features))
+        """How many outputs lie in it; each is judged by itself, whatever the others are."""
+        return sum(self._hits(part) for part in parted(outputs, self.form) if len(part))
+
+    def _hits(self, part: Outputs) -> int:
+        score = self.score.score(Sample(part, self.features))
         return int(np.count_nonzero(score >= self.threshold if self.above else score <= self.threshold))
 
     def __str__(self) -> str:
@@ -67,7 +74,7 @@ def accuse(  # noqa: PLR0913  # what is accused, of what, and how much there is 
     `proof` outputs on each input will show what it is worth: an event that is seen too seldom here to prove anything
     may well prove it there. Without them it is worth what it gained here.
     """
-    left, right = (draw(mechanism, data, size, rng=rng) for data in (pair.left, pair.right))
+    left, right = together(*(draw(mechanism, data, size, rng=rng) for data in (pair.left, pair.right)))
     features = Features.planned(left, right)
     train, choose = slice(size // 2), slice(size // 2, None)
     weigh = getattr(mechanism, "log_weight", None)
@@ -142,7 +149,7 @@ def _tails(score: Score, left: Sample, right: Sample, gain: Gain, expected: Expe
             likely, unlikely = expected.hits(hits[first], hits[1 - first])
             gains = gain(likely, unlikely, expected.size)
             at = int(np.argmax(np.nan_to_num(gains, nan=-np.inf)))
-            event = Event(left.features, score, float(thresholds[at]), above, first == 0)
+            event = Event(left.features, score, float(thresholds[at]), above, first == 0, form(left.outputs))
             yield Accusation(event, float(gains[at]), float(likely[at]), float(unlikely[at]))
 
 

@@ -111,7 +111,7 @@ def _received(reading: int, deadline: float) -> bytes:
 
 
 def _end(child: int) -> None:
-    """The child and whatever it started, unless that left the child's session."""
+    """The child and whatever it started, unless that left the child's process group."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(child, signal.SIGKILL)
     with suppress(ProcessLookupError):

@@ -19,7 +19,8 @@ Direction: TypeAlias = Literal["remove", "add"]
 
 UNIT = 2.0**-53  # a correctly rounded operation is off by this much, relatively
 _DEVIATIONS = 13  # a normal tail beyond is 6e-39
-_FAINTEST = 1e-300  # no error is below it, where a float would vanish
+_FAINTEST = 1e-290  # no error is below it, where a float would vanish and be multiplied by e^ε < 1e9
+_FAR = 37.0  # beyond, Φ(−x) vanishes as a float while o Φ(−x) may still be seen
 
 
 def sampled_reach(rate: float, shift: float, direction: Direction) -> tuple[float, float]:
@@ -69,10 +70,13 @@ def _outcomes(losses: Floats, rate: float, shift: float, way: int) -> _Outcomes:
 def _removing(losses: Floats, rate: float, shift: float) -> tuple[Floats, Floats]:
     """q (Φ(m − x) − o Φ(−x)), which falls with x; where the ratio is below 1 − q, 1 − e^ε."""
     out = _outcomes(losses, rate, shift, -1)
-    gain, below = special.ndtr(shift - out.x), special.ndtr(-out.x)
-    delta = np.where(out.odds > 0, rate * (gain - out.odds * below), -np.expm1(losses))
-    units = (_tail_units(out.x - shift) + 16) * gain + (_tail_units(out.x) + out.off + 16) * out.odds * below
-    error = rate * (UNIT * units + out.slack * below) + 16 * UNIT * (1 + np.abs(losses)) * np.abs(delta)
+    gain, below, far = special.ndtr(shift - out.x), special.ndtr(-out.x), np.maximum(out.x, _FAR)
+    mills = np.exp(-0.5 * np.square(far - shift)) * special.erfcx(far / math.sqrt(2)) / 2  # o Φ(−x) = φ(x − m) r(x)
+    cost = np.where(out.x > _FAR, mills, out.odds * below)
+    moved = out.slack * np.where(out.x > _FAR, mills / np.maximum(out.odds, 1.0), below)
+    delta = np.where(out.odds > 0, rate * (gain - cost), -np.expm1(losses))
+    units = (_tail_units(out.x - shift) + 16) * gain + (_tail_units(out.x) + out.off + 16) * cost
+    error = rate * (UNIT * units + moved) + 16 * UNIT * (1 + np.abs(losses)) * np.abs(delta)
     return np.maximum(0.0, delta), error + _FAINTEST
 
 
