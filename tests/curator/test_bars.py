@@ -54,8 +54,7 @@ def spans(
         bought[price.part.name] = Bought(price, noisy, 1)
         tables[price.part.name] = above.noisy_table(price.part, groups, estimates(price.part, rows))
     result = above.run(upper, tables, {})
-    bars = Spans(upper.sides, bought, 1 - Fraction(confidence))
-    return [bars.of(*both) for both in zip(result.rows, result.hidden, strict=True)]
+    return list(Spans(upper.sides, bought, 1 - Fraction(confidence)).of(result.rows, result.hidden))
 
 
 def error(sql: str, place: int = 0, confidence: str = "0.95") -> int:
@@ -192,7 +191,8 @@ def test_a_sum_over_declared_groups_has_a_bar_and_other_aggregates_have_none() -
 
 
 def at(formula: Formula, a: int, b: int, rare: Fraction = RARE) -> tuple[Fraction, Fraction] | None:
-    return Barred(formula, lambda _: NOISE, rare).at({A: a, B: b}, {})
+    (found,) = Barred(formula, lambda _: NOISE, rare).at([({A: a, B: b}, {})])
+    return found
 
 
 def test_a_ratio_whose_divisor_may_be_nothing_has_no_bar_but_what_is_declared() -> None:
