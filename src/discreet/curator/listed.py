@@ -33,7 +33,7 @@ def listed(noises: tuple[Additive, ...]) -> Listed | None:
 
 
 def _narrow(noise: Additive) -> bool:
-    """Whether a noise is hardly ever beyond `_NARROW`. Of most it is seen at once that they are not: `reach` takes long.
+    """Whether a noise is hardly ever beyond `_NARROW`. Of most it is seen at once that they are: `reach` takes long.
 
     Laplace noise of a scale above 2 is beyond 30 more often than e^(−31/2), and Gaussian noise of a deviation above 10
     more often than once in a thousand times.
