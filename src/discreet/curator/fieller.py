@@ -5,16 +5,21 @@ Proof: docs/proofs/intervals.md, "Ratios".
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from operator import mul
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.curator.formula import Leaf, Range, Ratio
 from discreet.curator.law import SURE, Flags, Floats, Sums
 from discreet.curator.listed import Listed, listed
+
+Places = NDArray[np.intp]
 
 _STEPS = 256  # an end is found to this share of the first guess
 _TOGETHER = 16  # pieces that are looked at together: long ones first, and then those that one of them is made of
@@ -39,15 +44,20 @@ class Fieller:
     sums: Sums
 
     @cached_property
-    def _weights(self) -> tuple[list[Fraction], list[Fraction]]:
-        """Of what is above and of what is below."""
-        parts = self.ratio.above.weights, self.ratio.below.weights
-        above, below = ([weights.get(leaf, Fraction(0)) for leaf in self.names] for weights in parts)
-        return above, below
+    def _whole(self) -> tuple[int, tuple[int, list[int]], tuple[int, list[int]]]:
+        """A number that makes all weights whole; and times it, constant and weights of what is above and below."""
+        parts = self.ratio.above, self.ratio.below
+        times = math.lcm(*(each.denominator for part in parts for each in (part.constant, *part.weights.values())))
+        above, below = (
+            (int(part.constant * times), [int(part.weights.get(leaf, 0) * times) for leaf in self.names])
+            for part in parts
+        )
+        return times, above, below
 
     @cached_property
     def _slopes(self) -> list[float]:
-        return [float(weight) for weight in self._weights[1]]
+        times, _, (_, weights) = self._whole
+        return [weight / times for weight in weights]
 
     def intervals(self, rows: Sequence[Mapping[Leaf, int]], *, quick: bool) -> list[Range | None]:
         """Every r that is not rejected, in each row; None where the divisor may be 0. If it is to be quick, more."""
@@ -57,15 +67,18 @@ class Fieller:
         return [None if first is None else _around(first.middle, next(ends)) for first in firsts]
 
     def _first(self, numbers: Mapping[Leaf, int]) -> _First | None:
-        above, below = self.ratio.above.at(numbers), self.ratio.below.at(numbers)
+        times, *parts = self._whole
+        found = [numbers[leaf] for leaf in self.names]
+        above, below = (constant + sum(map(mul, weights, found)) for constant, weights in parts)
         if not below:
             return None
-        middle, divisor = above / below, abs(float(below))
-        own = [float(a - middle * b) for a, b in zip(*self._weights, strict=True)]  # of A − r̂ B
+        (_, over), (_, under) = parts
+        own = [(a * below - above * b) / (times * below) for a, b in zip(over, under, strict=True)]  # of A − r̂ B
+        divisor = abs(below / times)
         sure = divisor - self._reached(self._slopes)
         if sure <= 0:
             return None
-        return _First(middle, own, divisor * (1 - 1e-9), self._reached(own) / sure * SURE)
+        return _First(Fraction(above, below), own, divisor * (1 - 1e-9), self._reached(own) / sure * SURE)
 
     def _reached(self, weights: Sequence[float]) -> float:
         """How far a sum reaches if every noise reaches as far as it can."""
@@ -78,9 +91,9 @@ class Fieller:
         own, divisors = np.array([row.own for row, _ in sides]), np.array([row.divisor for row, _ in sides])
         slopes = np.array(self._slopes)
 
-        def rejected(near: Floats, far: Floats) -> Flags:
-            at_near, at_far = (np.abs(own[:, None, :] - d[..., None] * slopes) for d in (near, far))
-            seen = np.minimum(np.abs(near), np.abs(far)) * divisors[:, None]
+        def rejected(which: Places, near: Floats, far: Floats) -> Flags:
+            at_near, at_far = (np.abs(own[which, None, :] - d[..., None] * slopes) for d in (near, far))
+            seen = np.minimum(np.abs(near), np.abs(far)) * divisors[which, None]
             return self.sums.within(np.maximum(at_near, at_far), seen)
 
         ends = [float(end) for end in _inward(rejected, np.array([far for _, far in sides]))]
@@ -101,20 +114,22 @@ def _around(middle: Fraction, ends: tuple[float, float]) -> Range:
     return middle + Fraction(ends[0]), middle + Fraction(ends[1])
 
 
-def _inward(rejected: Callable[[Floats, Floats], Flags], far: Floats) -> Floats:
+def _inward(rejected: Callable[[Places, Floats, Floats], Flags], far: Floats) -> Floats:
     """Of each row the end of what is not rejected, between 0 and `far`, beyond which everything is.
 
     From `far` inward as many pieces as are rejected one after the other, long ones and then short ones.
     """
-    ends, steps = far, np.arange(_TOGETHER)
-    for stride in (far / _TOGETHER, far / _STEPS):
-        going = np.ones(far.shape, dtype=np.bool_)
-        while going.any():
-            pieces = ends[:, None] - steps * stride[:, None]
-            near = pieces - stride[:, None]
-            passed = rejected(near, pieces) & (near * far[:, None] > 0) & going[:, None]
-            many = np.where(passed.all(axis=1), _TOGETHER, np.argmin(passed, axis=1))
-            ends, going = ends - many * stride, many == _TOGETHER
+    ends, steps = far.copy(), np.arange(_TOGETHER + 1)
+    for many in (_TOGETHER, _STEPS):
+        going = np.arange(far.size)
+        while going.size:
+            stride = far[going] / many
+            places = ends[going, None] - steps * stride[:, None]
+            near, outer = places[:, 1:], places[:, :-1]
+            passed = rejected(going, near, outer) & (near * stride[:, None] > 0)
+            whole = passed.all(axis=1)
+            ends[going] -= np.where(whole, _TOGETHER, np.argmin(passed, axis=1)) * stride
+            going = going[whole]
     return ends
 
 
