@@ -204,6 +204,25 @@ def test_a_ratio_whose_divisor_may_be_nothing_has_no_bar_but_what_is_declared() 
     assert found[0] < Fraction(1, 3) < found[1]
 
 
+@pytest.mark.parametrize(
+    "formula",
+    [
+        Quotient(Noisy(A), Noisy(B)),
+        Quotient(Sum(Noisy(A), Product(Constant(Fraction(7, 3)), Noisy(B))), Noisy(B)),
+        Rounded(Quotient(Noisy(A), Sum(Noisy(A), Noisy(B))), 2),
+        Sum(Noisy(A), Noisy(B)),
+        Product(Noisy(A), Noisy(B)),
+    ],
+)
+def test_rows_that_are_looked_at_together_have_the_bars_that_each_has_alone(formula: Formula) -> None:
+    """Among them those that have none: where they stand, no other row's bar may."""
+    given = [(300, 900), (3, 9), (-40, 5_000), (0, 0), (10**30, 10**25), (77, -8_000), (1, 10**12)]
+    rows = [({A: a, B: b}, {}) for a, b in given] * 100  # more than one lot
+    for rare in (RARE, Fraction(1, 10**6)):
+        together = Barred(formula, lambda _: NOISE, rare).at(rows)
+        assert together == [at(formula, a, b, rare) for a, b in given] * 100
+
+
 def test_what_is_declared_cuts_a_bar() -> None:
     found = at(Bounded(Quotient(Noisy(A), Noisy(B)), Fraction(0), Fraction(1)), 898, 900)
     assert found is not None

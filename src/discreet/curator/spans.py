@@ -66,8 +66,8 @@ class Spans:
 
     def of(self, rows: Sequence[Cells], hidden: Sequence[Cells]) -> tuple[tuple[Span, ...], ...]:
         """The error bars of rows, given their hidden cells; the last of these says the side if there are several."""
-        if not self.sides:
-            return tuple((None,) * len(row) for row in rows)
+        if not any(formula is not None for side in self.sides for formula in side.formulas):
+            return ((None,) * len(rows[0]),) * len(rows) if rows else ()  # one for all: there may be very many
         numbers = [_place(cells[-1]) if len(self.sides) > 1 else 0 for cells in hidden]
         told: list[list[Span]] = []
         for number in numbers:
