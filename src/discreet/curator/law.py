@@ -208,7 +208,7 @@ def _laplace_tail(scales: Floats, far: Floats) -> Floats:
     for i, own in enumerate(apart):
         others = (own * own / ((own - other) * (own + other)) for j, other in enumerate(apart) if j != i)
         total += math.prod(others, start=np.exp(-far / own))
-    return np.minimum(1.0, np.maximum(0.0, total) + 1e-7 * np.exp(-far / apart[-1]))
+    return np.asarray(np.minimum(1.0, np.maximum(0.0, total) + 1e-7 * np.exp(-far / apart[-1])))
 
 
 def _chernoff(scales: Floats, far: Floats) -> Floats:
@@ -217,7 +217,7 @@ def _chernoff(scales: Floats, far: Floats) -> Floats:
     for share in range(1, 64):
         rate = share / 64
         best = np.minimum(best, -rate * far - np.log1p(-((rate * scales) ** 2)).sum(axis=-1))
-    return np.minimum(1.0, 2 * np.exp(best))
+    return np.asarray(np.minimum(1.0, 2 * np.exp(best)))
 
 
 def _convolved(noises: Sequence[Additive], weights: Sequence[float], rare: float) -> float:

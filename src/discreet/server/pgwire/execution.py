@@ -96,7 +96,9 @@ class Execution:
         """The same for a question, written down; unless it is at hand, for to fetch it takes longer than to say it."""
         told, started = Told(kind, self.visitor.name), time.monotonic()
         try:
-            outcome = at_hand() or await self.apart(lambda: call(told))
+            outcome = at_hand()
+            if outcome is None:
+                outcome = await self.apart(lambda: call(told))
             told.outcome, told.entry = outcome.ended, outcome.entry
             self.shelf.refuse_much(outcome.size)
         except (Failure, DiscreetError) as broken:
