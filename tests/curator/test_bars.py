@@ -9,7 +9,7 @@ import clinic
 import pytest
 
 from discreet.curator import above
-from discreet.curator.bars import Barred, Row
+from discreet.curator.bars import Barred
 from discreet.curator.estimate import estimates
 from discreet.curator.explain import explained
 from discreet.curator.formula import (
@@ -217,7 +217,8 @@ def test_a_ratio_whose_divisor_may_be_nothing_has_no_bar_but_what_is_declared() 
 def test_rows_that_are_looked_at_together_have_the_bars_that_each_has_alone(formula: Formula) -> None:
     """Among them those that have none: where they stand, no other row's bar may."""
     given = [(300, 900), (3, 9), (-40, 5_000), (0, 0), (10**30, 10**25), (77, -8_000), (1, 10**12)]
-    rows: list[Row] = [({A: a, B: b}, {}) for a, b in given] * 100  # more than one lot
+    nothing: dict[Leaf, tuple[int, int]] = {}
+    rows = [({A: a, B: b}, nothing) for a, b in given] * 100  # more than one lot
     for rare in (RARE, Fraction(1, 10**6)):
         together = Barred(formula, lambda _: NOISE, rare).at(rows)
         assert together == [at(formula, a, b, rare) for a, b in given] * 100
