@@ -3,8 +3,9 @@
 The server is `discreet serve` in a process of its own. (1) The same question again and again by one visitor, for
 nothing: CPU of the server process (user and system, from /proc), on average of a thousand after two hundred others.
 (2) Questions that are paid: seconds between asking and having the answer, less what the engine needed for its counts,
-measured around it in the same process; median of thirty. (3) Two hundred connections ask for a minute, one question in
-fifty is new and paid; client and server share two cores. `load` is how many processes wanted the cores meanwhile.
+measured around it in the same process; median of thirty. (3) Two hundred connections of four people ask for a minute,
+one question in fifty is new and paid; they come in thirty-two at a time, as an address may hold 64 that are not let in
+yet. Client and server share two cores. `load` is how many processes wanted the cores meanwhile.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ ROWS = 100_000
 WARM, TIMES = 200, 1_000
 PAID = 30
 CONNECTIONS, SECONDS, NEW = 200, 60.0, 50
+PEOPLE, AT_ONCE = ("ana", "ben", "cleo", "dan"), 32
 OPTIONS = "sslmode=disable&options=-c%20discreet.epsilon%3D1"
 
 COUNT = "SELECT count(*) AS n FROM visits"
@@ -54,10 +56,15 @@ ABOVE = "SELECT count(*) AS n FROM visits WHERE cost > $1"
 
 @dataclass(frozen=True)
 class Home:
-    """A home of visits, and ana's token."""
+    """A home of visits, and the tokens of those who ask."""
 
     folder: Path
-    token: str
+    tokens: dict[str, str]
+
+    @property
+    def token(self) -> str:
+        """Of whoever asks alone."""
+        return self.tokens[PEOPLE[0]]
 
     @classmethod
     def made(cls, folder: Path) -> Home:
@@ -75,7 +82,7 @@ class Home:
             keys={"region": REGIONS},
         )
         Custody(home).add("visits", str(folder / "visits.parquet"), declared)
-        return cls(home, Custody(home).let_in("ana", "analyst"))
+        return cls(home, {name: Custody(home).let_in(name, "analyst") for name in PEOPLE})
 
 
 @dataclass(frozen=True)
@@ -84,9 +91,9 @@ class Served(Serving):
 
     home: Home
 
-    def uri(self) -> str:
-        """Where Postgres clients find it."""
-        return f"postgresql://ana:{self.home.token}@127.0.0.1:{self.pg}/discreet?{OPTIONS}"
+    def uri(self, name: str = PEOPLE[0]) -> str:
+        """Where a Postgres client of somebody's finds it."""
+        return f"postgresql://{name}:{self.home.tokens[name]}@127.0.0.1:{self.pg}/discreet?{OPTIONS}"
 
 
 @contextmanager
@@ -205,7 +212,7 @@ def opened(home: Home) -> Iterator[str]:
     journal = Journal(lambda _: None)
     opening = serve(desk, Catalogue(desk), "127.0.0.1", 0, journal=journal)
     server = asyncio.run_coroutine_threadsafe(opening, loop).result()
-    yield f"postgresql://ana:{home.token}@127.0.0.1:{server.address[1]}/discreet?{OPTIONS}"
+    yield f"postgresql://{PEOPLE[0]}:{home.token}@127.0.0.1:{server.address[1]}/discreet?{OPTIONS}"
     asyncio.run_coroutine_threadsafe(server.drain(), loop).result()
     sandbox.close()
     loop.call_soon_threadsafe(loop.stop)
@@ -245,18 +252,32 @@ def paid(home: Home) -> Iterator[Sequence[str]]:
 # many -----------------------------------------------------------------------------------------------------------------
 
 
-async def _visit(
-    uri: str, until: asyncio.Event, ready: Callable[[], None], told: list[float], wrong: list[str]
-) -> None:
+@dataclass(frozen=True)
+class Crowd:
+    """What those who ask at once have in common: the way in, when it is over, and what came of it."""
+
+    entrance: asyncio.Semaphore
+    until: asyncio.Event
+    told: list[float]
+    wrong: list[str]
+
+
+async def _let_in(uri: str, crowd: Crowd) -> asyncpg.Connection | None:
+    async with crowd.entrance:
+        try:
+            return await asyncpg.connect(uri, timeout=60)
+        except (OSError, asyncpg.PostgresError, TimeoutError) as failed:
+            crowd.wrong.append(type(failed).__name__)
+            return None
+
+
+async def _visit(uri: str, crowd: Crowd, ready: Callable[[], None]) -> None:
     """One connection, which asks until it is told to stop."""
-    try:
-        connection = await asyncpg.connect(uri, timeout=60)
-    except (OSError, asyncpg.PostgresError, TimeoutError) as failed:
-        wrong.append(type(failed).__name__)
-        ready()
-        return
+    connection = await _let_in(uri, crowd)
     ready()
-    while not until.is_set():
+    if connection is None:
+        return
+    while not crowd.until.is_set():
         start = perf_counter()
         try:
             if secrets.randbelow(NEW):
@@ -264,39 +285,38 @@ async def _visit(
             else:
                 await connection.fetchval(ABOVE, secrets.randbelow(3 * 10**9) / 10**6)
         except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as failed:
-            wrong.append(type(failed).__name__)
+            crowd.wrong.append(type(failed).__name__)
             return
-        told.append(perf_counter() - start)
+        crowd.told.append(perf_counter() - start)
     await connection.close()
 
 
-async def _crowd(uri: str) -> tuple[list[float], list[str]]:
-    told: list[float] = []
-    wrong: list[str] = []
-    until, waiting, everybody = asyncio.Event(), [CONNECTIONS], asyncio.Event()
+async def _crowd(uris: Sequence[str]) -> tuple[list[float], list[str]]:
+    crowd = Crowd(asyncio.Semaphore(AT_ONCE), asyncio.Event(), [], [])
+    waiting, everybody = [CONNECTIONS], asyncio.Event()
 
     def ready() -> None:
         waiting[0] -= 1
         if not waiting[0]:
             everybody.set()
 
-    visits = [asyncio.create_task(_visit(uri, until, ready, told, wrong)) for _ in range(CONNECTIONS)]
+    visits = [asyncio.create_task(_visit(uris[i % len(uris)], crowd, ready)) for i in range(CONNECTIONS)]
     await everybody.wait()
-    told.clear()
+    crowd.told.clear()
     await asyncio.sleep(SECONDS)
-    until.set()
+    crowd.until.set()
     await asyncio.gather(*visits)
-    return told, wrong
+    return crowd.told, crowd.wrong
 
 
-def _crowded(uri: str) -> tuple[list[float], list[str]]:
-    return asyncio.run(_crowd(uri))
+def _crowded(uris: Sequence[str]) -> tuple[list[float], list[str]]:
+    return asyncio.run(_crowd(uris))
 
 
 def crowd(server: Served) -> Sequence[str]:
     """Everybody at once, from a process of their own."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        told, wrong = pool.apply(_crowded, (server.uri(),))
+        told, wrong = pool.apply(_crowded, ([server.uri(name) for name in PEOPLE],))
     shares = statistics.quantiles(told, n=100)
     return (
         str(CONNECTIONS),

@@ -54,8 +54,7 @@ def spans(
         bought[price.part.name] = Bought(price, noisy, 1)
         tables[price.part.name] = above.noisy_table(price.part, groups, estimates(price.part, rows))
     result = above.run(upper, tables, {})
-    bars = Spans(upper.sides, bought, 1 - Fraction(confidence))
-    return [bars.of(*both) for both in zip(result.rows, result.hidden, strict=True)]
+    return list(Spans(upper.sides, bought, 1 - Fraction(confidence)).of(result.rows, result.hidden))
 
 
 def error(sql: str, place: int = 0, confidence: str = "0.95") -> int:
@@ -192,7 +191,8 @@ def test_a_sum_over_declared_groups_has_a_bar_and_other_aggregates_have_none() -
 
 
 def at(formula: Formula, a: int, b: int, rare: Fraction = RARE) -> tuple[Fraction, Fraction] | None:
-    return Barred(formula, lambda _: NOISE, rare).at({A: a, B: b}, {})
+    (found,) = Barred(formula, lambda _: NOISE, rare).at([({A: a, B: b}, {})])
+    return found
 
 
 def test_a_ratio_whose_divisor_may_be_nothing_has_no_bar_but_what_is_declared() -> None:
@@ -202,6 +202,26 @@ def test_a_ratio_whose_divisor_may_be_nothing_has_no_bar_but_what_is_declared() 
     found = at(share, 300, 900)
     assert found is not None
     assert found[0] < Fraction(1, 3) < found[1]
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        Quotient(Noisy(A), Noisy(B)),
+        Quotient(Sum(Noisy(A), Product(Constant(Fraction(7, 3)), Noisy(B))), Noisy(B)),
+        Rounded(Quotient(Noisy(A), Sum(Noisy(A), Noisy(B))), 2),
+        Sum(Noisy(A), Noisy(B)),
+        Product(Noisy(A), Noisy(B)),
+    ],
+)
+def test_rows_that_are_looked_at_together_have_the_bars_that_each_has_alone(formula: Formula) -> None:
+    """Among them those that have none: where they stand, no other row's bar may."""
+    given = [(300, 900), (3, 9), (-40, 5_000), (0, 0), (10**30, 10**25), (77, -8_000), (1, 10**12)]
+    nothing: dict[Leaf, tuple[int, int]] = {}
+    rows = [({A: a, B: b}, nothing) for a, b in given] * 100  # more than one lot
+    for rare in (RARE, Fraction(1, 10**6)):
+        together = Barred(formula, lambda _: NOISE, rare).at(rows)
+        assert together == [at(formula, a, b, rare) for a, b in given] * 100
 
 
 def test_what_is_declared_cuts_a_bar() -> None:

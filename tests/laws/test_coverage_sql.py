@@ -299,7 +299,8 @@ def test_rows_that_noise_chose_are_covered(worlds: Callable[..., World], name: s
         noisy = measure(paid, engine, rng=rng)
         place = choose([row[0] for row in noisy.values])
         value = noisy.values[place][0]
-        (_, span) = Spans(sides, {paid.part.name: Bought(paid, noisy, 0)}, 1 - CONFIDENCE).of(("", value), (place,))
+        bars = Spans(sides, {paid.part.name: Bought(paid, noisy, 0)}, 1 - CONFIDENCE)
+        ((_, span),) = bars.of([("", value)], [(place,)])
         assert span is not None
         fair.append(span)
         naive.append((value - error, value + error))

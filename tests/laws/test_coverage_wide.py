@@ -74,7 +74,7 @@ def test_a_sum_of_nanoseconds_under_a_cap(home: Path, loss: Approximate | Concen
         table = above.noisy_table(price.part, noisy.groups, estimates(price.part, noisy.values))
         result = above.run(upper, {price.part.name: table}, {})
         bars = Spans(upper.sides, {price.part.name: Bought(price, noisy, 1)}, 1 - SURE)
-        (span,) = bars.of(result.rows[0], result.hidden[0])
+        ((span,),) = bars.of(result.rows, result.hidden)
         assert span is not None
         spans.append(span)
     found = coverage([float(truth)] * RUNS, spans)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import Refusal
-from discreet.ledger import Opened, Spend, SqliteLedger
+from discreet.ledger import Answer, Opened, Spend, SqliteLedger
 from discreet.ledger.glimpse import glimpse
 from discreet.privacy import AddRemove, Approximate
 
@@ -52,6 +52,27 @@ def test_what_another_process_wrote_is_seen_at_once(path: Path, start: ForkConte
         other.join()
         assert other.exitcode == 0
     assert spent(ledger) == Approximate(3)
+
+
+def test_after_one_has_written_oneself_the_books_are_at_hand_until_somebody_else_writes(path: Path) -> None:
+    ledger = SqliteLedger(path)
+    ledger.append(Spend("people", Approximate(1), "custodian", "q", [], {}))
+    books = ledger.still()
+    assert books is not None
+    assert books.account("people").budget.spent == Approximate(1)
+    spend(path)
+    assert ledger.still() is None
+    assert spent(ledger) == Approximate(2)
+
+
+def test_an_answer_that_somebody_else_was_given_is_found_where_there_was_none(path: Path) -> None:
+    ledger = SqliteLedger(path)
+    assert ledger.answered("q") == []
+    spend(path)
+    assert ledger.answered("q") == []
+    other = SqliteLedger(path)
+    said = other.append(Answer(2, "q", "seven"))
+    assert [(answer.answer, number) for _, answer, number in ledger.answered("q")] == [("seven", said.number)]
 
 
 def test_while_a_journal_lies_there_the_file_is_read(path: Path) -> None:

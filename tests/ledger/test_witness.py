@@ -244,6 +244,23 @@ def test_a_changed_record_is_no_record(home: Path) -> None:
         adopt(home, "x", root(home))
 
 
+def test_a_record_that_was_changed_after_one_wrote_it_oneself_is_no_record_either(home: Path) -> None:
+    ledger = open_ledger(home)
+    ledger.append(spend("0.1"))
+    (file,) = state_folder().glob("heads/*.json")
+    written = file.read_text()
+    body = json.loads(written)
+    file.write_text(json.dumps(body | {"head": body["head"] | {"size": 1}}))
+    with pytest.raises(Refusal, match="not the head of a ledger any more"):
+        ledger.append(spend("0.1"))
+    file.unlink()
+    with pytest.raises(Refusal, match="no head of this ledger is kept"):
+        ledger.append(spend("0.1"))
+    file.write_text(written)
+    ledger.append(spend("0.1"))
+    assert kept(home).size == 4
+
+
 def test_where_heads_are_kept_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DISCREET_STATE")
     monkeypatch.setenv("XDG_STATE_HOME", "/var/elsewhere")

@@ -13,12 +13,14 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from discreet.mechanisms import GaussianVector, LaplaceVector
 
 Additive = LaplaceVector | GaussianVector
 Weighted = tuple[tuple[Additive, Fraction], ...]  # noises, each with the weight that it has in a sum
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 SURE = 1 + 1e-9  # more than rounding in a few hundred operations on doubles can add up to
 _LISTED = 40_000  # deviations² up to which a discrete Gaussian is listed, number by number
@@ -28,6 +30,7 @@ _RAREST = Fraction(1, 10**9)  # a noise, of what is convolved: below it, roundin
 _POINTS = 1 << 16  # of the lattice on which laws are convolved
 _OUTSIDE = 1e-4  # of what may go wrong: how much of it is that a sum is outside the lattice
 _APART = 1.02  # neighbouring scales in the closed form differ by this factor at least
+_CUTS, _ROUNDS = 64, 4  # a quantile is found to 64⁻⁴ of how far a sum reaches at most
 _MOST_APART = 6  # as many scales; of more the closed form would lose its digits
 
 
@@ -85,13 +88,13 @@ class Sums:
         return any(unlisted(noise) for noise in self.noises)
 
     @cached_property
-    def _scales(self) -> list[float]:
+    def _scales(self) -> Floats:
         """Of continuous noises that reach at least as far as these do, but for a slack."""
-        return [smooth(noise)[0] for noise in self.noises]
+        return np.array([smooth(noise)[0] for noise in self.noises])
 
     @cached_property
-    def _slacks(self) -> list[float]:
-        return [smooth(noise)[1] for noise in self.noises]
+    def _slacks(self) -> Floats:
+        return np.array([smooth(noise)[1] for noise in self.noises])
 
     @cached_property
     def reaches(self) -> tuple[int, ...]:
@@ -102,30 +105,38 @@ class Sums:
     def _level(self) -> float:
         return float(self.rare) / SURE
 
-    def within(self, weights: Sequence[float], far: float) -> bool:
-        """Whether the sum with these weights is within [−far, far] but for a probability of `rare`, surely."""
-        return self._apart(weights) <= far or self._tail(weights, far) <= self._level
+    def within(self, weights: ArrayLike, far: ArrayLike) -> Flags:
+        """Whether the sums with these weights are within [−far, far] but for a probability of `rare`, surely.
 
-    def _apart(self, weights: Sequence[float]) -> float:
-        """How far the sum reaches if every noise reaches as far as it can."""
-        return sum(abs(w) * a for w, a in zip(weights, self.reaches, strict=True)) * SURE
+        Of many sums at once: the last axis of the weights is over the noises, the others are those of `far`.
+        """
+        sizes, ends = np.abs(np.asarray(weights, dtype=np.float64)), np.asarray(far, dtype=np.float64)
+        with np.errstate(all="ignore"):  # what is no number is within nothing
+            return np.asarray((self._apart(sizes) <= ends) | (self._tail(sizes, ends) <= self._level))
+
+    def _apart(self, sizes: Floats) -> Floats:
+        """How far sums reach if every noise reaches as far as it can."""
+        return np.asarray(sizes @ np.array(self.reaches, dtype=np.float64) * SURE)
 
     def quantile(self, weights: Sequence[float]) -> float:
         """Where the sum with these weights is within, as small as can be shown."""
-        low, high = 0.0, self._apart(weights)
-        for _ in range(24):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self._tail(weights, middle) <= self._level else (middle, high)
+        sizes = np.abs(np.asarray(weights, dtype=np.float64))
+        low, high = 0.0, float(self._apart(sizes))
+        for _ in range(_ROUNDS):
+            ends = np.linspace(low, high, _CUTS + 1)
+            with np.errstate(all="ignore"):
+                beyond = ~(self._tail(np.broadcast_to(sizes, (_CUTS - 1, sizes.size)), ends[1:-1]) <= self._level)
+            last = int(np.flatnonzero(beyond)[-1]) + 1 if beyond.any() else 0
+            low, high = float(ends[last]), float(ends[last + 1])
         return high
 
-    def _tail(self, weights: Sequence[float], far: float) -> float:
-        left = far / SURE - sum(abs(w) * slack for w, slack in zip(weights, self._slacks, strict=True))
-        if left <= 0:
-            return 1.0
-        scales = [abs(w) * s for w, s in zip(weights, self._scales, strict=True) if w]
+    def _tail(self, sizes: Floats, far: Floats) -> Floats:
+        """How likely sums are beyond `far`, at most."""
+        left = far / SURE - sizes @ self._slacks
+        scales = sizes * self._scales
         if isinstance(self.noises[0], GaussianVector):
-            return math.erfc(left / math.sqrt(2 * math.fsum(s * s for s in scales))) + len(scales) * UNSEEN
-        return _laplace_tail(scales, left)
+            return np.where(left > 0, _normal_tail(np.sqrt((scales**2).sum(axis=-1)), left, len(self.noises)), 1.0)
+        return np.where(left > 0, _laplace_tail(scales, left), 1.0)
 
 
 def unlisted(noise: Additive) -> bool:
@@ -151,7 +162,7 @@ def smooth(noise: Additive) -> tuple[float, float]:
     return (math.sqrt(variance) * SURE, 1.5) if wider is None else (math.sqrt(variance + wider) * SURE, 0.5)
 
 
-def _covers(sizes: NDArray[np.float64], deviation: float) -> bool:
+def _covers(sizes: Floats, deviation: float) -> bool:
     """Whether a normal number is beyond t at least as often as noise blurred by half a step, for every t.
 
     Within the cell of k the second probability is a line and the first convex, so that their difference is least where
@@ -174,37 +185,39 @@ def _covers(sizes: NDArray[np.float64], deviation: float) -> bool:
     return True
 
 
-def _laplace_tail(scales: list[float], far: float) -> float:
+def _normal_tail(deviation: Floats, far: Floats, many: int) -> Floats:
+    """Pr[|X| > far] for normal X, and what the laws of so many noises may have hidden."""
+    tails = [math.erfc(x) for x in np.nan_to_num(far / (deviation * math.sqrt(2)), posinf=np.inf).flat]
+    return np.reshape(tails, np.shape(far)) + many * UNSEEN
+
+
+def _laplace_tail(scales: Floats, far: Floats) -> Floats:
     """Pr[|Σ b_i L_i| > far] for standard Laplace L_i: Σ w_i e^(−far/b_i), w_i = Π_j b_i²/(b_i² − b_j²), j ≠ i.
 
     Scales that are too close are enlarged until they are not; of many, Chernoff's bound.
     """
-    largest = max(scales)
-    scales = sorted(max(scale / largest, 1e-9) for scale in scales)
-    far /= largest
-    if len(scales) > _MOST_APART:
+    largest = scales.max(axis=-1)
+    scales = np.sort(np.maximum(scales / largest[..., None], 1e-9), axis=-1)
+    far = far / largest
+    if scales.shape[-1] > _MOST_APART:
         return _chernoff(scales, far)
-    apart: list[float] = []
-    for scale in scales:
-        apart.append(scale if not apart else max(scale, apart[-1] * _APART))
-    total = 0.0
+    apart: list[Floats] = []
+    for scale in np.moveaxis(scales, -1, 0):
+        apart.append(np.maximum(scale, apart[-1] * _APART) if apart else scale)
+    total = np.zeros(np.shape(far))
     for i, own in enumerate(apart):
-        weight = 1.0
-        for j, other in enumerate(apart):
-            if j != i:
-                weight *= own * own / ((own - other) * (own + other))
-        total += weight * math.exp(-far / own)
-    return min(1.0, max(0.0, total) + 1e-7 * math.exp(-far / apart[-1]))
+        others = (own * own / ((own - other) * (own + other)) for j, other in enumerate(apart) if j != i)
+        total += math.prod(others, start=np.exp(-far / own))
+    return np.asarray(np.minimum(1.0, np.maximum(0.0, total) + 1e-7 * np.exp(-far / apart[-1])))
 
 
-def _chernoff(scales: list[float], far: float) -> float:
-    """2 e^(−λ far) Π 1/(1 − λ² b_i²) at the best of a few λ."""
-    best = 1.0
+def _chernoff(scales: Floats, far: Floats) -> Floats:
+    """2 e^(−λ far) Π 1/(1 − λ² b_i²) at the best of a few λ, for scales of which the largest is 1."""
+    best = np.zeros(np.shape(far))  # exponent
     for share in range(1, 64):
-        rate = share / 64 / max(scales)
-        exponent = -rate * far - math.fsum(math.log1p(-((rate * scale) ** 2)) for scale in scales)
-        best = min(best, 2 * math.exp(min(0.0, exponent)))
-    return best
+        rate = share / 64
+        best = np.minimum(best, -rate * far - np.log1p(-((rate * scales) ** 2)).sum(axis=-1))
+    return np.asarray(np.minimum(1.0, 2 * np.exp(best)))
 
 
 def _convolved(noises: Sequence[Additive], weights: Sequence[float], rare: float) -> float:
@@ -228,7 +241,7 @@ def _convolved(noises: Sequence[Additive], weights: Sequence[float], rare: float
     return (place + len(noises) / 2) * step * SURE
 
 
-def masses(noise: Additive, step: float, points: int) -> NDArray[np.float64]:
+def masses(noise: Additive, step: float, points: int) -> Floats:
     """Pr[noise lies in (j − 1/2, j + 1/2] · step] for j = 0, 1, … and then …, −2, −1."""
     half = points // 2
     edges = np.floor((np.arange(half) + 0.5) * step)  # the largest noise of each cell from 0 upward
@@ -241,7 +254,7 @@ def masses(noise: Additive, step: float, points: int) -> NDArray[np.float64]:
     return found
 
 
-def _below(noise: Additive, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+def _below(noise: Additive, edges: Floats) -> Floats:
     """Pr[|noise| ≤ edge] for whole edges ≥ 0."""
     if isinstance(noise, LaplaceVector):
         rate = 1 / float(noise.scale)

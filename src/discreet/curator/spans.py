@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Protocol
 
-from discreet.curator.bars import Barred
+from discreet.curator.bars import Barred, Row
 from discreet.curator.formula import (
     Constant,
     Formula,
@@ -63,38 +63,49 @@ class Spans:
     sides: tuple[Side, ...]
     tables: Mapping[str, Bought]
     rare: Fraction
-    _ready: dict[tuple[int, int], Barred | None] = field(default_factory=dict)
 
-    def of(self, row: Cells, hidden: Cells) -> tuple[Span, ...]:
-        """The error bars of one row, given its hidden cells; the last of them says the side if there are several."""
-        if not self.sides:
-            return (None,) * len(row)
-        number = _place(hidden[-1]) if len(self.sides) > 1 else 0
-        if number is None:
-            raise Fault
-        return tuple(
-            None if formula is None else self._span(formula, (number, i), row[i], hidden)
-            for i, formula in enumerate(self.sides[number].formulas)
-        )
+    def of(self, rows: Sequence[Cells], hidden: Sequence[Cells]) -> tuple[tuple[Span, ...], ...]:
+        """The error bars of rows, given their hidden cells; the last of these says the side if there are several."""
+        if not any(formula is not None for side in self.sides for formula in side.formulas):
+            return ((None,) * len(rows[0]),) * len(rows) if rows else ()  # one for all: there may be very many
+        numbers = [_place(cells[-1]) if len(self.sides) > 1 else 0 for cells in hidden]
+        told: list[list[Span]] = []
+        for number in numbers:
+            if number is None:
+                raise Fault
+            told.append([None] * len(self.sides[number].formulas))
+        for number, side in enumerate(self.sides):
+            own = [i for i, each in enumerate(numbers) if each == number]
+            for column, formula in enumerate(side.formulas):
+                if formula is not None:
+                    cells = [(rows[i][column], hidden[i]) for i in own]
+                    for i, span in zip(own, self._column(formula, side, cells), strict=True):
+                        told[i][column] = span
+        return tuple(map(tuple, told))
 
-    def _span(self, formula: Formula, where: tuple[int, int], cell: object, hidden: Cells) -> Span:
-        shown = _exact(cell)
-        if shown is None:
-            return None
-        if _differs(formula):  # from row to row, so that it is put together for each
-            rare, grounded = self._rare(formula, self.sides[where[0]]), self._grounded(formula, hidden)
-            barred = None if rare is None or grounded is None else Barred(grounded, self._law, rare, self._many)
-            found = None if barred is None else self._at(barred, None)
+    def _column(self, formula: Formula, side: Side, cells: Sequence[tuple[object, Cells]]) -> list[Span]:
+        """The error bars of one column: where the formula differs from row to row, each is put together for itself."""
+        shown, rare = [_exact(cell) for cell, _ in cells], self._rare(formula, side)
+        if rare is None:
+            return [None] * len(cells)
+        rows = [hidden for number, (_, hidden) in zip(shown, cells, strict=True) if number is not None]
+        found: Iterator[Range | None]
+        if _differs(formula):
+            each = (self._grounded(formula, hidden) for hidden in rows)
+            found = (None if one is None else self._at(one, rare, [None])[0] for one in each)
         else:
-            if where not in self._ready:
-                rare = self._rare(formula, self.sides[where[0]])
-                self._ready[where] = None if rare is None else Barred(formula, self._law, rare, self._many)
-            barred = self._ready[where]
-            found = None if barred is None else self._at(barred, hidden)
-        return None if found is None else _told(found, shown)
+            found = iter(self._at(formula, rare, rows))
+        return [None if number is None else _told(next(found), number) for number in shown]
 
-    def _at(self, barred: Barred, hidden: Cells | None) -> Range | None:
-        """The interval of a formula whose places are hidden columns, or, without these, rows already."""
+    def _at(self, formula: Formula, rare: Fraction, rows: Sequence[Cells | None]) -> list[Range | None]:
+        """The intervals of a formula whose places are hidden columns, or, without these, rows already."""
+        barred = Barred(formula, self._law, rare, self._many)
+        given = [self._given(barred, hidden) for hidden in rows]
+        found = iter(barred.at([each for each in given if each is not None]))
+        return [None if each is None else next(found) for each in given]
+
+    def _given(self, barred: Barred, hidden: Cells | None) -> Row | None:
+        """What the statistics of a formula are in one row; None if it has none of them."""
         numbers, bought = {}, {}
         for leaf in barred.leaves:
             row = leaf.place if hidden is None or leaf.place is None else _place(hidden[leaf.place])
@@ -105,7 +116,7 @@ class Spans:
             ends = ends_of(table.price, table.noisy, row or 0, leaf.statistic)
             if ends is not None and barred.rare >= RARE:
                 bought[leaf] = ends
-        return barred.at(numbers, bought)
+        return numbers, bought
 
     def _rare(self, formula: Formula, side: Side) -> Fraction | None:
         """How rarely this formula's interval may fail: where noise chose the rows, in any row it could have chosen."""
@@ -189,8 +200,10 @@ def _exact(cell: object) -> Fraction | None:
     return Fraction(cell) if math.isfinite(cell) else None
 
 
-def _told(found: Range, shown: Fraction) -> Span:
+def _told(found: Range | None, shown: Fraction) -> Span:
     """The interval in doubles, rounded to the nearest as any true number would be, with what is shown in it."""
+    if found is None:
+        return None
     try:
         return float(min(found[0], shown)), float(max(found[1], shown))
     except OverflowError:

@@ -29,8 +29,7 @@ def computed(
 
 def barred(upper: above.Upper, bought: Mapping[str, Bought], result: above.Result, confidence: Fraction) -> Spans:
     """The error bars of rows."""
-    bars = Bars(upper.sides, bought, 1 - confidence)
-    return tuple(bars.of(*both) for both in zip(result.rows, result.hidden, strict=True))
+    return Bars(upper.sides, bought, 1 - confidence).of(result.rows, result.hidden)
 
 
 def spoken(

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -124,8 +125,9 @@ class Keeper:
     adopting: bool = False  # whether a copy is being made the home that answers
     down: dict[str, tuple[float, Unreachable]] = field(default_factory=dict)  # until when one is not asked again
     keeping: set[str] = field(default_factory=set)  # those that kept what they were told last
+    written: tuple[str, Record] | None = None  # what was put aside here last, which need not be read to be known
 
-    @property
+    @cached_property
     def name(self) -> str:
         """What a ledger is known by."""
         return public_part(self.key)
@@ -181,7 +183,10 @@ class Keeper:
     def record(self) -> Record | None:
         """What is kept of this ledger; None if nothing is."""
         try:
-            head, rest = read_kept(self.file.read_text(), self.name)
+            text = self.file.read_text()
+            if self.written is not None and text == self.written[0]:
+                return self.written[1]
+            head, rest = read_kept(text, self.name)
             home, place, origin = (str(rest[part]) for part in ("home", "place", "origin"))
         except FileNotFoundError:
             return None
@@ -228,7 +233,9 @@ class Keeper:
     def _next(self, after: Checkpoint, origin: str, known: Record | None) -> Callable[[], None]:
         """Write the next record beside the one that lies there; what is returned puts it in its place."""
         head = sign_root(after.frontier.size, after.frontier.root, now(), self.key)
-        texts = {self.file: Record(head, self._path, self._place, origin).text()}
+        record = Record(head, self._path, self._place, origin)
+        self.written = record.text(), record
+        texts = {self.file: self.written[0]}
         if origin and (known is None or known.origin != origin):
             texts[_pointer(origin)] = self.name  # after the record: what is known under a key has one
         try:

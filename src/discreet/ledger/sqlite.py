@@ -137,8 +137,10 @@ class SqliteLedger:
                 written, after = self._inserted(events, file)
                 put = prepare(view, after)
                 file.execute("COMMIT")
+            seen = glimpse(self._path)
             with closing(connect(self._path)) as file:  # opened anew: the path has the last word on what was written
                 self._catch_up(file)
+                self._seen = seen
                 kept = file.execute("SELECT hash FROM entry WHERE number > ? ORDER BY number", (view.size,))
                 if [hashed for (hashed,) in kept] != [entry.hash for entry in written]:
                     raise Refusal(
@@ -332,6 +334,8 @@ class SqliteLedger:
 
     def answered(self, question: str) -> list[tuple[Spend, Answer, int]]:
         """Every answer that a question was ever given, with what was paid for it and its entry's number."""
+        if not self.answers(question):
+            return []
         with self.looked_at() as view:
             return view.answered(question)
 

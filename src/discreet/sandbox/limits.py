@@ -21,7 +21,7 @@ class Limits:
     cpu_seconds: float = 5.0  # of the processor
     seconds: float = 20.0  # on the clock: many may be waiting for the processor
     memory: int = 192 * MEGABYTE  # beyond what the process held before
-    reply: int = 16 * MEGABYTE  # bytes of a result, as it is sent
+    reply: int = 8 * MEGABYTE  # bytes of a result, as it is sent: in the server it takes ten times as many
     kept: int = 80 * MEGABYTE  # that a process may have grown by and be used again; a usual question takes 50
     processes: int = 4
     each: int = 2  # of one person at the same time

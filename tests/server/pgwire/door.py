@@ -36,6 +36,9 @@ ANSWERS: dict[str, tuple[list[tuple[str, int]], list[list[object]]]] = {
 class StandIn:
     """Answers what clients ask when they connect, and nothing else. The catalogue itself is tested elsewhere."""
 
+    def remembered(self, _: str) -> bool | None:
+        return False  # what is asked again here was a question
+
     def handles(self, _: Visitor, sql: str) -> bool:
         return re.search(r"\bpg_|\bversion\(\)|\bcurrent_schema\b", sql) is not None
 

@@ -35,9 +35,13 @@ class Catalogue:
         self._kept: Recent[Tables, _Kept] = Recent(DATABASES)
         self._handled: Recent[str, bool] = Recent(TEXTS)
 
+    def remembered(self, sql: str) -> bool | None:
+        """Whether a text asks about the catalogue only, if that was found out lately; None else."""
+        return self._handled.get(sql)
+
     def handles(self, visitor: Visitor, sql: str) -> bool:
         """Whether a text asks about the catalogue only, or about nothing but constants."""
-        known = self._handled.get(sql)
+        known = self.remembered(sql)
         if known is None:
             known = self._sandbox.call(visitor.name, bounded.handled, sql)
         if len(sql) <= SHORT:

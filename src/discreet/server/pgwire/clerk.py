@@ -44,11 +44,16 @@ from discreet.server.pgwire.types import (
 from discreet.server.recent import Recent
 
 T = TypeVar("T")
+_AT_ONCE = 1_000  # cells of an answer that is put together while everybody else waits
 _LABELS: Recent[str, naming.Labels] = Recent(512)  # of the columns of texts that were asked lately
 
 
 class Catalogue(Protocol):
     """Answers what clients ask about tables and types, from public facts. Free."""
+
+    def remembered(self, sql: str) -> bool | None:
+        """Whether a question is about the catalogue only, if that is known at once; None else."""
+        ...
 
     def handles(self, visitor: Visitor, sql: str) -> bool:
         """Whether a question is about the catalogue only."""
@@ -133,6 +138,25 @@ class Clerk:
     def kind(self, question: Question) -> str:
         """What a question is about, for the journal."""
         return CATALOGUE if self.catalogue.handles(self.visitor, question.text) else QUESTION
+
+    def at_hand(self, question: Question, settings: Settings) -> Outcome | None:
+        """The answer to a question without parameters, if it is free and remembered; None if it has to be asked.
+
+        Nothing blocks here, and nothing is made of the text but the words that are looked for in it.
+        """
+        text = question.text
+        known = len(text) <= SHORT and "$" not in text and self.catalogue.remembered(text) is False
+        if not known or settings.on("discreet.intervals") or probes.empty(text):
+            return None
+        text = probes.unqualified(text)
+        labels = _LABELS.get(text)
+        try:
+            answer = None if labels is None else self.desk.at_hand(self.visitor, text, settings.terms)
+        except Refusal:  # it is told where it belongs in the text
+            return None
+        if labels is None or answer is None or len(answer.rows) * len(answer.columns) > _AT_ONCE:
+            return None
+        return _outcome(answer, naming.renamed(labels, answer.columns), settings, set())
 
     def answered(
         self, question: Question, settings: Settings, values: Sequence[Value] = (), oids: Sequence[int] = ()

@@ -90,11 +90,15 @@ class Execution:
             raise Failure(CANCELLED, "the question was cancelled", hint=_HINT)
         return task.result()
 
-    async def _noted(self, kind: str, call: Callable[[Told], Outcome]) -> Outcome:
-        """The same for a question, written down."""
+    async def _noted(
+        self, kind: str, call: Callable[[Told], Outcome], at_hand: Callable[[], Outcome | None] = lambda: None
+    ) -> Outcome:
+        """The same for a question, written down; unless it is at hand, for to fetch it takes longer than to say it."""
         told, started = Told(kind, self.visitor.name), time.monotonic()
         try:
-            outcome = await self.apart(lambda: call(told))
+            outcome = at_hand()
+            if outcome is None:
+                outcome = await self.apart(lambda: call(told))
             told.outcome, told.entry = outcome.ended, outcome.entry
             self.shelf.refuse_much(outcome.size)
         except (Failure, DiscreetError) as broken:
@@ -196,7 +200,7 @@ class Execution:
             return self._clerk.answered(question, settings, values, oids)
 
         if found is None:
-            return await self._noted(QUESTION, answered)
+            return await self._noted(QUESTION, answered, lambda: self._clerk.at_hand(question, settings))
         row: list[object] = []
         for call in found:
             settings, value = called(call, settings)
