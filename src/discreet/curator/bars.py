@@ -14,7 +14,6 @@ from discreet.curator.curved import MayBeAnything, clipped, enclosed, jet
 from discreet.curator.formula import (
     Formula,
     Leaf,
-    Range,
     Ranked,
     Ratio,
     Root,
@@ -24,11 +23,10 @@ from discreet.curator.formula import (
     every,
     leaves,
     ratio,
-    root,
-    rounded,
 )
 from discreet.curator.law import Additive, bar, sums_of
 from discreet.curator.listed import listed
+from discreet.curator.ranges import Range, root, rounded
 
 _BOX = Fraction(1, 5)  # of what may go wrong: the box around all statistics of a formula that is neither line nor ratio
 _STEPS = 256  # an end of a ratio is found to this share of the first guess
@@ -55,7 +53,10 @@ class Barred:
 
     def at(self, numbers: Numbers, bought: Bought) -> Range | None:
         """The interval where the noisy statistics are these; None if there is none."""
-        return self._of(self.formula, numbers, bought)
+        try:
+            return self._of(self.formula, numbers, bought)
+        except (OverflowError, ValueError):  # something in between is more than a double holds, or infinity over itself
+            return None
 
     def _of(self, formula: Formula, numbers: Numbers, bought: Bought) -> Range | None:
         match formula:  # what rises with its argument takes the argument's ends to its own
