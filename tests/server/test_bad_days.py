@@ -72,6 +72,42 @@ def test_the_same_at_the_postgres_door(tmp_path: Path, monkeypatch: pytest.Monke
         assert json.loads(door.journal[-1])["outcome"] == "busy"
 
 
+@contextmanager
+def without_state(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
+    """While the head of the ledger cannot be kept outside the home."""
+    folder.mkdir(exist_ok=True)
+    (folder / "file").write_text("no folder")
+    with monkeypatch.context() as patched:
+        patched.setenv("DISCREET_STATE", str(folder / "file"))
+        yield
+
+
+def test_a_head_that_cannot_be_kept_closes_both_doors_with_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = settled(tmp_path / "place")
+    sentence, body = "nothing can be paid here for now; nothing was charged", json.dumps({"sql": COUNT, "epsilon": 1})
+
+    async def visit(port: int) -> None:
+        with without_state(monkeypatch, tmp_path / "away"):
+            said = await reply(port, posted(place, "/api/v1/query", body))
+        error = json.loads(said.partition(b"\r\n\r\n")[2])["error"]
+        assert said.startswith(b"HTTP/1.1 503 ")
+        assert b"retry-after: 60" in said.lower()
+        assert (error["kind"], error["sqlstate"], error["message"]) == ("refusal", "55000", sentence)
+        assert str(tmp_path) not in str(error)
+        assert (await reply(port, posted(place, "/api/v1/query", body))).startswith(b"HTTP/1.1 200 ")
+
+    opened(place, Limits(), visit)
+    with opened_wire(tmp_path / "wire") as door, Raw(door.port) as raw:
+        raw.login(door.token)
+        with without_state(monkeypatch, tmp_path / "away"):
+            (error,) = errors(raw.ask(COUNT))
+        assert (error["C"], error["M"]) == ("55000", sentence)
+        assert str(tmp_path) not in str(error)
+        assert json.loads(door.journal[-1])["outcome"] == "closed"
+
+
 @pytest.mark.parametrize("path", ["/api/v1/query", "/api/v1/explain"])
 def test_a_name_that_stands_twice_in_an_object_is_refused(place: Place, path: str) -> None:
     async def visit(port: int) -> None:
