@@ -30,6 +30,7 @@ class Ground(Enum):
     BUDGET = "53400"
     LIMIT = "54000"  # of memory or time
     BUSY = "55P03"  # somebody else holds what is needed
+    CLOSED = "55000"  # what is known outside the home, or cannot be asked, stands against it
 
 
 class Refusal(DiscreetError):

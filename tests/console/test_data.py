@@ -102,6 +102,7 @@ def test_a_table_is_added_step_by_step(cleo: Watched, own: Place, file: Path) ->
     page.get_by_role("button", name="Next").click()
     expect(page.get_by_role("alert")).to_contain_text("what all answers together may cost")
     page.get_by_label("Price of all answers together").fill("2")
+    page.get_by_role("checkbox", name="Each question about these people must name a price").click()
     expect(page.get_by_text("at most 89 % sure")).to_be_visible()
     step(page, "Review")
     assert wide(page) == 0
@@ -113,8 +114,11 @@ def test_a_table_is_added_step_by_step(cleo: Watched, own: Place, file: Path) ->
     assert left(own) == []
     known = catalogue.read(own.home)
     assert str(known.tables["stays"].column("age").bounds) == "(Fraction(0, 1), Fraction(120, 1))"
-    assert known.tables["stays"].max_rows == 9
-    assert known.populations["person"].total == Approximate("2", "1e-8")
+    assert (
+        known.tables["stays"].max_rows,
+        known.populations["person"].total,
+        known.populations["person"].require_price,
+    ) == (9, Approximate("2", "1e-8"), True)
 
 
 @pytest.mark.slow
@@ -154,6 +158,36 @@ def test_new_rows_come_and_a_table_goes(cleo: Watched, own: Place, file: Path, t
     button.click()
     expect(spare).to_have_count(0)
     assert "spare" not in catalogue.read(own.home).tables
+
+
+def test_a_custodian_sees_and_says_whether_questions_about_people_must_name_a_price(cleo: Watched, own: Place) -> None:
+    Custody(own.home).require_price("patient", required=True)  # as on the command line
+    page = cleo.signed_in("cleo", "/data")
+    page.get_by_role("tab", name="Populations").click()
+    patient = page.get_by_role("region", name="patient", exact=True)
+    ticked = patient.get_by_role("checkbox", name="Each question about these people must name a price")
+    expect(ticked).to_be_checked()
+    ann = Connection(own.url, own.tokens["ann"])
+    with pytest.raises(Refusal, match="price"):
+        ann.query(clinic.COUNT)
+    ticked.click()
+    expect(page.get_by_text("Questions about patient need not name a price.")).to_be_visible()
+    expect(ticked).not_to_be_checked()
+    assert catalogue.read(own.home).populations["patient"].require_price is False
+    assert ann.query(clinic.COUNT).cost is not None
+    ticked.click()
+    expect(page.get_by_text("Questions about patient must name a price.")).to_be_visible()
+    assert catalogue.read(own.home).populations["patient"].require_price is True
+    declared = own.home / catalogue.FILE
+    text = declared.read_text()
+    declared.write_text("no declarations")  # what is refused is said here, and the box stays as it was
+    ticked.click()
+    expect(patient.get_by_role("alert")).to_be_visible()
+    expect(ticked).to_be_checked()
+    declared.write_text(text)
+    ticked.click()
+    expect(ticked).not_to_be_checked()
+    expect(patient.get_by_role("alert")).to_have_count(0)
 
 
 @pytest.mark.slow

@@ -230,3 +230,12 @@ def test_columns_of_every_type_have_keys_and_texts_are_taken_as_they_stand(
     field = Field(Found("x", None, None), type=kind, keys=typed_in)
     assert field.keyed
     assert Column("x", Type(kind), keys=tuple(field.listed)).keys == declared_as
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_price_with_every_question_is_declared_with_a_new_population_alone(*, shared: bool) -> None:
+    draft = typed(require_price=True, shared=shared)
+    assert declared(draft).require_price is not shared
+    assert ("--require-price" in command(draft)) is not shared
+    assert not declared(typed()).require_price
+    assert "--require-price" not in command(typed())

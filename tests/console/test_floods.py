@@ -26,7 +26,7 @@ from discreet.console.sessions import LINES, Lines, Sessions
 from discreet.console.upload import Uploads
 from discreet.console.visit import Visit
 from discreet.curator.custody import Custody
-from discreet.desk import Desk
+from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.server.http.door import Door
 
@@ -111,14 +111,23 @@ def again(stack: ExitStack, place: Place, cookie: str) -> None:
 
 
 def test_all_sockets_together_are_bounded_and_the_closed_ones_are_not_counted() -> None:
-    lines = Lines(3, each=2)
+    lines, (ann, bob, dan) = Lines(3, each=2), (Visitor(name, "analyst") for name in ("ann", "bob", "dan"))
     with ExitStack() as stack:
-        took = [stack.enter_context(lines.taken(name)) for name in ("ann", "ann", "ann", "bob", "cleo")]
+        took = [stack.enter_context(lines.taken(who)) for who in (ann, ann, ann, bob, dan)]
     assert took == [True, True, False, True, False]
-    with contextlib.suppress(ZeroDivisionError), lines.taken("ann"):
+    with contextlib.suppress(ZeroDivisionError), lines.taken(ann):
         raise ZeroDivisionError  # a socket that breaks
     with ExitStack() as stack:
-        assert all(stack.enter_context(lines.taken(name)) for name in ("ann", "ann", "bob"))
+        assert all(stack.enter_context(lines.taken(who)) for who in (ann, ann, bob))
+
+
+def test_people_with_many_sockets_each_leave_some_to_custodians() -> None:
+    lines, cleo = Lines(16, each=4), Visitor("cleo", "custodian")
+    crowd = [Visitor(f"analyst {number}", "analyst") for number in range(5)]
+    with ExitStack() as stack:
+        took = [stack.enter_context(lines.taken(who)) for who in crowd for _ in range(4)]
+        assert took == [True] * 14 + [False] * 6
+        assert [stack.enter_context(lines.taken(cleo)) for _ in range(3)] == [True, True, False]
 
 
 @pytest.mark.parametrize("said", ["40", '40{"a":1}', "41", '42["event",{}]', '420["handshake",{}]', "430[1]", "2", "3"])

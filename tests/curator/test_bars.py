@@ -187,6 +187,23 @@ def test_a_sum_over_declared_groups_has_a_bar_and_other_aggregates_have_none() -
     assert e < total[1] - 180 < 3 * e  # type: ignore[index]
 
 
+def test_a_number_that_was_doubled_forty_times_has_its_exact_bar() -> None:
+    queries = ", ".join(f"c{i} AS (SELECT a + a AS a FROM c{i - 1})" for i in range(1, 41))
+    sql, e = (
+        f"WITH c0 AS (SELECT count(*) AS a FROM visits), {queries} SELECT a FROM c40",
+        error("SELECT count(*) FROM visits"),
+    )
+    assert spans(sql, {"#0": [(100,)]}) == [(((100 - e) * 2**40, (100 + e) * 2**40),)]
+
+
+@pytest.mark.parametrize(
+    "number",
+    ["1 / (CAST(count(*) AS DOUBLE) * 1e308 * 1e308)", "1 / (CAST(count(*) AS DOUBLE) * count(*) * 1e308 * 1e308)"],
+)
+def test_what_is_more_than_a_double_in_between_has_no_error_bar(number: str) -> None:
+    assert spans(f"SELECT {number} FROM visits", {"#0": [(100,)]}) == [(None,)]
+
+
 # formulas -------------------------------------------------------------------------------------------------------------
 
 

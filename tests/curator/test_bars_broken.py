@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from discreet.curator import Curator, above
 from discreet.curator.explain import explained
-from discreet.curator.formula import Given, Rounded, every, leaves, rounded
+from discreet.curator.formula import Given, Rounded, every, leaves
 from discreet.curator.law import bar
 from discreet.curator.notices import COVERED, STAGED
 from discreet.curator.price import priced
+from discreet.curator.ranges import rounded
 from discreet.curator.trace import Side
 from discreet.errors import Refusal
 from discreet.mechanisms import GaussianVector

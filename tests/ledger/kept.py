@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from discreet.ledger import Spend, SqliteLedger, open_ledger, signing_key, verify
@@ -41,6 +44,14 @@ def kept(home: Path) -> Head:
     record = keeper.record()
     assert record is not None
     return record.head
+
+
+@contextmanager
+def held(lock: Path) -> Iterator[None]:
+    """While another program has a lock."""
+    with lock.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def name_of(home: Path) -> str:

@@ -13,15 +13,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from ledger.kept import copied, kept, left, name_of, root, spend
+from ledger.kept import copied, held, kept, left, name_of, root, spend
 
 from discreet.errors import Fault, Refusal
-from discreet.ledger import adopt, found_ledger, open_ledger, signing_key
+from discreet.ledger import SqliteLedger, access, adopt, found_ledger, keeper, open_ledger, signing_key
 from discreet.ledger import witness as witnesses
-from discreet.ledger.home import add_witness, named, remove_witness, standings
-from discreet.ledger.witness import Folder, Unreachable, witness_of
+from discreet.ledger.head import Head
+from discreet.ledger.home import add_witness, keeper_of, named, remove_witness, standings
+from discreet.ledger.witness import Folder, Outside, Unreachable, witness_of
 from discreet.privacy import Pure
 
 
@@ -113,7 +115,7 @@ def test_a_witness_that_is_read_and_not_written_costs_one_payment_and_not_each(
 
 def test_a_witness_takes_only_heads_that_are_signed_and_go_on(home: Path, share: Path) -> None:
     add_witness(home, str(share))
-    witness, ledger = Folder(share, most=1), open_ledger(home)
+    witness, ledger = Folder(share), open_ledger(home)
     known = witness.newest(name_of(home))
     assert known is not None
     ledger.append(spend("0.1"))
@@ -129,12 +131,65 @@ def test_a_witness_takes_only_heads_that_are_signed_and_go_on(home: Path, share:
     other.mkdir()
     found_ledger(other)
     before = sorted(share.iterdir())
-    with pytest.raises(Refusal, match="1 ledgers, and no more"):
-        witness.keep(kept(other), None, ())
     with pytest.raises(Refusal, match="does not go on"):
         Folder(share).keep(replace(kept(other), size=7), None, ())
     assert sorted(share.iterdir()) == before  # whom it refuses leaves no file behind
     assert witness.newest(name_of(home)) == newest
+
+
+class Slow:
+    """A witness that takes four seconds by its own clock for each word, and keeps what it had."""
+
+    where = "slow"
+
+    def __init__(self, known: Head) -> None:
+        self.known, self.now = known, 0.0
+        self.waited: list[float] = []
+
+    def newest(self, _: str, seconds: float = 5.0, /) -> Head:
+        self.now += 4
+        self.waited.append(seconds)
+        return self.known
+
+    def keep(self, head: Head, _: Head | None, __: object, seconds: float = 5.0, /) -> bool:
+        self.newest(head.key, seconds)
+        return False
+
+
+def test_all_words_with_slow_witnesses_together_have_ten_seconds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before a payment nothing is charged; after it, it stays spent. Neither is held for twenty tries of each."""
+    slow, ledger, guard = Slow(kept(home)), open_ledger(home), keeper_of(home)
+    assert guard is not None
+    monkeypatch.setattr(keeper, "time", SimpleNamespace(monotonic=lambda: slow.now))
+    guard.others = [slow, slow, slow, slow]
+    watched = SqliteLedger(home / "ledger.db", new=False, keeper=guard)
+    with pytest.raises(Outside, match="nothing can be paid here for now; nothing was charged"):
+        watched.append(spend("0.1", who="ada"))
+    assert slow.waited == [10, 6, 2]  # of the second, the third and the fourth nobody was waited for beyond that
+    assert left(home) == Pure("0.5")
+    guard.others, slow.waited = [slow], []
+    guard.keeping.add("slow")
+    with pytest.raises(Fault):
+        watched.append(spend("0.1"))
+    assert slow.waited == [10, 10, 6, 2]
+    assert left(home) == Pure("0.4")
+    assert len(ledger.rows()) == 3
+
+
+def test_a_witness_that_another_program_holds_is_one_that_cannot_be_told(
+    home: Path, share: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_witness(home, str(share))
+    ledger = open_ledger(home)
+    monkeypatch.setattr(access, "PATIENCE", 0.1)
+    with held(share / f"{name_of(home)}.lock"):
+        with pytest.raises(Fault):  # it was asked before, and could be: the payment is written
+            ledger.append(spend("0.1"))
+        with pytest.raises(Unreachable, match="is in use by another program"):
+            ledger.append(spend("0.1"))
+    assert left(home) == Pure("0.4")
+    ledger.append(spend("0.1"))
+    assert left(home) == Pure("0.3")
 
 
 @contextmanager
@@ -164,7 +219,7 @@ def test_whatever_a_witness_says_instead_of_a_head_it_cannot_be_asked(said: byte
 
 
 def test_a_witness_that_never_comes_to_an_end_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(witnesses, "_IN_ALL", 0.1)
+    monkeypatch.setattr(witnesses, "PATIENCE", 0.1)
     go_on = threading.Event()
 
     def drops() -> Iterator[bytes]:

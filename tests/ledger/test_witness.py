@@ -11,15 +11,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from ledger.kept import QUESTION, copied, kept, left, root, spend
+from ledger.kept import QUESTION, copied, held, kept, left, name_of, root, spend
 
-from discreet.errors import OverBudget, Refusal
+from discreet.errors import Busy, OverBudget, Refusal
 from discreet.ledger import (
     Adopted,
     Answer,
     Hold,
     Opened,
     SqliteLedger,
+    access,
     adopt,
     found_ledger,
     open_ledger,
@@ -232,6 +233,24 @@ def test_a_head_that_cannot_be_kept_stops_paying_and_not_reading(home: Path, sta
     shutil.move(f"{state} away", state)
     assert len(open_ledger(home).rows()) == 5
     assert kept(home).size == 5
+
+
+def test_a_state_folder_that_another_program_holds_is_waited_for_and_told_as_busy(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = open_ledger(home)
+    paid = ledger.append(spend("0.1"))
+    monkeypatch.setattr(access, "PATIENCE", 0.1)
+    with held(state_folder() / "heads" / f"{name_of(home)}.lock"):
+        for who in ("custodian", "ada"):
+            with pytest.raises(Busy, match=r"^the ledger is in use by another program; nothing was charged;"):
+                ledger.append(spend("0.1", who=who))
+        with pytest.raises(Busy):
+            open_ledger(home)
+        ledger.append(Answer(paid.number, QUESTION, "said"))  # paid before: it is recorded in any case
+    assert len(ledger.rows()) == 4
+    assert left(home) == Pure("0.4")
+    assert kept(home).size == 4  # what was written meanwhile is known as soon as the home is opened again
 
 
 def test_a_changed_record_is_no_record(home: Path) -> None:

@@ -290,7 +290,7 @@ def test_a_disk_that_is_gone_sends_nothing(tmp_path: Path) -> None:
     survey, me = Survey(tmp_path), Respondent(tmp_path / "me")
     os.truncate(tmp_path / "me", 100)
     hand = Hand(survey)
-    with pytest.raises(Refusal, match="cannot be read or written"):
+    with pytest.raises(Refusal, match="what this device remembers cannot be read: its file is damaged"):
         me.take_part(hand, survey.task.id, 1)
     assert hand.sent == []
 

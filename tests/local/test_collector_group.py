@@ -132,7 +132,7 @@ def test_a_disk_that_fails_gives_nobody_a_receipt(tmp_path: Path) -> None:
     uploads = [Sent(survey.task.id, survey.upload([i])) for i in range(3)]
     with closing(sqlite3.connect(tmp_path / "surveys.db")) as file:
         file.execute("CREATE TRIGGER full BEFORE UPDATE ON collection BEGIN SELECT RAISE(FAIL, 'disk'); END")
-        with pytest.raises(Refusal, match="cannot be read or written"):
+        with pytest.raises(Refusal, match="the surveys' file cannot be read"):
             survey.collector.take(uploads)
         file.execute("DROP TRIGGER full")
     assert survey.counts == {}

@@ -195,3 +195,31 @@ def test_a_nursery_that_stands_still_is_replaced(monkeypatch: pytest.MonkeyPatch
         assert stuck.poll() is not None
     finally:
         found.close()
+
+
+def test_a_machine_that_makes_no_more_processes_ends_none_of_those_that_are_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Ann's process is at work and bob's waits for him when eve wants a third, and nobody makes one."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    processes, pipe = Processes(("sandbox.crowded",), SMALL), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as threads:
+        ann = threads.submit(processes.call, "ann", Path.read_text, pipe)
+        writer = os.open(pipe, os.O_WRONLY)
+        (tmp_path / "full").touch()
+        for _ in range(3):
+            with pytest.raises(Exceeded, match="more memory or time than one question has"):
+                processes.call("eve", operator.add, 1, 2)
+        (tmp_path / "full").unlink()
+        bob = processes.call("bob", os.getpid)
+        (tmp_path / "full").touch()
+        assert processes.call("eve", os.getpid) == bob  # which is idle
+        os.write(writer, b"still here")
+        os.close(writer)
+        assert ann.result() == "still here"
+    (tmp_path / "full").unlink()
+    with pytest.raises(Exceeded):
+        processes.call("eve", os._exit, 0)
+    assert processes.call("eve", operator.add, 1, 2) == 3
+    processes.close()

@@ -6,13 +6,15 @@ import asyncio
 import fcntl
 import json
 import signal
+import sqlite3
 import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from local.surveyed import draft
 from server.http.conftest import Place, settled
 from server.http.test_listener import head, opened, reply
 from server.pgwire.door import opened as opened_wire
@@ -22,6 +24,7 @@ from server.served import served
 
 from discreet.console.cookie import Seal
 from discreet.ledger import access
+from discreet.local.collector import Collector
 from discreet.server.http import Limits
 from discreet.server.http.proxy import Proxies
 
@@ -70,6 +73,69 @@ def test_the_same_at_the_postgres_door(tmp_path: Path, monkeypatch: pytest.Monke
             (error,) = errors(raw.ask(COUNT))
         assert (error["C"], str(door.home) in str(error)) == ("55P03", False)
         assert json.loads(door.journal[-1])["outcome"] == "busy"
+
+
+def test_surveys_that_somebody_holds_are_busy_and_damaged_ones_are_out_of_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = settled(tmp_path)
+    task = Collector(place.home).publish(draft())
+    file = place.home / "surveys.db"
+    whole = file.read_bytes()
+
+    async def told(port: int, path: str) -> tuple[bytes, str, bool]:
+        said = await reply(port, f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        first, _, body = said.partition(b"\r\n\r\n")
+        return first[9:12], json.loads(body).get("error", {}).get("sqlstate", ""), str(tmp_path).encode() in body
+
+    async def visit(port: int) -> None:
+        paths = ["/survey/v1/keys", f"/survey/v1/{task.id}"]
+        monkeypatch.setattr(access, "PATIENCE", 0.1)
+        with closing(sqlite3.connect(file, isolation_level=None)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            assert [await told(port, path) for path in paths] == [(b"503", "55P03", False)] * 2
+        file.write_bytes(whole[:100] + b"\xff" * 900 + whole[1000:])
+        assert [await told(port, path) for path in paths] == [(b"503", "57P01", False)] * 2
+        file.write_bytes(whole)
+        assert [await told(port, path) for path in paths] == [(b"200", "", False)] * 2
+
+    opened(place, Limits(), visit)
+
+
+@contextmanager
+def without_state(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
+    """While the head of the ledger cannot be kept outside the home."""
+    folder.mkdir(exist_ok=True)
+    (folder / "file").write_text("no folder")
+    with monkeypatch.context() as patched:
+        patched.setenv("DISCREET_STATE", str(folder / "file"))
+        yield
+
+
+def test_a_head_that_cannot_be_kept_closes_both_doors_with_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = settled(tmp_path / "place")
+    sentence, body = "nothing can be paid here for now; nothing was charged", json.dumps({"sql": COUNT, "epsilon": 1})
+
+    async def visit(port: int) -> None:
+        with without_state(monkeypatch, tmp_path / "away"):
+            said = await reply(port, posted(place, "/api/v1/query", body))
+        error = json.loads(said.partition(b"\r\n\r\n")[2])["error"]
+        assert said.startswith(b"HTTP/1.1 503 ")
+        assert b"retry-after: 60" in said.lower()
+        assert (error["kind"], error["sqlstate"], error["message"]) == ("refusal", "55000", sentence)
+        assert str(tmp_path) not in str(error)
+        assert (await reply(port, posted(place, "/api/v1/query", body))).startswith(b"HTTP/1.1 200 ")
+
+    opened(place, Limits(), visit)
+    with opened_wire(tmp_path / "wire") as door, Raw(door.port) as raw:
+        raw.login(door.token)
+        with without_state(monkeypatch, tmp_path / "away"):
+            (error,) = errors(raw.ask(COUNT))
+        assert (error["C"], error["M"]) == ("55000", sentence)
+        assert str(tmp_path) not in str(error)
+        assert json.loads(door.journal[-1])["outcome"] == "closed"
 
 
 @pytest.mark.parametrize("path", ["/api/v1/query", "/api/v1/explain"])

@@ -25,11 +25,12 @@ class _Seen:
 
     tables: Sequence[Table]
     accounts: Mapping[str, Account]
+    priced: frozenset[str]  # the populations about which every question must name a price
     people: Sequence[Person]
 
 
 def _seen(desk: Desk, who: Visitor) -> _Seen:
-    return _Seen(desk.tables(who), desk.accounts(who), desk.people(who))
+    return _Seen(desk.tables(who), desk.accounts(who), desk.custody(who).requiring_price(), desk.people(who))
 
 
 @page("/data")
@@ -61,7 +62,7 @@ async def data(visit: Visit) -> None:
                     ui.button("Add a table", icon="add", on_click=lambda: add(found)).props("unelevated no-caps")
                 tables.listed(visit, found.tables, show)
             with ui.tab_panel("populations"):
-                populations.listed(visit, found.accounts, found.tables, show)
+                populations.listed(visit, found.accounts, found.priced, found.tables, show)
             with ui.tab_panel("people"):
                 people.listed(visit, found.people, [table.name for table in found.tables], show)
 

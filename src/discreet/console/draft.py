@@ -93,6 +93,7 @@ class Draft:
     delta: str = DELTA
     measure: str = "epsilon"  # or rho
     relation: str = "add-remove"
+    require_price: bool = False
 
     @property
     def capped(self) -> bool:
@@ -229,7 +230,8 @@ def _budget(draft: Draft) -> dict[str, object]:
     if not draft.price.strip():
         raise Refusal("say what all answers together may cost", hint="3 is a usual choice; less protects more")
     delta = {"delta": draft.delta.strip()} if draft.delta.strip() not in ("", "0") else {}
-    return {**named, draft.measure: _number(draft.price), **delta, "relation": draft.relation}
+    priced = {"require_price": True} if draft.require_price else {}
+    return {**named, draft.measure: _number(draft.price), **delta, "relation": draft.relation, **priced}
 
 
 def _number(text: str) -> str:
@@ -267,6 +269,7 @@ def command(draft: Draft) -> str:
     options += [("describe", f"{name}={text}") for name, text in said.describe.items()]
     lines = [f"discreet add {shlex.quote(draft.name)} {shlex.quote(draft.file)}"]
     lines += ["--public"] if said.public else []
+    lines += ["--require-price"] if said.require_price else []
     lines += [f"--{name} {shlex.quote(value)}" for name, value in options]
     return " \\\n  ".join(lines)
 

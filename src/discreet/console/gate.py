@@ -159,7 +159,7 @@ class Gate:
         if session is None or self._closing or not policy.from_here(scope):
             await _refused(receive, send)
             return
-        with self._lines.taken(session.visitor.name) as room:
+        with self._lines.taken(session.visitor) as room:
             stage = await self._stage()
             if not room or stage.stranger(scope, session):
                 await _refused(receive, send)

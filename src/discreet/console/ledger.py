@@ -43,7 +43,8 @@ async def ledger(visit: Visit) -> None:
     theme.lead("Every payment is written down in a chain. Whoever keeps its head notices if it is rewritten.")
     head = await visit.call(visit.desk.head)
     _head(head, visit)
-    _witnesses(await visit.call(visit.desk.witnesses))
+    with trouble(ui.element("div")):  # they may be being asked for somebody else
+        _witnesses(await visit.call(visit.desk.witnesses))
     _kept(visit)
     _proof(await visit.call(visit.desk.history, most=_LATEST), visit)
 

@@ -10,7 +10,8 @@ from nicegui.events import ValueChangeEventArguments
 
 from discreet.console import facts, sheet, tally, theme
 from discreet.console.draft import KINDS, Draft, Field, meaning
-from discreet.console.people import copied
+from discreet.console.people import USUAL, copied
+from discreet.console.populations import PRICED
 from discreet.ledger.books import Account
 from discreet.sql.schema import Table
 
@@ -293,6 +294,12 @@ def _fresh(draft: Draft) -> None:
         "With an exchange, how many people there are is public, and questions cost twice as much. If in doubt, take "
         "the first.",
     ).classes("d-muted d-small")
+    ui.checkbox(
+        PRICED,
+        value=draft.require_price,
+        on_change=lambda event: setattr(draft, "require_price", bool(event.value)),
+    )
+    theme.tag("p", USUAL).classes("d-muted d-small")
     with theme.experts():
         choice("Kept in", {"epsilon": "epsilon", "rho": "rho (zero-concentrated)"}, draft, "measure", mean)
         theme.tag("p", "The price is epsilon, or rho; the chance is delta.").classes("d-muted d-small")
@@ -319,6 +326,7 @@ def review(table: Table, command: str, draft: Draft) -> None:
             shared = draft.shared or draft.owner == "link"
             chance = f"holds but for a chance of {draft.delta.strip() or 0}"
             new = f"new, with price {draft.price.strip()} for all answers together; the promise {chance}"
+            new += "; each question must name a price" if draft.require_price else ""
             theme.fact("Population", table.population, "shares its budget" if shared else new)
     sheet.columns(table.columns)
     with theme.experts():

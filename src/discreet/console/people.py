@@ -22,6 +22,7 @@ from discreet.ledger.books import OWNER
 Again = Callable[[], Awaitable[None]]
 
 _ROLES = {"analyst": "Analyst: asks questions", "custodian": "Custodian: keeps the data too"}
+USUAL = "Else a question without one pays the usual price: a dashboard that asks often can spend all."
 _OUT = (
     "Their token lets them in no more, at once, through every door. What they spent stays spent. You can let them in "
     "again later, with a new token."
@@ -96,9 +97,7 @@ def _let_in(visit: Visit, tables: Sequence[str], again: Again) -> None:
             "d-muted d-small"
         )
         priced = ui.checkbox("Each of their questions must name a price")
-        theme.tag(
-            "p", "Else a question without one pays the usual price: a dashboard that asks often can spend all."
-        ).classes("d-muted d-small")
+        theme.tag("p", USUAL).classes("d-muted d-small")
         box = ui.element("div").props('aria-live="polite"')
         with ui.element("div").classes("d-row d-foot"):
             button = ui.button("Let in").props("unelevated no-caps")

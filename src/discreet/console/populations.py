@@ -8,8 +8,11 @@ from functools import partial
 from nicegui import ui
 
 from discreet.console import facts, gauge, tally, theme
+from discreet.console.chooser import UNCHANGED
 from discreet.console.confirm import confirm
+from discreet.console.frame import trouble
 from discreet.console.gauge import Share
+from discreet.console.people import USUAL
 from discreet.console.visit import Visit
 from discreet.curator.explain import said
 from discreet.desk import Desk, Visitor
@@ -18,6 +21,7 @@ from discreet.sql.schema import Table
 
 Again = Callable[[], Awaitable[None]]
 
+PRICED = "Each question about these people must name a price"
 _RETIRE = (
     "Its budget is closed for good: no question about these people is answered any more, and there is no way back. "
     "Answers that were given stay free to read."
@@ -28,8 +32,10 @@ _LIFT = (
 )
 
 
-def listed(visit: Visit, accounts: Mapping[str, Account], tables: Sequence[Table], again: Again) -> None:
-    """All populations."""
+def listed(
+    visit: Visit, accounts: Mapping[str, Account], priced: frozenset[str], tables: Sequence[Table], again: Again
+) -> None:
+    """All populations, and which of them are asked about at a named price alone."""
     theme.lead(
         "A population is a group of people with one budget. All tables that speak about them share it, and it is set "
         "once, with the first table."
@@ -41,6 +47,8 @@ def listed(visit: Visit, accounts: Mapping[str, Account], tables: Sequence[Table
             made.props["aria-label"] = name
             theirs = [table.name for table in tables if table.population == name]
             _population(visit, name, account, theirs, again)
+            if not account.retired:
+                _pricing(visit, name, required=name in priced)
 
 
 def _population(visit: Visit, name: str, account: Account, tables: Sequence[str], again: Again) -> None:
@@ -74,6 +82,25 @@ def _population(visit: Visit, name: str, account: Account, tables: Sequence[str]
         _tool("Close for good", "block", lambda: _retire(visit, name, again))
 
 
+def _pricing(visit: Visit, name: str, *, required: bool) -> None:
+    """Whether questions about these people must name a price: seen, and changed at once."""
+    kept = [required]
+
+    async def change() -> None:
+        wanted = bool(ticked.value)
+        if wanted == kept[0]:  # it was put back
+            return
+        with trouble(box, foot=UNCHANGED):
+            await visit.call(partial(_require_price, visit.desk), name, wanted)
+            kept[0] = wanted
+            ui.notify(f"Questions about {name} {'must' if wanted else 'need not'} name a price.", type="positive")
+        ticked.set_value(kept[0])
+
+    ticked = ui.checkbox(PRICED, value=required, on_change=change)
+    theme.tag("p", USUAL).classes("d-muted d-small")
+    box = ui.element("div").props('aria-live="polite"')
+
+
 def _tool(words: str, icon: str, doing: Callable[[], None]) -> None:
     ui.button(words, icon=icon, on_click=doing, color=None).props("flat dense no-caps").classes("d-quiet")
 
@@ -94,6 +121,10 @@ def _lift(visit: Visit, name: str, again: Again) -> None:
         await again()
 
     confirm(f"Lift the hold on {name}?", _LIFT, name, "Lift it", done)
+
+
+def _require_price(desk: Desk, who: Visitor, name: str, required: bool) -> None:  # noqa: FBT001  # as it is ticked
+    desk.custody(who).require_price(name, required=required)
 
 
 def _retired(desk: Desk, who: Visitor, name: str) -> None:

@@ -18,6 +18,7 @@ _LONGEST = 12 * 3_600.0  # seconds since somebody signed in
 _MOST = 1_000  # people's browsers
 _EACH = 20  # of one person
 LINES = 40  # sockets of one person
+_KEPT = 8  # one of so many sockets is kept for custodians
 _RATE, _BURST = 50.0, 200  # messages of one person a second, and at once; nobody types so quickly
 
 
@@ -93,7 +94,10 @@ class Sessions:
 
 
 class Lines:
-    """The sockets of people: how many there are, and how much they say. Not for several threads either."""
+    """The sockets of people: how many there are, and how much they say. Not for several threads either.
+
+    One person has only so many, and an eighth of all is kept for custodians.
+    """
 
     def __init__(self, most: int, *, each: int = LINES, clock: Callable[[], float] = time.monotonic) -> None:
         self._most, self._each, self._clock = most, each, clock
@@ -101,9 +105,10 @@ class Lines:
         self._next: dict[str, float] = {}  # when the next message of somebody would be due at a steady pace
 
     @contextmanager
-    def taken(self, name: str) -> Iterator[bool]:
+    def taken(self, visitor: Visitor) -> Iterator[bool]:
         """Whether there is room for one more of somebody; if so, it is theirs for the while."""
-        if self._open[name] >= self._each or self._open.total() >= self._most:
+        name, most = visitor.name, self._most if visitor.role == "custodian" else self._most - self._most // _KEPT
+        if self._open[name] >= self._each or self._open.total() >= most:
             yield False
             return
         self._open[name] += 1

@@ -15,7 +15,6 @@ from discreet.curator.fieller import Fieller
 from discreet.curator.formula import (
     Formula,
     Leaf,
-    Range,
     Ranked,
     Ratio,
     Root,
@@ -25,10 +24,9 @@ from discreet.curator.formula import (
     every,
     leaves,
     ratio,
-    root,
-    rounded,
 )
 from discreet.curator.law import Additive, bar, sums_of
+from discreet.curator.ranges import Range, root, rounded
 
 _BOX = Fraction(1, 5)  # of what may go wrong: the box around all statistics of a formula that is neither line nor ratio
 _MOST_ROWS = 512  # whose ratios are looked at together: more would only take memory
@@ -56,7 +54,10 @@ class Barred:
 
     def at(self, rows: Sequence[Row]) -> list[Maybe]:
         """The interval in each row; None where there is none."""
-        return self._of(self.formula, rows)
+        try:
+            return self._of(self.formula, rows)
+        except (OverflowError, ValueError):  # something in between is more than a double holds, or infinity over itself
+            return [one for row in rows for one in self.at([row])] if len(rows) > 1 else [None]
 
     def _of(self, formula: Formula, rows: Sequence[Row]) -> list[Maybe]:
         match formula:  # what rises with its argument takes the argument's ends to its own

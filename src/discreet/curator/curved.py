@@ -6,7 +6,7 @@ Proof: docs/proofs/intervals.md, "Other formulas".
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -19,16 +19,13 @@ from discreet.curator.formula import (
     Noisy,
     Product,
     Quotient,
-    Range,
     Ranked,
     Root,
-    Rounded,
     Sum,
-    over,
-    root,
-    rounded,
-    times,
+    folded,
+    ranged,
 )
+from discreet.curator.ranges import Range, handy, over, root, times
 
 _SURE = 1 + 1e-9
 Ends = tuple[float, float]
@@ -47,8 +44,15 @@ class Jet:
     bend: Mapping[tuple[Leaf, Leaf], float]
 
 
-def enclosed(formula: Formula, box: Mapping[Leaf, Range]) -> Range:  # noqa: C901, PLR0911, PLR0912  # one line for each kind of formula
+def enclosed(formula: Formula, box: Mapping[Leaf, Range]) -> Range:
     """Every value of a formula where its statistics are in a box; declared bounds count."""
+    found = folded(formula, lambda part, inner: _enclosed(part, inner, box))
+    if found is None:
+        raise MayBeAnything
+    return found
+
+
+def _enclosed(formula: Formula, inner: Sequence[Range | None], box: Mapping[Leaf, Range]) -> Range | None:
     match formula:
         case Constant(value):
             return value, value
@@ -63,27 +67,10 @@ def enclosed(formula: Formula, box: Mapping[Leaf, Range]) -> Range:  # noqa: C90
                 low, high = times(box[leaf], (weight, weight))
                 ends = [ends[0] + low, ends[1] + high]
             return ends[0], ends[1]
-        case Sum(left, right):
-            one, two = enclosed(left, box), enclosed(right, box)
-            return one[0] + two[0], one[1] + two[1]
-        case Product(left, right):
-            return times(enclosed(left, box), enclosed(right, box))
-        case Quotient(above, below):
-            found = over(enclosed(above, box), enclosed(below, box))
-            if found is None:
-                raise MayBeAnything
-            return found
-        case Root(inner):
-            return root(enclosed(inner, box))
-        case Rounded(inner, digits, way):
-            return rounded(enclosed(inner, box), digits, way)
-        case Bounded(inner, low, high):
-            try:
-                return clipped(enclosed(inner, box), (low, high))
-            except MayBeAnything:
-                return low, high
+        case Bounded(_, low, high):
+            return (low, high) if inner[0] is None else clipped(inner[0], (low, high))
         case _:
-            raise MayBeAnything
+            return ranged(formula, inner)
 
 
 def clipped(one: Range, most: Range) -> Range:
@@ -94,27 +81,34 @@ def clipped(one: Range, most: Range) -> Range:
     return (most[0], most[0]) if one[1] < most[0] else (most[1], most[1])
 
 
-def jet(formula: Formula, box: Mapping[Leaf, Range]) -> Jet:  # noqa: PLR0911  # one line for each kind of formula
+def jet(formula: Formula, box: Mapping[Leaf, Range]) -> Jet:
     """A formula's values, slopes and bends on a box."""
+    return folded(formula, lambda part, inner: _jet(part, inner, box))
+
+
+def _jet(formula: Formula, inner: Sequence[Jet], box: Mapping[Leaf, Range]) -> Jet:
     match formula:
         case Constant(value):
-            return Jet((value, value), {}, {})
+            found = Jet((value, value), {}, {})
         case Noisy(leaf):
-            return Jet(box[leaf], {leaf: (1.0, 1.0)}, {})
+            found = Jet(box[leaf], {leaf: (1.0, 1.0)}, {})
         case Line(linear):
-            return Jet(enclosed(formula, box), {k: (float(w), float(w)) for k, w in linear.weights.items()}, {})
-        case Bounded(inner, _, _):
-            return jet(inner, box)
-        case Sum(left, right):
-            return _sum(jet(left, box), jet(right, box))
-        case Product(left, right):
-            return _product(jet(left, box), jet(right, box))
-        case Quotient(above, below):
-            return _product(jet(above, box), _inverse(jet(below, box)))
-        case Root(inner):
-            return _root(jet(inner, box))
+            found = Jet(enclosed(formula, box), {k: (float(w), float(w)) for k, w in linear.weights.items()}, {})
+        case Bounded():
+            found = inner[0]
+        case Sum():
+            found = _sum(*inner)
+        case Product():
+            found = _product(*inner)
+        case Quotient():
+            found = _product(inner[0], _inverse(inner[1]))
+        case Root():
+            found = _root(*inner)
         case _:
             raise MayBeAnything
+    if not all(handy(end) for end in found.value):
+        raise MayBeAnything
+    return found
 
 
 def _sum(one: Jet, two: Jet) -> Jet:

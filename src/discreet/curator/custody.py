@@ -193,6 +193,10 @@ class Custody:
                 raise Refusal(f"population {population!r} is not on hold", hint="see discreet budget")
             self._ledger.append(Hold(population, held=False))
 
+    def requiring_price(self) -> frozenset[str]:
+        """The populations about which every question must name a price."""
+        return frozenset(name for name, each in catalogue.read(self._home).populations.items() if each.require_price)
+
     def require_price(self, population: str, *, required: bool) -> None:
         """Say whether every question about a population must name a price."""
         with self._alone() as known:

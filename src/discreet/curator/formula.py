@@ -1,13 +1,19 @@
-"""Numbers above the noise as formulas of noisy statistics: which are linear, which ratios, and what is declared."""
+"""Numbers above the noise as formulas of noisy statistics: which are linear, which ratios, and what is declared.
+
+A formula is a graph: what SQL names once and uses twice is one part of two others. So a part that is made of others is
+equal to itself alone (`eq=False`), and whatever is worked out of a formula goes through `folded`, to each part once.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TypeVar
 
-Range = tuple[Fraction, Fraction]
+from discreet.curator.ranges import Range, handy, over, root, rounded, times
+
+T = TypeVar("T")
 Place = int | None  # which hidden column says the row of a noisy table; None: it has one row
 
 
@@ -64,7 +70,7 @@ class Total:
     step: Fraction
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sum:
     """Of two numbers."""
 
@@ -72,7 +78,7 @@ class Sum:
     right: Formula
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Product:
     """Of two numbers."""
 
@@ -80,7 +86,7 @@ class Product:
     right: Formula
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Quotient:
     """Of two numbers."""
 
@@ -88,14 +94,14 @@ class Quotient:
     below: Formula
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Root:
     """The square root; of less than nothing, 0."""
 
     inner: Formula
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Bounded:
     """A number that lies between two declared ones, whatever the rows are."""
 
@@ -104,7 +110,7 @@ class Bounded:
     high: Fraction
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rounded:
     """A number rounded to so many decimal digits: to the nearest ("near"), "down", "up" or toward "zero"."""
 
@@ -154,6 +160,13 @@ class Ratio:
     below: Linear
 
     @property
+    def numbers(self) -> Iterator[Fraction]:
+        """Every number in it."""
+        for line in (self.above, self.below):
+            yield line.constant
+            yield from line.weights.values()
+
+    @property
     def linear(self) -> Linear | None:
         """The linear number that it is, if what is below has no noise."""
         if self.below.weights or not self.below.constant:
@@ -164,25 +177,30 @@ class Ratio:
 _ONE = Linear(Fraction(1), {})
 
 
-def ratio(formula: Formula) -> Ratio | None:  # noqa: PLR0911  # one line for each kind of formula
+def ratio(formula: Formula) -> Ratio | None:
     """A formula as a quotient of two linear numbers, if it is one. What is given must be put in before."""
+    return folded(formula, _ratio)
+
+
+def _ratio(formula: Formula, inner: Sequence[Ratio | None]) -> Ratio | None:
     match formula:
         case Constant(value):
-            return Ratio(Linear(value, {}), _ONE)
+            found: Ratio | None = Ratio(Linear(value, {}), _ONE)
         case Noisy(leaf):
-            return Ratio(Linear(Fraction(0), {leaf: Fraction(1)}), _ONE)
+            found = Ratio(Linear(Fraction(0), {leaf: Fraction(1)}), _ONE)
         case Line(linear):
-            return Ratio(linear, _ONE)
-        case Bounded(inner, _, _):
-            return ratio(inner)
-        case Sum(left, right):
-            return _both(ratio(left), ratio(right), _added)
-        case Product(left, right):
-            return _both(ratio(left), ratio(right), _multiplied)
-        case Quotient(above, below):
-            return _both(ratio(above), ratio(below), _divided)
+            found = Ratio(linear, _ONE)
+        case Bounded():
+            found = inner[0]
+        case Sum():
+            found = _both(inner[0], inner[1], _added)
+        case Product():
+            found = _both(inner[0], inner[1], _multiplied)
+        case Quotient():
+            found = _both(inner[0], inner[1], _divided)
         case _:
             return None
+    return None if found is None or not all(handy(number) for number in found.numbers) else found
 
 
 def _both(left: Ratio | None, right: Ratio | None, join: Callable[[Ratio, Ratio], Ratio | None]) -> Ratio | None:
@@ -223,68 +241,41 @@ def _divided(left: Ratio, right: Ratio) -> Ratio | None:
     return None
 
 
-def declared(formula: Formula) -> Range | None:  # noqa: PLR0911  # one line for each kind of formula
+def declared(formula: Formula) -> Range | None:
     """Between which numbers a formula lies whatever the rows are; None if that is not known."""
+    return folded(formula, _declared)
+
+
+def _declared(formula: Formula, inner: Sequence[Range | None]) -> Range | None:
     match formula:
         case Constant(value):
             return value, value
-        case Bounded(inner, low, high):
-            known = declared(inner)
+        case Bounded(_, low, high):
+            known = inner[0]
             return (low, high) if known is None else (max(low, known[0]), min(high, known[1]))
-        case Sum(left, right):
-            one, two = declared(left), declared(right)
-            return None if one is None or two is None else (one[0] + two[0], one[1] + two[1])
-        case Product(left, right):
-            one, two = declared(left), declared(right)
-            return None if one is None or two is None else times(one, two)
-        case Quotient(above, below):
-            one, two = declared(above), declared(below)
-            return None if one is None or two is None else over(one, two)
-        case Root(inner):
-            one = declared(inner)
-            return None if one is None else root(one)
-        case Rounded(inner, digits, way):
-            one = declared(inner)
-            return None if one is None else rounded(one, digits, way)
+        case _:
+            return ranged(formula, inner)
+
+
+def ranged(formula: Formula, inner: Sequence[Range | None]) -> Range | None:
+    """Between which numbers a formula lies if its parts lie in these ranges; None if it may be anything."""
+    known = [one for one in inner if one is not None]
+    if not known or len(known) < len(inner):
+        return None
+    match formula:
+        case Sum():
+            found: Range | None = (known[0][0] + known[1][0], known[0][1] + known[1][1])
+        case Product():
+            found = times(known[0], known[1])
+        case Quotient():
+            found = over(known[0], known[1])
+        case Root():
+            found = root(known[0])
+        case Rounded(_, digits, way):
+            found = rounded(known[0], digits, way)
         case _:
             return None
-
-
-def times(one: Range, two: Range) -> Range:
-    """Every product of a number of one range with one of the other."""
-    ends = [a * b for a in one for b in two]
-    return min(ends), max(ends)
-
-
-def over(one: Range, two: Range) -> Range | None:
-    """Every quotient; None if the divisor may be 0."""
-    if two[0] <= 0 <= two[1]:
-        return None
-    ends = [a / b for a in one for b in two]
-    return min(ends), max(ends)
-
-
-def root(one: Range) -> Range:
-    """Every square root, a little further out."""
-    low, high = (math.sqrt(max(Fraction(0), end)) for end in one)
-    return Fraction(math.nextafter(low, 0.0)), Fraction(math.nextafter(high, math.inf))
-
-
-def rounded(one: Range, digits: int, way: str) -> Range:
-    """Every number of a range rounded. The ends give way a little: SQL rounds doubles, and halves either way."""
-    scale = Fraction(10) ** digits
-    tiny = max(abs(one[0]), abs(one[1])) / 2**48  # what 32 roundings of a double add up to
-    low, high = (one[0] - tiny) * scale, (one[1] + tiny) * scale
-    half = Fraction(1, 2)
-    match way:
-        case "zero":  # of whole numbers, and so exact
-            return math.trunc(one[0] * scale) / scale, math.trunc(one[1] * scale) / scale
-        case "down":
-            return math.floor(low) / scale, math.floor(high) / scale
-        case "up":
-            return math.ceil(low) / scale, math.ceil(high) / scale
-        case _:
-            return math.ceil(low - half) / scale, math.floor(high + half) / scale
+    return None if found is None or not (handy(found[0]) and handy(found[1])) else found
 
 
 def inside(formula: Formula) -> tuple[Formula, ...]:
@@ -298,11 +289,29 @@ def inside(formula: Formula) -> tuple[Formula, ...]:
             return ()
 
 
-def every(formula: Formula) -> Iterator[Formula]:
-    """A formula, and every one in it."""
-    yield formula
-    for part in inside(formula):
-        yield from every(part)
+def folded(formula: Formula, step: Callable[[Formula, Sequence[T]], T], done: dict[Formula, T] | None = None) -> T:
+    """What a formula comes to, from what its parts come to: each of them once, however many others it is part of.
+
+    Who works on several formulas that share parts keeps what is done from one to the next.
+    """
+    done = {} if done is None else done
+    waiting = [formula]
+    while waiting:
+        parts = inside(waiting[-1])
+        missing = [part for part in parts if part not in done]
+        waiting += missing
+        if not missing:
+            whole = waiting.pop()
+            if whole not in done:
+                done[whole] = step(whole, [done[part] for part in parts])
+    return done[formula]
+
+
+def every(formula: Formula) -> tuple[Formula, ...]:
+    """A formula, and every one in it, each once."""
+    found: dict[Formula, None] = {}
+    folded(formula, lambda _, __: None, found)
+    return tuple(found)
 
 
 def leaves(formula: Formula) -> frozenset[Leaf]:
@@ -317,22 +326,43 @@ def leaves(formula: Formula) -> frozenset[Leaf]:
     return frozenset(found)
 
 
-def changed(formula: Formula, change: Callable[[Formula], Formula]) -> Formula:
-    """The formula with every part of it changed, the inner ones first."""
+def changed(
+    formula: Formula, change: Callable[[Formula], Formula], done: dict[Formula, Formula] | None = None
+) -> Formula:
+    """The formula with every part of it changed, the inner ones first. What is the same before and after is kept."""
+    return folded(formula, lambda part, inner: change(_of(part, inner)), done)
+
+
+def _of(formula: Formula, inner: Sequence[Formula]) -> Formula:
+    """The same formula of other parts."""
+    if all(new is old for new, old in zip(inner, inside(formula), strict=True)):
+        return formula
     match formula:
-        case Sum(left, right):
-            formula = Sum(changed(left, change), changed(right, change))
-        case Product(left, right):
-            formula = Product(changed(left, change), changed(right, change))
-        case Quotient(left, right):
-            formula = Quotient(changed(left, change), changed(right, change))
-        case Root(inner):
-            formula = Root(changed(inner, change))
-        case Bounded(inner, low, high):
-            formula = Bounded(changed(inner, change), low, high)
-        case Rounded(inner, digits, way):
-            formula = Rounded(changed(inner, change), digits, way)
-    return change(formula)
+        case Sum() | Product() | Quotient():
+            return type(formula)(*inner)
+        case Root() | Bounded() | Rounded():
+            return replace(formula, inner=inner[0])
+        case _:
+            return formula
+
+
+def moved(formula: Formula, place: Callable[[int], int], done: dict[Formula, Formula]) -> Formula:
+    """The formula with its hidden columns at other places."""
+
+    def change(part: Formula) -> Formula:
+        match part:
+            case Given(column, public, None):
+                return Given(place(column), public=public)
+            case Given(column, public, (name, row)):
+                return Given(place(column), public=public, row=(name, place(row)))
+            case Noisy(Leaf(name, int(row), statistic)):
+                return Noisy(Leaf(name, place(row), statistic))
+            case Ranked(Leaf(name, int(row), statistic), step):
+                return Ranked(Leaf(name, place(row), statistic), step)
+            case _:
+                return part
+
+    return changed(formula, change, done)
 
 
 def bare(formula: Formula) -> Formula:

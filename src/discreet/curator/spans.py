@@ -19,7 +19,6 @@ from discreet.curator.formula import (
     Line,
     Linear,
     Noisy,
-    Range,
     Ranked,
     Total,
     changed,
@@ -30,6 +29,7 @@ from discreet.curator.law import Additive
 from discreet.curator.measure import Noisy as NoisyTable
 from discreet.curator.measure import ends_of
 from discreet.curator.price import RARE, Priced
+from discreet.curator.ranges import Range
 from discreet.curator.trace import Side
 from discreet.errors import Fault
 from discreet.mechanisms import GaussianVector, LaplaceVector

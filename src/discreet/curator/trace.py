@@ -5,9 +5,11 @@ What cannot be read so has no formula, and so no error bar. Rows of noisy tables
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 from sqlglot import exp
 
@@ -16,17 +18,14 @@ from discreet.curator.formula import (
     Constant,
     Formula,
     Given,
-    Leaf,
-    Noisy,
     Product,
     Quotient,
-    Ranked,
     Root,
     Rounded,
     Sum,
     Total,
     Untraced,
-    changed,
+    moved,
     ratio,
 )
 from discreet.curator.rounding import cast, rounding
@@ -36,6 +35,7 @@ from discreet.sql.text import inner_queries, within
 
 ROW = "#row"  # the column of a noisy table that numbers its rows
 _HIDDEN = "#h"
+_MOST_HIDDEN = 256  # columns of one SELECT: joins of one query with itself double them
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,11 @@ class _Scope:
     tracer: _Tracer
     select: exp.Select
     hidden: list[exp.Expr] = field(default_factory=list)
+    scalar: bool = False  # whether it gives one number: then it has one column, and none is hidden
+    _places: dict[str, int] = field(default_factory=dict)  # of hidden columns, by what they say
+    _formulas: dict[tuple[int, bool], Formula | None] = field(default_factory=dict)  # by node of the query; None: none
+    _moved: defaultdict[str, dict[Formula, Formula]] = field(default_factory=lambda: defaultdict(dict))
+    _noise: dict[tuple[str, str], bool] = field(default_factory=dict)  # whether it is in a column of a source
 
     def __post_init__(self) -> None:
         from_ = self.select.args.get("from_")
@@ -164,7 +169,7 @@ class _Scope:
         except Untraced:
             return None
 
-    @property
+    @cached_property
     def chosen(self) -> bool:
         """Whether which rows there are depends on noisy numbers."""
         args = self.select.args
@@ -178,7 +183,7 @@ class _Scope:
             return True
         return any(self.noisy(test) for test in tests) or any(scope.chosen for scope in self._inner)
 
-    @property
+    @cached_property
     def ordered(self) -> bool:
         """Whether the order of the rows may depend on noisy numbers.
 
@@ -191,7 +196,7 @@ class _Scope:
         keys += self.select.expressions if self.grouped else []
         return any(self.noisy(key) for key in keys) or any(scope.ordered for scope in self._inner)
 
-    @property
+    @cached_property
     def _inner(self) -> list[_Scope]:
         return [source.scope for source in self.sources.values() if isinstance(source, _Inner)]
 
@@ -199,7 +204,7 @@ class _Scope:
     def _windows(self) -> list[exp.Window]:
         return [window for item in self.select.expressions for window in item.find_all(exp.Window)]
 
-    @property
+    @cached_property
     def whole(self) -> Part | None:
         """The part whose every row this SELECT reads, if its rows are declared."""
         if self.select.args.get("where") or len(self.sources) != 1:
@@ -231,13 +236,18 @@ class _Scope:
             inside = [alias for alias, source in known.items() if source is None or column.name in source.names]
             alone = isinstance(column.parent, exp.Ordered)  # else a name of the rows goes before one of the answer
             return not alone and any(self.noisy(exp.column(column.name, table=alias)) for alias in inside)
-        source = self.sources.get(column.table)
+        key = column.table, column.name
+        if key not in self._noise:
+            self._noise[key] = self._noisy_in(self.sources.get(column.table), *key)
+        return self._noise[key]
+
+    def _noisy_in(self, source: Part | _Inner | None, table: str, name: str) -> bool:
         if isinstance(source, Part):
-            return not column.name.startswith("key_")
+            return not name.startswith("key_")
         if isinstance(source, _Inner):
-            item = _named(source, column.name)
+            item = _named(source, name)
             return item is None or source.scope.noisy(item.unalias())
-        return self._reads_unknown(column.table)
+        return self._reads_unknown(table)
 
     def _reads_unknown(self, alias: str) -> bool:
         """Whether a source is neither a public table nor known: a UNION."""
@@ -251,13 +261,13 @@ class _Scope:
         return next((item for item in self.select.expressions if item.alias_or_name == name), None)
 
     def _hide(self, column: exp.Expr) -> int:
-        if not self.row_by_row:
+        text = column.sql()
+        if not self.row_by_row or self.scalar or (text not in self._places and len(self.hidden) == _MOST_HIDDEN):
             raise Untraced
-        texts = [known.sql() for known in self.hidden]
-        if column.sql() not in texts:
+        if text not in self._places:
+            self._places[text] = len(self.hidden)
             self.hidden.append(column)
-            return len(self.hidden) - 1
-        return texts.index(column.sql())
+        return self._places[text]
 
     def _column(self, column: exp.Column) -> Formula:
         source = self.sources.get(column.table)
@@ -290,25 +300,22 @@ class _Scope:
         def lift(place: int) -> int:
             return self._hide(exp.column(f"{_HIDDEN}{place}", table=alias, quoted=True))
 
-        def change(part: Formula) -> Formula:
-            match part:
-                case Given(column, public, None):
-                    return Given(lift(column), public=public)
-                case Given(column, public, (name, place)):
-                    return Given(lift(column), public=public, row=(name, lift(place)))
-                case Noisy(Leaf(name, int(place), statistic)):
-                    return Noisy(Leaf(name, lift(place), statistic))
-                case Ranked(Leaf(name, int(place), statistic), step):
-                    return Ranked(Leaf(name, lift(place), statistic), step)
-                case _:
-                    return part
-
-        return changed(inner, change)
+        return moved(inner, lift, self._moved[alias])
 
     # expressions -----------------------------------------------------------------------------------------------------
 
-    def formula(self, node: exp.Expr) -> Formula:  # noqa: C901, PLR0911, PLR0912  # one line for each kind of node
-        """What an expression computes."""
+    def formula(self, node: exp.Expr) -> Formula:
+        """What an expression computes. It is read once: what is named once and used twice is one part of the whole."""
+        key = id(node), self.tracer.adding
+        if key not in self._formulas:
+            self._formulas[key] = None
+            self._formulas[key] = self._read(node)
+        found = self._formulas[key]
+        if found is None:
+            raise Untraced
+        return found
+
+    def _read(self, node: exp.Expr) -> Formula:  # noqa: C901, PLR0911, PLR0912  # one line for each kind of node
         match node:
             case exp.Column():
                 return self._column(node)
@@ -353,13 +360,8 @@ class _Scope:
         scope = self.tracer.scope(select)
         if len(select.expressions) != 1 or scope.chosen or scope.grouped:
             raise Untraced
-        try:
-            found = scope.formula(select.expressions[0].unalias())
-            if scope.hidden:
-                raise Untraced
-        finally:
-            scope.hidden.clear()  # a query that gives one number has one column
-        return found
+        scope.scalar = True
+        return scope.formula(select.expressions[0].unalias())
 
     def _window(self, node: exp.Window) -> Formula:
         if node.args.get("partition_by") or node.args.get("order") or node.args.get("spec"):
@@ -374,11 +376,11 @@ class _Scope:
             raise Untraced
         beside = _Scope(self.tracer, self.select)
         beside.row_by_row = True
-        self.tracer.adding = True
+        before, self.tracer.adding = self.tracer.adding, True
         try:
             found = ratio(beside.formula(node.this))
         finally:
-            self.tracer.adding = False
+            self.tracer.adding = before
         line = None if found is None else found.linear
         if line is None or line.constant or len(line.weights) != 1:
             raise Untraced

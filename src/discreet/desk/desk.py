@@ -17,11 +17,13 @@ from discreet.curator.token import Scram, matches, scram_of
 from discreet.desk.notary import Notary
 from discreet.desk.practice import Practice
 from discreet.desk.publisher import Listed, Order, Publisher, tried
+from discreet.desk.standing import Lately
 from discreet.errors import Refusal
 from discreet.ledger import Grant, Head
 from discreet.ledger.books import OWNER, Account, Books
 from discreet.ledger.entry import BudgetLoss, canonical
-from discreet.ledger.home import Standing, keep, kept, standings
+from discreet.ledger.guests import Bringer, keep, kept
+from discreet.ledger.home import Standing, standings
 from discreet.ledger.verify import Extension
 from discreet.ledger.verify import Receipt as Proof
 from discreet.privacy import Budget
@@ -85,6 +87,7 @@ class Desk:
         self._notary = Notary(home)
         self._practice = Practice(sandbox)
         self._publisher = Publisher(home, self._notary)
+        self._witnesses = Lately(lambda: standings(home))
 
     # who -------------------------------------------------------------------------------------------------------------
 
@@ -266,11 +269,12 @@ class Desk:
     def witnesses(self, visitor: Visitor) -> list[Standing]:
         """Where heads of the ledger are kept outside the home, and whether it goes on from them.
 
-        Names of folders and machines are for custodians.
+        They are asked now and then: what they said is repeated for a few seconds. Names of folders and machines are
+        for custodians.
         """
-        grant, found = self._in_force(visitor), standings(self.home)
+        grant, found = self._in_force(visitor), self._witnesses.said()
         if grant is None or grant.role == "custodian":
-            return found
+            return list(found)
         return [
             replace(each, where=f"witness {number}", trouble="a custodian is needed" if each.trouble else "")
             for number, each in enumerate(found, start=1)
@@ -283,8 +287,9 @@ class Desk:
 
     def keep(self, visitor: Visitor, head: Head, size: int, siblings: Sequence[str]) -> Head | None:
         """Keep a head that goes on from the one of so many entries that is kept; what is kept then."""
-        self._in_force(visitor)
-        return keep(self.home, head, size, siblings)
+        grant = self._in_force(visitor)
+        by = Bringer(visitor.name, custodian=grant is None or grant.role == "custodian")
+        return keep(self.home, head, size, siblings, by)
 
     def proof(self, visitor: Visitor, entry: int) -> Proof | None:
         """An entry word for word and that it is in the ledger; None if it is not the visitor's to read."""

@@ -1,4 +1,4 @@
-"""How a ledger's file is opened and waited for, one at a time, and what is said when it cannot be used.
+"""How a file that several programs write is waited for, one at a time, and what is said when it cannot be used.
 
 The sentences are constants: they name no place in somebody's file system, and every door may repeat them.
 """
@@ -12,8 +12,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 from urllib.parse import quote
 
 from discreet.errors import Busy, Refusal
@@ -53,29 +53,39 @@ def had(path: Path) -> None:
     _SINCE.pop(path, None)
 
 
-def busy() -> Busy:
-    """Another program has the ledger."""
-    return Busy("the ledger is in use by another program; nothing was charged", hint="try again in a minute")
+@dataclass(frozen=True)
+class Called:
+    """What people call a file, what did not happen if it cannot be used, and what helps if it is damaged."""
+
+    name: str
+    nothing: str
+    remedy: str
+    see: str = "see discreet doctor"
 
 
-def damaged() -> Refusal:
+LEDGER = Called("the ledger", "nothing was charged", "put the newest copy of it back, then run discreet ledger verify")
+
+
+def busy(file: Called = LEDGER) -> Busy:
+    """Another program has it."""
+    return Busy(f"{file.name} is in use by another program; {file.nothing}", hint="try again in a minute")
+
+
+def damaged(file: Called = LEDGER) -> Refusal:
     """What is in the file is not what was written there."""
-    return Refusal(
-        "the ledger cannot be read: its file is damaged",
-        hint="put the newest copy of it back, then run discreet ledger verify",
-    )
+    return Refusal(f"{file.name} cannot be read: its file is damaged", hint=file.remedy)
 
 
-def unusable(error: sqlite3.Error | OSError | UnicodeDecodeError, path: Path) -> Refusal:
+def unusable(error: sqlite3.Error | OSError | UnicodeDecodeError, path: Path, file: Called = LEDGER) -> Refusal:
     """What is said of an error."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest of it tells why in detail
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         waited(path, PATIENCE)
-        return busy()
+        return busy(file)
     if isinstance(error, OSError) or code in _OUTSIDE:
         why = error.strerror if isinstance(error, OSError) else _OUTSIDE[code]
-        return Refusal(f"the ledger cannot be read or written: {why}", hint="see discreet doctor")
-    return damaged()
+        return Refusal(f"{file.name} cannot be read or written: {why}", hint=file.see)
+    return damaged(file)
 
 
 # One at a time in this process, and nobody while it forks: a child then inherits no file that is open, no SQLite
@@ -111,19 +121,24 @@ def locked(path: Path) -> Iterator[None]:
     """
     lock = path.with_name(f"{path.name}.lock")
     with os.fdopen(os.open(lock, os.O_RDWR | os.O_CREAT, 0o600), "rb") as file:
-        end = time.monotonic() + patience(lock)
-        while not _taken(file):
-            waited(lock)
-            if time.monotonic() > end:
-                raise busy()
-            time.sleep(_PAUSE)
-        had(lock)
+        take(file.fileno(), lock)
         yield
 
 
-def _taken(file: BinaryIO) -> bool:
+def take(handle: int, lock: Path) -> None:
+    """Have a lock, which belongs to an open file, as soon as nobody else has it; after a while, say that others do."""
+    end = time.monotonic() + patience(lock)
+    while not _taken(handle):
+        waited(lock)
+        if time.monotonic() > end:
+            raise busy()
+        time.sleep(_PAUSE)
+    had(lock)
+
+
+def _taken(handle: int) -> bool:
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,14 +12,13 @@ from discreet.errors import Refusal
 from discreet.ledger.entry import Adopted, Entry
 from discreet.ledger.head import Head, signing_key, strict_json
 from discreet.ledger.index import PRACTICE, WITNESSED, marked
-from discreet.ledger.keeper import Elsewhere, Keeper, known_as, told
+from discreet.ledger.keeper import IN_ALL, Elsewhere, Keeper, known_as, told
 from discreet.ledger.sqlite import SqliteLedger
 from discreet.ledger.verify import verify
-from discreet.ledger.witness import Folder, Unreachable, Witness, put, put_aside, refuse_no_key, witness_of
+from discreet.ledger.witness import Unreachable, Witness, put, put_aside, witness_of
 
 _FILE = "witness.json"  # the witnesses that a custodian named, with the tokens by which they know us
 _LONGEST = 60  # letters of a name
-_MOST = 1000  # ledgers of others whose heads a home keeps
 
 
 def open_ledger(home: Path) -> SqliteLedger:
@@ -132,12 +131,12 @@ def remove_witness(home: Path, where: str) -> None:
 
 
 def standings(home: Path) -> list[Standing]:
-    """What each witness has, and whether the ledger goes on from it. Refuses nothing."""
-    keeper = keeper_of(home)
+    """What each witness has, and whether the ledger goes on from it. Refuses nothing, and waits ten seconds at most."""
+    keeper, end = keeper_of(home), time.monotonic() + IN_ALL
     if keeper is None:
         return []
     ledger = SqliteLedger(_path(home), new=False)
-    return [_in_state(ledger, keeper), *(_at(witness, ledger, keeper) for witness in keeper.others)]
+    return [_in_state(ledger, keeper), *(_at(witness, ledger, keeper, end) for witness in keeper.others)]
 
 
 def _in_state(ledger: SqliteLedger, keeper: Keeper) -> Standing:
@@ -154,10 +153,9 @@ def _in_state(ledger: SqliteLedger, keeper: Keeper) -> Standing:
     return Standing(where, None if record is None else record.head)
 
 
-def _at(witness: Witness, ledger: SqliteLedger, keeper: Keeper) -> Standing:
+def _at(witness: Witness, ledger: SqliteLedger, keeper: Keeper, end: float) -> Standing:
     try:
-        keeper.compare(witness, ledger.looked_at)
-        return Standing(witness.where, keeper.asked(witness))
+        return Standing(witness.where, keeper.compare(witness, ledger.looked_at, end))
     except Unreachable as trouble:
         return Standing(witness.where, None, str(trouble))
     except Refusal as trouble:
@@ -190,26 +188,3 @@ def adopt(home: Path, name: str, root: str) -> Entry:
     entry = ledger.append(Adopted(name, root))
     ledger.vouch()
     return entry
-
-
-# the heads of others --------------------------------------------------------------------------------------------------
-
-
-def _others(home: Path) -> Folder:
-    return Folder(home / "witness", _MOST)
-
-
-def kept(home: Path, key: str) -> Head | None:
-    """The newest head that a home keeps of another ledger."""
-    witness = _others(home)
-    return witness.newest(refuse_no_key(key)) if witness.folder.exists() else None
-
-
-def keep(home: Path, head: Head, size: int, siblings: Sequence[str]) -> Head | None:
-    """Have a home keep a head of another ledger, in place of the one of so many entries; what it keeps then."""
-    witness = _others(home)
-    witness.folder.mkdir(mode=0o700, exist_ok=True)
-    known = witness.newest(refuse_no_key(head.key))
-    if (0 if known is None else known.size) == size:
-        witness.keep(head, known, siblings)
-    return witness.newest(head.key)

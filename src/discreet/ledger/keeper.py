@@ -12,6 +12,7 @@ Proof: the record in the state folder is compared, the entries are committed and
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +23,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from discreet.errors import Fault, Refusal
+from discreet.errors import Busy, Fault, Refusal
 from discreet.ledger.books import OWNER
 from discreet.ledger.checkpoint import Checkpoint
 from discreet.ledger.entry import Answer, Event, Hold, Retired, Revoked, Spend
@@ -35,15 +36,16 @@ from discreet.ledger.witness import (
     Unreachable,
     Witness,
     alone,
+    closed,
     put,
     put_aside,
     read_kept,
     state_folder,
 )
 
-CLOSED = "nothing can be paid here for now; nothing was charged"
 _PAUSE = 2.0  # seconds for which a witness that could not be reached is not asked again
 _TRIES = 20  # as many others may have looked before we wrote, and tell after it
+IN_ALL = 10.0  # seconds that all witnesses together have to be asked before a payment, and to be told after it
 Reached = Sequence[tuple[Witness, Head]]
 Look = Callable[[], AbstractContextManager[View]]
 Prepare = Callable[[View, Checkpoint], Callable[[], None]]  # before the commit, and what is to be done after it
@@ -139,7 +141,7 @@ class Keeper:
             prepare: Prepare = lambda view, after: self._prepared(view, after, reached)  # noqa: E731  # one of two
             try:
                 locked.enter_context(self.alone())
-            except Unreachable:
+            except (Unreachable, Busy):
                 if binding:
                     raise
                 prepare = nowhere
@@ -267,25 +269,27 @@ class Keeper:
 
         One that may still be read and not be written is noticed before the next payment, and not after each.
         """
-        return [(witness, self._ready(witness, look)) for witness in self.others]
+        end = time.monotonic() + IN_ALL
+        return [(witness, self._ready(witness, look, end)) for witness in self.others]
 
-    def _ready(self, witness: Witness, look: Look) -> Head:
-        head = self.asked(witness)
+    def _ready(self, witness: Witness, look: Look, end: float) -> Head:
+        head = self.asked(witness, end)
         if witness.where in self.keeping:
             return head
         with look() as view:
             size = view.size
-        head = told(witness, head, look, size, self.key)
+        head = told(witness, head, look, size, self.key, end=end)
         self.keeping.add(witness.where)
         return head
 
-    def asked(self, witness: Witness) -> Head:
-        """What one witness keeps of this ledger."""
+    def asked(self, witness: Witness, end: float = math.inf) -> Head:
+        """What one witness keeps of this ledger, if it says so before a moment."""
         until, why = self.down.get(witness.where, (0.0, None))
         if why is not None and time.monotonic() < until:
             raise Unreachable(why.message, hint=why.hint)  # nobody else waits for it now
+        seconds = _left(witness, end)
         try:
-            head = witness.newest(self.name)
+            head = witness.newest(self.name, seconds)
         except Unreachable as broken:
             self.down[witness.where] = time.monotonic() + _PAUSE, broken
             raise
@@ -296,29 +300,36 @@ class Keeper:
             )
         return head
 
-    def compare(self, witness: Witness, look: Look) -> None:
-        """Refuse a ledger that does not go on from what a witness keeps."""
-        head = self.asked(witness)
+    def compare(self, witness: Witness, look: Look, end: float = math.inf) -> Head:
+        """What a witness keeps. Refuses a ledger that does not go on from it."""
+        head = self.asked(witness, end)
         with look() as view:
             if not view.past.begins_with(head):
                 raise behind(head, view.past, witness.where)
+        return head
 
     def tell(self, reached: Reached, look: Look, size: int) -> None:
         """Have every other witness keep a head of so many entries at least."""
+        end = time.monotonic() + IN_ALL
+        self.keeping.difference_update(witness.where for witness, _ in reached)
         try:
             for witness, known in reached:
-                self.keeping.discard(witness.where)
-                told(witness, known, look, size, self.key)
+                told(witness, known, look, size, self.key, end=end)
                 self.keeping.add(witness.where)
+        except Busy:
+            raise Unkept("it is written, but no witness was told: another program has the ledger") from None
         except Refusal as broken:
             raise Unkept(f"it is written, but {broken.message}", hint=broken.hint) from None
 
 
-def told(witness: Witness, known: Head | None, look: Look, size: int, key: Ed25519PrivateKey) -> Head:
+def told(  # noqa: PLR0913  # whom, what it has, of which ledger, and until when
+    witness: Witness, known: Head | None, look: Look, size: int, key: Ed25519PrivateKey, *, end: float | None = None
+) -> Head:
     """Have one witness keep a head of so many entries at least; the one that it keeps then.
 
     The ledger is looked at anew each time: others write and tell as well, and what they tell from now on has so many.
     """
+    end = time.monotonic() + IN_ALL if end is None else end
     for _ in range(_TRIES):
         with look() as view:
             if known is not None and not view.past.begins_with(known):
@@ -326,10 +337,18 @@ def told(witness: Witness, known: Head | None, look: Look, size: int, key: Ed255
             if known is not None and known.size >= size:
                 return known
             head, since = view.head(now(), key), () if known is None else view.past.since(known.size)
-        if witness.keep(head, known, since):
+        if witness.keep(head, known, since, _left(witness, end)):
             return head
-        known = witness.newest(head.key)
+        known = witness.newest(head.key, _left(witness, end))
     raise Unreachable(f"the witness {witness.where} keeps other heads than it is told")
+
+
+def _left(witness: Witness, end: float) -> float:
+    """The seconds until a moment; refuses if it is over."""
+    seconds = end - time.monotonic()
+    if seconds <= 0:
+        raise Unreachable(f"the witness {witness.where} does not come to an end", hint="try again when it is faster")
+    return seconds
 
 
 _ADOPT = "if it is to answer: discreet ledger adopt NAME --head HASH, with the root of its newest head"
@@ -372,5 +391,5 @@ def told_payer(outside: Outside, events: Sequence[Event]) -> Exception:
     if spends and isinstance(outside, Unkept):
         return Fault()
     if any(spend.principal != OWNER for spend in spends):
-        return Outside(CLOSED, hint="a custodian finds out why with discreet doctor")
+        return closed()
     return outside

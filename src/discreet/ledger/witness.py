@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import threading
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -19,15 +20,17 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from discreet.errors import Refusal
+from discreet.errors import Busy, Ground, Refusal
 from discreet.ledger import merkle
+from discreet.ledger.access import take
 from discreet.ledger.head import Head, head_of, is_hex, strict_json, sync_folder
 
 STATE = "DISCREET_STATE"  # where heads are kept, if not in the user's state folder
-_PATIENCE = 3.0  # seconds to wait for each word of a witness on another machine
-_IN_ALL = 5.0  # seconds to wait for all of what it says
+PATIENCE = 5.0  # seconds to wait for all of what a witness on another machine says
+_EACH_WORD = 3.0  # seconds to wait for each word of it
 _AT_ONCE = 16  # threads that wait for one of them
 _LONGEST = 100_000  # bytes of what one says
+_SENTENCE = 200  # letters of a refusal that is repeated
 T = TypeVar("T")
 
 
@@ -44,9 +47,30 @@ _OPENER = urllib.request.build_opener(_Stay)
 class Outside(Refusal):
     """Refused because of what is known, or cannot be known, outside the home. Its words are for who keeps the home."""
 
+    ground = Ground.CLOSED
+
+
+def closed() -> Outside:
+    """What everybody else is told of it."""
+    return Outside(
+        "nothing can be paid here for now; nothing was charged", hint="a custodian finds out why with discreet doctor"
+    )
+
 
 class Unreachable(Outside):
     """A witness cannot be asked, or does not keep what it is told. Nothing is paid meanwhile."""
+
+
+class _Refused(Exception):
+    """What a server answers instead: its status, and its sentence if that is one line of text."""
+
+    def __init__(self, code: int, body: bytes) -> None:
+        super().__init__()
+        try:
+            said = str(strict_json(body.decode())["error"]["message"])  # type: ignore[index]
+        except (ValueError, KeyError, TypeError):
+            said = ""
+        self.code, self.words = code, f": {said}" if said.isprintable() and 0 < len(said) <= _SENTENCE else ""
 
 
 class Witness(Protocol):
@@ -57,11 +81,11 @@ class Witness(Protocol):
         """Its folder or its address, as people know it."""
         ...
 
-    def newest(self, key: str) -> Head | None:
-        """The newest head of the ledger with this key; None if it has none."""
+    def newest(self, key: str, seconds: float = PATIENCE, /) -> Head | None:
+        """The newest head of the ledger with this key; None if it has none. Waits no longer than so many seconds."""
         ...
 
-    def keep(self, head: Head, known: Head | None, siblings: Sequence[str]) -> bool:
+    def keep(self, head: Head, known: Head | None, siblings: Sequence[str], seconds: float = PATIENCE, /) -> bool:
         """Keep a head that goes on from the one it has, as the siblings prove. False if it has another by now."""
         ...
 
@@ -93,10 +117,11 @@ def read_kept(text: str, key: str) -> tuple[Head, dict[str, object]]:
 
 @contextmanager
 def alone(folder: Path, key: str) -> Iterator[None]:
-    """Alone among all processes with what a folder keeps of one ledger."""
-    handle = os.open(folder / f"{key}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    """Alone among all processes with what a folder keeps of one ledger; Busy if another one does not let go of it."""
+    lock = folder / f"{key}.lock"
+    handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        take(handle, lock)
         yield
     finally:
         fcntl.flock(handle, fcntl.LOCK_UN)  # a child that was forked meanwhile has the same lock, and would keep it
@@ -124,14 +149,13 @@ class Folder:
     """A witness in a folder: on another disk, on a share, or behind a server. It is never made here."""
 
     folder: Path
-    most: int | None = None  # ledgers
 
     @property
     def where(self) -> str:
         """The folder."""
         return str(self.folder)
 
-    def newest(self, key: str) -> Head | None:
+    def newest(self, key: str, _: float = PATIENCE, /) -> Head | None:
         """The head in the file of this key."""
         try:
             if not self.folder.is_dir():
@@ -144,29 +168,29 @@ class Folder:
         except (ValueError, KeyError):
             raise Unreachable(f"what the witness {self.where} keeps of this ledger was changed") from None
 
-    def keep(self, head: Head, known: Head | None, siblings: Sequence[str]) -> bool:
+    def keep(self, head: Head, known: Head | None, siblings: Sequence[str], _: float = PATIENCE, /) -> bool:
         """Keep it, if it is signed and goes on from the one that lies there."""
         file = self.folder / f"{head.key}.json"
         try:
             if self.newest(head.key) != known:
                 return False
-            self._refuse(head, known, siblings)  # before a file is made: a stranger's heads leave none behind
+            if not goes_on(head, known, siblings):  # before a file is made: a stranger's heads leave none behind
+                raise Outside("this head does not go on from the one that is kept here")
             with alone(self.folder, head.key):
                 if self.newest(head.key) != known:
                     return False
                 put(put_aside(file, json.dumps({"head": head.__dict__})), file)
         except OSError as broken:
             raise Unreachable(f"the witness {self.where} keeps nothing: {broken.strerror}") from None
+        except Busy:
+            raise Unreachable(f"the witness {self.where} is in use by another program", hint="try again") from None
         return True
 
-    def _refuse(self, head: Head, known: Head | None, siblings: Sequence[str]) -> None:
-        if not head.genuine() or (known is not None and not _goes_on(head, known, siblings)):
-            raise Outside("this head does not go on from the one that is kept here")
-        if known is None and self.most is not None and len(list(self.folder.glob("*.json"))) >= self.most:
-            raise Outside(f"this witness keeps the heads of {self.most} ledgers, and no more")
 
-
-def _goes_on(head: Head, known: Head, siblings: Sequence[str]) -> bool:
+def goes_on(head: Head, known: Head | None, siblings: Sequence[str]) -> bool:
+    """Whether a head is signed, and the siblings prove that it goes on from the one that is known."""
+    if not head.genuine() or known is None:
+        return head.genuine()
     roots, proof = (bytes.fromhex(known.root), bytes.fromhex(head.root)), [bytes.fromhex(part) for part in siblings]
     return head.key == known.key and merkle.consistent(known.size, roots[0], head.size, roots[1], proof)
 
@@ -183,23 +207,25 @@ class Server:
         """The address."""
         return self.address
 
-    def newest(self, key: str) -> Head | None:
+    def newest(self, key: str, seconds: float = PATIENCE, /) -> Head | None:
         """What the server says."""
-        return self._said(key)
+        return self._said(key, seconds)
 
-    def keep(self, head: Head, known: Head | None, siblings: Sequence[str]) -> bool:
+    def keep(self, head: Head, known: Head | None, siblings: Sequence[str], seconds: float = PATIENCE, /) -> bool:
         """Tell the server, which checks it in its turn."""
         size = 0 if known is None else known.size
-        return self._said(head.key, {"head": head.__dict__, "size": size, "siblings": list(siblings)}) == head
+        told = {"head": head.__dict__, "size": size, "siblings": list(siblings)}
+        return self._said(head.key, seconds, told) == head
 
-    def _said(self, key: str, told: object = None) -> Head | None:
+    def _said(self, key: str, seconds: float, told: object = None) -> Head | None:
         try:
-            body = _in_time(self.address, partial(self._asked, key, told))
+            body = _in_time(self.address, partial(self._asked, key, told), min(seconds, PATIENCE))
             return read_kept(body, key)[0] if body else None
-        except urllib.error.HTTPError as refused:
+        except _Refused as refused:
+            strange = refused.code in (401, 403)
             raise Unreachable(
-                f"the witness {self.address} refuses ({refused.code})",
-                hint="is its token still valid?" if refused.code in (401, 403) else "see what it says there",
+                f"the witness {self.address} refuses ({refused.code})" + ("" if strange else refused.words),
+                hint="is its token still valid?" if strange else "see how it is there",
             ) from None
         except (OSError, HTTPException):
             raise Unreachable(f"the witness {self.address} cannot be reached", hint="try again when it is up") from None
@@ -214,18 +240,18 @@ class Server:
             {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
         )
         try:
-            with _OPENER.open(asked, timeout=_PATIENCE) as answer:
+            with _OPENER.open(asked, timeout=_EACH_WORD) as answer:
                 body = strict_json(answer.read(_LONGEST).decode())
         except urllib.error.HTTPError as refused:
-            refused.close()
-            raise
+            with refused:
+                raise _Refused(refused.code, refused.read(_LONGEST)) from None
         return "" if body == {"head": None} else json.dumps(body)
 
 
 _WAITING: defaultdict[str, threading.Semaphore] = defaultdict(lambda: threading.Semaphore(_AT_ONCE))
 
 
-def _in_time(where: str, call: Callable[[], T]) -> T:
+def _in_time(where: str, call: Callable[[], T], seconds: float) -> T:
     """What a call comes to, or TimeoutError: also of one to whom each word comes in time and the last one never.
 
     It waits in a thread of its own, which is left to itself then; there are only so many of them for one address.
@@ -240,10 +266,11 @@ def _in_time(where: str, call: Callable[[], T]) -> T:
         finally:
             _WAITING[where].release()
 
-    if not _WAITING[where].acquire(timeout=_IN_ALL):
+    end = time.monotonic() + seconds
+    if not _WAITING[where].acquire(timeout=max(0.0, seconds)):
         raise TimeoutError
     threading.Thread(target=waited, name="witness", daemon=True).start()
-    return came.result(_IN_ALL)
+    return came.result(max(0.0, end - time.monotonic()))
 
 
 def witness_of(where: str, token: str = "") -> Witness:

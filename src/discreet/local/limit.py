@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from discreet.errors import Refusal
 from discreet.exact import spoken
+from discreet.local.memory import number
 from discreet.local.seal import Handover, related
 from discreet.local.task import Task
 from discreet.privacy import Pure
@@ -41,7 +42,7 @@ class Gauge:
 def limit(file: sqlite3.Connection) -> Pure:
     """The most that any one collector may be told: what the person said last, else the usual."""
     said = file.execute("SELECT value FROM setting WHERE name = 'limit'").fetchone()
-    return USUAL if said is None else Pure(Fraction(said[0]))
+    return USUAL if said is None else Pure(number(said[0]))
 
 
 def set_limit(file: sqlite3.Connection, most: Pure) -> None:
@@ -76,7 +77,7 @@ def gauge(file: sqlite3.Connection, key: str) -> Gauge:
         " WHERE coalesce(signer.root, told.key) = ?) USING (asked, number)",
         (own,),
     )
-    return Gauge(Pure(sum((Fraction(epsilon) for (epsilon,) in rows), start=Fraction(0))), limit(file))
+    return Gauge(Pure(sum((number(epsilon) for (epsilon,) in rows), start=Fraction(0))), limit(file))
 
 
 def afford(file: sqlite3.Connection, task: Task, draw: tuple[bytes, int]) -> None:

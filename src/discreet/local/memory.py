@@ -20,17 +20,23 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from fractions import Fraction
 from pathlib import Path
 from urllib.parse import quote
 
 from discreet.errors import Refusal
+from discreet.ledger.access import Called, damaged, had, patience, unusable
 from discreet.local.store import ALONE
 from discreet.local.task import Task
 from discreet.privacy import Pure
 
-_PATIENCE = 60.0  # seconds to wait for another process's transaction
+_CALLED = Called(
+    "what this device remembers",
+    "nothing was sent",
+    "put the newest copy of it back; without it, what was lost already is not known",
+    see="nothing was sent",
+)
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS draw (
     asked BLOB, number INTEGER, report BLOB NOT NULL, PRIMARY KEY (asked, number)
@@ -65,29 +71,47 @@ class Memory:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        if not path.exists():
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
-        with self.transaction() as file:
+        with self.transaction(new=True) as file:
             for statement in _SCHEMA.split(";")[:-1]:
                 file.execute(statement)
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """The file to oneself."""
+    def transaction(self, *, new: bool = False) -> Iterator[sqlite3.Connection]:
+        """The file to oneself. `new`: it may be made here."""
         where = f"file:{quote(str(self._path))}?mode=rw"
         try:
-            with (
-                ALONE,
-                closing(sqlite3.connect(where, uri=True, timeout=_PATIENCE, isolation_level=None)) as file,
-            ):
+            with ExitStack() as held:
+                held.enter_context(ALONE)
+                if new and not self._path.exists():
+                    os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o600))
+                waiting = patience(self._path)
+                file = held.enter_context(
+                    closing(sqlite3.connect(where, uri=True, timeout=waiting, isolation_level=None))
+                )
                 file.execute("PRAGMA synchronous = EXTRA")
                 file.execute("PRAGMA fullfsync = ON")
                 file.execute("PRAGMA secure_delete = ON")
                 file.execute("BEGIN IMMEDIATE")
                 yield file
                 file.execute("COMMIT")
-        except sqlite3.Error:
-            raise Refusal("what this device remembers cannot be read or written", hint="nothing was sent") from None
+            had(self._path)
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as broken:  # the last is of words in a damaged schema
+            raise unusable(broken, self._path, _CALLED) from None
+
+
+def number(cell: str) -> Fraction:
+    """A price or a limit as it was written."""
+    try:
+        return Fraction(cell)
+    except (ValueError, TypeError, ZeroDivisionError):
+        raise damaged(_CALLED) from None
+
+
+def blob(cell: object) -> bytes:
+    """A report or a key as it was written."""
+    if not isinstance(cell, bytes):  # what a flipped bit made of it
+        raise damaged(_CALLED)
+    return cell
 
 
 def spelled(file: sqlite3.Connection, task: Task) -> bytes:
@@ -97,7 +121,7 @@ def spelled(file: sqlite3.Connection, task: Task) -> bytes:
         "SELECT asked FROM meaning JOIN draw USING (asked) WHERE meant = ? ORDER BY draw.rowid LIMIT 1", (task.meant,)
     ).fetchone()
     file.execute("INSERT OR IGNORE INTO meaning (asked, meant) VALUES (?, ?)", (task.asked, task.meant))
-    return task.asked if own is not None or other is None else bytes(other[0])
+    return task.asked if own is not None or other is None else blob(other[0])
 
 
 def drawn(file: sqlite3.Connection, task: Task, asked: bytes) -> list[bytes]:
@@ -105,7 +129,7 @@ def drawn(file: sqlite3.Connection, task: Task, asked: bytes) -> list[bytes]:
     priced = "INSERT OR IGNORE INTO price (asked, number, epsilon) SELECT asked, number, ? FROM draw WHERE asked = ?"
     file.execute(priced, (str(task.client.epsilon), asked))  # those of a file that is older than prices
     rows = file.execute("SELECT report FROM draw WHERE asked = ? ORDER BY number", (asked,))
-    return [bytes(report) for (report,) in rows]
+    return [blob(report) for (report,) in rows]
 
 
 def keep(file: sqlite3.Connection, task: Task, draw: tuple[bytes, int], report: bytes) -> None:
@@ -132,7 +156,7 @@ def lost(file: sqlite3.Connection, name: str | None = None) -> Pure:
         rows = file.execute("SELECT epsilon FROM price")
     else:
         rows = file.execute("SELECT epsilon FROM price JOIN link USING (asked, number) WHERE link.id = ?", (name,))
-    return Pure(sum((Fraction(epsilon) for (epsilon,) in rows), start=Fraction(0)))
+    return Pure(sum((number(epsilon) for (epsilon,) in rows), start=Fraction(0)))
 
 
 def allowed(file: sqlite3.Connection, task: Task, most: Pure | None) -> Pure:
@@ -142,12 +166,12 @@ def allowed(file: sqlite3.Connection, task: Task, most: Pure | None) -> Pure:
     """
     found = file.execute("SELECT asked, most FROM question WHERE id = ?", (task.id,)).fetchone()
     if found is not None and most is None:
-        if bytes(found[0]) != task.asked:
+        if blob(found[0]) != task.asked:
             raise Refusal(
                 "this task asks something else than at first, or in another way",
                 hint="to answer it all the same, say with most= how much may be lost to it in all",
             )
-        return Pure(Fraction(found[1]))
+        return Pure(number(found[1]))
     limit = most if most is not None else task.reports * task.client.privacy
     file.execute(
         "INSERT OR REPLACE INTO question (id, asked, most) VALUES (?, ?, ?)",

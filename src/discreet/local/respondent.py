@@ -132,7 +132,7 @@ class Respondent:
         """With the secret of this question: nobody sees whether another one, with another, got the same answer."""
         found = file.execute("SELECT secret FROM secret WHERE posed = ?", (task.posed,)).fetchone()
         if found is not None:
-            return Device(client, bytes(found[0]))
+            return Device(client, memory.blob(found[0]))
         device = Device.fresh(client, rng=self._rng)
         file.execute("INSERT INTO secret (posed, secret) VALUES (?, ?)", (task.posed, device.secret))
         return device
@@ -141,7 +141,7 @@ class Respondent:
         """The upload of a draw for a version of the task: with one id, drawn once."""
         found = file.execute("SELECT body FROM sent WHERE digest = ? AND number = ?", (task.digest, number)).fetchone()
         if found is not None:
-            return bytes(found[0])
+            return memory.blob(found[0])
         body = packed(task, fresh_ids(1, rng=self._rng), report)
         file.execute(
             "INSERT INTO sent (digest, number, id, body) VALUES (?, ?, ?, ?)", (task.digest, number, task.id, body)
@@ -207,7 +207,7 @@ class Respondent:
         """What nobody has given a receipt for yet."""
         with self._memory.transaction() as file:
             rows = file.execute("SELECT id, body FROM sent WHERE over = 0 ORDER BY rowid")
-            return [Upload(name, bytes(body)) for name, body in rows]
+            return [Upload(name, memory.blob(body)) for name, body in rows]
 
     def deliver(self, carrier: Carrier) -> list[Receipt]:
         """Send again what is pending for this address, each with its token. What fails stays pending."""
@@ -220,7 +220,7 @@ class Respondent:
         receipts = []
         for name, body, token in rows:
             with suppress(Refusal):
-                receipts.append(self._sent(carrier, Upload(name, bytes(body)), token))
+                receipts.append(self._sent(carrier, Upload(name, memory.blob(body)), token))
         return receipts
 
     def _sent(self, carrier: Carrier, upload: Upload, token: str | None) -> Receipt:

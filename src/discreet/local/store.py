@@ -27,10 +27,12 @@ from urllib.parse import quote
 
 import numpy as np
 
-from discreet.errors import Refusal
+from discreet.ledger.access import Called, had, patience, unusable
 from discreet.noise import Entropy, below, permutation
 
-_PATIENCE = 60.0  # seconds to wait for another process's transaction; each lasts milliseconds
+_CALLED = Called(
+    "the surveys' file", "nothing was kept", "put the newest copy of it back; who sent something may send it again"
+)
 _RUN = 1 << 14  # bytes of a run: it is written whole each time
 _FEWEST = 16  # items of a full run, however wide they are: each hides among the others
 
@@ -86,9 +88,7 @@ class Store:
     @contextmanager
     def transaction(self, *, new: bool = False) -> Iterator[sqlite3.Connection]:
         """The file to oneself: all that is done inside is kept, or nothing is. `new`: it may be made here."""
-        if new and not self.exists:
-            os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600))
-        with self._file() as file:
+        with self._file(new=new) as file:
             file.execute("BEGIN IMMEDIATE")
             if new:
                 for statement in _SCHEMA.split(";")[:-1]:
@@ -103,20 +103,22 @@ class Store:
             yield file
 
     @contextmanager
-    def _file(self) -> Iterator[sqlite3.Connection]:
+    def _file(self, *, new: bool = False) -> Iterator[sqlite3.Connection]:
         """What SQLite has to say is about a file, never about what is in it."""
         try:
-            with ALONE, closing(_connect(self.path)) as file:
-                yield file
-        except (sqlite3.Error, OSError) as broken:
-            raise Refusal(
-                f"the surveys' file cannot be read or written: {type(broken).__name__}", hint="is the disk full?"
-            ) from None
+            with ALONE:
+                if new and not self.exists:
+                    os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600))
+                with closing(_connect(self.path)) as file:
+                    yield file
+            had(self.path)
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as broken:  # the last is of words in a damaged schema
+            raise unusable(broken, self.path, _CALLED) from None
 
 
 def _connect(path: Path) -> sqlite3.Connection:
     where = f"file:{quote(str(path))}?mode=rw"
-    file = sqlite3.connect(where, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+    file = sqlite3.connect(where, uri=True, timeout=patience(path), isolation_level=None, check_same_thread=False)
     file.execute("PRAGMA journal_mode = DELETE")
     file.execute("PRAGMA synchronous = FULL")
     file.execute("PRAGMA fullfsync = ON")

@@ -19,6 +19,7 @@ from discreet.sandbox.worker import work
 
 FORK, END = b"F", b"E"
 PID = struct.Struct("!q")
+NOBODY = 0  # the number that is told if the machine makes no process now
 _LOOKS = 1.0  # seconds between two looks for processes that ended by themselves
 
 
@@ -42,14 +43,18 @@ class _Nursery:
         if not select.select([self._server], [], [], _LOOKS)[0]:
             return True
         message, descriptors, _, _ = socket.recv_fds(self._server, 1 + PID.size, 1)
-        if message[:1] == FORK and descriptors:
-            self._server.sendall(PID.pack(self._forked(descriptors[0])))
+        if message[:1] == FORK:
+            self._server.sendall(PID.pack(self._forked(descriptors[0]) if descriptors else NOBODY))
         elif message[:1] == END:
             self._end(PID.unpack(message[1:])[0])
         return bool(message)
 
     def _forked(self, descriptor: int) -> int:
-        process = os.fork()
+        try:
+            process = os.fork()
+        except OSError:  # too many processes, or no memory: those that are there go on
+            os.close(descriptor)
+            return NOBODY
         if process:
             os.close(descriptor)
             self._alive.add(process)

@@ -58,6 +58,10 @@ class Direct:
 DIRECT = Direct()
 
 
+class _Unmade(Exception):  # not an error: an answer
+    """The machine makes no process now; those that are there go on."""
+
+
 class _Process:
     """One of the processes: its number, the way to it, and which facts it knows."""
 
@@ -131,7 +135,7 @@ class Processes:
     def _called(self, who: str, wanted: _Wanted, facts: Facts[Any] | None) -> tuple[str, Any]:
         try:
             process = self._taken(who)
-        except Over:  # the server closes
+        except (Over, _Unmade):  # the server closes, or the machine has no room
             return "", None
         ending = True
         try:
@@ -179,7 +183,7 @@ class Processes:
                 process = (own or self._idle)[-1 if own else 0]
                 self._idle.remove(process)
             else:
-                process = self._another()
+                process = self._another_or_idle()
             process.last = who
             return process
 
@@ -189,6 +193,14 @@ class Processes:
             self._many -= 1
             return True
         return False
+
+    def _another_or_idle(self) -> _Process:
+        try:
+            return self._another()
+        except _Unmade:
+            if not self._idle:
+                raise
+            return self._idle.pop(0)
 
     def _another(self) -> _Process:
         if self._over:
@@ -202,16 +214,22 @@ class Processes:
         return made
 
     def _made(self) -> _Process:
-        _, there = self._begun()
-        ours, theirs = socket.socketpair()
+        try:
+            _, there = self._begun()
+            ours, theirs = socket.socketpair()
+        except OSError:
+            raise _Unmade from None
         try:
             with theirs:
                 socket.send_fds(there, [nursery.FORK], [theirs.fileno()])
-            number = there.recv(nursery.PID.size, socket.MSG_WAITALL)
-            return _Process(nursery.PID.unpack(number)[0], ours)
+            (number,) = nursery.PID.unpack(there.recv(nursery.PID.size, socket.MSG_WAITALL))
         except (OSError, struct.error):  # it said nothing, or not all
             ours.close()
             raise Over from None
+        if number == nursery.NOBODY:
+            ours.close()
+            raise _Unmade
+        return _Process(number, ours)
 
     def _begun(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
         if self._nursery is None:

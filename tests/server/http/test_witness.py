@@ -12,6 +12,8 @@ from server.served import Server
 
 from discreet.errors import Refusal
 from discreet.ledger import Opened, Spend, SqliteLedger, adopt, open_ledger, sign, signing_key, verify
+from discreet.ledger.guests import EACH
+from discreet.ledger.head import public_part
 from discreet.ledger.home import add_witness, found_ledger, keeper_of, standings
 from discreet.ledger.witness import Server as There
 from discreet.ledger.witness import Unreachable
@@ -68,6 +70,20 @@ def test_a_server_that_lets_nobody_in_or_is_not_there_stops_paying(home: Path, p
         there.keep(replace(known, size=5), known, ())
     assert not there.keep(sign([], "now", key), None, ())  # it has another
     assert server.call("POST", f"/api/v1/witness/{'0' * 64}", place.bob, {"head": known.__dict__}).status == 400
+
+
+def test_one_visitor_does_not_fill_a_witness(tmp_path: Path, place: Place, server: Server) -> None:
+    said = []
+    for number in range(EACH + 2):
+        key = signing_key(tmp_path / str(number))
+        told = {"head": sign([], "now", key).__dict__, "size": 0, "siblings": []}
+        said.append(server.call("POST", f"/api/v1/witness/{public_part(key)}", place.ann, told))
+    assert [reply.status for reply in said] == [200] * (EACH - 1) + [400] * 3  # one was brought above
+    error = said[-1].json["error"]
+    assert (error["message"].startswith("you have brought heads of 20 ledgers"), error["sqlstate"]) == (True, "54000")
+    with pytest.raises(Unreachable, match=r"refuses \(400\): you have brought heads of 20 ledgers here"):
+        There(server.url, place.ann).keep(sign([], "now", key), None, ())
+    assert There(server.url, place.cleo).keep(sign([], "now", key), None, ())
 
 
 def test_who_keeps_heads_is_said_and_where_only_to_custodians(place: Place, server: Server) -> None:

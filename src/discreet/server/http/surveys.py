@@ -16,7 +16,7 @@ from typing import Annotated, ParamSpec, Protocol, TypeVar
 from fastapi import APIRouter, Depends, Request, Response
 from starlette.requests import ClientDisconnect
 
-from discreet.errors import Refusal
+from discreet.errors import Busy, Refusal
 from discreet.ledger.head import is_hex
 from discreet.local.batch import LARGEST
 from discreet.local.collector import Collector
@@ -138,7 +138,8 @@ surveys = APIRouter(prefix=PATH, responses=survey_shapes.FAILED)
 async def keys(door: Door, visitor: Visitor) -> Response:
     """How the key that signs tasks was changed. A device that trusts one of them finds its way to the present one."""
     door.surveys.admit(visitor)
-    found = await door.pool.call(door.surveys.collector.handovers)
+    with _said():
+        found = await door.pool.call(door.surveys.collector.handovers)
     return _json({"handovers": [each.body for each in found]})
 
 
@@ -197,6 +198,8 @@ def _said() -> Iterator[None]:
         raise missing(404) from None
     except Uninvited as refused:
         raise Trouble(Failure(401, "refusal", refused.message, _UNINVITED, "28P01", headers=_BEARER)) from None
+    except Busy:  # in a constant sentence, and for a moment
+        raise
     except Refusal:  # it speaks of files
         raise out_of_order() from None
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from discreet.errors import Busy, Fault, Ground, OverBudget, Refusal
+from discreet.ledger.witness import Outside, closed
 
 # As Postgres numbers them, so that both doors say the same.
 _NOT_ALLOWED, _NOT_HERE, _MALFORMED = Ground.PRIVACY.value, Ground.SUPPORT.value, Ground.VALUE.value
@@ -53,6 +54,9 @@ def failure_of(broken: Exception) -> Failure:
             return broken.failure
         case OverBudget():
             return Failure(402, "over_budget", broken.message, broken.hint, broken.ground.value)
+        case Outside():
+            told = closed()
+            return Failure(503, "refusal", told.message, told.hint, told.ground.value, headers=_LATER)
         case Busy():
             return Failure(503, "refusal", broken.message, broken.hint, broken.ground.value, headers=_SOON)
         case Refusal():
@@ -106,9 +110,7 @@ def crowded() -> Trouble:
 
 def out_of_order() -> Trouble:
     """The ledger cannot be read, so nobody is known."""
-    return _refusal(
-        503, "nobody can be let in now", "a custodian runs discreet doctor", _CLOSING, {"Retry-After": "60"}
-    )
+    return _refusal(503, "nobody can be let in now", "a custodian runs discreet doctor", _CLOSING, _LATER)
 
 
 def closing() -> Trouble:
@@ -129,6 +131,7 @@ def missing(status: int, headers: Mapping[str, str] | None = None) -> Trouble:
 
 _CLOSE = {"Connection": "close"}
 _SOON = {"Retry-After": "5"}
+_LATER = {"Retry-After": "60"}
 
 
 def _refusal(status: int, message: str, hint: str, sqlstate: str, headers: Mapping[str, str] | None = None) -> Trouble:

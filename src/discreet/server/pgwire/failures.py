@@ -6,6 +6,7 @@ Sentences come from refusals, which speak before rows are read, from the constan
 from __future__ import annotations
 
 from discreet.errors import Fault, Ground, Refusal
+from discreet.ledger.witness import Outside, closed
 
 SYNTAX = Ground.SYNTAX.value
 UNSUPPORTED = Ground.SUPPORT.value
@@ -43,6 +44,9 @@ def failure(error: Exception) -> Failure:
     match error:
         case Failure():
             return error
+        case Outside():
+            told = closed()
+            return Failure(told.ground.value, told.message, hint=told.hint)
         case Refusal():
             place = None if error.place is None else error.place[0]
             hint = error.hint if error.repair is None else f"{error.hint}; this would be answered: {error.repair}"

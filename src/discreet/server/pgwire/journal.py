@@ -24,6 +24,7 @@ _OUTCOMES = {
     Ground.BUDGET.value: "over_budget",
     Ground.LIMIT.value: "exceeded",
     Ground.BUSY.value: "busy",
+    Ground.CLOSED.value: "closed",
     CANCELLED: "cancelled",
     INTERNAL: "fault",
 }
