@@ -251,6 +251,17 @@ def test_bounds_are_rounded_inward() -> None:
     assert grid.value(7) == Fraction(7, 10)
 
 
+@pytest.mark.parametrize("step", ["1", "0.3", "7/4"])
+@pytest.mark.parametrize(("lower", "upper"), [("-9", "3.2"), ("-3.2", "9"), ("-9.1", "-2"), ("2", "9.1"), ("-8", "8")])
+def test_the_farthest_point_and_the_longest_way_are_those_of_all_points(lower: str, upper: str, step: str) -> None:
+    """What noise must hide: every multiple of the step within the bounds is looked at, on both sides of zero."""
+    points = [n for n in range(-40, 41) if Fraction(lower) <= n * Fraction(step) <= Fraction(upper)]
+    grid = Grid(lower, upper, step)
+    assert [grid.value(grid.low), grid.value(grid.high)] == [n * Fraction(step) for n in (points[0], points[-1])]
+    assert grid.reach == max(abs(n) for n in points)
+    assert grid.span == max(abs(n - m) for n in points for m in points)
+
+
 @FEW
 @given(st.fractions(min_value=0, max_value=1))
 def test_no_value_within_the_bounds_moves_further_than_the_slack(grid: Grid, part: Fraction) -> None:

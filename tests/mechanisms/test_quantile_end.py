@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
@@ -70,6 +71,29 @@ def test_it_covers_on_every_table_that_was_tried() -> None:
         inside = [value <= min(truths) if end.side == "lower" else value >= max(truths) for value in law(end, rows)]
         chance = sum(weight for weight, good in zip(law(end, rows).values(), inside, strict=True) if good)
         assert chance >= float(end.confidence) - 1e-12, (end, rows)
+
+
+def furthest(rows: tuple[int, ...], level: Fraction, side: str) -> Fraction:
+    """The lowest, or highest, number that is called this quantile: interpolated, or the row of rank ⌈level · n⌉."""
+    place = (len(rows) - 1) * level  # counted from 0
+    low, high = rows[math.floor(place)], rows[math.ceil(place)]
+    between = low + (place - math.floor(place)) * (high - low)
+    return (min if side == "lower" else max)(between, Fraction(rows[math.ceil(level * len(rows)) - 1]))
+
+
+@pytest.mark.parametrize("side", ["lower", "upper"])
+@pytest.mark.parametrize("level", [Fraction(1, 2), Fraction(9, 10), Fraction(1, 5)])
+def test_at_a_large_price_it_covers_what_interpolation_takes_on_every_small_table(level: Fraction, side: str) -> None:
+    """Hardly any choice is missed then, so all that keeps the end beyond the quantile is what interpolation may take.
+
+    All tables of up to six rows of three values; cells of single steps, as the number around which they lie is near.
+    """
+    end = QuantileEnd(Fraction(200), *GRID, Fraction(20), level, Fraction(39, 40), side)
+    for many in range(1, 7):
+        for rows in combinations_with_replacement((18, 20, 22), many):
+            aim, laws = furthest(rows, level, side), law(end, list(rows))
+            beyond = [chance for value, chance in laws.items() if (value <= aim if side == "lower" else value >= aim)]
+            assert sum(beyond) >= 39 / 40, rows
 
 
 def test_neighbours_are_told_apart_no_better_than_promised() -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter, deque
-from itertools import pairwise, product
+from itertools import pairwise, permutations, product
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mechanisms.chances import Whatever
+from mechanisms.chances import Whatever, fits
 
 from discreet.errors import Refusal
 from discreet.mechanisms.grid import Grid
@@ -100,6 +100,14 @@ def test_quantile_counts_are_those_of_a_loop(ages: list[float], edges: list[int]
     counts = Frame.of({"age": ages}, Column("age", grid=AGE)).quantile_counts("age", cuts)
     fences = [-(10**9), *cuts, 10**9]
     assert counts.tolist() == [sum(a <= x < b for x in images) for a, b in pairwise(fences)]
+
+
+def test_rows_leave_in_every_order_equally_often() -> None:
+    """Whoever came first does not leave first: all 24 orders of four rows, whose bits are fresh (`fits`: 1e-9)."""
+    frame = Frame.of({"age": [10, 20, 30, 40], "size": [1, 2, 3, 4]}, Column("age", grid=AGE), Column("size"))
+    seen = [tuple(frame.rows()) for _ in range(4000)]
+    assert fits(seen, dict.fromkeys(permutations([(10, 1), (20, 2), (30, 3), (40, 4)]), 1 / 24))
+    assert not fits(seen, dict.fromkeys(permutations([(10, 1), (20, 2), (30, 3)]), 1 / 6))
 
 
 def test_declarations_are_kept() -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from discreet.errors import Refusal
 from discreet.interval import log
 from discreet.mechanisms.registry import described, rebuilt
-from discreet.mechanisms.session import Above, Answer, Below, finished
+from discreet.mechanisms.session import Above, Answer, Below, State, finished
 from discreet.mechanisms.sparse import RefreshedSparseVector, SparseVector
 from discreet.privacy import Approximate, Pure, Replace
 
@@ -144,6 +144,35 @@ def test_the_implementation_follows_that_law_and_no_other(mechanism: Sparse) -> 
     assert gap(counts, runs, truth) <= allowed
     assert gap(counts, runs, law(values, mechanism, wider=1.5)) > allowed
     assert gap(counts, runs, law(values, mechanism, wider=0.6)) > allowed
+
+
+@pytest.mark.parametrize("old", [T - 10**6, T + 10**6])
+@pytest.mark.parametrize(
+    ("mechanism", "value", "anew"),
+    [
+        (SparseVector(Fraction(1, 2), Fraction(1, 2), T, 2), T + 10**9, False),
+        (SparseVector(Fraction(1, 2), Fraction(1, 2), T, 2), T - 10**9, False),
+        (RefreshedSparseVector(Fraction(1), T, 2), T + 10**9, True),
+        (RefreshedSparseVector(Fraction(1), T, 2), T - 10**9, False),
+    ],
+    ids=["kept, hard", "kept, easy", "drawn anew, hard", "drawn anew, easy"],
+)
+def test_only_the_lecture_s_form_draws_its_threshold_anew_and_only_after_a_hard_answer(
+    mechanism: Sparse, value: int, old: int, *, anew: bool
+) -> None:
+    """From a threshold that no draw could give: what follows has the law of a first one, whatever the old one was.
+
+    θ = 2 · 2/1. False alarms: 1e-10 (Dvoretzky, Kiefer & Wolfowitz; Massart 1990), if the bits were fresh.
+    """
+    runs, rng = 1500 if anew else 20, Seeded(9)
+    thresholds = np.array([mechanism.step(State(old), value, rng).threshold for _ in range(runs)])
+    if not anew:
+        assert set(thresholds.tolist()) == {old}
+        return
+    at, allowed = np.arange(-60, 61), math.sqrt(math.log(2 / 1e-10) / (2 * runs))
+    seen = (thresholds[:, None] - T <= at).mean(axis=0)
+    assert np.abs(seen - (1 - beyond(at + 1, 4.0))).max() <= allowed
+    assert all(np.abs(seen - (1 - beyond(at + 1, other))).max() > allowed for other in (2.0, 8.0))
 
 
 def test_a_number_has_fresh_noise_of_its_own_scale() -> None:

@@ -297,12 +297,32 @@ def test_beyond_the_largest_crowd_more_reports_are_not_counted_on() -> None:
     assert shuffled(local(1), 10**9 // 2, delta="1e-9").loss.epsilon > largest.loss.epsilon
 
 
-def test_what_lies_outside_the_window_is_added() -> None:
-    clones = Clones(1.0, 100_000, 0.3)
-    mean, deviation = 30_000, math.sqrt(21_000)
-    assert clones._counts[0] > mean - 12 * deviation
-    true = stats.binom.cdf(clones._counts[0] - 1, 99_999, 0.3) + stats.binom.sf(clones._counts[-1], 99_999, 0.3)
-    assert 0 < true <= clones._unseen < 1e-20
+def test_few_clones_are_not_forgotten_where_they_are_all_that_counts() -> None:
+    """Near ε₀ of many reports the divergence is that of few clones: fewer than any that δ is worked out for.
+
+    A part of the sum over all outcomes is at most the whole, and that part alone is far above what is looked at.
+    """
+    price, crowd, chance, epsilon = Decimal(3), 25_000, Decimal("0.05"), Decimal("2.9")
+    clones = Clones(Fraction(3), crowd, Fraction("0.05"), looks=1000)
+    found = clones.delta_at(Fraction("2.9"))
+    with localcontext(prec=60):
+        q, most, part = price.exp() / (1 + price.exp()), epsilon.exp(), Decimal(0)
+        for few in range(560, 680):
+            there = math.comb(crowd - 1, few) * chance**few * (1 - chance) ** (crowd - 1 - few)
+            for first in range(few - 10, few + 2):  # with fewer of the first kind neither law is likelier by so much
+                less, same = (Decimal(math.comb(few, n)) / 2**few for n in (first - 1, first))
+                part += there * max(Decimal(0), q * less + (1 - q) * same - most * ((1 - q) * less + q * same))
+        assert part <= Decimal(found.numerator) / Decimal(found.denominator)
+
+
+@pytest.mark.parametrize(("crowd", "chance"), [(100_000, 0.3), (2000, 0.9), (2000, 0.01)])
+def test_what_lies_outside_the_window_is_added(crowd: int, chance: float) -> None:
+    """On both sides of it, below it alone, and above it alone."""
+    clones = Clones(1.0, crowd, chance, looks=crowd)  # every count is looked at
+    fewer = stats.binom.cdf(clones._counts[0] - 1, crowd - 1, chance)
+    more = stats.binom.sf(clones._counts[-1], crowd - 1, chance)
+    assert (fewer > 0, more > 0) == (chance > 0.01, chance < 0.9)
+    assert fewer + more <= clones._unseen < 1e-20
 
 
 @pytest.mark.parametrize(
