@@ -1,4 +1,4 @@
-"""A made-up town of declarations for what a hospital lacks: odd grids, absent caps, links, quoted names, two populations.
+"""A made-up town, declared for what a hospital lacks: odd grids, absent caps, links, quoted names, two populations.
 
 Nobody in it is real, and there are no rows of people at all; two public tables have a few.
 """
