@@ -9,7 +9,7 @@ from functools import lru_cache
 from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import OptimizeError, ParseError, TokenError
-from sqlglot.optimizer.annotate_types import annotate_types
+from sqlglot.optimizer.annotate_types import TypeAnnotator, annotate_types
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
@@ -136,8 +136,20 @@ def _unresolved(said: str) -> Refusal:
     return Refusal("this question cannot be taken apart", hint="name its columns, and group by names")
 
 
-# In Postgres a sum of whole numbers is no whole number's type, so dividing by it does not cut digits off.
-_METADATA = {**Postgres.EXPRESSION_METADATA, exp.Sum: {"returns": exp.DataType.Type.DOUBLE}}
+def _median(annotator: TypeAnnotator, node: exp.Median) -> exp.Median:
+    """A median is a double, as a percentile is; of days and moments, one of those."""
+    numeric = node.this.is_type(*exp.DataType.NUMERIC_TYPES)
+    annotator._set_type(node, exp.DataType.Type.DOUBLE if numeric else node.this.type)  # noqa: SLF001  # as its own do
+    return node
+
+
+# In Postgres a sum of whole numbers is no whole number's type, so dividing by it does not cut digits off. It has no
+# MEDIAN, whose type would stay unknown.
+_METADATA = {
+    **Postgres.EXPRESSION_METADATA,
+    exp.Sum: {"returns": exp.DataType.Type.DOUBLE},
+    exp.Median: {"annotator": _median},
+}
 
 
 def _check(tree: exp.Expr) -> None:
