@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from covering import Coverage
 from doubles import Seeded
 
 from discreet.noise import Entropy
@@ -25,8 +26,6 @@ def fits(seen: Iterable[Hashable], law: Mapping[Hashable, float], false_alarm: f
 
 
 def covers(miss: Callable[[Entropy], bool], confidence: Fraction | float, seed: int, runs: int = RUNS) -> bool:
-    """Whether at least a share `confidence` of runs does not miss, less two standard errors."""
+    """Whether that share of runs does not miss: if so, this is False with probability below 1e-9 (exact binomial)."""
     rng = Seeded(seed)
-    held = sum(not miss(rng) for _ in range(runs)) / runs
-    level = float(confidence)
-    return held >= level - 2 * math.sqrt(level * (1 - level) / runs)
+    return not Coverage(sum(not miss(rng) for _ in range(runs)), runs).refuted(confidence)

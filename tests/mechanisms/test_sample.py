@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from covering import Coverage
 from doubles import Seeded
 
 from discreet.errors import Refusal
@@ -116,8 +117,8 @@ def test_the_promise_and_the_error_are_the_aggregate_s() -> None:
 
 def test_the_mean_of_blocks_covers_at_its_error() -> None:
     alpha, rng = MEAN.error(Fraction(9, 10)), Seeded(5)
-    near = sum(abs(MEAN([1, 2.5, 9, 40], rng=rng) - Fraction(45, 8)) <= alpha for _ in range(2000)) / 2000
-    assert near >= 0.9 - 2 * math.sqrt(0.09 / 2000)
+    near = sum(abs(MEAN([1, 2.5, 9, 40], rng=rng) - Fraction(45, 8)) <= alpha for _ in range(2000))
+    assert not Coverage(near, 2000).refuted(0.9)
 
 
 def test_the_mean_of_blocks_has_laplace_noise_of_the_whole_span() -> None:
