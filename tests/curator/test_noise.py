@@ -16,7 +16,7 @@ from discreet.mechanisms import GaussianVector, LaplaceVector
 from discreet.privacy import AddRemove, Approximate, Concentrated, Pure
 from discreet.sql.split import question
 
-RUNS = 6000
+RUNS = 3000
 
 
 class Fixed:
@@ -54,7 +54,7 @@ def within(mechanism: object) -> tuple[int, float]:
 
 @pytest.mark.parametrize("loss", [Pure(1), Concentrated(Fraction(1, 2))])
 def test_noise_has_the_theoretical_size_at_the_split(loss: Pure | Concentrated) -> None:
-    """Fresh bits: false alarms 1e-9 a side (exact binomial); noise an eighth too large or too small is noticed."""
+    """Fresh bits: false alarms 1e-9 a side (exact binomial); noise a sixth too large or too small is noticed."""
     parts = question("SELECT count(*), sum(cost), avg(cost) FROM visits", clinic.schema()).parts
     (price,) = priced(parts, loss, AddRemove("patient"))
     engine = Fixed(Counted({(): 0}, {(): (0,) * 4}))
