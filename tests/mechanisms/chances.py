@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from fractions import Fraction
@@ -18,11 +17,11 @@ Whatever: TypeAlias = Any  # what callers pass that no type checker has seen
 
 
 def fits(seen: Iterable[Hashable], law: Mapping[Hashable, float], false_alarm: float = 1e-9) -> bool:
-    """Hoeffding for each outcome: a right sampler fails with probability at most `false_alarm`."""
+    """Exact binomial tails for each outcome: a right sampler fails with probability at most `false_alarm`."""
     counts = Counter(seen)
-    total = sum(counts.values())
-    slack = math.sqrt(math.log(2 * len(law) / false_alarm) / (2 * total))
-    return counts.keys() <= law.keys() and all(abs(counts[y] / total - p) <= slack for y, p in law.items())
+    total, each = sum(counts.values()), false_alarm / (2 * len(law))
+    tails = [(Coverage(counts[y], total), min(p, 1.0)) for y, p in law.items()]
+    return counts.keys() <= law.keys() and not any(c.refuted(p, each) or c.exceeded(p, each) for c, p in tails)
 
 
 def covers(miss: Callable[[Entropy], bool], confidence: Fraction | float, seed: int, runs: int = RUNS) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from covering import Coverage
 from doubles import Seeded
+from mechanisms.chances import fits
 from numpy.typing import NDArray
 
 from discreet.errors import Refusal
@@ -91,12 +91,11 @@ def test_no_two_neighbours_are_told_apart_better_than_promised(mechanism: Median
 @pytest.mark.parametrize("mechanism", [SmoothMedian(ONE, TENTH, *SMALL), PureMedian(ONE, *SMALL)], ids=repr)
 @pytest.mark.parametrize("data", [(0, 1, 1, 2, 3), (2, 2, 2, 2, 2, 2, 2), ()], ids=str)
 def test_the_answers_follow_that_law(mechanism: Median, data: Data) -> None:
-    """False alarms: 1e-9 (Hoeffding, a union over four answers), if the bits were fresh."""
-    runs, rng = 4000, Seeded(4)
-    counts = Counter(mechanism(data, rng=rng) for _ in range(runs))
-    allowed = math.sqrt(math.log(8 / 1e-9) / (2 * runs))
-    assert set(counts) <= set(DOMAIN)
-    assert all(abs(counts[Fraction(n)] / runs - p) <= allowed for n, p in clamped(law(mechanism, data)).items())
+    """False alarms: 1e-9 (exact binomial, a union over four answers), if the bits were fresh."""
+    rng = Seeded(4)
+    expected = {Fraction(n): float(p) for n, p in clamped(law(mechanism, data)).items()}
+    assert expected.keys() == set(map(Fraction, DOMAIN))
+    assert fits([mechanism(data, rng=rng) for _ in range(2000)], expected)
 
 
 WIDE = (ZERO, Fraction(500_000), ONE)
