@@ -18,7 +18,7 @@ from discreet.errors import OverBudget, Refusal
 from discreet.ledger import SqliteLedger
 
 WORLDS = range(8)
-QUICK = 4  # of them, with every source and every mistake
+QUICK = 2  # of them, with every source and every mistake
 PLACES = [pytest.param(place, marks=[pytest.mark.slow] if place >= QUICK else []) for place in WORLDS]
 FREE = range(14)  # no cap binds: equal to plain DuckDB
 CAPPED = range(100, 109)  # caps bind nearly everybody: one person more moves an answer within them
