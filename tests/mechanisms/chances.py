@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from covering import Coverage
 from doubles import Seeded
@@ -13,10 +13,11 @@ from doubles import Seeded
 from discreet.noise import Entropy
 
 RUNS = 2000
+Y = TypeVar("Y", bound=Hashable)
 Whatever: TypeAlias = Any  # what callers pass that no type checker has seen
 
 
-def fits(seen: Iterable[Hashable], law: Mapping[Hashable, float], false_alarm: float = 1e-9) -> bool:
+def fits(seen: Iterable[Y], law: Mapping[Y, float], false_alarm: float = 1e-9) -> bool:
     """Exact binomial tails for each outcome: a right sampler fails with probability at most `false_alarm`."""
     counts = Counter(seen)
     total, each = sum(counts.values()), false_alarm / (2 * len(law))

@@ -64,10 +64,10 @@ def test_a_row_that_breaks_the_function_breaks_one_block() -> None:
 
 def test_every_row_falls_into_one_block_at_random() -> None:
     mechanism: SampleAggregate[int, Pure] = SampleAggregate.mean(len, Grid(0, 1000, 1), 4, 1)
-    sizes = np.array([mechanism.results(range(400), rng=Seeded(seed)) for seed in range(20)])
+    sizes = np.array([mechanism.results(range(400), rng=Seeded(seed)) for seed in range(8)])
     assert set(sizes.sum(axis=1)) == {400.0}
-    spread = 6.5 * math.sqrt(400 * 3 / 16)  # 80 counts: a false alarm at less than 1e-8
-    assert np.abs(sizes - 100).max() < spread
+    counts, each = [Coverage(int(size), 400) for size in sizes.ravel()], 1e-9 / 64  # 32 counts, two sides
+    assert not any(count.refuted(0.25, each) or count.exceeded(0.25, each) for count in counts)
     assert np.abs(sizes - 100).max() > 5  # and not dealt out evenly, which one row more would shift
 
 
