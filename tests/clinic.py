@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pyarrow as pa
+import template
 
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.sql.schema import Column, Schema, Table, Type
@@ -60,9 +61,13 @@ def declared(**changes: object) -> Declared:
 
 def home(folder: Path, rows: pa.Table | None = None, **changes: object) -> Path:
     """A home with the clinic in it."""
-    found_home(folder)
-    Custody(folder).add("visits", visits() if rows is None else rows, declared(**changes))
-    return folder
+    data, said = visits() if rows is None else rows, declared(**changes)
+
+    def make(folder: Path) -> None:
+        found_home(folder)
+        Custody(folder).add("visits", data, said)
+
+    return template.home(folder, make, "clinic", data, said)
 
 
 def schema(max_rows: int | None = 20, max_groups: int = 3) -> Schema:

@@ -10,7 +10,7 @@ import tempfile
 
 from hypothesis import settings
 
-settings.register_profile("house", deadline=None, derandomize=True)
+settings.register_profile("house", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("explore", deadline=None, print_blob=True)
 settings.load_profile("house")
 

@@ -28,6 +28,10 @@ class Coverage:
         """Whether intervals of this confidence would be hit so rarely with probability below `false_alarm`."""
         return bool(stats.binom.cdf(self.hits, self.runs, float(confidence)) < false_alarm)
 
+    def exceeded(self, chance: Fraction | float, false_alarm: float = FALSE_ALARM) -> bool:
+        """Whether what has at most this chance would happen so often with probability below `false_alarm`."""
+        return bool(stats.binom.sf(self.hits - 1, self.runs, float(chance)) < false_alarm)
+
     def __str__(self) -> str:
         return f"{self.hits} of {self.runs} ({self.hits / self.runs:.1%}), mean width {self.width:.6g}"
 

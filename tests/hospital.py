@@ -14,6 +14,7 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import template
 from doubles import Seeded
 
 from discreet.curator import Curator, Terms
@@ -145,11 +146,18 @@ def declared(name: str, **changes: object) -> Declared:
 
 def home(folder: Path, content: Mapping[str, Rows] | None = None, **changes: object) -> Path:
     """A home with the hospital in it."""
-    found_home(folder)
-    custody = Custody(folder)
-    for name, data in (rows() if content is None else content).items():
-        custody.add(name, table(name, data), declared(name, **changes))
-    return folder
+    said = [
+        (name, table(name, data), declared(name, **changes))
+        for name, data in (rows() if content is None else content).items()
+    ]
+
+    def make(folder: Path) -> None:
+        found_home(folder)
+        custody = Custody(folder)
+        for name, data, terms in said:
+            custody.add(name, data, terms)
+
+    return template.home(folder, make, "hospital", *(part for each in said for part in each))
 
 
 def plain(content: Mapping[str, pa.Table], units: Mapping[str, str]) -> duckdb.DuckDBPyConnection:

@@ -9,6 +9,7 @@ import clinic
 import hospital
 import pyarrow as pa
 import pytest
+import template
 
 from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared, found_home
@@ -77,7 +78,10 @@ def test_a_file_under_a_version_that_the_ledger_left_behind_is_never_read(home: 
 
 @pytest.fixture
 def linked(tmp_path: Path) -> Path:
-    home = tmp_path / "linked"
+    return template.home(tmp_path / "linked", make_linked, "a link to bend")
+
+
+def make_linked(home: Path) -> None:
     found_home(home)
     custody = Custody(home)
     people = pa.table({"id": [1, 2, 3], "patient": [10, 20, 30]})
@@ -86,7 +90,6 @@ def linked(tmp_path: Path) -> Path:
     custody.add("anyone", people, Declared(public=True))
     bills = pa.table({"visit": [1, 1, 2], "amount": [1.0, 2.0, 3.0]})
     custody.add("bills", bills, Declared(link={"visit": "seen.id"}, max_rows=9, bounds={"amount": (0, 9)}))
-    return home
 
 
 @pytest.mark.parametrize("target", ["staff.id", "anyone.id", "bills.visit", "seen.patient2", "nowhere.id"])

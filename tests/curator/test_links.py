@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import template
 from typer.testing import CliRunner
 
 from discreet.cli.command import app
@@ -22,12 +23,14 @@ JOINED = "SELECT count(*) FROM orders o JOIN items i ON o.okey = i.iorder"
 
 @pytest.fixture
 def linked(tmp_path: Path) -> Path:
-    home = tmp_path / "home"
+    return template.home(tmp_path / "home", make_linked, "a link to orders")
+
+
+def make_linked(home: Path) -> None:
     found_home(home)
     custody = Custody(home)
     custody.add("orders", ORDERS, Declared(unit="cust", population="c", epsilon=10**9, max_rows=5))
     custody.add("items", ITEMS, Declared(link={"iorder": "orders.okey"}, max_rows=5))
-    return home
 
 
 def _edited(home: Path, old: str, new: str) -> None:

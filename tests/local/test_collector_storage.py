@@ -44,7 +44,8 @@ for path in sorted((home / "uploads").iterdir()):
 """
 
 
-def test_a_killed_collector_loses_and_doubles_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [(1, 13), pytest.param((1, 4, 9, 14), marks=pytest.mark.slow)], ids=len)
+def test_a_killed_collector_loses_and_doubles_nothing(tmp_path: Path, kills: tuple[int, ...]) -> None:
     survey = Survey(tmp_path, LocalHashing(ONE, 5), minimum=150)
     (tmp_path / "uploads").mkdir()
     bodies = {f"{i:03}": survey.upload(np.arange(40) % 5) for i in range(60)}
@@ -53,7 +54,7 @@ def test_a_killed_collector_loses_and_doubles_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-c", KILLED, str(tmp_path), survey.task.id]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     told: set[str] = set()
-    for lines in (1, 4, 9, 14):
+    for lines in kills:
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
             assert process.stdout is not None
             for _ in range(lines + len(told)):

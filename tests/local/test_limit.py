@@ -56,7 +56,7 @@ def test_another_question_is_another_question() -> None:
 def test_one_who_asks_forty_one_times_is_told_what_the_limit_allows(tmp_path: Path) -> None:
     """Forty-one questions that mean one thing to people: a majority of the answers is the truth, if all are told."""
     draws = 0
-    for person in range(20):
+    for person in range(4):
         me, truth = Respondent(tmp_path / f"{person}"), person % 4
         for i in range(41):
             task = replace(draft(), id=f"{i:032x}", question=f"Which album{'?' * (i + 1)}").sign(KEY)
@@ -68,7 +68,7 @@ def test_one_who_asks_forty_one_times_is_told_what_the_limit_allows(tmp_path: Pa
                 me.answer(task, truth)
         assert str(me.gauge(task)) == "5 of 5"
         assert me.gauge(task).left == Pure(0)
-    assert draws == 100
+    assert draws == 4 * 5
 
 
 def test_a_limit_is_the_persons_and_is_remembered(tmp_path: Path) -> None:

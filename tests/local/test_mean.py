@@ -130,7 +130,12 @@ def trials(kind: Callable[..., Any], epsilon: str) -> tuple[NDArray[np.float64],
     return np.array(misses), np.array(errors), theory
 
 
-CASES = [(DuchiMean, "1"), (PiecewiseMean, "3"), (HybridMean, "1"), (HybridMean, "3")]
+CASES = [
+    (DuchiMean, "1"),
+    (PiecewiseMean, "3"),
+    pytest.param(HybridMean, "1", marks=pytest.mark.slow),
+    (HybridMean, "3"),
+]
 
 
 @pytest.mark.parametrize(("kind", "epsilon"), CASES)

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
+from covering import Coverage
 from doubles import Seeded
 
 from discreet.noise import Entropy
 
 RUNS = 2000
+Y = TypeVar("Y", bound=Hashable)
 Whatever: TypeAlias = Any  # what callers pass that no type checker has seen
 
 
-def fits(seen: Iterable[Hashable], law: Mapping[Hashable, float], false_alarm: float = 1e-9) -> bool:
-    """Hoeffding for each outcome: a right sampler fails with probability at most `false_alarm`."""
+def fits(seen: Iterable[Y], law: Mapping[Y, float], false_alarm: float = 1e-9) -> bool:
+    """Exact binomial tails for each outcome: a right sampler fails with probability at most `false_alarm`."""
     counts = Counter(seen)
-    total = sum(counts.values())
-    slack = math.sqrt(math.log(2 * len(law) / false_alarm) / (2 * total))
-    return counts.keys() <= law.keys() and all(abs(counts[y] / total - p) <= slack for y, p in law.items())
+    total, each = sum(counts.values()), false_alarm / (2 * len(law))
+    tails = [(Coverage(counts[y], total), min(p, 1.0)) for y, p in law.items()]
+    return counts.keys() <= law.keys() and not any(c.refuted(p, each) or c.exceeded(p, each) for c, p in tails)
 
 
 def covers(miss: Callable[[Entropy], bool], confidence: Fraction | float, seed: int, runs: int = RUNS) -> bool:
-    """Whether at least a share `confidence` of runs does not miss, less two standard errors."""
+    """Whether that share of runs does not miss: if so, this is False with probability below 1e-9 (exact binomial)."""
     rng = Seeded(seed)
-    held = sum(not miss(rng) for _ in range(runs)) / runs
-    level = float(confidence)
-    return held >= level - 2 * math.sqrt(level * (1 - level) / runs)
+    return not Coverage(sum(not miss(rng) for _ in range(runs)), runs).refuted(confidence)

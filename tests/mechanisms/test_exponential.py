@@ -54,7 +54,7 @@ def test_the_law_is_that_of_the_definition(kind: type[Any], scores: Scores, epsi
 @pytest.mark.parametrize("kind", BOTH)
 def test_choices_follow_the_law_and_no_other(kind: type[Any]) -> None:
     choose, rng = kind(1, 5), Seeded(5)
-    seen = [choose(SCORES, rng=rng) for _ in range(12_000)]
+    seen = [choose(SCORES, rng=rng) for _ in range(6_000)]
     assert fits(seen, {i: float(p.up) for i, p in enumerate(choose.law(SCORES))})
     for wrong in ("0.7", "1.3"):
         assert not fits(seen, {i: float(p.up) for i, p in enumerate(kind(wrong, 5).law(SCORES))})

@@ -10,6 +10,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from covering import Coverage
 from doubles import Seeded
 from hypothesis import given
 from hypothesis import strategies as st
@@ -253,10 +254,11 @@ def tail(m: int, weight: object) -> float:
 @pytest.mark.parametrize("mechanism", selectors() + selectors(groups=7), ids=told)
 def test_the_error_is_a_count_that_is_named_that_often(mechanism: Selector) -> None:
     runs, rng, n = 2_000, Seeded(2), mechanism.error("0.9")
-    named = sum(len(mechanism({"a": n}, rng=rng)) for _ in range(runs)) / runs
-    fewer = sum(len(mechanism({"a": n - 2}, rng=rng)) for _ in range(runs)) / runs
-    assert named >= 0.9 - 2 * math.sqrt(0.09 / runs)
-    assert fewer < 0.9 + 2 * math.sqrt(0.09 / runs)
+    named, fewer = (
+        Coverage(sum(len(mechanism({"a": units}, rng=rng)) for _ in range(runs)), runs) for units in (n, n - 2)
+    )
+    assert not named.refuted(0.9), named
+    assert not fewer.exceeded(0.9), fewer
 
 
 def test_optimal_keys_need_fewer_units_than_a_threshold() -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from covering import Coverage
 from doubles import Seeded
+from mechanisms.chances import fits
 from numpy.typing import NDArray
 
 from discreet.errors import Refusal
@@ -90,12 +91,11 @@ def test_no_two_neighbours_are_told_apart_better_than_promised(mechanism: Median
 @pytest.mark.parametrize("mechanism", [SmoothMedian(ONE, TENTH, *SMALL), PureMedian(ONE, *SMALL)], ids=repr)
 @pytest.mark.parametrize("data", [(0, 1, 1, 2, 3), (2, 2, 2, 2, 2, 2, 2), ()], ids=str)
 def test_the_answers_follow_that_law(mechanism: Median, data: Data) -> None:
-    """False alarms: 1e-9 (Hoeffding, a union over four answers), if the bits were fresh."""
-    runs, rng = 4000, Seeded(4)
-    counts = Counter(mechanism(data, rng=rng) for _ in range(runs))
-    allowed = math.sqrt(math.log(8 / 1e-9) / (2 * runs))
-    assert set(counts) <= set(DOMAIN)
-    assert all(abs(counts[Fraction(n)] / runs - p) <= allowed for n, p in clamped(law(mechanism, data)).items())
+    """False alarms: 1e-9 (exact binomial, a union over four answers), if the bits were fresh."""
+    rng = Seeded(4)
+    expected = {Fraction(n): float(p) for n, p in clamped(law(mechanism, data)).items()}
+    assert expected.keys() == set(map(Fraction, DOMAIN))
+    assert fits([mechanism(data, rng=rng) for _ in range(2000)], expected)
 
 
 WIDE = (ZERO, Fraction(500_000), ONE)
@@ -110,14 +110,14 @@ CHOICES: list[Median] = [
 
 @pytest.mark.parametrize("mechanism", CHOICES, ids=lambda mechanism: type(mechanism).__name__)
 def test_answers_are_within_the_error_for_this_data(mechanism: Median) -> None:
-    """2,000 runs at confidence 0.9: coverage at least that, less two standard errors."""
+    """2,000 runs at confidence 0.9: so few would be within it once in 1e9 times (exact binomial)."""
     alpha, rng = mechanism.error_on(INCOMES, Fraction(9, 10)), Seeded(11)
     truth = np.sort(np.floor(INCOMES + 0.5))[500]
     order = mechanism.order(INCOMES)
     assert mechanism.truth(order) == truth
     scale = mechanism._scale(order)
-    draws = [mechanism.tails.draw(scale, rng) for _ in range(2000)]
-    assert np.mean(np.abs(draws) <= alpha) >= 0.9 - 2 * math.sqrt(0.09 / 2000)
+    within = Coverage(sum(abs(mechanism.tails.draw(scale, rng)) <= alpha for _ in range(2000)), 2000)
+    assert not within.refuted(0.9), within
     assert alpha <= mechanism.error(Fraction(9, 10))
 
 
@@ -126,8 +126,8 @@ def test_answers_are_within_the_error_on_the_worst_data(mechanism: Median) -> No
     confidence, rng = Fraction(1, 4), Seeded(12)
     alpha = mechanism.error(confidence)
     assert alpha <= 3
-    near = sum(abs(mechanism((0, 3), rng=rng)) <= alpha for _ in range(2000)) / 2000
-    assert near >= 0.25 - 2 * math.sqrt(0.25 * 0.75 / 2000)
+    near = Coverage(sum(abs(mechanism((0, 3), rng=rng)) <= alpha for _ in range(2000)), 2000)
+    assert not near.refuted(confidence), near
 
 
 @pytest.mark.parametrize("mechanism", CHOICES, ids=lambda mechanism: type(mechanism).__name__)

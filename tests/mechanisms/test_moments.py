@@ -8,6 +8,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
+from covering import Coverage
 from doubles import Seeded
 from hypothesis import given
 from hypothesis import strategies as st
@@ -91,17 +92,17 @@ def test_the_error_divided_by_the_rows_of_the_answer_covers(kind: type[Mean | Va
     seen = list(answers(mechanism, data, runs, 3))
     held = [rows <= 0 or abs(value - truth) <= alpha / rows for rows, value in seen]
     within = [abs(value - truth) <= bound for _, value in seen]
-    least = 0.9 - 2 * math.sqrt(0.9 * 0.1 / runs)
-    assert sum(held) / runs >= least
-    assert sum(within) / runs >= least
+    assert not Coverage(sum(held), runs).refuted(0.9)
+    assert not Coverage(sum(within), runs).refuted(0.9)
 
 
 def test_the_error_is_not_far_above_the_truth() -> None:
     mechanism, runs = Mean.of(Grid(0, 100, "0.5"), 1), 2_000
     seen = list(answers(mechanism, DATA["low"], runs, 4))  # near a bound one draw of noise decides: the worst place
     alpha = mechanism.error("0.9")
-    held = sum(rows <= 0 or abs(value - Fraction(1, 10)) <= alpha / rows for rows, value in seen) / runs
-    assert 0.9 - 2 * math.sqrt(0.09 / runs) <= held < 0.99
+    held = Coverage(sum(rows <= 0 or abs(value - Fraction(1, 10)) <= alpha / rows for rows, value in seen), runs)
+    assert not held.refuted(0.9), held
+    assert not held.exceeded(0.98), held  # twice the error would hold in 99.9 % of runs
 
 
 @pytest.mark.parametrize(("value", "share"), [(50.0, 0.5), (80.0, 0.8)])

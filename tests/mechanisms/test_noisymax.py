@@ -68,7 +68,7 @@ def fixed_ties(noise: str, scores: Sequence[int], rate: float) -> list[float]:
 @pytest.mark.parametrize("noise", NOISES)
 def test_choices_follow_the_law_and_no_other(noise: str) -> None:
     choose, rng, scores = ReportNoisyMax(1, 3, noise=noise), Seeded(4), (2, 3, 3)  # type: ignore[arg-type]
-    seen = [choose(scores, rng=rng) for _ in range(12_000)]
+    seen = [choose(scores, rng=rng) for _ in range(6_000)]
     assert fits(seen, dict(enumerate(summed(noise, scores, 0.5))))
     assert not fits(seen, dict(enumerate(summed(noise, scores, 0.1))))
     assert not fits(seen, dict(enumerate(summed(noise, scores, 1.5))))

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from covering import Coverage
 from doubles import Seeded
 from numpy.typing import NDArray
 
@@ -97,17 +98,16 @@ def test_the_error_covers_where_there_is_an_answer() -> None:
     runs = [MECHANISM(Stability(7, MECHANISM.needed(Fraction(1, 2))), rng=rng) for _ in range(4000)]
     answers = [answer for answer in runs if answer is not None]
     assert len(answers) >= 2000
-    covered = sum(abs(answer - 7) <= alpha for answer in answers) / len(answers)
-    assert covered >= 0.9 - 2 * math.sqrt(0.09 / len(answers))
+    covered = Coverage(sum(abs(answer - 7) <= alpha for answer in answers), len(answers))
+    assert not covered.refuted(0.9), covered
 
 
 def test_data_that_is_far_from_breaking_passes() -> None:
     rng = Seeded(4)
     for confidence in (Fraction(3, 5), Fraction(9, 10), Fraction(99, 100)):
         far = Stability(0, MECHANISM.needed(confidence))
-        passed = sum(MECHANISM(far, rng=rng) is not None for _ in range(2000)) / 2000
-        level = float(confidence)
-        assert passed >= level - 2 * math.sqrt(level * (1 - level) / 2000)
+        passed = Coverage(sum(MECHANISM(far, rng=rng) is not None for _ in range(2000)), 2000)
+        assert not passed.refuted(confidence), passed
 
 
 def test_a_machine_s_integer_does_not_wrap_around() -> None:
@@ -171,7 +171,7 @@ def test_a_good_proposal_is_answered_and_a_bad_one_is_not() -> None:
     good = [WIDE(INCOMES, rng=rng) for _ in range(300)]
     assert good.count(None) < 60
     near = [abs(answer - Fraction(float(np.median(INCOMES)))) <= alpha + 1 for answer in good if answer is not None]
-    assert np.mean(near) >= 0.9 - 2 * math.sqrt(0.09 / len(near))
+    assert not Coverage(sum(near), len(near)).refuted(0.9)
     hopeful = replace(WIDE, bound=ONE)
     assert [hopeful(INCOMES, rng=rng) for _ in range(100)].count(None) == 100
 

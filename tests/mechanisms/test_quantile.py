@@ -9,6 +9,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
+from covering import Coverage
 from doubles import Scripted, Seeded
 from hypothesis import given
 from hypothesis import strategies as st
@@ -194,9 +195,11 @@ def test_the_error_holds_on_its_worst_data_and_is_nearly_reached(level: Fraction
     alpha = mechanism.error(confidence)
     rows = math.floor(alpha / level) + 1  # all in the last point: every other candidate misses by level · rows > α
     rng, data = Seeded(5), np.full(rows, 1000)
-    covered = sum(gap(data.tolist(), int(mechanism(data, rng=rng)), level) <= alpha for _ in range(runs)) / runs
-    spread = 2 * math.sqrt(0.9 * 0.1 / runs)
-    assert 0.9 - spread <= covered <= 0.95
+    covered = Coverage(
+        sum(gap(data.tolist(), int(mechanism(data, rng=rng)), level) <= alpha for _ in range(runs)), runs
+    )
+    assert not covered.refuted(confidence), covered
+    assert not covered.exceeded(0.95), covered
 
 
 def test_the_error_holds_on_ordinary_data() -> None:
@@ -208,7 +211,7 @@ def test_the_error_holds_on_ordinary_data() -> None:
     def miss(y: int) -> int:
         return max(0, int(np.searchsorted(data, y)) - 75, 75 - int(np.searchsorted(data, y, side="right")))
 
-    assert sum(miss(int(mechanism(data, rng=rng))) <= alpha for _ in range(runs)) / runs >= 0.8
+    assert not Coverage(sum(miss(int(mechanism(data, rng=rng))) <= alpha for _ in range(runs)), runs).refuted(0.8)
 
 
 def test_more_candidates_and_less_budget_cost_more_rows() -> None:

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from covering import Coverage
 from doubles import Seeded
 
 from discreet.errors import Refusal
@@ -63,10 +64,10 @@ def test_a_row_that_breaks_the_function_breaks_one_block() -> None:
 
 def test_every_row_falls_into_one_block_at_random() -> None:
     mechanism: SampleAggregate[int, Pure] = SampleAggregate.mean(len, Grid(0, 1000, 1), 4, 1)
-    sizes = np.array([mechanism.results(range(400), rng=Seeded(seed)) for seed in range(20)])
+    sizes = np.array([mechanism.results(range(400), rng=Seeded(seed)) for seed in range(8)])
     assert set(sizes.sum(axis=1)) == {400.0}
-    spread = 6.5 * math.sqrt(400 * 3 / 16)  # 80 counts: a false alarm at less than 1e-8
-    assert np.abs(sizes - 100).max() < spread
+    counts, each = [Coverage(int(size), 400) for size in sizes.ravel()], 1e-9 / 64  # 32 counts, two sides
+    assert not any(count.refuted(0.25, each) or count.exceeded(0.25, each) for count in counts)
     assert np.abs(sizes - 100).max() > 5  # and not dealt out evenly, which one row more would shift
 
 
@@ -116,8 +117,8 @@ def test_the_promise_and_the_error_are_the_aggregate_s() -> None:
 
 def test_the_mean_of_blocks_covers_at_its_error() -> None:
     alpha, rng = MEAN.error(Fraction(9, 10)), Seeded(5)
-    near = sum(abs(MEAN([1, 2.5, 9, 40], rng=rng) - Fraction(45, 8)) <= alpha for _ in range(2000)) / 2000
-    assert near >= 0.9 - 2 * math.sqrt(0.09 / 2000)
+    near = sum(abs(MEAN([1, 2.5, 9, 40], rng=rng) - Fraction(45, 8)) <= alpha for _ in range(2000))
+    assert not Coverage(near, 2000).refuted(0.9)
 
 
 def test_the_mean_of_blocks_has_laplace_noise_of_the_whole_span() -> None:

@@ -40,7 +40,7 @@ def listed(mechanism: Whatever, scores: Scores) -> dict[tuple[int, ...], Interva
 @pytest.mark.parametrize("kind", BOTH)
 def test_lists_follow_the_law_and_no_other(kind: type[Any]) -> None:
     mechanism, rng, scores = kind(2, 4, 2), Seeded(6), (0, 4, 1, 4)
-    seen = [mechanism(scores, rng=rng) for _ in range(8000)]
+    seen = [mechanism(scores, rng=rng) for _ in range(4000)]
     assert fits(seen, {y: float(p.up) for y, p in listed(mechanism, scores).items()})
     assert not fits(seen, {y: float(p.up) for y, p in listed(kind(Fraction(1, 2), 4, 2), scores).items()})
 

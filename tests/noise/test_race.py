@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import permutations
 
 import numpy as np
 import pytest
+from mechanisms.chances import fits
 
 from discreet.errors import Refusal
 from discreet.noise import exponential, permute_and_flip
@@ -42,17 +42,15 @@ LAWS = [(exponential, _exponential), (permute_and_flip, _permute_and_flip)]
 def test_winners_follow_their_law_and_no_other(
     select: Callable[..., int], law: Callable[[Sequence[int], float], list[float]]
 ) -> None:
-    draws = 40_000
-    seen = Counter(select(SCORES, RATE) for _ in range(draws))
+    """Fresh bits: a right sampler fails, and a wrong rate passes, with probability below 1e-10 (exact binomial)."""
+    seen = [select(SCORES, RATE) for _ in range(20_000)]
 
-    def fits(rate: float) -> bool:
-        # Hoeffding for each of five candidates: a right sampler fails with probability at most 1e-11
-        slack = math.sqrt(math.log(2 * 5 / 1e-11) / (2 * draws))
-        return all(abs(seen[i] / draws - p) <= slack for i, p in enumerate(law(SCORES, rate)))
+    def near(rate: float) -> bool:
+        return fits(seen, dict(enumerate(law(SCORES, rate))), 1e-10)
 
-    assert fits(0.5)
-    assert not fits(0.5 * 1.3)
-    assert not fits(0.5 * 0.7)
+    assert near(0.5)
+    assert not near(0.5 * 1.3)
+    assert not near(0.5 * 0.7)
 
 
 @pytest.mark.parametrize("select", [exponential, permute_and_flip])

@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import math
-import subprocess
-import sys
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
+import commandline
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -168,9 +169,8 @@ def test_nonsense_is_refused_by_name(build: Callable[[], object], words: str) ->
         build()
 
 
-def discreet(*arguments: str) -> subprocess.CompletedProcess[str]:
-    call = [sys.executable, "-m", "discreet", "account", *arguments]
-    return subprocess.run(call, capture_output=True, encoding="utf-8", check=False)
+def discreet(*arguments: str) -> CompletedProcess[str]:
+    return commandline.discreet(Path(), "account", *arguments)
 
 
 def epsilons(value: object) -> list[object]:

@@ -109,8 +109,9 @@ class Custody:
         for other in known.tables:
             if other.casefold() == name.casefold():
                 raise Refusal(f"there is a table {other!r} already, the same but for upper and lower case")
-        said = spelled(said, [column for column, _ in source_types(source)])
-        table, population = declared(name, self._columns(source, said), said, known)
+        found = dict(source_types(source))
+        said = spelled(said, list(found))
+        table, population = declared(name, self._columns(source, found, said), said, known)
         refuse_hidden_owners(table)
         table = replace(table, version=self._next(table, known))
         return table, population, [] if population is None else self._opening(population)
@@ -231,9 +232,8 @@ class Custody:
         """Take a person's access away."""
         self._ledger.append(Revoked(name))
 
-    def _columns(self, source: object, said: Declared) -> dict[str, Type]:
+    def _columns(self, source: object, found: dict[str, str], said: Declared) -> dict[str, Type]:
         """The declared type of every column: the source's own, or what the custodian said."""
-        found = dict(source_types(source))
         unknown = {*said.types, *said.bounds, *said.keys, *said.describe, *said.steps} - set(found)
         if unknown:
             raise Refusal(f"the source has no column {min(unknown)!r}", hint=f"it has {list(found)}")
