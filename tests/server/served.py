@@ -12,7 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+from warm import Warm, started
 
 from discreet.client import Connection
 
@@ -44,7 +46,7 @@ class Reply:
 class Server:
     """A running server."""
 
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[str] | Warm
     greeting: str
     journal: Path
 
@@ -94,17 +96,16 @@ class Server:
 
 
 @contextmanager
-def served(home: Path, *options: str, doors: Sequence[str] = ("http",)) -> Iterator[Server]:
-    """A server of a home, stopped in the end."""
+def served(home: Path, *options: str, doors: Sequence[str] = ("http",), cold: bool = False) -> Iterator[Server]:
+    """A server of a home, stopped in the end. It is forked from a process that is warm, unless it shall be cold."""
     addresses = {name: "127.0.0.1:0" if name in doors else "off" for name in ("http", "pg")}
-    command = [sys.executable, "-m", "discreet", "serve", "--home", str(home), *options]
+    command = ["serve", "--home", str(home), *options]
     command += [part for name, address in addresses.items() for part in (f"--{name}", address)]
     journal = home.with_name(f"{home.name}.journal")
-    with (
-        journal.open("a") as log,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process,
-    ):
-        assert process.stdout is not None
+    with journal.open("a") as log:
+        process = _cold(command, log) if cold else started(command, log.fileno())
+    assert process.stdout is not None
+    with process.stdout:
         greeting = []
         for line in process.stdout:
             greeting.append(line)
@@ -114,9 +115,15 @@ def served(home: Path, *options: str, doors: Sequence[str] = ("http",)) -> Itera
             assert greeting, journal.read_text()
             yield Server(process, "".join(greeting), journal)
         finally:
-            process.send_signal(signal.SIGTERM)
+            process.terminate()
             try:
                 process.wait(timeout=60)
             except subprocess.TimeoutExpired:
                 process.kill()
+                process.wait()
                 raise
+
+
+def _cold(arguments: Sequence[str], log: IO[str]) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "discreet", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
