@@ -140,10 +140,11 @@ def _main(folder: Path) -> NoReturn:
         door.listen(64)
     for name in _NURSERY:
         importlib.import_module(name)
-    if os.fork() == 0:
+    if (other := os.fork()) == 0:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         doors["commands"].close()
         _forking(doors["nurseries"], _become_nursery)
+        os._exit(0)
     doors["nurseries"].close()
     for name in _SERVER:
         importlib.import_module(name)
@@ -151,9 +152,11 @@ def _main(folder: Path) -> NoReturn:
     sys.stdout.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     _forking(doors["commands"], partial(_become_command, folder / "nurseries"))
+    os.waitpid(other, 0)
+    os._exit(0)  # nothing here is worth an orderly end
 
 
-def _forking(door: socket.socket, become: Callable[[list[str], list[int]], None]) -> NoReturn:
+def _forking(door: socket.socket, become: Callable[[list[str], list[int]], None]) -> None:
     """Fork for each who comes, tell them the number and the end of what was forked; in the end, end all."""
     gc.collect()
     gc.freeze()  # so that what is forked shares it
@@ -179,7 +182,7 @@ def _forking(door: socket.socket, become: Callable[[list[str], list[int]], None]
             _tell(there, process)
     for process in alive:
         os.kill(process, signal.SIGKILL)
-    os._exit(0)  # nothing here is worth an orderly end
+        os.waitpid(process, 0)
 
 
 def _tell(there: socket.socket, number: int) -> None:
