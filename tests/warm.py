@@ -180,6 +180,7 @@ def _forking(door: socket.socket, become: Callable[[list[str], list[int]], None]
                 _become(there, become)
             alive[process] = there
             _tell(there, process)
+    signal.set_wakeup_fd(-1)
     for process in alive:
         os.kill(process, signal.SIGKILL)
         os.waitpid(process, 0)

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -79,7 +79,8 @@ class Server:
         bearer = {} if token is None else {"Authorization": f"Bearer {token}"}
         connection = http.client.HTTPConnection("127.0.0.1", self.http, timeout=120)
         try:
-            connection.request(method, path, sent, {**kind, **bearer, **(headers or {})})
+            with suppress(BrokenPipeError, ConnectionResetError):  # it may be turned away before all of it was sent
+                connection.request(method, path, sent, {**kind, **bearer, **(headers or {})})
             response = connection.getresponse()
             return Reply(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
         finally:
