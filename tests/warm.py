@@ -242,7 +242,7 @@ def _become_command(nurseries: Path, arguments: list[str], descriptors: list[int
 
     _streams(os.open(os.devnull, os.O_RDONLY), *descriptors)
     sys.argv = ["discreet", *arguments]
-    processes.subprocess = types.SimpleNamespace(**{**vars(subprocess), "Popen": made})  # type: ignore[assignment]
+    vars(processes)["subprocess"] = types.SimpleNamespace(**{**vars(subprocess), "Popen": made})
     main()
 
 
