@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 from server.served import served
-from warm import finished
+from warm import finished, started
 
 import discreet as dp
 from discreet.client import Connection
@@ -139,19 +139,21 @@ def test_it_listens_on_the_sixth_version_of_addresses_too(home: Path) -> None:
     if not socket.has_dualstack_ipv6():
         pytest.skip("this machine has no IPv6")
     token = Custody(home).let_in("ann", "analyst")
-    command = [sys.executable, "-m", "discreet", "serve", "--home", str(home), "--http", "[::1]:0", "--pg", "off"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        assert process.stdout is not None
-        url = process.stdout.readline().split()[-1]
-        assert url.startswith("http://[::1]:")
-        assert dp.connect(url, token).populations() == ["patient"]
-        process.terminate()
-        assert process.wait(timeout=60) == 0
+    with (home.parent / "journal").open("w") as journal:
+        process = started(["serve", "--home", str(home), "--http", "[::1]:0", "--pg", "off"], journal.fileno())
+    with process.stdout:
+        try:
+            url = process.stdout.readline().split()[-1]
+            assert url.startswith("http://[::1]:")
+            assert dp.connect(url, token).populations() == ["patient"]
+        finally:
+            process.terminate()
+            assert process.wait(timeout=60) == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_ends_with_0_when_it_is_told_to(home: Path, number: signal.Signals) -> None:
-    with served(home, doors=("http", "pg"), cold=number is signal.SIGINT) as server:
+    with served(home, doors=("http", "pg")) as server:
         server.process.send_signal(number)
         assert server.process.wait(timeout=60) == 0
     assert "Traceback" not in server.journal.read_text()
