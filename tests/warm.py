@@ -111,7 +111,7 @@ def _place() -> Path:
     """The folder where it listens. It ends when we do: then the other end of its standard input is closed."""
     folder = Path(tempfile.mkdtemp(prefix="discreet-warm-"))
     environment = {**os.environ, **_NO_THREADS, "MALLOC_ARENA_MAX": "2"}
-    command = [sys.executable, "-P", __file__, str(folder)]
+    command = [sys.executable, "-P", "-W", "ignore::DeprecationWarning", __file__, str(folder)]  # of forks, in 3.12
     ours = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
     atexit.register(_end, ours, folder)
     assert ours.stdout is not None
