@@ -11,12 +11,19 @@ import pytest
 from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
 NARROW: ViewportSize = {"width": 390, "height": 844}  # a phone
-_ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
+_ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking", "--process-per-site"]
+_open: list[Browser] = []
 
 
 @contextmanager
 def launched() -> Iterator[Browser]:
-    """Chromium. It brings an event loop along, beside which no other can run: a module that is done with it ends it."""
+    """Chromium, the one of this process if it has one.
+
+    It brings an event loop along, beside which no other can run: tests that are without it do not see it (conftest).
+    """
+    if _open:
+        yield _open[0]
+        return
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if path is None:
         if os.environ.get("CI") == "true":
@@ -24,5 +31,7 @@ def launched() -> Iterator[Browser]:
         pytest.skip("there is no Chromium on this machine")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=_ARGUMENTS)
+        _open.append(browser)
         yield browser
+        _open.clear()
         browser.close()

@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 from server.served import served
+from warm import finished, started
 
 import discreet as dp
 from discreet.client import Connection
@@ -37,9 +38,14 @@ def home(tmp_path: Path) -> Path:
     return clinic.home(tmp_path / "home", epsilon=2)
 
 
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home for those who are refused."""
+    return clinic.home(tmp_path_factory.mktemp("untouched") / "home", epsilon=2)
+
+
 def serve(*options: str, home: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "discreet", "serve", "--home", str(home), *options]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    return finished(["serve", "--home", str(home), *options])
 
 
 @pytest.mark.parametrize(
@@ -60,39 +66,40 @@ def serve(*options: str, home: Path) -> subprocess.CompletedProcess[str]:
         pytest.param(["--rate", "nan"], "expected a rate above 0", marks=pytest.mark.slow),
     ],
 )
-def test_what_would_not_be_safe_or_makes_no_sense_is_refused(home: Path, options: list[str], says: str) -> None:
-    done = serve(*options, home=home)
+def test_what_would_not_be_safe_or_makes_no_sense_is_refused(untouched: Path, options: list[str], says: str) -> None:
+    done = serve(*options, home=untouched)
     assert (done.returncode, done.stdout) == (2, "")
     assert says in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_a_home_that_there_is_not_is_refused(tmp_path: Path) -> None:
-    done = serve(home=tmp_path / "nowhere")
+    command = [sys.executable, "-m", "discreet", "serve", "--home", str(tmp_path / "nowhere")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
 
 
-def test_files_that_are_no_certificate_are_refused(home: Path, tmp_path: Path) -> None:
+def test_files_that_are_no_certificate_are_refused(untouched: Path, tmp_path: Path) -> None:
     (tmp_path / "no.pem").write_text("no")
-    done = serve("--tls-cert", str(tmp_path / "no.pem"), "--tls-key", str(tmp_path / "no.pem"), home=home)
+    done = serve("--tls-cert", str(tmp_path / "no.pem"), "--tls-key", str(tmp_path / "no.pem"), home=untouched)
     assert done.returncode == 2
     assert "are not a certificate and its key" in done.stderr
 
 
 @pytest.mark.parametrize("door", ["http", "pg"])
-def test_a_port_that_is_taken_is_refused_and_the_other_door_closes_again(home: Path, door: str) -> None:
+def test_a_port_that_is_taken_is_refused_and_the_other_door_closes_again(untouched: Path, door: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         other = "pg" if door == "http" else "http"
-        done = serve(f"--{door}", f"127.0.0.1:{port}", f"--{other}", "127.0.0.1:0", home=home)
+        done = serve(f"--{door}", f"127.0.0.1:{port}", f"--{other}", "127.0.0.1:0", home=untouched)
     assert done.returncode == 2
     assert f"--{door} 127.0.0.1:{port} cannot be listened on" in done.stderr
 
 
-def test_without_its_parts_it_says_what_to_install(home: Path) -> None:
+def test_without_its_parts_it_says_what_to_install(untouched: Path) -> None:
     code = (
         "import sys; sys.modules['fastapi'] = None; "
-        f"sys.argv = ['discreet', 'serve', '--home', {str(home)!r}]; from discreet.cli import main; main()"
+        f"sys.argv = ['discreet', 'serve', '--home', {str(untouched)!r}]; from discreet.cli import main; main()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
@@ -101,7 +108,7 @@ def test_without_its_parts_it_says_what_to_install(home: Path) -> None:
 
 def test_both_doors_lead_to_one_curator_and_what_it_prints_works(home: Path) -> None:
     token = Custody(home).let_in("ann", "analyst")
-    with served(home, doors=("http", "pg")) as server:
+    with served(home, doors=("http", "pg"), cold=True) as server:
         assert f'curl -H "Authorization: Bearer $DISCREET_TOKEN" {server.url}/api/v1/tables' in server.greeting
         (line,) = [line for line in server.greeting.splitlines() if "python -c" in line]
         told = subprocess.run(
@@ -132,14 +139,16 @@ def test_it_listens_on_the_sixth_version_of_addresses_too(home: Path) -> None:
     if not socket.has_dualstack_ipv6():
         pytest.skip("this machine has no IPv6")
     token = Custody(home).let_in("ann", "analyst")
-    command = [sys.executable, "-m", "discreet", "serve", "--home", str(home), "--http", "[::1]:0", "--pg", "off"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        assert process.stdout is not None
-        url = process.stdout.readline().split()[-1]
-        assert url.startswith("http://[::1]:")
-        assert dp.connect(url, token).populations() == ["patient"]
-        process.terminate()
-        assert process.wait(timeout=60) == 0
+    with (home.parent / "journal").open("w") as journal:
+        process = started(["serve", "--home", str(home), "--http", "[::1]:0", "--pg", "off"], journal.fileno())
+    with process.stdout:
+        try:
+            url = process.stdout.readline().split()[-1]
+            assert url.startswith("http://[::1]:")
+            assert dp.connect(url, token).populations() == ["patient"]
+        finally:
+            process.terminate()
+            assert process.wait(timeout=60) == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -19,7 +19,7 @@ from discreet.curator.custody import Custody
 WIDE: ViewportSize = {"width": 1280, "height": 800}
 PLACES = ("/ask", "/budget", "/history", "/releases", "/surveys", "/data", "/ledger", "/promise")
 
-_profiles: dict[tuple[str, str], BrowserContext] = {}
+_profiles: dict[tuple[str, str], tuple[BrowserContext, Page | None]] = {}
 
 expect.set_options(timeout=20_000)
 
@@ -45,7 +45,11 @@ def opened(folder: Path, *options: str, **changes: Any) -> Iterator[Place]:  # n
     custody = Custody(home)
     tokens = {"ann": custody.let_in("ann", "analyst"), "cleo": custody.let_in("cleo", "custodian")}
     with served(home, *options, doors=doors) as server:
-        yield Place(server, home, tokens)
+        try:
+            yield Place(server, home, tokens)
+        finally:
+            for key in [key for key in _profiles if key[0] == server.url]:
+                _profiles.pop(key)[0].close()
 
 
 @pytest.fixture(scope="session")
@@ -54,7 +58,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         yield found
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     with launched() as browser:
         yield browser
@@ -135,23 +139,32 @@ def watched(browser: Browser, place: Place, **options: Any) -> Iterator[Watched]
 
     In the end it must have had nothing to complain about.
     """
-    wanted = {"viewport": WIDE, **options}
-    context = _profile(browser, place.url, wanted)
+    context, anchor = _profile(browser, place.url, {"viewport": WIDE, **options})
     found = Watched(context, place.url, place.tokens)
     try:
         yield found
         assert found.complaints == []
     finally:
         for page in context.pages:
-            page.close()
+            if page is not anchor:
+                page.close()
         context.clear_cookies()
 
 
-def _profile(browser: Browser, url: str, wanted: dict[str, Any]) -> BrowserContext:
-    """The profile for a server, as it was left."""
+def _profile(browser: Browser, url: str, wanted: dict[str, Any]) -> tuple[BrowserContext, Page | None]:
+    """The profile for a server, as it was left, and from the second time on a page that keeps its process alive.
+
+    A process that has loaded our scripts shows the next page with a third of the work. The server hears nothing of it.
+    """
     key = url, repr(sorted(wanted.items()))
     if key not in _profiles:
-        _profiles[key] = browser.new_context(**wanted)
+        _profiles[key] = browser.new_context(**wanted), None
+    elif _profiles[key][1] is None:
+        context, _ = _profiles[key]
+        anchor = context.new_page()
+        anchor.route("**/*", lambda route: route.fulfill(body=""))
+        anchor.goto(f"{url}/anchor")
+        _profiles[key] = context, anchor
     return _profiles[key]
 
 

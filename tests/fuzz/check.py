@@ -34,7 +34,7 @@ MOST_PLANNING = 5.0  # seconds of this process's own time
 ENGINE = re.compile(
     r"binder|catalog error|parser error|conversion error|out of range error|invalid input|not implemented"
     r"|internal error|duckdb|sqlglot|sqlite|traceback|exception|<class|object at 0x|\bnonetype\b|hugeint|\.py\b"
-    r"|/tmp/|/tables/|\x1b|candidate functions|did you mean|line \d+:|explicit type cast|__\w+__"
+    r"|/tmp/|/dev/shm/|/tables/|\x1b|candidate functions|did you mean|line \d+:|explicit type cast|__\w+__"
     r"|#\d|#\.|value_\d|key_\d|_col_\d",  # names that are made on the way
     re.IGNORECASE,
 )

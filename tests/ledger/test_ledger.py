@@ -204,21 +204,31 @@ from pathlib import Path
 from discreet.errors import OverBudget
 from discreet.ledger import Spend, SqliteLedger
 from discreet.privacy import Pure
-ledger, paid = SqliteLedger(Path(sys.argv[1])), 0
-for i in range(int(sys.argv[2])):
-    try:
-        entry = ledger.append(Spend("patients", Pure(Fraction(1, 100)), "custodian", str(i), [], None))
-    except OverBudget:
-        continue
-    paid += 1
-    print(entry.number, flush=True)
+def spend(path, times):
+    ledger = SqliteLedger(Path(path))
+    for i in range(int(times)):
+        try:
+            entry = ledger.append(Spend("patients", Pure(Fraction(1, 100)), "custodian", str(i), [], None))
+        except OverBudget:
+            continue
+        print(entry.number, flush=True)
+"""
+SPENDING = f"{SPENDER}\nspend(*sys.argv[1:])"
+FORKING = f"""{SPENDER}
+import os
+for _ in sys.stdin:
+    if (child := os.fork()) == 0:
+        print(os.getpid(), flush=True)
+        spend(*sys.argv[1:])
+    os.waitpid(child, 0)
+    print("ended", flush=True)
 """
 
 
 def test_four_processes_never_overspend_by_one_unit(tmp_path: Path) -> None:
     ledger = SqliteLedger(tmp_path / "ledger.db")
     ledger.append(opened())
-    command = [sys.executable, "-c", SPENDER, str(tmp_path / "ledger.db"), "40"]
+    command = [sys.executable, "-c", SPENDING, str(tmp_path / "ledger.db"), "40"]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
     printed = [number for process in running for number in process.communicate()[0].split()]
     assert sorted(map(int, printed)) == list(range(2, 102))
@@ -232,14 +242,19 @@ def test_killed_processes_lose_no_payment(tmp_path: Path, rounds: int) -> None:
     SqliteLedger(path).append(opened(10**6))
     pause = random.Random(rounds)
     seen: set[int] = set()
-    for _ in range(rounds):
-        command = [sys.executable, "-c", SPENDER, str(path), "100000"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            seen.add(int(process.stdout.readline()))
+    command = [sys.executable, "-c", FORKING, str(path), "100000"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as forking:
+        assert forking.stdin is not None
+        assert forking.stdout is not None
+        for _ in range(rounds):
+            forking.stdin.write("\n")
+            forking.stdin.flush()
+            child = int(forking.stdout.readline())
+            seen.add(int(forking.stdout.readline()))
             time.sleep(pause.uniform(0, 0.05))
-            os.kill(process.pid, signal.SIGKILL)
-            seen |= {int(line) for line in process.stdout.read().split("\n")[:-1] if line}
+            os.kill(child, signal.SIGKILL)
+            seen |= {int(line) for line in iter(forking.stdout.readline, "ended\n")}
+    assert len(seen) >= rounds
     ledger = SqliteLedger(path)
     report = verify(ledger.rows())
     assert report.holds, report.faults

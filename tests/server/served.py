@@ -9,10 +9,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+from warm import Warm, started
 
 from discreet.client import Connection
 
@@ -44,7 +46,7 @@ class Reply:
 class Server:
     """A running server."""
 
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[str] | Warm
     greeting: str
     journal: Path
 
@@ -77,7 +79,8 @@ class Server:
         bearer = {} if token is None else {"Authorization": f"Bearer {token}"}
         connection = http.client.HTTPConnection("127.0.0.1", self.http, timeout=120)
         try:
-            connection.request(method, path, sent, {**kind, **bearer, **(headers or {})})
+            with suppress(BrokenPipeError, ConnectionResetError):  # it may be turned away before all of it was sent
+                connection.request(method, path, sent, {**kind, **bearer, **(headers or {})})
             response = connection.getresponse()
             return Reply(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
         finally:
@@ -94,17 +97,16 @@ class Server:
 
 
 @contextmanager
-def served(home: Path, *options: str, doors: Sequence[str] = ("http",)) -> Iterator[Server]:
-    """A server of a home, stopped in the end."""
+def served(home: Path, *options: str, doors: Sequence[str] = ("http",), cold: bool = False) -> Iterator[Server]:
+    """A server of a home, stopped in the end. It is forked from a process that is warm, unless it shall be cold."""
     addresses = {name: "127.0.0.1:0" if name in doors else "off" for name in ("http", "pg")}
-    command = [sys.executable, "-m", "discreet", "serve", "--home", str(home), *options]
+    command = ["serve", "--home", str(home), *options]
     command += [part for name, address in addresses.items() for part in (f"--{name}", address)]
     journal = home.with_name(f"{home.name}.journal")
-    with (
-        journal.open("a") as log,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process,
-    ):
-        assert process.stdout is not None
+    with journal.open("a") as log:
+        process = _cold(command, log) if cold else started(command, log.fileno())
+    assert process.stdout is not None
+    with process.stdout:
         greeting = []
         for line in process.stdout:
             greeting.append(line)
@@ -114,9 +116,15 @@ def served(home: Path, *options: str, doors: Sequence[str] = ("http",)) -> Itera
             assert greeting, journal.read_text()
             yield Server(process, "".join(greeting), journal)
         finally:
-            process.send_signal(signal.SIGTERM)
+            process.terminate()
             try:
                 process.wait(timeout=60)
             except subprocess.TimeoutExpired:
                 process.kill()
+                process.wait()
                 raise
+
+
+def _cold(arguments: Sequence[str], log: IO[str]) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "discreet", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)

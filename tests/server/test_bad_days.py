@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from local.surveyed import draft
 from server.http.conftest import Place, settled
-from server.http.test_listener import head, opened, reply
+from server.http.test_listener import everything, head, opened, reply
 from server.pgwire.door import opened as opened_wire
 from server.pgwire.raw import Raw, errors
 from server.pgwire.test_door import COUNT, made_certificate
@@ -160,7 +160,7 @@ def test_half_a_request_makes_room_for_a_whole_one(place: Place) -> None:
         for _ in range(3):
             assert (await reply(port, whole)).startswith(b"HTTP/1.1 200 ")
         for reader, writer in half:
-            assert await reader.read() == b""
+            assert await everything(reader) == b""
             writer.close()
 
     opened(place, Limits(each_address=1), visit)

@@ -175,16 +175,23 @@ def _parts(told: psycopg.errors.Diagnostic) -> str:
 DOORS: dict[str, Callable[[Server, Place], Iterator[str]]] = {"http": through_http, "pg": through_pg}
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    return hatch(tmp_path_factory.mktemp("nest"))
+
+
 @pytest.mark.parametrize("door", DOORS)
-def test_nothing_that_leaves_a_door_holds_a_canary(tmp_path: Path, door: str) -> None:
-    place = hatch(tmp_path)
+def test_nothing_that_leaves_a_door_holds_a_canary(place: Place, door: str) -> None:
     with served(place.home, "--rate", "100000", doors=(door,)) as server:
         said = [_without_length(text) for text in DOORS[door](server, place)]
         (broken,) = place.home.glob("tables/*.duckdb")
         raw = broken.read_bytes()
         broken.write_bytes(raw[:8192] + bytes(reversed(raw[8192:])))  # and an engine that stumbles over them
-        said += [_without_length(text) for text in DOORS[door](server, place)]
-        assert server.stop() == 0
+        try:
+            said += [_without_length(text) for text in DOORS[door](server, place)]
+            assert server.stop() == 0
+        finally:
+            broken.write_bytes(raw)
     said += [server.greeting, server.journal.read_text()]
     assert len(said) > 2 * len(QUESTIONS)
     assert [found for text in said for found in CANARY.findall(text)] == []
@@ -192,8 +199,7 @@ def test_nothing_that_leaves_a_door_holds_a_canary(tmp_path: Path, door: str) ->
     assert not re.search(r"Traceback|\.duckdb|\.py\b", "\n".join(said))
 
 
-def test_the_scan_would_see_one(tmp_path: Path) -> None:
-    place = hatch(tmp_path)
+def test_the_scan_would_see_one(place: Place) -> None:
     told = json.dumps({"rows": ROWS, "text": "x canary-00003-1", "day": "1937-03-04", "patient": FIRST + 77})
     assert len(CANARY.findall(told)) == 4
     assert CENTS.search("817.1937")

@@ -271,15 +271,22 @@ def test_databases_are_kept_up_to_a_number() -> None:
 # what it keeps to itself ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("asked", ["by clients", "by people", "for everything"])
-def test_every_answer_is_the_same_whatever_the_rows_are(tmp_path: Path, asked: str) -> None:
+@pytest.fixture(scope="module")
+def desks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Desk, Desk]:
+    """Two homes with the same declarations, and few rows in one, many in the other."""
     few = [(1, "north", "d1", 1.0, clinic.START, True)]
     many = [(7_654_321 + i, f"canary{i}", "canary", 123.456, clinic.START, False) for i in range(4321)]
-    desks = []
+    folder = tmp_path_factory.mktemp("desks")
+    found = []
     for name, rows in (("few", few), ("many", many)):
-        home = clinic.home(tmp_path / name, clinic.table(rows))
+        home = clinic.home(folder / name, clinic.table(rows))
         Custody(home).let_in("ann", "analyst")
-        desks.append(Desk(home))
+        found.append(Desk(home))
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize("asked", ["by clients", "by people", "for everything"])
+def test_every_answer_is_the_same_whatever_the_rows_are(desks: tuple[Desk, Desk], asked: str) -> None:
     first, second = (Catalogue(desk) for desk in desks)
     questions: dict[str, list[tuple[str, list[str]]]] = {
         "by clients": [(sent["sql"], [filled(value, 16384) for value in sent.get("values", [])]) for sent in QUESTIONS],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import pytest
 from server.http.conftest import Place
@@ -37,11 +38,20 @@ def head(place: Place, more: str) -> bytes:
     return "\r\n".join([*lines, "Content-Type: application/json", more, "", ""]).encode()
 
 
+async def everything(reader: asyncio.StreamReader) -> bytes:
+    """All that comes. Whoever lets go of us with something of ours unread ends by a reset, which is an end as well."""
+    found = b""
+    with suppress(ConnectionResetError):
+        while part := await reader.read(1 << 16):
+            found += part
+    return found
+
+
 async def reply(port: Port, sent: bytes) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(sent)
     try:
-        return await reader.read()
+        return await everything(reader)
     finally:
         writer.close()
 
@@ -61,12 +71,11 @@ def test_a_head_that_never_ends_is_given_up(place: Place, drip: bytes) -> None:
     async def visit(port: Port) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET /health HTTP/1.1\r\nHost: x\r\n")
-        closed = asyncio.ensure_future(reader.read())
+        closed = asyncio.ensure_future(everything(reader))
         while not closed.done():
             writer.write(drip)
             await asyncio.sleep(0.02)
-        # A drop that falls after the end is answered by a reset instead of an end.
-        assert isinstance(closed.exception(), ConnectionResetError) or closed.result() == b""
+        assert closed.result() == b""
         writer.close()
 
     assert opened(place, Limits(head_seconds=0.3), visit) == []
@@ -79,7 +88,7 @@ def test_a_request_that_takes_longer_than_its_head_may_is_answered(place: Place)
         writer.write(head(place, f"Content-Length: {len(body)}\r\nConnection: close"))
         await asyncio.sleep(0.5)
         writer.write(body)
-        assert (await reader.read()).startswith(b"HTTP/1.1 200 ")
+        assert (await everything(reader)).startswith(b"HTTP/1.1 200 ")
         writer.close()
 
     opened(place, Limits(head_seconds=0.1), visit)

@@ -81,8 +81,11 @@ def as_asked(case: schemathesis.Case[Any], sql: str, order: dict[str, Any], entr
         case.path_parameters = {name: known[name] for name in case.path_parameters}
 
 
+@pytest.mark.parametrize("examples", [6, pytest.param(40, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=lambda mode: mode.value)
-def test_every_operation_behaves_as_its_schema_says(place: Place, server: Server, mode: GenerationMode) -> None:
+def test_every_operation_behaves_as_its_schema_says(
+    place: Place, server: Server, mode: GenerationMode, examples: int
+) -> None:
     schema = schemathesis.openapi.from_url(f"{server.url}/api/v1/openapi.json")
     seen: dict[str, set[int]] = {}
     entry: int = server.call("POST", "/api/v1/releases", place.cleo, ORDERS[0]).json["entry"]
@@ -93,7 +96,7 @@ def test_every_operation_behaves_as_its_schema_says(place: Place, server: Server
 
         @seed(20_261_115)
         @settings(
-            max_examples=20,
+            max_examples=examples,
             deadline=None,
             database=None,
             phases=[Phase.generate],

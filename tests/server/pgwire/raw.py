@@ -77,7 +77,10 @@ class Raw:
 
     def _exactly(self, size: int) -> bytes:
         while len(self._buffer) < size:
-            more = self.socket.recv(1 << 16)
+            try:
+                more = self.socket.recv(1 << 16)
+            except ConnectionResetError:  # whoever lets go of us with something of ours unread
+                more = b""
             if not more:
                 raise EOFError
             self._buffer += more
