@@ -8,6 +8,7 @@ that docs/curator.md promises. A person who is replaced is one who goes and one 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -68,7 +69,8 @@ class Facts:
 
 
 # What a question is made of: the number, by how much one person changes it, and its weight in the price.
-COUNTS = {
+Number = tuple[str, Callable[[Facts], Fraction | int], Fraction | int]
+COUNTS: dict[str, list[Number]] = {
     "count(*)": [("rows", lambda f: f.rows, 1)],
     "count(cost)": [("present", lambda f: f.rows, 1)],
     "count(DISTINCT patient)": [("units", lambda f: f.groups, 1)],
@@ -76,7 +78,7 @@ COUNTS = {
     "sum(CASE WHEN urgent THEN 1 ELSE 0 END)": [("total", lambda f: f.rows, 1)],
     "sum(CASE WHEN urgent THEN -3 ELSE 2 END)": [("total", lambda f: 3 * f.rows, 1)],
 }
-AMOUNTS = {
+AMOUNTS: dict[str, list[Number]] = {
     "sum(cost)": [("total", lambda f: f.rows * f.largest, 1)],
     "sum(cost) FILTER (WHERE urgent)": [("total", lambda f: f.rows * f.largest, 1)],
     "sum(-cost)": [("total", lambda f: f.rows * f.largest, 1)],
@@ -121,7 +123,7 @@ def test_every_number_gets_the_noise_of_what_one_person_can_change(
     facts = Facts(*bounds, *caps)
     changes = 1 if isinstance(neighbours, AddRemove) else 2  # one goes; or one goes and one comes
     for asked, numbers in NUMBERS.items():
-        whole = sum(Fraction(weight) for _, _, weight in numbers)
+        whole = sum((Fraction(weight) for _, _, weight in numbers), start=Fraction(0))
         for loss in (Pure(Fraction(3, 4)), Concentrated(Fraction(1, 8))):
             found = bought(f"SELECT {asked} FROM visits{grouped}", facts, loss, neighbours)
             assert len(found.charges) == len(numbers), asked
@@ -154,7 +156,8 @@ def test_a_quantile_pays_half_for_itself_and_a_quarter_for_each_end(
             (charge,) = bought(f"SELECT {asked} FROM visits", facts, loss, neighbours).charges
             assert isinstance(charge.what, Rank)
             assert isinstance(charge.mechanism, Quantile)
-            assert (charge.mechanism.max_rows, charge.mechanism.lower, charge.mechanism.upper) == (facts.rows, -3, 4)
+            assert charge.mechanism.max_rows == facts.rows
+            assert (charge.mechanism.lower, charge.mechanism.upper) == (Fraction(-3), Fraction(4))
             whole = (charge.mechanism.epsilon, *(end.epsilon for end in charge.ends(Fraction(0))))
             assert len(whole) == (3 if bracketed else 1)
             if isinstance(loss, Pure):
@@ -204,7 +207,7 @@ def test_what_is_drawn_follows_the_scale(loss: Pure | Concentrated) -> None:
     assert order == ["rows", "total", "present", "centred"]
     seen = np.array(measure(price, Empty()).values, dtype=np.float64)
     assert seen.shape == (PLACES, 4)
-    weights, reaches = (1, 1, 1, Fraction(8, 5)), (5, 500, 5, 250)
+    weights, reaches = (1.0, 1.0, 1.0, 1.6), (5, 500, 5, 250)
     for column, weight, reach in zip(seen.T, weights, reaches, strict=True):
         values, times = np.unique(column, return_counts=True)
         if isinstance(loss, Pure):

@@ -109,6 +109,7 @@ def test_numbers_that_grow_beyond_all_use_have_no_error_bar() -> None:
         thousand = Product(thousand, thousand)
     assert ratio(thousand) is None
     assert declared(thousand) is None
-    assert Barred(Sum(Noisy(A), thousand), lambda _: LaplaceVector(Fraction(4)), Fraction(1, 20)).at({A: 5}, {}) is None
+    barred = Barred(Sum(Noisy(A), thousand), lambda _: LaplaceVector(Fraction(4)), Fraction(1, 20))
+    assert barred.at([({A: 5}, {}), ({A: 6}, {})]) == [None, None]
     assert handy(Fraction(10) ** 300)
     assert not handy(Fraction(1, 10**4000))

@@ -105,9 +105,11 @@ def test_quantile_counts_are_those_of_a_loop(ages: list[float], edges: list[int]
 def test_rows_leave_in_every_order_equally_often() -> None:
     """Whoever came first does not leave first: all 24 orders of four rows, whose bits are fresh (`fits`: 1e-9)."""
     frame = Frame.of({"age": [10, 20, 30, 40], "size": [1, 2, 3, 4]}, Column("age", grid=AGE), Column("size"))
-    seen = [tuple(frame.rows()) for _ in range(4000)]
-    assert fits(seen, dict.fromkeys(permutations([(10, 1), (20, 2), (30, 3), (40, 4)]), 1 / 24))
-    assert not fits(seen, dict.fromkeys(permutations([(10, 1), (20, 2), (30, 3)]), 1 / 6))
+    seen: list[tuple[object, ...]] = [tuple(frame.rows()) for _ in range(4000)]
+    every: dict[tuple[object, ...], float] = dict.fromkeys(permutations([(10, 1), (20, 2), (30, 3), (40, 4)]), 1 / 24)
+    few: dict[tuple[object, ...], float] = dict.fromkeys(permutations([(10, 1), (20, 2), (30, 3)]), 1 / 6)
+    assert fits(seen, every)
+    assert not fits(seen, few)
 
 
 def test_declarations_are_kept() -> None:

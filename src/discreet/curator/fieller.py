@@ -15,9 +15,10 @@ from operator import mul
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator.formula import Leaf, Range, Ratio
+from discreet.curator.formula import Leaf, Ratio
 from discreet.curator.law import SURE, Flags, Floats, Sums
 from discreet.curator.listed import Listed, listed
+from discreet.curator.ranges import Range
 
 Places = NDArray[np.intp]
 
