@@ -281,7 +281,7 @@ def test_the_error_is_the_smallest_that_the_law_allows(row: Row) -> None:
     assert stated == [row.error(float(1 - confidence)) for confidence in CONFIDENCES]
 
 
-@pytest.mark.parametrize("row", CROWDS, ids=repr)
+@pytest.mark.parametrize("row", CROWDS, ids=lambda row: repr(row.mechanism))
 def test_the_error_of_a_share_is_hoeffding_s_for_both_sides(row: Row) -> None:
     for confidence in CONFIDENCES:
         assert float(row.mechanism.error(confidence)) == pytest.approx(row.error(float(1 - confidence)), rel=1e-12)
