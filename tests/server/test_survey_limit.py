@@ -14,7 +14,9 @@ _SPENT = "Privacy price {} of at most {}."
 
 def limited(person: Person, limit: str) -> None:
     """The owner of a device says how much it may give away here."""
-    if person.page.locator("#gauge details:not([open])").count():
+    details = person.page.locator("#gauge details")
+    expect(details).to_be_visible()
+    if details.get_attribute("open") is None:
         person.page.get_by_text("Change the limit").click()
     person.page.get_by_label("At most").fill(limit)
     person.page.get_by_role("button", name="Set the limit").click()
@@ -29,6 +31,7 @@ def test_a_device_gives_away_no_more_than_its_owner_allows(place: Place, people:
     limited(person, "0")
     expect(person.page.get_by_text("A limit is a number above 0")).to_be_visible()
     limited(person, "2")
+    expect(person.page.get_by_text(_SPENT.format(0, 2))).to_be_visible()  # before the page is left
     for done, task in enumerate(asked[:2], start=1):
         person.answer(place.address(task), "never")
         expect(person.page.get_by_text(_SPENT.format(done, 2))).to_be_visible()
@@ -58,6 +61,7 @@ def test_a_second_window_does_not_go_beyond_the_limit(place: Place, people: Peop
     one, other = (place.surveys.made(HOME, Plan(f"Window {i}?", ("yes", "no"), 1)) for i in range(2))
     person.page.goto(place.address(one))
     limited(person, "1")
+    expect(person.page.get_by_text(_SPENT.format(0, 1))).to_be_visible()
     second = person.another_window()
     second.goto(place.address(other))
     second.get_by_label("yes").check()
