@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import operator
 import os
 import pickle
@@ -73,6 +74,32 @@ def test_what_takes_too_much_is_ended_and_the_next_call_is_answered(
     with pytest.raises(Exceeded, match="more memory or time than one question has"):
         processes.call("eve", function, *given)
     assert processes.call("eve", operator.add, 1, 2) == 3
+
+
+_RESERVED: list[mmap.mmap] = []
+
+
+def reserved(size: int) -> int:
+    """Addresses that this process takes, does not fill and keeps, as engines do with what they gave back: how many."""
+    try:
+        _RESERVED.append(mmap.mmap(-1, size))
+    except OSError:
+        raise MemoryError from None
+    return sum(map(len, _RESERVED))
+
+
+def test_calls_that_leave_addresses_behind_leave_no_more_memory_to_the_next_one() -> None:
+    """What a process may hold is counted from the day it was made, however many calls came before."""
+    processes = Processes((), SMALL)
+    held = [processes.call("eve", reserved, 32 << 20)]
+    try:
+        while held[-1] <= 2 * (SMALL.memory + SMALL.reserved):
+            held.append(processes.call("eve", reserved, 32 << 20))
+    except Exceeded:
+        pass
+    finally:
+        processes.close()
+    assert SMALL.memory < held[-1] <= SMALL.memory + SMALL.reserved
 
 
 def test_who_waits_makes_nobody_else_wait(processes: Processes, tmp_path: Path) -> None:

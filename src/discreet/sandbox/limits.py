@@ -20,7 +20,8 @@ class Limits:
 
     cpu_seconds: float = 5.0  # of the processor
     seconds: float = 20.0  # on the clock: many may be waiting for the processor
-    memory: int = 192 * MEGABYTE  # beyond what the process held before
+    memory: int = 160 * MEGABYTE  # beyond what the process held when it was made
+    reserved: int = 128 * MEGABYTE  # addresses that an engine takes and does not fill: the stacks of its threads
     reply: int = 8 * MEGABYTE  # bytes of a result, as it is sent: in the server it takes ten times as many
     kept: int = 80 * MEGABYTE  # that a process may have grown by and be used again; a usual question takes 50
     processes: int = 4
@@ -39,10 +40,10 @@ class Limits:
 
 
 class _Bounds:
-    """What the process that we are in may hold; nothing is bounded where nobody said `start`."""
+    """What the process that we are in may hold; nothing is bounded where nobody said `made`."""
 
     def __init__(self) -> None:
-        self.bounded = False
+        self.size: int | None = None  # bytes of addresses that it had when it was made
         self.loaded = 0  # bytes of public tables that a custodian added: they are nobody's to be blamed for
 
 
@@ -57,12 +58,19 @@ def held() -> tuple[int, int]:
     return 0, 0
 
 
+def made() -> None:
+    """This process is one of those that are bounded, and what it holds now is what it may always hold."""
+    _BOUNDS.size, _ = held()
+
+
 def start(limits: Limits) -> None:
-    """From here on the kernel counts."""
-    _BOUNDS.bounded = True
-    size, _ = held()
-    if size:
-        _allow(size + limits.memory)
+    """From here on the kernel counts.
+
+    It counts addresses, and engines keep those of what they gave back. So the limit is counted from what the process
+    had when it was made: counted from what it has now, each call would leave more to the next.
+    """
+    if _BOUNDS.size:
+        _allow(_BOUNDS.size + limits.reserved + limits.memory + _BOUNDS.loaded)
     signal.setitimer(signal.ITIMER_PROF, limits.cpu_seconds)  # nobody handles these signals, so they end the process
     signal.setitimer(signal.ITIMER_REAL, limits.seconds)
 
@@ -76,7 +84,7 @@ def stop() -> None:
 
 def room(size: int) -> None:
     """Let this process hold so many bytes more: of a table that a custodian added. Elsewhere nothing is limited."""
-    if not _BOUNDS.bounded:
+    if _BOUNDS.size is None:
         return
     _BOUNDS.loaded += size
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)

@@ -28,6 +28,7 @@ def work(there: socket.socket, limits: Limits) -> None:
     os.nice(_GENTLE)
     gc.freeze()  # what was loaded before the fork stays shared
     facts: dict[int, Facts[object]] = {}
+    bounds.made()
     _, first = bounds.held()
     while True:
         try:
