@@ -75,11 +75,11 @@ def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
         ),
         (
             "SELECT urgent, count(*) FROM visits GROUP BY urgent",
-            [CAP, GROUPS, "Rows in which urgent is NULL are in no group.", OWNERLESS],
+            [CAP, "Rows in which urgent is NULL are in no group.", OWNERLESS],  # of two groups nobody is in more
         ),
         (
             "SELECT CASE WHEN cost > 5 THEN 'dear' ELSE 'cheap' END AS how, count(*) FROM visits GROUP BY 1",
-            [CAP, GROUPS, OWNERLESS],
+            [CAP, OWNERLESS],
         ),
         (
             "SELECT avg(t) FROM (SELECT patient, sum(cost) AS t FROM visits GROUP BY patient) AS each",

@@ -43,7 +43,8 @@ from discreet.sql.split import question
 
 FILE = Path(__file__).with_name("plans.txt")
 WORLDS = ((26, 1), (5, 3))  # seeds and rows of made-up tables
-DECLARED = Caps()
+Wanted = tuple[int | None, int | None]  # caps on rows and groups, as they are asked for
+DECLARED: Wanted = None, None
 _TERMS = re.compile(r"\[([^]]*)\] (.*)")
 
 
@@ -52,12 +53,11 @@ class Asked:
     """A question, the caps that it sets for itself, and what the questions before it were answered."""
 
     sql: str
-    caps: Caps = DECLARED
+    caps: Wanted = DECLARED
     scalars: tuple[object, ...] = ()
 
     def __str__(self) -> str:
-        said = [f"rows {self.caps.max_rows}"] if self.caps.max_rows is not None else []
-        said += [f"groups {self.caps.max_groups}"] if self.caps.max_groups is not None else []
+        said = [f"{what} {cap}" for what, cap in zip(("rows", "groups"), self.caps, strict=True) if cap is not None]
         said += [f"first {value}" for value in self.scalars]
         return (f"[{', '.join(said)}] " if said else "") + self.sql + " ;"
 
@@ -68,7 +68,7 @@ class Asked:
         words = [term.split(" ", 1) for term in terms.split(", ") if term]
         caps = {word: int(value) for word, value in words if word != "first"}
         scalars = tuple(None if value == "None" else float(value) for word, value in words if word == "first")
-        return cls(sql.removesuffix(" ;"), Caps(caps.get("rows"), caps.get("groups")), scalars)
+        return cls(sql.removesuffix(" ;"), (caps.get("rows"), caps.get("groups")), scalars)
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ def _made(seed: int, rows: int) -> Section:
     questions: dict[str, list[Asked]] = {}
     for number in range(len(FAMILIES)):
         each = question_of(world, number)
-        questions.setdefault(each.kind, []).append(Asked(each.ours, Caps(*(each.caps or ()))))
+        questions.setdefault(each.kind, []).append(Asked(each.ours, each.caps or DECLARED))
     return Section(f"made up of seed {seed}", memory(schema, public), questions)
 
 
@@ -248,7 +248,7 @@ def planned(text: str) -> list[Planned]:
 
 def _plan(section: Section, asked: Asked) -> Question | Refusal:
     try:
-        return question(asked.sql, section.schema, asked.caps, section.public, asked.scalars)
+        return question(asked.sql, section.schema, Caps(*asked.caps), section.public, asked.scalars)
     except Refusal as refusal:
         return refusal
 

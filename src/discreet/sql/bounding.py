@@ -16,7 +16,6 @@ only which values there are, rows of a unit that are alike are one row before an
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -218,12 +217,6 @@ class _Bounds:
         return row_cap(self.tree)
 
     @property
-    def few_groups(self) -> bool:
-        """Whether there are no more groups than a unit may have."""
-        declared = math.prod(len(key.values or ()) for key in self.tree.keys)
-        return self.tree.declared and declared <= self.tree.max_groups
-
-    @property
     def read(self) -> str:
         """The rows, as they are or kept for a second look."""
         return f"base AS {'MATERIALIZED' if self.values.alike else once(self.tree.rows)} ({self.base})"
@@ -280,7 +273,7 @@ def counts(tree: Measurement, located: Located, salt: int) -> str:
     if one_row_units(tree.rows):
         return _unbounded(bounds, _keyed(tree, located, bounds.values.rows))
     units = any(statistic.kind == "units" for statistic in plain(tree))
-    if bounds.few_groups and bounds.cap is not None and not units:
+    if bounds.tree.every_group and bounds.cap is not None and not units:
         return _row_capped(bounds, bounds.cap)
     return _group_capped(bounds)
 
@@ -341,7 +334,7 @@ def _kept(bounds: _Bounds) -> str:
         return bounds.base
     cap = bounds.tree.needs_rows_cap("this aggregate")
     columns = ", ".join(["u", *bounds.choice.names])
-    if bounds.few_groups:
+    if bounds.tree.every_group:
         heavy = bounds.choice.fewer("SELECT base.* FROM base SEMI JOIN crowded USING (u)", cap)
         return f"{bounds.by_rows()} SELECT {columns} FROM base ANTI JOIN crowded USING (u) UNION ALL {heavy}"
     light = f"SELECT {columns} FROM base ANTI JOIN beyond USING (u) UNION ALL {bounds.near('ANTI')}"

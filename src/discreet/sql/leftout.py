@@ -73,7 +73,7 @@ def _caps(measurement: Measurement) -> Iterator[str]:
     for most in sorted(caps):
         rows = "1 row counts with 1 of them" if most == 1 else f"{most} rows counts with {most} of them"
         yield f"A person with more than {rows}, chosen at random once per table version."
-    if measurement.keys and not single:
+    if measurement.keys and not single and not measurement.every_group:
         most = measurement.max_groups
         groups = "1 group counts in 1 of them" if most == 1 else f"{most} groups counts in {most} of them"
         yield f"A person in more than {groups}."

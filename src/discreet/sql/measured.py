@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -19,6 +20,7 @@ from discreet.sql.question import PART, Part
 from discreet.sql.reading import Reading
 from discreet.sql.repair import GROUPED, Edit, Misasked
 from discreet.sql.rows import Rows
+from discreet.sql.schema import check_caps
 from discreet.sql.shape import one_row
 from discreet.sql.words import shown
 
@@ -31,6 +33,9 @@ class Caps:
 
     max_rows: int | None = None
     max_groups: int | None = None
+
+    def __post_init__(self) -> None:
+        check_caps(self.max_rows, 1 if self.max_groups is None else self.max_groups)
 
 
 @dataclass(frozen=True)
@@ -55,10 +60,8 @@ def measured(select: exp.Select, texts: list[exp.Expr], reading: Reading, bench:
     if not select.args.get("group"):
         select.set("distinct", None)
     keys = tuple(group_key(node, f"key_{i}", reading, bench.public) for i, node in enumerate(texts))
-    most = (
-        below.max_rows if caps.max_rows is None else caps.max_rows,
-        below.max_groups if caps.max_groups is None else caps.max_groups,
-    )
+    groups = below.max_groups if caps.max_groups is None else caps.max_groups
+    most = below.max_rows if caps.max_rows is None else caps.max_rows, _groups(keys, groups)
     rows = held(reading.rows, bench.public)
     place, before = _same(parts, rows, keys, most)
     name = f"{PART}{place}"
@@ -76,6 +79,12 @@ def measured(select: exp.Select, texts: list[exp.Expr], reading: Reading, bench:
         select.set("having", None)
     select.set("from_", exp.From(this=exp.Table(this=exp.to_identifier(name, quoted=True))))
     return parts[place]
+
+
+def _groups(keys: Sequence[GroupKey], cap: int) -> int:
+    """In how many groups one unit may be: no more than there are, where all are declared. Without keys there is one."""
+    declared = [len(key.values) for key in keys if key.values is not None]
+    return max(1, min(cap, math.prod(declared))) if len(declared) == len(keys) else cap
 
 
 def _same(

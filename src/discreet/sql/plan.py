@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -86,6 +87,11 @@ class Measurement:
     def declared(self) -> bool:
         """Whether every key's values are declared: then all of them are answered, and nobody's presence shows."""
         return all(key.values is not None for key in self.keys)
+
+    @property
+    def every_group(self) -> bool:
+        """Whether a unit may be in every group there is, so that the cap on groups leaves nothing out."""
+        return self.declared and math.prod(len(key.values or ()) for key in self.keys) <= self.max_groups
 
     @cached_property
     def question(self) -> str:
