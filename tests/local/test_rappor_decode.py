@@ -150,6 +150,25 @@ def test_one_bit_tells_who_has_anything() -> None:
         decode(client, tally, ["yes", "no"])
 
 
+@pytest.mark.parametrize("share", [0, 0.02, 0.1, 0.5, 0.98, 1])
+@pytest.mark.parametrize("odds", [{}, {"quiet": 0, "loud": 1}])
+@pytest.mark.parametrize("epsilon", [2, 8, 20])
+def test_intervals_of_one_bit_cover_as_often_as_they_say(epsilon: int, odds: dict[str, int], share: float) -> None:
+    """Exactly, by the law of the ones. By the normal law, at ε = 20 and 2 % of 20 people, it was 33 %."""
+    client, people = Rappor(epsilon, bits=1, hashes=1, cohorts=1, **odds), 20  # type: ignore[arg-type]
+    kept = 1 / (1 + math.exp(-epsilon / 2))
+    quiet, loud = odds.get("quiet", 0.5), odds.get("loud", 0.75)
+    one = share * (kept * loud + (1 - kept) * quiet) + (1 - share) * (kept * quiet + (1 - kept) * loud)
+    said = np.tri(people + 1, people, -1, dtype=np.bool_)
+    covered = 0.0
+    for ones, row in enumerate(said):
+        guess = decode(client, client.tally(client.report(np.zeros(people, dtype=np.int64), row[:, None])), ["yes"])
+        low, high = guess.interval()
+        assert low[0] - 1e-12 <= guess.shares[0] <= high[0] + 1e-12
+        covered += float(stats.binom.pmf(ones, people, one)) if low[0] <= share <= high[0] else 0
+    assert covered >= 0.95 - 1e-9
+
+
 def test_a_cohort_without_reports_is_left_out() -> None:
     many = CLIENT.batch(["a"] * 6000, rng=Seeded(4))
     some = many[CLIENT.cohort(many) % 2 == 0]
