@@ -10,10 +10,10 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 from discreet.curator.catalogue import Catalogue
 from discreet.curator.outline import Drawn, drawn
 from discreet.engines import DuckRelation, DuckStore
-from discreet.errors import Fault, Refusal
+from discreet.errors import Refusal
 from discreet.exact import count
 from discreet.ledger import Answer as Said
-from discreet.ledger import Spend, SqliteLedger
+from discreet.ledger import Spend, SqliteLedger, payment
 from discreet.ledger.entry import BudgetLoss, Plain
 from discreet.mechanisms import TableMechanism, Takes
 from discreet.noise import SECURE, Entropy
@@ -168,14 +168,10 @@ def run(
     versions: dict[str, Plain] = {table.name: table.version for table in scanned(what.rows)}
     with store.opened([what.rows]):  # before anything is paid
         spend = Spend(population, what.loss, principal, question, sorted(what.tables), told, versions)
-        paid = ledger.append(spend)
-        try:
+        with payment(ledger, [spend]) as paid:
             found = _run(store, what)
-            said = ledger.append(Said(paid.number, question, kept(found, spend)))
-        except Exception:  # noqa: BLE001  # whatever it says, it says it about data
-            ledger.hold(population)  # until a custodian has looked: a failure could tell of a row
-            raise Fault from None
-    return found, said.number
+            said = paid.record(paid.entries[0], kept(found, spend))
+    return found, said
 
 
 def _run(store: DuckStore, what: Run[T]) -> T:

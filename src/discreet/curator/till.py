@@ -9,10 +9,10 @@ from discreet.curator.catalogue import Population
 from discreet.curator.measure import Engine, Noisy, measure, restored, stored
 from discreet.curator.price import Priced, priced
 from discreet.curator.quote import fitting
-from discreet.errors import Fault, Ground, OverBudget, Refusal
+from discreet.errors import Ground, OverBudget, Refusal
 from discreet.interval import simpler_down
 from discreet.ledger import Answer as Said
-from discreet.ledger import Grant, Spend, SqliteLedger
+from discreet.ledger import Grant, Spend, SqliteLedger, payment
 from discreet.ledger.entry import BudgetLoss
 from discreet.noise import Entropy
 from discreet.privacy import Approximate, Budget, Concentrated, Pure
@@ -66,11 +66,7 @@ class Till:
         )
 
     def buy(self, prices: Sequence[Priced], sql: str, *, within: bool = False) -> dict[str, Bought]:
-        """Spend, then read, then record. A crash after the spend leaves it spent.
-
-        Whatever fails between the spend and the record could tell of a row. So it becomes one sentence, and closes the
-        population until a custodian looks.
-        """
+        """Spend, then read, then record."""
         if not prices:
             return {}
         spends = [
@@ -85,21 +81,16 @@ class Till:
             )
             for price in prices
         ]
+        bought = {}
         try:
-            paid = self.ledger.append_all(spends)
+            with payment(self.ledger, spends) as paid:
+                for price, entry in zip(prices, paid.entries, strict=True):
+                    noisy = measure(price, self.engine, rng=self.rng)
+                    bought[price.part.name] = Bought(price, noisy, paid.record(entry, stored(noisy)))
         except OverBudget:
             if not within:
                 raise
             return self.buy(self._cheaper(prices), sql)
-        bought = {}
-        try:
-            for price, entry in zip(prices, paid, strict=True):
-                noisy = measure(price, self.engine, rng=self.rng)
-                said = self.ledger.append(Said(entry.number, price.part.measurement.question, stored(noisy)))
-                bought[price.part.name] = Bought(price, noisy, said.number)
-        except Exception:  # noqa: BLE001  # whatever it says, it says it after rows were read
-            self.ledger.hold(self.population.name)
-            raise Fault from None
         return bought
 
     def refuse_unpriced(self) -> None:
