@@ -76,13 +76,8 @@ class Catalogue:
         """An allowance in the measure that the home's budgets have."""
         if len({type(population.total) for population in self.populations.values()}) != 1:
             raise Refusal("an allowance needs populations whose budgets have one measure", hint="add a table first")
-        match next(iter(self.populations.values())).total:
-            case Pure():
-                return Pure(amount)
-            case Approximate(_, delta):
-                return Approximate(amount, delta)
-            case Concentrated(_, delta):
-                return Concentrated(amount, delta)
+        total = next(iter(self.populations.values())).total
+        return total.at(amount, total.delta)
 
     def with_population(self, population: Population) -> Catalogue:
         """The catalogue with one population more; an existing one must be the same."""
@@ -133,9 +128,8 @@ def population_of(name: str, parameters: Mapping[str, Any]) -> Population:
     if not isinstance(relation, str) or relation not in RELATIONS:
         raise Refusal(f"population {name!r}: relation is one of {sorted(RELATIONS)}, got {relation!r}")
     neighbours = RELATIONS[relation](name)
-    amount = total.rho if isinstance(total, Concentrated) else total.epsilon
-    key = "default_rho" if isinstance(total, Concentrated) else "default_epsilon"
-    default = positive(parameters[key], key) if key in parameters else amount / _DEFAULT_SHARE
+    key = f"default_{total.word}"
+    default = positive(parameters[key], key) if key in parameters else total.amount / _DEFAULT_SHARE
     required = _typed(parameters, "require_price", bool, f"{FILE}: population {name!r}", False)  # noqa: FBT003
     return Population(name, total, neighbours, default, required)
 
@@ -328,13 +322,12 @@ def _population_lines(catalogue: Catalogue) -> list[str]:
     lines = []
     for population in catalogue.populations.values():
         total = population.total
-        word = "rho" if isinstance(total, Concentrated) else "epsilon"
         relation = "replace" if isinstance(population.neighbours, Replace) else "add-remove"
         lines += ["", f"[population.{_name(population.name)}]", f'relation = "{relation}"']
-        lines += [f'{word} = "{total.rho if isinstance(total, Concentrated) else total.epsilon}"']
-        if not isinstance(total, Pure) and total.delta:
+        lines += [f'{total.word} = "{total.amount}"']
+        if total.delta:
             lines.append(f'delta = "{total.delta}"')
-        lines.append(f'default_{word} = "{population.default}"')
+        lines.append(f'default_{total.word} = "{population.default}"')
         if population.require_price:
             lines.append("require_price = true")
     return lines
