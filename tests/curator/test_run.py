@@ -123,7 +123,7 @@ class Concentrating(OfRows):
 def test_a_loss_in_rho_is_charged_to_a_budget_of_epsilon_at_a_delta_that_is_named(home: Path) -> None:
     """For c rows c²ρ, before it is converted: at most the ε of Bun & Steinke 2016, at least that of the Gaussian."""
     curator, delta, cap = Curator(home), 1e-6, 3
-    with pytest.raises(Refusal, match="an epsilon for every delta; .* delta="):
+    with pytest.raises(Refusal, match=r"an epsilon for every delta; .* delta="):
         curator.run(Concentrating(), COSTS, max_rows=cap)
     assert curator.budget("patient").spent == Approximate(0)
     assert curator.run(Concentrating(), COSTS, max_rows=cap, delta="1e-6") > 10

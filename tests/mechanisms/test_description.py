@@ -91,5 +91,5 @@ def test_doubles_and_mechanisms_inside_go_through_a_door_exactly(monkeypatch: py
         {"inner": {"name": "geometric"}},
         {"inner": {"name": "outer", "parameters": said["parameters"]}},
     ):
-        with pytest.raises(Refusal, match="share|inner"):
+        with pytest.raises(Refusal, match=r"share|inner"):
             rebuilt("outer", {**said["parameters"], **wrong})  # type: ignore[dict-item]
