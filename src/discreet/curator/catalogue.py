@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import secrets
 import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
+from discreet import durable
 from discreet.curator.explain import said
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, positive, probability, shown
@@ -305,17 +304,7 @@ def text_of(catalogue: Catalogue) -> str:
 
 def write(folder: Path, text: str) -> None:
     """Write the catalogue of a home, whole or not at all."""
-    aside = folder / f".{FILE}.{secrets.token_hex(8)}"
-    with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    aside.rename(folder / FILE)
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)  # else a crash could bring the old declarations back
-    finally:
-        os.close(handle)
+    durable.replace(folder / FILE, text.encode())
 
 
 def _population_lines(catalogue: Catalogue) -> list[str]:
