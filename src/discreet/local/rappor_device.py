@@ -63,9 +63,10 @@ class Device:
         Before any call returns, the secret is on the disk: also where another process wrote it a moment ago, or was
         killed while it did.
         """
-        if not path.exists():
+        if path.exists():
+            durable.sync(path.parent)
+        else:
             durable.keep(path, _MARK + rng.raw(_SIZE))
-        durable.sync(path.parent)
         data = path.read_bytes()
         if len(data) != len(_MARK) + _SIZE or not data.startswith(_MARK):
             raise Refusal(
