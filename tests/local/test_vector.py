@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from doubles import Seeded
-from local.laws import alike, follows
+from local.laws import follows
 
 from discreet.errors import Refusal
 from discreet.interval import exp, log
@@ -58,7 +58,6 @@ def test_reports_of_vectors_follow_the_channel_alone_and_together(epsilon: str, 
     together = [row.tobytes() for row in client.batch(np.tile(value, (60_000, 1)), rng=rng)]
     assert follows(alone, law)
     assert follows(together, law)
-    assert alike(alone, together)
     assert not follows(together, client.channel()[places[::-1]])
 
 
