@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from fractions import Fraction
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
-from mechanisms.chances import fits
 from numpy.typing import NDArray
 from scipy import signal, stats
 
@@ -18,8 +19,17 @@ FALSE_ALARM = 1e-10  # of one question about one sample: a test that asks ten st
 
 
 def follows(seen: Iterable[Hashable], law: Mapping[Any, Fraction], false_alarm: float = FALSE_ALARM) -> bool:
-    """Every outcome as often as its law says: a right sampler fails with probability at most `false_alarm`."""
-    return fits(seen, {outcome: float(p) for outcome, p in law.items()}, false_alarm)
+    """Whether each outcome comes as often as its law says, and so do all together that are no likelier than it.
+
+    A right sampler fails with probability at most `false_alarm`, which the two tails of all these share.
+    """
+    counts, rising = Counter(seen), sorted(law, key=lambda outcome: law[outcome])
+    each, chances = [counts[outcome] for outcome in rising], [law[outcome] for outcome in rising]
+    hits = np.array([*each, *accumulate(each[:-1])])
+    expected = np.array([float(p) for p in (*chances, *accumulate(chances[:-1]))])
+    total, rare = sum(counts.values()), false_alarm / (2 * hits.size)
+    few, many = stats.binom.cdf(hits, total, expected), stats.binom.sf(hits - 1, total, expected)
+    return counts.keys() <= law.keys() and bool(min(few.min(), many.min()) >= rare)
 
 
 def of_coins(*coins: tuple[int, Fraction]) -> NDArray[np.float64]:
