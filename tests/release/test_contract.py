@@ -28,7 +28,7 @@ from discreet.privacy import AddRemove, Pure, Replace
 from discreet.release import AdaptiveGrid, Automatic, Histogram, MultiplicativeWeights, Partition, UniformGrid
 
 EVERY = [(f"{name} {i}", one) for name, some in EXAMPLES.items() for i, one in enumerate(some)]
-ALPHA = Fraction(1, 10**6) / len(EVERY)
+ALPHA = Fraction(1, 10**9)  # of a false alarm of one audit
 each = pytest.mark.parametrize("release", [one for _, one in EVERY], ids=[name for name, _ in EVERY])
 LATER = (Partition, Automatic, UniformGrid, AdaptiveGrid)  # whose error depends on the data: known after paying
 kinds = pytest.mark.parametrize("name", sorted(EXAMPLES))

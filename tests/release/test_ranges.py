@@ -140,6 +140,7 @@ def test_a_share_that_buys_next_to_nothing_is_refused_before_anything_is_bought(
         assert np.isfinite(grid(counts.reshape(2, 2), rng=Seeded(1)).total.error or np.inf)
 
 
+@pytest.mark.slow
 def test_a_partition_beats_cells_and_trees_on_uneven_data_with_few_records() -> None:
     counts = np.zeros(CELLS, dtype=np.int64)
     counts[0], counts[2000:2100] = 20_000, 50
