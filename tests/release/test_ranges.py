@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from importlib import import_module
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
 from doubles import Seeded
+from release.laws import laplace
 
 from discreet.errors import Refusal
+from discreet.noise import Entropy
 from discreet.privacy.calibrate import laplace_error
 from discreet.release import (
     AdaptiveGrid,
@@ -72,13 +76,42 @@ def test_errors_are_those_of_an_independent_implementation(
     assert np.sqrt(squared(release, low, high)) / 2000 == pytest.approx(ranges, rel=near)
 
 
-@pytest.mark.parametrize("release", [case[0] for case in FIGURES[:3]], ids=["H", "wavelet", "Hb"])
-def test_errors_that_occur_are_those_that_are_stated(release: Any) -> None:  # noqa: ANN401
-    low, high = random_ranges()
-    for starts, ends in ((STARTS, ENDS), (low, high)):
-        norms = np.array([np.sum(release(EMPTY, rng=Seeded(seed)).ranges(starts, ends)[0] ** 2) for seed in range(40)])
-        stated, error = squared(release, starts, ends), norms.std() / np.sqrt(norms.size)
-        assert abs(norms.mean() - stated) < 4 * error
+LINEAR = {
+    "H": Hierarchy(TENTH, (27,)),
+    "levels left out": Hierarchy(ONE, (27,), 1, branching=6, shares=(Fraction(0), Fraction(2, 3), Fraction(1, 3))),
+    "wavelet": Wavelet(TENTH, (27,)),
+    "Hb": Hierarchy.of(TENTH, 27),
+    "tuned": tuned(ONE, 27),
+    "identity": Identity(TENTH, (27,)),
+}
+
+
+@pytest.mark.parametrize("release", LINEAR.values(), ids=LINEAR)
+def test_errors_that_occur_are_those_that_are_stated(release: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
+    """Exactly: what one draw of 1 does to every cell, draw by draw, and the variance of each draw by its law."""
+    draws: list[float] = []  # what every draw is, and the scale that it was asked with
+    scales: list[float] = []
+
+    def told(values: Any, scale: Fraction, rng: Entropy) -> Any:  # noqa: ANN401, ARG001
+        first = len(scales)
+        scales.extend([float(scale)] * values.size)
+        return values + np.array(draws[first : first + values.size] or np.zeros(values.size))
+
+    module = import_module(type(release).__module__)
+    monkeypatch.setattr(module, "noisy", told)
+    empty = release(np.zeros(27, dtype=np.int64))
+    many, moved = len(scales), []
+    for one in range(many):
+        scales.clear()
+        draws[:] = np.eye(many)[one].tolist()
+        moved.append(np.cumsum(release(np.zeros(27, dtype=np.int64)).counts))
+    noise, chances = zip(*(laplace(scale, int(45 * scale) + 2) for scale in scales), strict=True)
+    variances = np.array([float(p @ n**2) for n, p in zip(noise, chances, strict=True)])
+    before = np.hstack([np.zeros((many, 1)), np.array(moved)])
+    low, high = np.array(list(combinations(range(28), 2))).T
+    occur = variances @ (before[:, high] - before[:, low]) ** 2
+    assert empty.counts.tolist() == [0] * 27
+    assert empty.ranges(low, high)[1] ** 2 == pytest.approx(occur, rel=1e-6)
 
 
 def test_the_branching_is_the_one_that_the_formula_prefers() -> None:
