@@ -88,7 +88,7 @@ def test_intervals_cover_a_value_that_few_hold_or_all(kind: Any, epsilon: int, p
 
 
 def test_intervals_together_cover_all_values_together() -> None:
-    """At 80 %, exactly: of unary reports the supports of ten values are independent. Singly all ten are rarely covered."""
+    """At 80 %, exactly: of unary reports the supports of ten values are independent. Singly, all ten rarely are."""
     odds, people, true = OptimizedUnary(Fraction(1), 10).odds, 3000, 300
     law, covered = of_coins((true, odds.holder), (people - true, odds.other)), {}
     near = np.flatnonzero(law > 1e-12)

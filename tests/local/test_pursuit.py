@@ -46,7 +46,7 @@ def test_three_common_texts_on_no_list_make_none_of_the_list_found() -> None:
 
 @pytest.mark.parametrize("shares", [[0.9], [0.3, 0.2, 0.1], [0.1] * 8])
 def test_common_texts_on_the_list_are_found(shares: list[float]) -> None:
-    """And no others: each of three crowds has one of these at 1e-10 with that probability. Shares are within 7 errors."""
+    """And no others, of which each of three crowds has one with a probability of 1e-10. Shares are within 7 errors."""
     for seed in range(3):
         run = crowd(shares, seed, rows=16, listed=len(shares))
         assert found(run, 1e-10) == list(range(len(shares)))

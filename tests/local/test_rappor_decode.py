@@ -139,8 +139,8 @@ def test_one_bit_tells_who_has_anything() -> None:
     client = Rappor.flipping("0.5", bits=1, hashes=1, cohorts=4)
     tally = client.tally(client.batch(np.array([*["yes"] * 5000, *[None] * 5000], object), rng=Seeded(2)))
     guess = decode(client, tally, ["yes"])
-    assert usual(round(10_000 * (9 / 16 + guess.shares[0] / 8)), of_coins((5000, Fraction(11, 16)), (5000, Fraction(9, 16))))
     said = 9 / 16 + guess.shares[0] / 8  # coins, and whom the crowd sent: a coin of this probability each
+    assert usual(round(10_000 * said), of_coins((5000, Fraction(11, 16)), (5000, Fraction(9, 16))))
     assert guess.errors[0] == pytest.approx(math.sqrt(said * (1 - said)) / 0.125 / 100)
     assert guess.chances[0] == pytest.approx(stats.binom.sf(round(said * 10_000) - 1, 10_000, 9 / 16))
     assert guess.found() == ("yes",)
