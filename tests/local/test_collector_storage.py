@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from doubles import Seeded
-from local.surveyed import ONE, Survey, draft, sent
+from local.surveyed import ONE, Survey, draft, forgetful, sent
 
 from discreet.errors import Refusal
 from discreet.local import CountMeanSketch, LocalHashing, store
@@ -177,7 +177,10 @@ def test_a_forgotten_open_survey_counts_nothing_again(tmp_path: Path) -> None:
     assert survey.collector.collect(survey.task.id).document == found.document
 
 
-def test_the_file_links_no_token_to_an_id_and_no_id_to_a_report(tmp_path: Path) -> None:
+def test_the_file_links_no_token_to_an_id_and_no_id_to_a_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgetful(monkeypatch)
     survey = Survey(tmp_path, LocalHashing(ONE, 5), minimum=60, reports=100, invited=True)
     tokens = survey.collector.invite(survey.task.id, 10)
     bodies = [survey.upload([i % 5] * (1 + i % 4)) for i in range(40)]
@@ -205,6 +208,15 @@ def test_the_file_links_no_token_to_an_id_and_no_id_to_a_report(tmp_path: Path) 
     content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert not any(report in content for report in reports)
     assert (tmp_path / "surveys.db").stat().st_mode & 0o077 == 0
+
+
+def test_a_commit_is_on_the_disk_however_sqlite_was_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forgetful(monkeypatch)
+    survey = Survey(tmp_path)
+    with closing(store._connect(survey.home / "surveys.db")) as file:
+        asked = {name: file.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "fullfsync")}
+        assert asked == {"synchronous": 2, "fullfsync": 1}
+        assert file.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
 
 @pytest.mark.parametrize("name", ["seen", "waiting"])
