@@ -47,7 +47,7 @@ def test_the_server_counts_what_a_plain_loop_counts(choices: int) -> None:
 
 
 def test_a_certain_person_is_seen() -> None:
-    """At ε = 20 a bit is wrong once in half a billion: of 1000 reports on a value two do not support it once in 10^12."""
+    """At ε = 20 a bit is wrong once in half a billion: of 1000 on a value two do not support it once in 10^12."""
     client = Hadamard(Fraction(20), 200)
     for value in (0, 1, 127, 128, 199):
         guess = client.estimate(client.tally(client.batch([value] * 1000, rng=Seeded(value))))

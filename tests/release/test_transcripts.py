@@ -81,7 +81,7 @@ def lost(release: Any, left: Any, right: Any) -> Fraction:  # noqa: ANN401
 @pytest.mark.parametrize("most", [1, 3])
 @pytest.mark.parametrize("held", [0, 400])
 def test_a_person_who_is_added_loses_the_price_and_no_more(release: Any, most: int, held: int) -> None:  # noqa: ANN401
-    """All records in the first cell: exactly ε, but where rectangles are asked about that it is not in. Else no more."""
+    """All records in the first cell: exactly ε, but where rectangles are asked about that lack it. Else no more."""
     asked = replace(release, most=most, neighbours=AddRemove("person"))
     left = np.full(asked.shape, held, dtype=np.int64)
     first, last, spread = left.copy(), left.copy(), left.copy()
