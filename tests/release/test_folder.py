@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -120,6 +122,25 @@ def test_a_disk_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: py
     with pytest.raises(Refusal, match="could not be written"):
         write(tmp_path / "out", release, proof)
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
+
+
+def test_a_release_is_on_the_disk_before_it_has_its_name_and_then_its_name_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every file with all that is in it, the list of them, and the list of folders: the power may go at any time."""
+    release, out = released(WISH), tmp_path / "out"
+    proof, synced, real = paid(tmp_path / "home", release), [], os.fsync
+
+    def watched(handle: int) -> None:
+        now = os.fstat(handle)
+        synced.append((now.st_ino, now.st_size if stat.S_ISREG(now.st_mode) else None, out.exists()))
+        real(handle)
+
+    monkeypatch.setattr("os.fsync", watched)
+    write(out, release, proof)
+    files = {(path.stat().st_ino, path.stat().st_size, False) for path in out.iterdir()}
+    assert set(synced[:-2]) == files
+    assert synced[-2:] == [(out.stat().st_ino, None, False), (tmp_path.stat().st_ino, None, True)]
 
 
 def test_a_folder_that_somebody_fills_meanwhile_stays_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
