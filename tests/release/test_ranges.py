@@ -143,10 +143,15 @@ def test_the_variance_of_the_noise_is_that_of_its_law() -> None:
 
 
 def test_shares_that_do_not_add_up_are_refused() -> None:
-    third = Fraction(1, 3)
-    for shares in ((third, third), (third, third, third / 2), (Fraction(1, 2), Fraction(1, 2), Fraction(0))):
+    third, half = Fraction(1, 3), Fraction(1, 2)
+    less, more, least = third - Fraction(1, 10**30), third + Fraction(1, 10**30), (half, half, 0 * half)
+    for shares in ((third, third), (half, half), (third, third, less), (third, third, more), (half, half, half), least):
+        for kind in (Hierarchy, Wavelet):
+            with pytest.raises(Refusal, match="shares"):
+                kind(ONE, (4,), shares=shares)
         with pytest.raises(Refusal, match="shares"):
-            Hierarchy(ONE, (4,), shares=shares)
+            QuadTree(ONE, (4, 4), shares=shares)
+    assert Hierarchy(ONE, (4,), shares=(third, third, third)).shares == (third,) * 3
     with pytest.raises(Refusal, match="a line"):
         Hierarchy(ONE, (4, 4))
     with pytest.raises(Refusal, match="rows and columns"):
