@@ -275,7 +275,7 @@ def test_no_rows_make_it_raise(found: Publication, rows: list[dict[str, object]]
     told = found(table, rng=Seeded(3))
     truth = float(table.counts([axis for axis in found.axes if axis != "region"]).sum())
     if rows and "region" not in found.tables[0]:
-        # Laplace noise of any number of draws is beyond t errors with at most √2 t · exp(1 − √2 t), by Chernoff's bound,
+        # Laplace noise of many draws is beyond t errors with at most √2 t · exp(1 − √2 t), by Chernoff's bound,
         # and whole noise with a little more: below 1e-9. Where there is no error, the scale of the total is 20.
         assert abs(told.total.value - truth) <= 20 * (told.total.error or 30)
     for one in (told, told.nonnegative(), told.whole()):
