@@ -88,7 +88,7 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     real = sqlite3.connect
 
     def connect(*given: Any, **options: Any) -> sqlite3.Connection:  # noqa: ANN401
-        file = real(*given, **options)
+        file: sqlite3.Connection = real(*given, **options)
         file.executescript("PRAGMA secure_delete = OFF; PRAGMA synchronous = OFF; PRAGMA fullfsync = OFF")
         return file
 

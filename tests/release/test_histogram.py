@@ -147,7 +147,8 @@ def test_a_quantile_is_where_the_shares_cross_and_its_error_bar_goes_from_end_to
     for noise, ends in ((1.0, (7, 8)), (60.0, (6, 8)), (100.0, (6, 9)), (1000.0, (0, 24))):
         splits = Splits(24 * noise**2, (np.array([24]),), (np.full(24, noise**2),))
         told = Histogram(np.full(24, 400.0), np.arange(24), splits).quantile("0.3")
-        assert (told.value, told.error) == (pytest.approx(7.2), None)
+        assert told.value == pytest.approx(7.2)
+        assert told.error is None
         assert told.interval() == ends
     exact = Histogram(np.array([0.0, 10.0, 10.0]), np.arange(3), None, NONE)
     assert exact.quantile("0.25") == Estimate(1.5, None)
