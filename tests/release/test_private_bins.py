@@ -1,6 +1,6 @@
 """Bins that are chosen privately: on the grid, about as full as each other, and paid for.
 
-False-alarm rate of the audits here: 1e-6 for all of them together. That publications with such bins keep their promise
+False-alarm rate of the audits here: 1e-9 for each. That publications with such bins keep their promise
 is audited in test_publication.py.
 """
 

@@ -1,6 +1,6 @@
 """Publications: what is resolved from declarations, refused, read, promised and described.
 
-False-alarm rate of the audits here: 1e-6 for all of them together.
+False-alarm rate of the audits here: 1e-9 for each.
 """
 
 from __future__ import annotations
