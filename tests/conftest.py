@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-settings.register_profile("house", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("house", deadline=None, derandomize=True, max_examples=30)
 settings.register_profile("explore", deadline=None, print_blob=True)
 settings.load_profile("house")
 
