@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+TOGETHER = {"server", "console"}  # they share servers, a browser and what both have loaded
+
 settings.register_profile("house", deadline=None, derandomize=True, max_examples=30)
 settings.register_profile("explore", deadline=None, print_blob=True)
 settings.load_profile("house")
@@ -38,6 +40,11 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.enable()
         gc.freeze()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What shares most comes first: where tests are handed out, others take from the end of somebody's part."""
+    items.sort(key=lambda item: TOGETHER.isdisjoint(item.path.parts))
 
 
 @pytest.hookimpl(wrapper=True)
