@@ -42,6 +42,10 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # or engines say at the end that they were not let go
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What shares most comes first: where tests are handed out, others take from the end of somebody's part."""
     items.sort(key=lambda item: TOGETHER.isdisjoint(item.path.parts))
