@@ -133,11 +133,16 @@ WORK = [
 ]
 
 
-@pytest.mark.parametrize("sql", WORK)
-def test_one_person_s_rows_never_make_an_answer_endless(tmp_path: Path, sql: str) -> None:
-    """With a hundred thousand rows of one person, ten thousand million pairs would be compared without a cap."""
-    day = clinic.START
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory) -> Curator:
+    """A home in which one person has a hundred thousand rows."""
+    day, folder = clinic.START, tmp_path_factory.mktemp("busy") / "home"
     rows = [(1, "north", f"d{i}", float(i % 999), day, True) for i in range(100_000)]
-    curator = Curator(clinic.home(tmp_path / "home", clinic.table(rows), epsilon=10**30, max_rows=2))
-    ((number,),) = hospital.exactly(curator, sql)
+    return Curator(clinic.home(folder, clinic.table(rows), epsilon=10**30, max_rows=2))
+
+
+@pytest.mark.parametrize("sql", WORK)
+def test_one_person_s_rows_never_make_an_answer_endless(busy: Curator, sql: str) -> None:
+    """Ten thousand million pairs would be compared without a cap."""
+    ((number,),) = hospital.exactly(busy, sql)
     assert 0 <= int(str(number)) <= 4
