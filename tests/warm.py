@@ -1,4 +1,4 @@
-"""A process that has loaded our code and becomes `discreet …` whenever it is asked to: in 30 ms, not in two seconds.
+"""A process that has loaded our code and becomes `discreet …`, or what a test wrote, in 30 ms, not in two seconds.
 
 Everything else is as in a process of its own: its number, signals, streams, environment, folder and exit code. What
 is about starting a Python starts one. The nursery of a server's sandbox is made in the same way, by a process that
@@ -87,7 +87,10 @@ class Warm:
 
 
 def started(arguments: Sequence[str], err: int) -> Warm:
-    """`discreet ARGUMENTS`, begun, in our environment and folder; `stdout` is a pipe, and `err` a file of ours."""
+    """`discreet ARGUMENTS`, begun, in our environment and folder; `stdout` is a pipe, and `err` a file of ours.
+
+    With `-c` and a text first it is that text of Python, where all of ours is imported already.
+    """
     read, write = os.pipe()
     try:
         process = Warm(_place() / "commands", arguments, [write, err], os.environ)
@@ -98,7 +101,7 @@ def started(arguments: Sequence[str], err: int) -> Warm:
 
 
 def finished(arguments: Sequence[str], timeout: float = 120) -> subprocess.CompletedProcess[str]:
-    """What `discreet ARGUMENTS` prints and how it ends."""
+    """What `discreet ARGUMENTS` prints and how it ends; with `-c` and a text first, that of Python."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         code = Warm(_place() / "commands", arguments, [out.fileno(), err.fileno()], os.environ).wait(timeout)
         for stream in (out, err):
@@ -241,6 +244,10 @@ def _become_command(nurseries: Path, arguments: list[str], descriptors: list[int
         return Warm(nurseries, command[4:], pass_fds, env)
 
     _streams(os.open(os.devnull, os.O_RDONLY), *descriptors)
+    if arguments[0] == "-c":
+        sys.argv = ["-c", *arguments[2:]]
+        exec(arguments[1], {"__name__": "__main__"})  # noqa: S102  # what a test wrote
+        return
     sys.argv = ["discreet", *arguments]
     vars(processes)["subprocess"] = types.SimpleNamespace(**{**vars(subprocess), "Popen": made})
     main()

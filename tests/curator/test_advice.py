@@ -15,12 +15,16 @@ from doubles import Seeded
 
 from discreet.curator import Curator
 from discreet.curator import curator as curator_module
-from discreet.curator.advice import BARS, ROWS, most_rows, outer
-from discreet.curator.noisy_histogram import Bars
+from discreet.curator.advice import BARS, ROWS, advise_bounds, bounds_parts, most_rows, outer
+from discreet.curator.measure import Noisy
+from discreet.curator.noisy_histogram import Bars, standing_out
+from discreet.curator.price import priced
+from discreet.curator.shares import compatible
+from discreet.curator.till import Bought
 from discreet.errors import Fault, OverBudget, Refusal
 from discreet.mechanisms import Gaussian, Laplace, LaplaceVector, Quantile, Takes
 from discreet.noise import SECURE, Entropy, gaussian
-from discreet.privacy import AddRemove, Approximate, Replace
+from discreet.privacy import AddRemove, Approximate, Pure, Replace
 from discreet.sql.expression import Call, Field
 from discreet.sql.render import expression
 from discreet.sql.schema import MOST_ROWS_A_UNIT, Type
@@ -156,6 +160,29 @@ def test_the_engine_puts_each_value_into_its_bar() -> None:
         assert bar == 0 if not value else bar * sign > 0
         assert (inner if abs(bar) > 1 else 0) <= abs(value), value
         assert abs(bar) == BARS[-1] or abs(value) < abs(outer(bar)) or not value, value
+
+
+@pytest.mark.parametrize("scale", [1, 40])
+def test_of_empty_bars_one_stands_out_in_a_thousand_histograms(scale: int) -> None:
+    noise, q = LaplaceVector(Fraction(scale)), math.exp(-1 / scale)
+    above = q ** (standing_out(noise, len(BARS)) + 1) / (1 + q)  # Pr[noise > n] = q^(n + 1) / (1 + q)
+    assert len(BARS) * above <= 0.001
+    assert len(BARS) * above > 0.001 / 2 * q  # of both sides, and no more than it must be
+
+
+def test_the_share_beyond_bounds_holds_for_every_pair_of_ends_that_noise_could_choose() -> None:
+    table = clinic.schema().tables["visits"]
+    histogram, _ = priced(bounds_parts(table, "cost"), Pure(10), AddRemove("patient"))
+    heights = {bar: 5000 if 20 <= bar <= 25 else 3 for bar in BARS}
+    groups = tuple((bar,) for bar in BARS)
+    bought = Bought(histogram, Noisy(groups, tuple((heights[bar],) for bar in BARS)), 1)
+    noise = histogram.charge(histogram.part.measurement.statistics[0]).mechanism
+    assert isinstance(noise, LaplaceVector)
+    told = advise_bounds(bought, None).beyond
+    ends = sum(bar <= 0 for bar in BARS) * sum(bar >= 0 for bar in BARS)
+    far = [height for bar, height in heights.items() if not 0 <= bar <= 25]
+    near = [height for bar, height in heights.items() if 0 <= bar <= 25]
+    assert told == compatible(sum(far), sum(near), ((noise, len(far)), (noise, len(near))), Fraction(1, 20) / ends)
 
 
 def test_a_mechanism_is_charged_for_all_rows_of_a_unit(home: Path) -> None:

@@ -284,6 +284,16 @@ def test_what_is_declared_cuts_a_bar() -> None:
     assert beyond == (Fraction(1), Fraction(1))
 
 
+def test_a_curve_spends_each_chance_of_failing_once() -> None:
+    """A fifth is for the box in which it is looked at (docs/proofs/intervals.md), so its tangent gets four."""
+    noise, a = LaplaceVector(Fraction(40)), 10**9
+    (found,) = Barred(Product(Noisy(A), Noisy(A)), lambda _: noise, RARE).at([({A: a}, {})])
+    assert found is not None
+    least = 2 * a * noise.error(1 - RARE * 4 / 5)
+    for far in (a * a - found[0], found[1] - a * a):
+        assert least <= far <= least * Fraction(102, 100)
+
+
 def test_rounding_and_roots_take_the_ends_along() -> None:
     inner = at(Noisy(A), 100, 0)
     assert inner is not None

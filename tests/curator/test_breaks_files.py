@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import clinic
 import pytest
 from clinic import COUNT
+from warm import finished
 
 from discreet.curator import Curator, above
 from discreet.curator.custody import Custody
@@ -57,7 +56,7 @@ assert os.waitpid(child, 0)[1] == 0
 
 
 def test_a_curator_goes_on_in_a_forked_child_and_loses_no_payment(home: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", FORK, str(home)], capture_output=True, timeout=WAIT, check=False)
+    done = finished(["-c", FORK, str(home)], WAIT)
     assert done.returncode == 0, done.stderr
     assert account(home).budget.spent == Approximate(2)
 
@@ -206,9 +205,7 @@ except Fault as said:
 
 @pytest.mark.parametrize("first", ["ask", "lift"])
 def test_a_failure_on_a_full_disk_still_closes_the_population(home: Path, first: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", FULL, str(home)], capture_output=True, timeout=WAIT, check=False, text=True
-    )
+    done = finished(["-c", FULL, str(home)], WAIT)
     assert done.stdout.strip() == Fault.SENTENCE, done.stderr
     if first == "ask":
         with pytest.raises(Refusal, match="maintenance"):

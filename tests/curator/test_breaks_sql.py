@@ -9,6 +9,7 @@ import clinic
 import duckdb
 import pyarrow as pa
 import pytest
+import template
 from doubles import Seeded
 
 from discreet.curator import Curator, Terms
@@ -23,9 +24,11 @@ WARDS = pa.table({"ward": ["w1", "w2"], "beds": [10, 20]})
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    folder = clinic.home(tmp_path / "home", epsilon=10**9)
-    Custody(folder).add("wards", WARDS, Declared(public=True))
-    return folder
+    return template.home(tmp_path / "home", make, "visits and wards")
+
+
+def make(folder: Path) -> None:
+    Custody(clinic.home(folder, epsilon=10**9)).add("wards", WARDS, Declared(public=True))
 
 
 def exact(curator: Curator, sql: str) -> list[tuple[object, ...]]:

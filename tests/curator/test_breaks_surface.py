@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import clinic
+import duckdb
 import hospital
 import pytest
 
@@ -66,17 +68,28 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return hospital.home(tmp_path_factory.mktemp("surface") / "home")
 
 
+@pytest.fixture(scope="module")
+def curator(folder: Path) -> Curator:
+    return Curator(folder)
+
+
+@pytest.fixture(scope="module")
+def plain() -> Iterator[duckdb.DuckDBPyConnection]:
+    with hospital.beside() as connection:
+        yield connection
+
+
 @pytest.mark.parametrize("sql", TEXTS)
-def test_it_is_answered_as_plain_duckdb_answers_or_not_at_all(folder: Path, sql: str) -> None:
-    curator = Curator(folder)
+def test_it_is_answered_as_plain_duckdb_answers_or_not_at_all(
+    curator: Curator, plain: duckdb.DuckDBPyConnection, sql: str
+) -> None:
     spent = curator.budget("patient").spent
     try:
         ours = hospital.exactly(curator, sql)
     except Refusal:
         assert curator.budget("patient").spent == spent
         return
-    with hospital.beside() as plain:
-        assert not hospital.unlike(ours, plain.execute(sql).fetchall(), 1e-6)
+    assert not hospital.unlike(ours, plain.execute(sql).fetchall(), 1e-6)
 
 
 SHADOWS = [
@@ -91,13 +104,12 @@ SHADOWS = [
 
 
 @pytest.mark.parametrize("sql", SHADOWS)
-def test_a_query_of_with_cannot_take_a_table_s_name(folder: Path, sql: str) -> None:
+def test_a_query_of_with_cannot_take_a_table_s_name(curator: Curator, sql: str) -> None:
     with pytest.raises(Refusal, match="a second meaning"):
-        Curator(folder).explain(sql, epsilon=1)
+        curator.explain(sql, epsilon=1)
 
 
-def test_a_public_question_inside_reads_public_tables_only(folder: Path) -> None:
-    curator = Curator(folder)
+def test_a_public_question_inside_reads_public_tables_only(curator: Curator) -> None:
     sql = "SELECT count(*) FROM patients p JOIN (SELECT max(region) AS r FROM {} GROUP BY area) w ON w.r = p.region"
     assert curator.explain(sql.format("regions"), epsilon=1).price == Approximate(1)
     with pytest.raises(Refusal):
@@ -108,17 +120,17 @@ def test_a_public_question_inside_reads_public_tables_only(folder: Path) -> None
     "moved",
     ["day + INTERVAL '300000' YEAR", "day + INTERVAL '10000000000' MONTH", "day - INTERVAL '99999999999' SECOND * 10"],
 )
-def test_a_date_is_never_moved_so_far_that_an_engine_fails(folder: Path, moved: str) -> None:
+def test_a_date_is_never_moved_so_far_that_an_engine_fails(curator: Curator, moved: str) -> None:
     sql = (
         f"SELECT count(*) FROM visits WHERE CASE WHEN patient = 42 THEN {moved} > TIMESTAMP '2024-01-01' ELSE TRUE END"
     )
     with pytest.raises(Refusal):
-        Curator(folder).query(sql, epsilon="0.01")
+        curator.query(sql, epsilon="0.01")
 
 
 @pytest.mark.parametrize("digits", [3_000_000_000, -3_000_000_000, 400])
-def test_rounding_to_any_number_of_digits_ends(folder: Path, digits: int) -> None:
-    assert hospital.exactly(Curator(folder), f"SELECT count(*) FROM visits WHERE round(cost, {digits}) IS NULL")
+def test_rounding_to_any_number_of_digits_ends(curator: Curator, digits: int) -> None:
+    assert hospital.exactly(curator, f"SELECT count(*) FROM visits WHERE round(cost, {digits}) IS NULL")
 
 
 ZEROS = [
@@ -150,8 +162,7 @@ STAGED = [
 
 @pytest.mark.parametrize("sql", STAGED)
 @pytest.mark.parametrize("fresh", [False, True])
-def test_a_question_in_stages_costs_what_was_asked(folder: Path, sql: str, fresh: bool) -> None:  # noqa: FBT001
-    curator = Curator(folder)
+def test_a_question_in_stages_costs_what_was_asked(curator: Curator, sql: str, fresh: bool) -> None:  # noqa: FBT001
     before = curator.budget("patient").spent
     assert isinstance(before, Approximate)
     curator.query(sql, epsilon="0.7", fresh=fresh)
@@ -160,16 +171,16 @@ def test_a_question_in_stages_costs_what_was_asked(folder: Path, sql: str, fresh
     assert after.epsilon - before.epsilon <= Approximate("0.7").epsilon
 
 
-def test_a_first_question_that_nothing_needs_is_refused(folder: Path) -> None:
+def test_a_first_question_that_nothing_needs_is_refused(curator: Curator) -> None:
     unread = "WITH t AS (SELECT count(*) AS n FROM visits WHERE cost > (SELECT avg(cost) FROM visits)) SELECT 1"
     with pytest.raises(Refusal, match="never read"):
-        Curator(folder).query(unread, epsilon=1)
+        curator.query(unread, epsilon=1)
 
 
-def test_joins_that_multiply_a_person_s_rows_without_end_are_refused(folder: Path) -> None:
+def test_joins_that_multiply_a_person_s_rows_without_end_are_refused(curator: Curator) -> None:
     tables = " ".join(f"JOIN visits v{i} ON v0.patient = v{i}.patient" for i in range(1, 12))
     with pytest.raises(Refusal, match="more than 1048576"):
-        Curator(folder).explain(f"SELECT count(*) FROM visits v0 {tables}", epsilon=1)
+        curator.explain(f"SELECT count(*) FROM visits v0 {tables}", epsilon=1)
 
 
 def test_a_join_counts_no_more_rows_of_a_person_than_both_sides_may_have(tmp_path: Path) -> None:
@@ -202,10 +213,10 @@ CHAINED = ", ".join(f"t{i} AS (SELECT patient, x + 1 AS x FROM t{i - 1})" for i 
         "SELECT count(*) FROM visits v WHERE EXISTS (SELECT 1 FROM wards w, regions r WHERE r.region = v.region)",
     ],
 )
-def test_what_would_grow_or_break_in_planning_is_refused(folder: Path, sql: str) -> None:
+def test_what_would_grow_or_break_in_planning_is_refused(curator: Curator, sql: str) -> None:
     with pytest.raises(Refusal):
-        Curator(folder).explain(sql, epsilon=1)
+        curator.explain(sql, epsilon=1)
 
 
-def test_powers_of_powers_are_planned(folder: Path) -> None:
-    assert Curator(folder).explain(GROWING[1], epsilon=1).price == Approximate(1)
+def test_powers_of_powers_are_planned(curator: Curator) -> None:
+    assert curator.explain(GROWING[1], epsilon=1).price == Approximate(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import clinic
@@ -11,10 +12,11 @@ import pyarrow as pa
 import pytest
 import template
 
-from discreet.curator import Curator
+from discreet.curator import Curator, Terms
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.errors import Refusal
 from discreet.privacy import Approximate
+from discreet.sql.rows import Capped, Filter, Joined, Kept, Project, Rows, below
 from discreet.sql.split import rows_of
 
 PUBLIC = pa.table({"diagnosis": ["d0", "d1"], "patient": [1, 2], "cost": [1.0, 2.0]})
@@ -135,9 +137,25 @@ WORK = [
 
 @pytest.mark.parametrize("sql", WORK)
 def test_one_person_s_rows_never_make_an_answer_endless(tmp_path: Path, sql: str) -> None:
-    """With a hundred thousand rows of one person, ten thousand million pairs would be compared without a cap."""
+    """Of a hundred thousand rows of one person, ten thousand million pairs would be compared without a cap."""
     day = clinic.START
-    rows = [(1, "north", f"d{i}", float(i % 999), day, True) for i in range(100_000)]
+    rows = [(1, "north", f"d{i}", float(i % 999), day, True) for i in range(2000)]
     curator = Curator(clinic.home(tmp_path / "home", clinic.table(rows), epsilon=10**30, max_rows=2))
+    (part,) = curator._question(sql, Terms()).parts
+    (pairs,) = [each for each in _every(part.measurement.rows) if isinstance(each, (Joined, Kept))]
+    assert [_most(side) for side in below(pairs)] == [2, 2]
     ((number,),) = hospital.exactly(curator, sql)
     assert 0 <= int(str(number)) <= 4
+
+
+def _every(rows: Rows) -> Iterator[Rows]:
+    yield rows
+    for source in below(rows):
+        yield from _every(source)
+
+
+def _most(side: Rows) -> int | None:
+    """How many rows of one person come out of a side of a join."""
+    while isinstance(side, (Project, Filter)):
+        side = side.source
+    return side.most if isinstance(side, Capped) else None

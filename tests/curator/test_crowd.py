@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -14,6 +12,7 @@ from pathlib import Path
 
 import clinic
 import pytest
+from warm import Warm, finished, started
 
 from discreet.curator import Curator
 from discreet.curator.paid import Flights
@@ -54,11 +53,18 @@ for i in range(int(sys.argv[2]), int(sys.argv[2]) + int(sys.argv[3])):
 """
 
 
+def asking(home: Path, first: int, many: int) -> Warm:
+    return started(["-c", ASKER, str(home), str(first), str(many)], sys.stderr.fileno())
+
+
 @pytest.mark.parametrize("many", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_processes_share_one_budget(home: Path, many: int) -> None:
-    commands = [[sys.executable, "-c", ASKER, str(home), str(100 * i), str(32 // many)] for i in range(many)]
-    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
-    said = [line for process in running for line in process.communicate()[0].splitlines()]
+    running = [asking(home, 100 * i, 32 // many) for i in range(many)]
+    said = []
+    for process in running:
+        with process.stdout as lines:
+            said += lines.read().splitlines()
+    assert [process.wait() for process in running] == [0] * many
     assert len(said) == 32
     assert sum(line.endswith("over") for line in said) == 12
     assert Curator(home).budget("patient").spent == Approximate(2)
@@ -70,13 +76,13 @@ def test_killed_askers_never_get_a_second_draw_for_one_payment(tmp_path: Path, r
     pause = random.Random(rounds)
     said: dict[int, int] = {}
     for i in range(rounds):
-        command = [sys.executable, "-c", ASKER, str(home), str(1000 * i), "500"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            lines = [process.stdout.readline()]
+        process = asking(home, 1000 * i, 500)
+        with process.stdout as out:
+            lines = [out.readline()]
             time.sleep(pause.uniform(0, 0.1))
-            os.kill(process.pid, signal.SIGKILL)
-            lines += [line for line in process.stdout.read().split("\n")[:-1] if line]
+            process.kill()
+            lines += [line for line in out.read().split("\n")[:-1] if line]
+        assert process.wait() == -signal.SIGKILL
         said.update(tuple(map(int, line.split())) for line in lines)  # type: ignore[misc]
     ledger = SqliteLedger(home / "ledger.db")
     assert verify(ledger.rows()).holds
@@ -139,5 +145,6 @@ sys.exit(child.exitcode)
 
 
 def test_a_child_does_not_wait_for_what_its_parent_began(home: Path) -> None:
-    """In an interpreter of its own: what other tests left running in this one must not be forked."""
-    assert subprocess.run([sys.executable, "-c", FORKED, str(home), clinic.COUNT], check=False).returncode == 0
+    """In a process of its own: what other tests left running in this one must not be forked."""
+    done = finished(["-c", FORKED, str(home), clinic.COUNT])
+    assert done.returncode == 0, done.stderr

@@ -79,6 +79,13 @@ def test_the_home_is_its_owner_s_alone(home: Path) -> None:
         assert path.stat().st_mode & 0o077 == 0, path.name
 
 
+def test_a_home_in_a_folder_that_was_open_to_others_is_not(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there").chmod(0o755)
+    found_home(tmp_path / "there")
+    assert (tmp_path / "there").stat().st_mode & 0o777 == 0o700
+
+
 def test_public_tables_are_free_and_join_with_answers(home: Path) -> None:
     wards = pa.table({"region": ["north", "south", "east"], "beds": [10, 20, 30]})
     Custody(home).add("wards", wards, Declared(public=True))

@@ -10,6 +10,7 @@ from pathlib import Path
 import hospital
 import pyarrow as pa
 import pytest
+import template
 
 from discreet.curator import Curator, Terms
 from discreet.curator.custody import Custody, Declared, found_home
@@ -25,6 +26,10 @@ CONDITIONS: dict[str, Callable[[int, int], bool]] = {
 
 def _home(folder: Path, left: int, right: int) -> Curator:
     """Each person has as many rows of both tables as declared; the n-th row of each has the number n."""
+    return Curator(template.home(folder, lambda place: _make(place, left, right), "a full join", left, right))
+
+
+def _make(folder: Path, left: int, right: int) -> None:
     found_home(folder)
     for name, most in (("a", left), ("b", right)):
         rows = [(person, n) for person in range(PEOPLE) for n in range(most)]
@@ -33,7 +38,6 @@ def _home(folder: Path, left: int, right: int) -> Curator:
             unit="person", epsilon=10**30, delta="1e-2", max_rows=most, max_groups=most, bounds={f"{name}n": (0, 99)}
         )
         Custody(folder).add(name, table, said)
-    return Curator(folder)
 
 
 @pytest.mark.parametrize(("left", "right"), [(1, 1), (1, 3), (2, 2), (2, 3)])

@@ -43,6 +43,7 @@ CASES: list[tuple[tuple[Additive, ...], tuple[int, ...]]] = [
     ((LaplaceVector(Fraction(1)), LaplaceVector(Fraction(1))), (1, 1)),
     ((LaplaceVector(Fraction(5)), LaplaceVector(Fraction(3))), (1, -2)),
     ((LaplaceVector(Fraction(1, 3)), LaplaceVector(Fraction(1, 2))), (1, 1)),
+    ((LaplaceVector(Fraction(1, 4)),) * 2, (1, 1)),  # each is 0 but for 4 %, both are but for 7 %
     ((LaplaceVector(Fraction(40)), LaplaceVector(Fraction(7)), LaplaceVector(Fraction(20))), (1, 3, 2)),
     ((LaplaceVector(Fraction(10)),) * 9, (1,) * 9),
     ((GaussianVector(Fraction(1)), GaussianVector(Fraction(2))), (1, 1)),

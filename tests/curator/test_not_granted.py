@@ -91,6 +91,8 @@ def test_every_question_sounds_as_if_it_were_not_there(homes: tuple[Path, Path],
         lambda curator, sql: curator.query(sql, free=True).columns,  # which is refused where nothing was bought
     ]
     for text in TEXTS:
+        if "{}" not in text and name != "secret":
+            continue  # it was asked already
         sql = text.format(*[name] * 2)
         heard(partial(owner.explain, sql, epsilon=1))  # what others asked changes nothing
         for ask in asked:

@@ -50,13 +50,19 @@ BAIT: list[tuple[object, ...]] = [
 ]
 
 
+@pytest.fixture(scope="module")
+def neighbours(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two homes, in one of which there is the bait."""
+    folder, without = tmp_path_factory.mktemp("bait"), [tuple(row.values()) for row in clinic.visits(30).to_pylist()]
+    named = (("a", without), ("b", without + BAIT))
+    return [clinic.home(folder / name, clinic.table(data), max_rows=10) for name, data in named]
+
+
 @pytest.mark.parametrize("sql", QUESTIONS)
-def test_a_neighbour_full_of_bait_changes_nothing_but_noise(tmp_path: Path, sql: str) -> None:
-    rows = clinic.visits(30)
-    without = [tuple(row.values()) for row in rows.to_pylist()]
+def test_a_neighbour_full_of_bait_changes_nothing_but_noise(neighbours: list[Path], sql: str) -> None:
     outcomes = []
-    for name, data in (("a", without), ("b", without + BAIT)):
-        curator = Curator(clinic.home(tmp_path / name, clinic.table(data), max_rows=10))
+    for home in neighbours:
+        curator = Curator(home)
         try:
             answer = curator.query(sql, epsilon=5)
             seen: object = (
@@ -68,7 +74,7 @@ def test_a_neighbour_full_of_bait_changes_nothing_but_noise(tmp_path: Path, sql:
             )
         except (Refusal, Fault) as said:
             seen = (type(said), str(said))
-        kinds = [entry.event.kind for entry in SqliteLedger(tmp_path / name / "ledger.db").entries()]
+        kinds = [entry.event.kind for entry in SqliteLedger(home / "ledger.db").entries()]
         outcomes.append((seen, kinds, str(curator.explain(sql, epsilon=5)) if not isinstance(seen[0], type) else ""))  # type: ignore[index]
     assert outcomes[0] == outcomes[1]
 

@@ -17,7 +17,7 @@ from discreet.curator.measure import Noisy, restored, stored
 from discreet.errors import Refusal
 from discreet.sql.split import question
 
-ROWS, EACH = 300_000, 3
+ROWS, EACH = 60_000, 3
 NOTHING = 10**30  # so much ε that the noise is 0
 
 

@@ -199,8 +199,10 @@ def test_rows_out_of_order_are_still_counted_right(home: Path, tmp_path: Path) -
         lambda column: replace(column, bounds=(Fraction(-100), Fraction(2000))),
         lambda column: replace(column, bounds=(Fraction(-(10**12)), Fraction(10**12))),
         lambda column: replace(column, bounds=(Fraction(10), Fraction(20)), step=Fraction(1, 1000)),
+        lambda column: replace(column, bounds=(Fraction(10), Fraction(1000))),
+        lambda column: replace(column, bounds=(Fraction(0), Fraction(20))),
     ],
-    ids=["step", "wider", "too wide for a stream", "narrower"],
+    ids=["step", "wider", "too wide for a stream", "narrower", "narrower below", "narrower above"],
 )
 def test_a_custodian_may_change_step_and_bounds(home: Path, older: Path, edit: Callable[[Column], Column]) -> None:
     known = catalogue.read(home).schema.table("visits")

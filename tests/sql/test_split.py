@@ -98,6 +98,7 @@ REFUSED = [
     ("SELECT count(*) FROM visits a JOIN visits b ON a.region = b.region", "not on the unit"),
     ("SELECT count(*) FROM visits, wards", "no equality"),
     ("SELECT count(*) FROM visits WHERE cost IN (SELECT cost FROM visits)", "other people's rows"),
+    ("SELECT count(*) FROM visits WHERE patient IN (SELECT extract(year FROM day) FROM visits)", "other people's rows"),
     (
         "SELECT count(*) FROM visits v WHERE cost > (SELECT avg(cost) FROM visits w WHERE w.day = v.day)",
         "row around it",
