@@ -26,6 +26,7 @@ from discreet.exact import Number
 from discreet.ledger import Event, Grant, Hold, Opened, Retired, Revoked, found_ledger, open_ledger
 from discreet.ledger.books import OWNER
 from discreet.ledger.entry import REMOVED
+from discreet.ledger.folders import make_folder
 from discreet.sql.schema import Table, Type, chosen, refuse_hidden_owners
 
 T = TypeVar("T")
@@ -36,7 +37,7 @@ ROLES = ("analyst", "custodian")
 def found_home(folder: Path, *, practice: bool = False) -> None:
     """An empty home that only its owner can open; one to practise in if its rows are made up."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(folder)
     except OSError as broken:
         raise Refusal(f"no home can be made in {str(folder)!r}: {broken.strerror}") from None
     if (folder / catalogue.FILE).exists():

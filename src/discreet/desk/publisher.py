@@ -17,6 +17,7 @@ from discreet.errors import Refusal
 from discreet.exact import shown
 from discreet.ledger import Answer, Grant, Spend
 from discreet.ledger.entry import BudgetLoss, Entry, Plain, refuse_half_characters
+from discreet.ledger.folders import make_folder
 from discreet.release import Publication, Release, Wish, publication
 from discreet.release.certificate import Certificate, held, kept
 from discreet.release.folder import copy, digest, file, refuse_taken, write
@@ -152,7 +153,7 @@ class Publisher:
 
     def _kept(self, content: bytes) -> None:
         """Durably, under its digest: the ledger is told of it only afterwards."""
-        self._folder.mkdir(mode=0o700, exist_ok=True)
+        make_folder(self._folder)
         aside = self._folder / f".{secrets.token_hex(8)}"
         with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(content)

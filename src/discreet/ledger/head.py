@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from discreet.errors import Refusal
 from discreet.ledger import merkle
 from discreet.ledger.entry import canonical
+from discreet.ledger.folders import sync_folder
 
 _MOST = 1 << 63  # entries: as many as a SQLite file can number
 
@@ -129,15 +130,6 @@ def _write_key(path: Path, key: Ed25519PrivateKey) -> None:
         os.link(aside, path)
     aside.unlink()
     sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def sign(hashes: Sequence[str], time: str, key: Ed25519PrivateKey) -> Head:

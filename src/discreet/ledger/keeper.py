@@ -27,6 +27,7 @@ from discreet.errors import Busy, Fault, Refusal
 from discreet.ledger.books import OWNER
 from discreet.ledger.checkpoint import Checkpoint
 from discreet.ledger.entry import Answer, Event, Hold, Retired, Revoked, Spend
+from discreet.ledger.folders import make_folder
 from discreet.ledger.head import Head, now, public_part, sign_root
 from discreet.ledger.index import WITNESSED, Past, marked
 from discreet.ledger.view import View
@@ -171,7 +172,7 @@ class Keeper:
         with ExitStack() as locked:
             try:
                 folder = _folder()
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                make_folder(folder)
                 locked.enter_context(alone(folder, self.name))
             except OSError as broken:
                 raise _unkept(broken) from None

@@ -23,7 +23,8 @@ from typing import Protocol, TypeVar
 from discreet.errors import Busy, Ground, Refusal
 from discreet.ledger import merkle
 from discreet.ledger.access import take
-from discreet.ledger.head import Head, head_of, is_hex, strict_json, sync_folder
+from discreet.ledger.folders import sync_folder
+from discreet.ledger.head import Head, head_of, is_hex, strict_json
 
 STATE = "DISCREET_STATE"  # where heads are kept, if not in the user's state folder
 PATIENCE = 5.0  # seconds to wait for all of what a witness on another machine says
