@@ -167,6 +167,7 @@ def test_a_long_delta_is_refused_as_a_long_epsilon_is() -> None:
 
 # what is read back ----------------------------------------------------------------------------------------------------
 
+
 def test_a_grant_opens_no_answers_about_a_removed_table_of_the_same_name() -> None:
     removed = dataset(2, declaration=REMOVED, file="")
     ann, al = Grant("ann", "analyst", ["visits"], None, None), Grant("al", "analyst", None, None, None)
