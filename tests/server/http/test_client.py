@@ -164,7 +164,7 @@ def handing_out(files: Mapping[str, bytes]) -> Iterator[str]:
     """Somebody who says that these are the files of every release."""
 
     class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:  # noqa: N802  # as it is called
+        def do_GET(self) -> None:
             content = files[unquote(self.path.rpartition("/")[2])]
             self.send_response(200)
             self.send_header("Content-Length", str(len(content)))
