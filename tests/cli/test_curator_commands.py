@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import re
 import sys
@@ -162,3 +163,25 @@ def test_the_doctor_finds_a_home_in_order_and_one_that_is_not(folder: Path, tmp_
         done = discreet(tmp_path, "doctor")
         assert done.returncode == 2
         assert "open to others: ledger.db" in done.stdout
+
+
+def test_error_bars_are_as_long_as_the_confidence_that_was_asked_for(tmp_path: Path) -> None:
+    clinic.home(tmp_path / "discreet-home", epsilon=3, delta="1e-6", max_groups=1)
+    asked = ["query", "SELECT count(DISTINCT patient) AS n FROM visits", "--epsilon", "1"]
+    for confidence, error in (("0.5", 1), ("0.95", 3), ("0.99", 4)):  # the least k with 2q^(k+1)/(1+q) ≤ 1 − confidence
+        q = math.exp(-1)
+        assert 2 * q ** (error + 1) / (1 + q) <= 1 - float(confidence) < 2 * q**error / (1 + q)
+        told = discreet(tmp_path, *asked, "--confidence", confidence, "--format", "json").stdout
+        ((number, low, high),) = json.loads(told)["rows"]
+        assert (low, high) == (number - error, number + error)
+        shown = discreet(tmp_path, *asked, "--confidence", confidence, "--intervals").stdout
+        assert f"{number} ± {error} " in f"{shown} "
+
+
+def test_what_a_command_writes_is_its_owner_s_alone(tmp_path: Path) -> None:
+    assert discreet(tmp_path, "demo", "--write", "visits.parquet").returncode == 0
+    assert discreet(tmp_path, "init").returncode == 0
+    assert discreet(tmp_path, "add", "visits", "visits.parquet", *ADD).returncode == 0
+    written = [path for path in tmp_path.rglob("*") if path.name != "discreet-home"]
+    assert len(written) > 5
+    assert [path.name for path in written if path.stat().st_mode & 0o077] == []
