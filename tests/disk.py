@@ -49,7 +49,8 @@ class Disk:
 
     def names(self, folder: Path) -> set[str]:
         """What a folder would hold, if it was there."""
-        return set(self._kept.get(folder.stat().st_ino, {}))
+        kept = self._kept.get(folder.stat().st_ino)
+        return set(kept) if isinstance(kept, dict) else set()
 
     def left(self, path: Path) -> bytes | None:
         """What would be read at a path if the power went now; None if nothing would be there."""

@@ -157,7 +157,8 @@ def test_what_was_kept_is_there_after_the_power_went(
 
 
 def test_a_release_is_on_the_disk_before_the_ledger_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    home, append, told = clinic.home(tmp_path / "home", epsilon=3), SqliteLedger.append, []
+    home, append = clinic.home(tmp_path / "home", epsilon=3), SqliteLedger.append
+    told: list[bool] = []
     disk = Disk(tmp_path, monkeypatch)
 
     def watched(ledger: SqliteLedger, event: Event) -> Entry:

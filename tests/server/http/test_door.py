@@ -38,7 +38,7 @@ def called(door: Door, place: Place, method: str, path: str, body: bytes = b"") 
     async def send(message: Any) -> None:  # noqa: ANN401  # as ASGI has it
         sent.append(dict(message))
 
-    asyncio.run(door(scope, receive, send))  # type: ignore[arg-type]
+    asyncio.run(door(scope, receive, send))
     start, *parts = sent
     told = b"\n".join(b": ".join(header) for header in start["headers"])
     return int(start["status"]), told, b"".join(part.get("body", b"") for part in parts)

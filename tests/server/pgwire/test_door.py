@@ -7,7 +7,6 @@ import datetime as dt
 import ipaddress
 import json
 import os
-import socket
 import ssl
 import struct
 import subprocess
@@ -30,8 +29,6 @@ from discreet.curator.custody import Custody
 from discreet.desk import Desk
 from discreet.errors import Refusal
 from discreet.server.pgwire import Limits, frames, serve
-from discreet.server.pgwire.failures import Failure
-from discreet.server.pgwire.wire import Wire
 from discreet.server.tls import ServerContext
 
 TLS_PLEASE = opening(struct.pack("!I", 80877103))
@@ -142,25 +139,6 @@ def test_nothing_may_be_said_in_the_clear_between_asking_for_tls_and_tls(tmp_pat
         found = raw.rest()
         assert found[:1] == b"E"
         assert fields(found[5:])["C"] == "08P01"
-
-
-def test_what_came_in_the_clear_and_was_not_read_yet_is_noticed_too(tls: ssl.SSLContext) -> None:
-    """It would be read first, as if it had been said within TLS."""
-
-    async def slipped_in() -> bytes:
-        here, there = socket.socketpair()
-        reader, writer = await asyncio.open_connection(sock=here)
-        try:
-            reader.feed_data(greeting())
-            with pytest.raises(Failure, match="in the clear after TLS was asked for"):
-                await asyncio.wait_for(Wire(reader, writer, Limits()).secured(tls), 20)
-        finally:
-            writer.close()
-            await writer.wait_closed()
-        with there:
-            return there.recv(1)
-
-    assert asyncio.run(slipped_in()) == b""  # TLS was not agreed to
 
 
 def test_without_a_certificate_tls_and_gss_are_declined(door: Door) -> None:
