@@ -49,7 +49,7 @@ from discreet.release import (
     Wavelet,
     tuned,
 )
-from discreet.release.plausible import plausible
+from discreet.release.plausible_counts import plausible
 
 Reals = NDArray[np.float64]
 Measure = Callable[[Reals], tuple[float, ...]]

@@ -31,12 +31,18 @@ from pathlib import Path
 from typing import IO, NoReturn
 
 from discreet.cli import main
-from discreet.sandbox import nursery, processes
+from discreet.sandbox import fork_server, process_pool
 
 _NUMBER = struct.Struct("!q")
 _SIZE = struct.Struct("!Q")
 _NURSERY = ("discreet.curator.planner", "discreet.server.catalogue", "discreet.server.pgwire.inference")
-_SERVER = ("discreet.cli.serve", "discreet.cli.hall", "discreet.desk", "discreet.server.http", "discreet.server.pgwire")
+_SERVER = (
+    "discreet.cli.serve",
+    "discreet.cli.console_host",
+    "discreet.desk",
+    "discreet.server.http",
+    "discreet.server.pgwire",
+)
 _NO_THREADS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
 
 
@@ -249,7 +255,7 @@ def _become_command(nurseries: Path, arguments: list[str], descriptors: list[int
         exec(arguments[1], {"__name__": "__main__"})  # noqa: S102  # what a test wrote
         return
     sys.argv = ["discreet", *arguments]
-    vars(processes)["subprocess"] = types.SimpleNamespace(**{**vars(subprocess), "Popen": made})
+    vars(process_pool)["subprocess"] = types.SimpleNamespace(**{**vars(subprocess), "Popen": made})
     main()
 
 
@@ -258,7 +264,7 @@ def _become_nursery(arguments: list[str], descriptors: list[int]) -> None:
     _streams(nothing, nothing, nothing)
     os.setsid()
     sys.argv = ["discreet.sandbox", str(descriptors[0]), *arguments]
-    nursery.main()
+    fork_server.main()
 
 
 if __name__ == "__main__":

@@ -11,9 +11,9 @@ from audit.controls import BITS, IN_OBJECTS, LN3, RARELY_TIGHT, TIGHT
 from doubles import Seeded
 
 from discreet.audit import Specimen, audit
+from discreet.audit.accusing_event import Event, accuse
 from discreet.audit.bounds import Hits
 from discreet.audit.outputs import Outputs, draw
-from discreet.audit.witness import Event, accuse
 from discreet.mechanisms.mechanism import Pair
 from discreet.noise import Entropy, flip, laplaces
 from discreet.privacy.loss import Pure

@@ -18,19 +18,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.console import snippets
-from discreet.console.bars import axis, bars, measures
-from discreet.console.editor import names
-from discreet.console.examples import examples, written
-from discreet.console.expert import setting
-from discreet.console.ladder import above, below, ladder, nearest
-from discreet.console.pricecard import spoken_button
-from discreet.console.pricetag import HELD, RETIRED, Purse, Tag, Wish, promised, tagged
-from discreet.console.result import Result, table_text
-from discreet.console.shelf import about, facts
+from discreet.console.answer import Result, table_text
+from discreet.console.answer_chart import axis, bars, measures
+from discreet.console.example_questions import examples, written
+from discreet.console.expert_panel import setting
+from discreet.console.price_card import spoken_button
+from discreet.console.price_steps import above, below, ladder, nearest
+from discreet.console.price_tag import HELD, RETIRED, Purse, Tag, Wish, promised, tagged
 from discreet.console.signin import known
+from discreet.console.sql_editor import names
+from discreet.console.table_browser import about, facts
 from discreet.curator import Answer
 from discreet.curator.custody import Custody
-from discreet.curator.figures import error, key, measured, plain
+from discreet.curator.significant_digits import error, key, measured, plain
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.exact import spoken

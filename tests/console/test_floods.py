@@ -15,16 +15,16 @@ from urllib.parse import urlencode
 import clinic
 import pytest
 from console.conftest import Place
-from console.test_gate import cookie_of, form, page_of, socket
+from console.test_authentication import cookie_of, form, page_of, socket
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection
 
-from discreet.cli.hall import Console, DoorHall
-from discreet.console.gate import Gate
-from discreet.console.policy import Message, Receive, Scope, spoken
+from discreet.cli.console_host import Console, DoorHall
+from discreet.console.authentication import Gate
+from discreet.console.headers import Message, Receive, Scope, spoken
+from discreet.console.page_visit import Visit
 from discreet.console.sessions import LINES, Lines, Sessions
 from discreet.console.upload import Uploads
-from discreet.console.visit import Visit
 from discreet.curator.custody import Custody
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal

@@ -21,7 +21,7 @@ from console.conftest import Place, Watched, opened, settled, watched
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from discreet.curator.custody import Custody
-from discreet.curator.figures import measured
+from discreet.curator.significant_digits import measured
 from discreet.desk import HOME, Desk
 from discreet.ledger import Hold, SqliteLedger
 

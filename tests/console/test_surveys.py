@@ -15,10 +15,10 @@ from console.conftest import Place, Watched, opened, settled, watched
 from playwright.sync_api import Browser, Page, expect
 
 from discreet.console.survey_builder import BLANK, MANY, MOST, PRICES, answers, figures
-from discreet.console.survey_exhibit import whole
+from discreet.console.survey_page import whole
 from discreet.curator.custody import Custody
 from discreet.desk import HOME, Desk, Visitor
-from discreet.desk.outlook import Outlook, enough, fitting, guessed
+from discreet.desk.survey_forecast import Outlook, enough, fitting, guessed
 from discreet.desk.surveys import Plan, Surveys, lines
 from discreet.errors import Refusal
 from discreet.local import DuchiMean, OptimizedUnary, Response
@@ -27,7 +27,7 @@ from discreet.local.collector import Collector
 from discreet.local.shuffle import DELTA
 from discreet.local.task import Task, drafted, written
 from discreet.privacy import Guarantee, Pure, Replace, shuffled
-from discreet.server.http import dice
+from discreet.server.http import report_law
 
 ALBUMS = ("none", "1", "2", "3", "4")
 QUESTION = "How many <b>albums</b> do you own?"
@@ -85,7 +85,7 @@ def test_figures_say_what_the_mechanism_does() -> None:
     assert figures(5, Fraction(1), 0, 100) == BLANK
     assert figures(MOST, Fraction(1), 1000, 100).facts
     assert figures(MOST + 1, Fraction(1), 1000, 100) == MANY
-    assert MOST == dice.MOST
+    assert MOST == report_law.MOST
 
 
 @pytest.mark.parametrize("people", [100, 10**12 - 1])

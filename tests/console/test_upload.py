@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import pytest
 from console.conftest import Place, opened
-from console.test_gate import cookie_of, form
+from console.test_authentication import cookie_of, form
 from server.served import Reply, served
 
 from discreet.console.sessions import Session, Sessions

@@ -21,7 +21,7 @@ from discreet.curator.custody import Custody, Declared, found_home
 from discreet.desk import HOME, Desk, Order
 from discreet.errors import Refusal
 from discreet.release import Wish
-from discreet.sql.moment import number, written, years
+from discreet.sql.dates import number, written, years
 from discreet.sql.range import Range
 from discreet.sql.schema import Type
 

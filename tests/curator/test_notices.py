@@ -17,9 +17,9 @@ from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared
 from discreet.curator.notices import COVERED
 from discreet.mechanisms import GaussianKeys, LaplaceKeys
-from discreet.sql.doubts import doubts
 from discreet.sql.schema import Column, Schema, Table, Type
 from discreet.sql.split import question
+from discreet.sql.unmatched_constants import doubts
 
 CAP = "A person with more than 5 rows counts with 5 of them, chosen at random once per table version."
 GROUPS = "A person in more than 2 groups counts in 2 of them."

@@ -7,9 +7,9 @@ from dataclasses import replace
 import clinic
 import pytest
 
+from discreet.sql.aggregation import Caps
 from discreet.sql.bounding import row_cap
-from discreet.sql.leftout import left_out
-from discreet.sql.measured import Caps
+from discreet.sql.left_out import left_out
 from discreet.sql.question import Part
 from discreet.sql.schema import Schema
 from discreet.sql.split import question

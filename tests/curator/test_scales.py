@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from clinic import REGIONS
 
-from discreet.curator.measure import Group, measure
+from discreet.curator.noisy_statistics import Group, measure
 from discreet.curator.price import Priced, priced
 from discreet.engines import Counted
 from discreet.ledger.entry import BudgetLoss

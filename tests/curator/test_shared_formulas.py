@@ -9,10 +9,10 @@ from fractions import Fraction
 import clinic
 import pytest
 
-from discreet.curator import above, formula, trace
-from discreet.curator.bars import Barred
-from discreet.curator.curved import enclosed, jet
+from discreet.curator import above_noise, formula, provenance
 from discreet.curator.formula import Constant, Formula, Leaf, Noisy, Product, Sum, bare, declared, every, folded, ratio
+from discreet.curator.intervals import Barred
+from discreet.curator.nonlinear_intervals import enclosed, jet
 from discreet.curator.ranges import handy
 from discreet.mechanisms import LaplaceVector
 from discreet.sql.split import question
@@ -27,8 +27,8 @@ def chained(step: str, steps: int = STEPS, first: str = "SELECT count(*) AS a FR
     return f"WITH {', '.join([f'c0 AS ({first})', *queries])} SELECT a FROM c{steps}"
 
 
-def traced(sql: str) -> trace.Side:
-    (side,) = above.upper(question(sql, clinic.schema(max_rows=1, max_groups=1))).sides
+def traced(sql: str) -> provenance.Side:
+    (side,) = above_noise.upper(question(sql, clinic.schema(max_rows=1, max_groups=1))).sides
     return side
 
 
@@ -37,7 +37,7 @@ def times(monkeypatch: pytest.MonkeyPatch, sql: str, *names: str) -> list[int]:
     found = Counter[str]()
 
     def counted(name: str) -> Callable[..., object]:
-        plain = getattr(trace._Scope, name)
+        plain = getattr(provenance._Scope, name)
 
         def called(*args: object) -> object:
             found[name] += 1
@@ -46,7 +46,7 @@ def times(monkeypatch: pytest.MonkeyPatch, sql: str, *names: str) -> list[int]:
         return called
 
     for name in names:
-        monkeypatch.setattr(trace._Scope, name, counted(name))
+        monkeypatch.setattr(provenance._Scope, name, counted(name))
     traced(sql)
     return [found[name] for name in names]
 

@@ -13,7 +13,7 @@ import pytest
 
 from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared, found_home
-from discreet.curator.measure import Noisy, restored, stored
+from discreet.curator.noisy_statistics import Noisy, restored, stored
 from discreet.errors import Refusal
 from discreet.sql.split import question
 

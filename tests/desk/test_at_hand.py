@@ -12,7 +12,7 @@ from discreet.curator import Answer, Curator
 from discreet.curator.custody import Custody
 from discreet.desk import HOME, Desk, Visitor
 from discreet.errors import Refusal
-from discreet.ledger.access import ALONE
+from discreet.ledger.file_access import ALONE
 
 TERMS = {"epsilon": "0.1"}
 

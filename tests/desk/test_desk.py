@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from discreet.curator import Curator
-from discreet.curator.agreement import CLOSED
 from discreet.curator.custody import Custody, Declared
+from discreet.curator.declarations import CLOSED
 from discreet.desk import HOME, Desk, Order, Visitor
 from discreet.errors import Refusal
 from discreet.ledger import Grant, SqliteLedger

@@ -9,16 +9,16 @@ from pathlib import Path
 import clinic
 import duckdb
 import pytest
-from engines.test_passing import awkward
+from engines.test_stream_rows import awkward
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.curator import catalogue
-from discreet.curator.outline import drawn
+from discreet.curator.declared_rows import drawn
 from discreet.engines import DuckRelation, DuckStore
 from discreet.errors import Refusal
 from discreet.mechanisms import Axis, Bins, Caps, Column, Frame
-from discreet.release.outside import tables
+from discreet.release.other_cell import tables
 from discreet.sql.cells import _place
 from discreet.sql.shape import shape
 from discreet.sql.split import rows_of

@@ -24,8 +24,8 @@ from discreet.engines import DuckStore
 from discreet.errors import Refusal
 from discreet.ledger import Answer, Opened, Spend, SqliteLedger, open_ledger, sign, signing_key
 from discreet.ledger.entry import Entry, Event
-from discreet.ledger.guests import Bringer
-from discreet.ledger.guests import keep as keep_guest
+from discreet.ledger.guest_heads import Bringer
+from discreet.ledger.guest_heads import keep as keep_guest
 from discreet.ledger.head import Head
 from discreet.ledger.home import add_witness
 from discreet.ledger.witness import Folder
@@ -177,7 +177,7 @@ def test_a_hold_that_is_owed_outlives_the_power(tmp_path: Path, monkeypatch: pyt
     ledger.append(Opened("patients", Pure(1), AddRemove("patients")))
     disk = Disk(tmp_path, monkeypatch)
     with held(tmp_path / "ledger.db.lock"), monkeypatch.context() as hasty:
-        hasty.setattr("discreet.ledger.access.PATIENCE", 0.01)
+        hasty.setattr("discreet.ledger.file_access.PATIENCE", 0.01)
         ledger.hold("patients")  # which cannot be written now
     (mark,) = _named(tmp_path, "ledger.db.hold.*")
     assert disk.names(tmp_path) >= {mark.name}

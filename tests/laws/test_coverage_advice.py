@@ -22,8 +22,8 @@ from discreet.curator.advice import (
     most_rows,
     outer,
 )
-from discreet.curator.measure import Noisy
 from discreet.curator.noisy_histogram import ratio
+from discreet.curator.noisy_statistics import Noisy
 from discreet.curator.price import Priced, priced
 from discreet.curator.till import Bought
 from discreet.mechanisms import GaussianVector, LaplaceVector

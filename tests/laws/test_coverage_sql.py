@@ -22,11 +22,11 @@ import pytest
 from covering import RUNS, Coverage, coverage
 from doubles import Seeded
 
-from discreet.curator import Curator, above
-from discreet.curator.measure import Engine, Group, measure
+from discreet.curator import Curator, above_noise
+from discreet.curator.error_bars import Spans
+from discreet.curator.noisy_statistics import Engine, Group, measure
 from discreet.curator.price import Priced
 from discreet.curator.quote import Terms
-from discreet.curator.spans import Spans
 from discreet.curator.till import Bought
 from discreet.engines import Counted
 from discreet.mechanisms import GaussianVector, LaplaceVector
@@ -290,7 +290,7 @@ def test_rows_that_noise_chose_are_covered(worlds: Callable[..., World], name: s
     clause, choose = CHOSEN[name]
     sql = f"SELECT region, count(*) AS n FROM visits GROUP BY region {clause}"
     (paid,) = world.priced(sql, price)
-    sides = above.upper(world.curator._question(sql, terms_of(law, price))).sides
+    sides = above_noise.upper(world.curator._question(sql, terms_of(law, price))).sides
     assert [side.chosen for side in sides] == [True]
     engine, rng = Repeated(world.curator._store, GROUPS[:SHORT]), Seeded(7)
     error = float(paid.charge(paid.part.measurement.statistics[0]).mechanism.error(CONFIDENCE))

@@ -12,12 +12,12 @@ import pytest
 from covering import RUNS, Coverage, coverage
 from doubles import Seeded
 
-from discreet.curator import above, catalogue
+from discreet.curator import above_noise, catalogue
 from discreet.curator.custody import Custody, Declared, found_home
+from discreet.curator.error_bars import Spans
 from discreet.curator.estimate import estimates
-from discreet.curator.measure import measure
+from discreet.curator.noisy_statistics import measure
 from discreet.curator.price import priced
-from discreet.curator.spans import Spans
 from discreet.curator.till import Bought
 from discreet.engines import Counted, DuckStore
 from discreet.privacy import AddRemove, Approximate, Concentrated
@@ -63,7 +63,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_sum_of_nanoseconds_under_a_cap(home: Path, loss: Approximate | Concentrated) -> None:
     """About the rows that are kept. The best bar has the exact quantile of its noise."""
     asked = question("SELECT sum(moment) FROM t", catalogue.read(home).schema)
-    (price,), upper = priced(asked.parts, loss, AddRemove("who")), above.upper(asked)
+    (price,), upper = priced(asked.parts, loss, AddRemove("who")), above_noise.upper(asked)
     store = DuckStore(home / "tables")
     exact = store.counted(price.part.measurement)
     truth = exact.values[()][0]
@@ -71,8 +71,8 @@ def test_a_sum_of_nanoseconds_under_a_cap(home: Path, loss: Approximate | Concen
     rng, spans = Seeded(11), []
     for _ in range(RUNS):
         noisy = measure(price, Once(exact), rng=rng)
-        table = above.noisy_table(price.part, noisy.groups, estimates(price.part, noisy.values))
-        result = above.run(upper, {price.part.name: table}, {})
+        table = above_noise.noisy_table(price.part, noisy.groups, estimates(price.part, noisy.values))
+        result = above_noise.run(upper, {price.part.name: table}, {})
         bars = Spans(upper.sides, {price.part.name: Bought(price, noisy, 1)}, 1 - SURE)
         ((span,),) = bars.of(result.rows, result.hidden)
         assert span is not None

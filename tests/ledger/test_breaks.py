@@ -17,8 +17,8 @@ import pytest
 from discreet.errors import Refusal
 from discreet.ledger import Answer, Dataset, Hold, Opened, Spend, SqliteLedger, merkle, sign, signing_key, verify
 from discreet.ledger import sqlite as ledger_file
-from discreet.ledger.access import connect
 from discreet.ledger.entry import Entry, canonical, read_entry, read_loss, write_loss
+from discreet.ledger.file_access import connect
 from discreet.privacy import AddRemove, Approximate, Pure
 
 WAIT = 60  # seconds for a process of ours that hangs, which none does unless the code is wrong

@@ -22,14 +22,14 @@ from ledger.kept import copied, held, kept, left, name_of, root, spend
 from discreet.errors import Fault, Refusal
 from discreet.ledger import (
     SqliteLedger,
-    access,
     adopt,
+    file_access,
     found_ledger,
-    keeper,
     merkle,
     open_ledger,
     sign,
     signing_key,
+    witnessing,
 )
 from discreet.ledger import witness as witnesses
 from discreet.ledger.head import Head
@@ -187,7 +187,7 @@ def test_all_words_with_slow_witnesses_together_have_ten_seconds(home: Path, mon
     """Before a payment nothing is charged; after it, it stays spent. Neither is held for twenty tries of each."""
     slow, ledger, guard = Slow(kept(home)), open_ledger(home), keeper_of(home)
     assert guard is not None
-    monkeypatch.setattr(keeper, "time", SimpleNamespace(monotonic=lambda: slow.now))
+    monkeypatch.setattr(witnessing, "time", SimpleNamespace(monotonic=lambda: slow.now))
     guard.others = [slow, slow, slow, slow]
     watched = SqliteLedger(home / "ledger.db", new=False, keeper=guard)
     with pytest.raises(Outside, match="nothing can be paid here for now; nothing was charged"):
@@ -208,7 +208,7 @@ def test_a_witness_that_another_program_holds_is_one_that_cannot_be_told(
 ) -> None:
     add_witness(home, str(share))
     ledger = open_ledger(home)
-    monkeypatch.setattr(access, "PATIENCE", 0.1)
+    monkeypatch.setattr(file_access, "PATIENCE", 0.1)
     with held(share / f"{name_of(home)}.lock"):
         with pytest.raises(Fault):  # it was asked before, and could be: the payment is written
             ledger.append(spend("0.1"))

@@ -20,15 +20,15 @@ from discreet.ledger import (
     Hold,
     Opened,
     SqliteLedger,
-    access,
     adopt,
+    file_access,
     found_ledger,
     open_ledger,
     signing_key,
     verify,
 )
 from discreet.ledger import home as homes
-from discreet.ledger import keeper as keeping
+from discreet.ledger import witnessing as keeping
 from discreet.ledger.home import standings
 from discreet.ledger.witness import Outside, Unreachable, state_folder
 from discreet.privacy import AddRemove, Pure
@@ -240,7 +240,7 @@ def test_a_state_folder_that_another_program_holds_is_waited_for_and_told_as_bus
 ) -> None:
     ledger = open_ledger(home)
     paid = ledger.append(spend("0.1"))
-    monkeypatch.setattr(access, "PATIENCE", 0.1)
+    monkeypatch.setattr(file_access, "PATIENCE", 0.1)
     with held(state_folder() / "heads" / f"{name_of(home)}.lock"):
         for who in ("custodian", "ada"):
             with pytest.raises(Busy, match=r"^the ledger is in use by another program; nothing was charged;"):

@@ -20,10 +20,10 @@ from discreet.local import Hadamard, HybridMean, LocalHashing, OptimizedUnary, R
 from discreet.local.batch import HEAD, LARGEST, fresh_ids, most, packed
 from discreet.local.collector import Collector
 from discreet.local.receipt import Receipt, Uninvited, Unknown
+from discreet.local.report_sums import Tally
 from discreet.local.result import read_results
-from discreet.local.seen import Seen
+from discreet.local.seen_ids import Seen
 from discreet.local.shuffle import Shuffler
-from discreet.local.tally import Tally
 
 CLIENTS: list[Reporter] = [
     Response(ONE, 5),

@@ -18,8 +18,8 @@ from discreet.errors import Refusal
 from discreet.local import LocalHashing, Response
 from discreet.local.batch import fresh_ids, packed
 from discreet.local.collector import Collector
-from discreet.local.intake import Sent
 from discreet.local.receipt import Receipt, Uninvited, Unknown
+from discreet.local.upload_batch import Sent
 from discreet.noise import below
 
 

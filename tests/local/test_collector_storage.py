@@ -20,10 +20,10 @@ from local.surveyed import ONE, Survey, draft, forgetful, sent
 from discreet.errors import Refusal
 from discreet.local import CountMeanSketch, LocalHashing, store
 from discreet.local.collector import Collector
-from discreet.local.intake import Sent
 from discreet.local.receipt import Receipt, Uninvited
+from discreet.local.report_sums import Tally
 from discreet.local.result import Results, results
-from discreet.local.tally import Tally
+from discreet.local.upload_batch import Sent
 from discreet.noise import below
 
 

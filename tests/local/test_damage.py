@@ -11,16 +11,16 @@ import pytest
 from local.surveyed import Survey
 
 from discreet.errors import Busy, Refusal
-from discreet.ledger import access
+from discreet.ledger import file_access
 from discreet.local.collector import Collector
-from discreet.local.intake import Sent
 from discreet.local.respondent import Respondent
+from discreet.local.upload_batch import Sent
 
 
 @contextmanager
 def held(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """While another program writes a file and does not come to an end."""
-    monkeypatch.setattr(access, "PATIENCE", 0.1)
+    monkeypatch.setattr(file_access, "PATIENCE", 0.1)
     with closing(sqlite3.connect(path, isolation_level=None)) as file:
         file.execute("BEGIN EXCLUSIVE")
         yield

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from discreet.errors import Refusal
 from discreet.interval import exp, log
 from discreet.local.hitters import HeavyHitters, Hitters
-from discreet.local.pursuit import ALPHA
+from discreet.local.matching_pursuit import ALPHA
 
 LOST = Fraction(1, 10**9)
 SMALL = HeavyHitters(Fraction(1), length=2, start=4, step=5, rows=2, width=4)

@@ -16,7 +16,7 @@ from discreet.local.decode import Decoded, decode
 from discreet.local.decode_chance import tail
 from discreet.local.decode_lasso import path
 from discreet.local.rappor import Rappor
-from discreet.local.tally import Tally
+from discreet.local.report_sums import Tally
 
 CANDIDATES = [f"candidate {i}" for i in range(120)]
 STRANGERS = [f"stranger {i}" for i in range(1000)]

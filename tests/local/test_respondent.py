@@ -20,7 +20,7 @@ from discreet.ledger.entry import canonical
 from discreet.ledger.head import public_part
 from discreet.local import DuchiMean, LocalHashing, Rappor, Response
 from discreet.local.courier import Courier, Unreached, _json, _message
-from discreet.local.memory import Memory
+from discreet.local.device_memory import Memory
 from discreet.local.receipt import Receipt
 from discreet.local.respondent import Respondent
 from discreet.local.result import Results, read_results

@@ -15,8 +15,8 @@ from mechanisms.chances import Whatever, fits
 
 from discreet.errors import Refusal
 from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.int64 import LIMIT
 from discreet.mechanisms.relation import Caps, Column, Frame
-from discreet.mechanisms.whole import LIMIT
 from discreet.privacy import Replace
 
 COLOURS = ("red", "green", None)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.release import Hierarchy, QuadTree, Wavelet, fit, hierarchy, quadtree, wavelet
+from discreet.release import Hierarchy, QuadTree, Wavelet, hierarchy, nonnegative_fit, quadtree, wavelet
 from discreet.release.counts import MOST_CELLS
-from discreet.release.curve import hilbert
-from discreet.release.splits import Splits
+from discreet.release.space_filling_curve import hilbert
+from discreet.release.tree_variances import Splits
 
 ONE, SMALL, SIDE = Fraction(1), 1 << 12, 1 << 6
 
@@ -35,7 +35,7 @@ def arrays(kept: object) -> Iterator[Any]:
 CACHES: list[tuple[Any, Callable[[], object]]] = [
     (hierarchy._splits, lambda: Hierarchy(ONE, (SMALL,)).splits),
     (hierarchy._branches, lambda: Hierarchy(ONE, (SMALL,)).children),
-    (fit.alike, lambda: fit.alike(SMALL)),
+    (nonnegative_fit.alike, lambda: nonnegative_fit.alike(SMALL)),
     (wavelet._halves, lambda: Wavelet(ONE, (SMALL,)).children),
     (quadtree._quarters, lambda: QuadTree(ONE, (SIDE, SIDE))._tree),
     (hilbert, lambda: hilbert(SIDE, SIDE)),

@@ -28,11 +28,11 @@ from discreet.release import (
     tuned,
 )
 from discreet.release.counts import noise_variance, within
-from discreet.release.curve import hilbert
-from discreet.release.fit import alike
 from discreet.release.histogram import CHOSEN, EXACT, FITTED, MORE, NONE, PARTS, TIMES, WIDER
-from discreet.release.plausible import plausible
-from discreet.release.splits import Splits, starts
+from discreet.release.nonnegative_fit import alike
+from discreet.release.plausible_counts import plausible
+from discreet.release.space_filling_curve import hilbert
+from discreet.release.tree_variances import Splits, starts
 
 ONE = Fraction(1)
 LINE = np.arange(24, dtype=np.int64) % 5 * 7

@@ -26,7 +26,7 @@ from discreet.mechanisms import Column, Frame, Grid
 from discreet.privacy import Pure, Replace
 from discreet.release import Histogram, NumberAxis, PrivateBins, Publication, Wish, publication
 from discreet.release.histogram import NONE
-from discreet.release.private import Chosen, even_ends
+from discreet.release.private_bins import Chosen, even_ends
 
 EXAMPLES = OTHERS["private-bins"]
 ALPHA = Fraction(1, 10**9)  # of a false alarm of one audit

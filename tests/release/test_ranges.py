@@ -28,11 +28,11 @@ from discreet.release import (
     tuned,
 )
 from discreet.release.counts import noise_variance, within
-from discreet.release.curve import hilbert
 from discreet.release.grids import boxes, divided_boxes
 from discreet.release.hierarchy import best_branching
 from discreet.release.histogram import CHOSEN
-from discreet.release.plausible import plausible
+from discreet.release.plausible_counts import plausible
+from discreet.release.space_filling_curve import hilbert
 
 TENTH, ONE = Fraction(1, 10), Fraction(1)
 CELLS = 4096

@@ -17,7 +17,7 @@ from release.examples import EXAMPLES, OTHERS
 
 from discreet.noise import Entropy
 from discreet.privacy import AddRemove, Replace
-from discreet.release import MultiplicativeWeights, multiplicative
+from discreet.release import MultiplicativeWeights, multiplicative_weights
 from discreet.release.counts import noisy
 
 EVERY = {f"{name} {i}": one for name, some in EXAMPLES.items() for i, one in enumerate(some)}
@@ -35,7 +35,7 @@ class Transcript:
         for name, module in list(sys.modules.items()):
             if name.startswith("discreet.release.") and vars(module).get("noisy") is noisy:
                 monkeypatch.setattr(module, "noisy", self.noisy)
-        monkeypatch.setattr(multiplicative, "Exponential", self.exponential)
+        monkeypatch.setattr(multiplicative_weights, "Exponential", self.exponential)
 
     def again(self) -> None:
         """Of the neighbour from here on."""

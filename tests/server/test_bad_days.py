@@ -23,7 +23,7 @@ from server.pgwire.test_door import COUNT, made_certificate
 from server.served import served
 
 from discreet.console.cookie import Seal
-from discreet.ledger import access
+from discreet.ledger import file_access
 from discreet.local.collector import Collector
 from discreet.server.http import Limits
 from discreet.server.http.proxy import Proxies
@@ -37,7 +37,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
 @contextmanager
 def held(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """While another process has the ledger."""
-    monkeypatch.setattr(access, "PATIENCE", 0.1)
+    monkeypatch.setattr(file_access, "PATIENCE", 0.1)
     with (home / "ledger.db.lock").open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -90,7 +90,7 @@ def test_surveys_that_somebody_holds_are_busy_and_damaged_ones_are_out_of_order(
 
     async def visit(port: int) -> None:
         paths = ["/survey/v1/keys", f"/survey/v1/{task.id}"]
-        monkeypatch.setattr(access, "PATIENCE", 0.1)
+        monkeypatch.setattr(file_access, "PATIENCE", 0.1)
         with closing(sqlite3.connect(file, isolation_level=None)) as other:
             other.execute("BEGIN EXCLUSIVE")
             assert [await told(port, path) for path in paths] == [(b"503", "55P03", False)] * 2

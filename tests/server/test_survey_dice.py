@@ -13,10 +13,10 @@ from playwright.sync_api import Browser, Page
 from scipy.stats import chisquare
 from server.conftest import People, Place, rolled
 
-from discreet.desk.outlook import guessed
+from discreet.desk.survey_forecast import guessed
 from discreet.local import OptimizedUnary, Response, SymmetricUnary, Unary
 from discreet.mechanisms import RandomizedResponse
-from discreet.server.http.dice import Dice
+from discreet.server.http.report_law import Dice
 
 FALSE_ALARM = 1e-6
 ROLLS = 8_000

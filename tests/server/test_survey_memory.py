@@ -18,8 +18,8 @@ from discreet.ledger.head import public_part
 from discreet.local.receipt import Standing
 from discreet.local.seal import Handover, handed_over
 from discreet.local.task import Task
-from discreet.server.http import survey_sheet
-from discreet.server.http.dice import Dice
+from discreet.server.http import survey_html
+from discreet.server.http.report_law import Dice
 
 _AT_ONCE = """
 ([at, answer]) => {
@@ -260,7 +260,7 @@ def altered(person: Person, place: Place, task: Task, change: Callable[[str], st
 
 def shown(person: Person, place: Place, task: Task, handovers: Sequence[Handover] = ()) -> Person:
     """Open the page of a survey as a server draws it that has this document and these handovers."""
-    page = survey_sheet.asking(Standing(task, {}, closed=False, collected=False), handovers, datetime.now(UTC))
+    page = survey_html.asking(Standing(task, {}, closed=False, collected=False), handovers, datetime.now(UTC))
     altered(person, place, task, lambda _: page)
     expect(person.page.locator("#stage > :not(.late)").first).to_be_visible()
     return person

@@ -34,8 +34,8 @@ from discreet.curator.catalogue import Catalogue, Population
 from discreet.curator.declaring import Declared, declared
 from discreet.errors import Refusal
 from discreet.sql import fanout, render
+from discreet.sql.aggregation import Caps
 from discreet.sql.expression import Expression
-from discreet.sql.measured import Caps
 from discreet.sql.question import Question
 from discreet.sql.rows import Inline, Rows
 from discreet.sql.schema import Schema, Table, Type

@@ -14,11 +14,11 @@ import pytest
 
 from discreet.errors import Refusal
 from discreet.sql import bounding, render
-from discreet.sql.choosing import Choice, Room
 from discreet.sql.expression import Call, Expression, Field, Literal
 from discreet.sql.functions import LONGEST_PATTERN, once
 from discreet.sql.identity import described
 from discreet.sql.range import Grid
+from discreet.sql.row_choice import Choice, Room
 from discreet.sql.rows import Capped, Scan
 from discreet.sql.schema import Column, Schema, Type
 from discreet.sql.split import question

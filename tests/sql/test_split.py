@@ -6,7 +6,7 @@ import clinic
 import pytest
 
 from discreet.errors import Refusal
-from discreet.sql.measured import Caps
+from discreet.sql.aggregation import Caps
 from discreet.sql.plan import Rank, Statistic
 from discreet.sql.split import question
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.outputs import Outputs, keys, listed, rows
-from discreet.audit.seen import Raised, Thing
+from discreet.audit.visible_parts import Raised, Thing
 
 Reals = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.seen import Raised, Thing, seen
+from discreet.audit.visible_parts import Raised, Thing, seen
 from discreet.errors import Refusal
 from discreet.noise import SECURE, Entropy
 

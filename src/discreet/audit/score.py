@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from discreet.audit.features import Feature, Features
 from discreet.audit.outputs import Outputs, keys, listed
-from discreet.audit.seen import raw
 from discreet.audit.trees import Boosted
+from discreet.audit.visible_parts import raw
 
 Reals = NDArray[np.float64]
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from discreet.audit.accusing_event import Event
 from discreet.audit.bounds import at_least, at_most, epsilon_at_least
 from discreet.audit.claim import Point, excess
 from discreet.audit.outputs import Outputs, keys, listed
-from discreet.audit.witness import Event
 from discreet.exact import spoken
 from discreet.mechanisms.mechanism import Pair
 from discreet.privacy.loss import Loss

@@ -11,7 +11,7 @@ from discreet.cli.printing import AsFormat, Format, print_rows
 from discreet.cli.query import Epsilon, Rho
 
 if TYPE_CHECKING:
-    from discreet.curator.shares import Share
+    from discreet.curator.share_intervals import Share
 
 app = new_app()
 HIDDEN = "nothing stands out of the noise at this price; name a higher one, or there are too few people to tell"

@@ -14,8 +14,8 @@ from discreet.curator import Curator
 from discreet.curator.explain import said
 from discreet.curator.practice import found_practice
 from discreet.desk import HOME, Desk, Order
-from discreet.desk.offered import OUTSIDE, Offered, offered, stepped
 from discreet.desk.publisher import called
+from discreet.desk.release_quote import OUTSIDE, Offered, offered, stepped
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss
 from discreet.release.certificate import Certificate

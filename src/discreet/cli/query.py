@@ -82,7 +82,7 @@ def _print(answer: Answer, form: Format, confidence: str, *, intervals: bool) ->
 
 def _with_bars(answer: Answer, confidence: str) -> list[list[object]]:
     """Each number with its error bar behind it, and no more digits than that leaves a meaning to."""
-    from discreet.curator.figures import measured
+    from discreet.curator.significant_digits import measured
 
     def shown(cell: object, span: tuple[float, float] | None) -> object:
         if cell is None or span is None:

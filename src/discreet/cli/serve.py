@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from discreet.sandbox import Processes
     from discreet.server.http.door import Door
     from discreet.server.http.proxy import Proxies
-    from discreet.server.pgwire.journal import Journal
+    from discreet.server.pgwire.log import Journal
 
 app = new_app()
 _Wire = list[tuple[str, int]]  # host and port of the Postgres door, once it is open
@@ -61,7 +61,7 @@ class Address:
     @property
     def local(self) -> bool:
         """Whether only this machine reaches it."""
-        from discreet.server.http.admission import is_local
+        from discreet.server.http.authentication import is_local
 
         return is_local(self.host)
 
@@ -147,7 +147,7 @@ def serve(  # noqa: PLR0913  # the two doors and what they share
             )
     from discreet.desk import Desk
     from discreet.sandbox import Processes
-    from discreet.server.pgwire.journal import Journal
+    from discreet.server.pgwire.log import Journal
 
     _many_files()
     shared = Shared(tls, rate, proxies, Journal())
@@ -273,7 +273,7 @@ async def _first(one: Awaitable[object], other: Awaitable[object]) -> None:
 
 
 async def _http(desk: Desk, address: Address, shared: Shared, wire: _Wire) -> Open:
-    from discreet.cli.hall import Console
+    from discreet.cli.console_host import Console
     from discreet.server.http import Limits
     from discreet.server.http import serve as open_door
 

@@ -46,7 +46,7 @@ def new(  # noqa: PLR0913  # each is an option
     """Open a survey. Its address stands alone on the last line."""
     from discreet.desk import HOME as CUSTODIAN
     from discreet.desk.surveys import Filter, Plan, path
-    from discreet.local.limit import USUAL
+    from discreet.local.device_limit import USUAL
 
     shape = Filter(bits, hashes, cohorts) if texts else None
     plan = Plan(question, tuple(answer or ()), epsilon, minimum, days, invited, dishonest, shape, most)
@@ -63,7 +63,7 @@ def new(  # noqa: PLR0913  # each is an option
 
 def _prospect(task: Task) -> str:
     """What is promised and, where it can be told before there are texts, how exact it will be."""
-    from discreet.desk.outlook import Outlook, guessed
+    from discreet.desk.survey_forecast import Outlook, guessed
     from discreet.local import Oracle
 
     said = "whoever reads a report guesses right between two answers in at most "
@@ -101,7 +101,7 @@ def list_(*, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
 def show(survey: Which, *, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
     """What a survey asks and promises, and how it stands."""
     from discreet.desk import HOME as CUSTODIAN
-    from discreet.desk.outlook import guessed
+    from discreet.desk.survey_forecast import guessed
 
     standing = _surveys(home).one(CUSTODIAN, survey)
     task = standing.task

@@ -16,8 +16,8 @@ def update(name: str, source: str, *, strict: Strict = False, home: AtHome = HOM
     from discreet.cli.printing import gauge
     from discreet.cli.source import rows_from
     from discreet.curator import catalogue
-    from discreet.curator.agreement import stale
     from discreet.curator.custody import Custody
+    from discreet.curator.declarations import stale
 
     with gauge(f"reading {source}") as progress:
         custody, known = Custody(home), catalogue.read(home)

@@ -6,4 +6,4 @@
 from discreet.client.connection import Connection as Connection
 from discreet.client.connection import Lost as Lost
 from discreet.client.home import Home as Home
-from discreet.desk.offered import Offered as Offered
+from discreet.desk.release_quote import Offered as Offered

@@ -13,11 +13,11 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
-from discreet.client import reading
+from discreet.client import json_values
 from discreet.curator import Answer, Explanation
 from discreet.curator.history import Receipt
 from discreet.desk import Listed
-from discreet.desk.offered import Offered
+from discreet.desk.release_quote import Offered
 from discreet.errors import DiscreetError, Fault, Ground, OverBudget, Refusal
 from discreet.ledger import Head
 from discreet.ledger.entry import BudgetLoss
@@ -68,27 +68,27 @@ class Connection:
 
     def query(self, /, sql: str, **terms: object) -> Answer:
         """The answer to a question. Spends its price, unless the same was answered before."""
-        return self._call("POST", "query", reading.answer, {"sql": sql, **_plain(terms)})
+        return self._call("POST", "query", json_values.answer, {"sql": sql, **_plain(terms)})
 
     def explain(self, /, sql: str, **terms: object) -> Explanation:
         """What a question would cost and how exact it would be. Free."""
-        return self._call("POST", "explain", reading.explanation, {"sql": sql, **_plain(terms)})
+        return self._call("POST", "explain", json_values.explanation, {"sql": sql, **_plain(terms)})
 
     def describe(self, /, sql: str, **terms: object) -> tuple[tuple[str, str], ...]:
         """The columns of an answer and their types. Free."""
-        return self._call("POST", "describe", reading.columns, {"sql": sql, **_plain(terms)})
+        return self._call("POST", "describe", json_values.columns, {"sql": sql, **_plain(terms)})
 
     def tables(self) -> list[Table]:
         """The tables that may be asked about, as they were declared."""
-        return self._call("GET", "tables", lambda found: [reading.table(table) for table in found["tables"]])
+        return self._call("GET", "tables", lambda found: [json_values.table(table) for table in found["tables"]])
 
     def populations(self) -> list[str]:
         """The populations that have a budget."""
-        return sorted(self._call("GET", "budget", reading.budgets))
+        return sorted(self._call("GET", "budget", json_values.budgets))
 
     def budget(self, population: str) -> Budget[BudgetLoss]:
         """What a population may lose in all and has lost."""
-        found = self._call("GET", "budget", reading.budgets)
+        found = self._call("GET", "budget", json_values.budgets)
         if population not in found:
             raise Refusal(f"there is no population {population!r}", hint=f"there are {sorted(found)}")
         return found[population]
@@ -99,7 +99,7 @@ class Connection:
         while True:
             asked = {"everybody": str(everybody).lower(), "limit": str(_PAGE)}
             more = {"before": str(found[-1].entry)} if found else {}
-            page = self._call("GET", f"history?{urlencode({**asked, **more})}", reading.receipts)
+            page = self._call("GET", f"history?{urlencode({**asked, **more})}", json_values.receipts)
             found += page
             if len(page) < _PAGE:
                 return found
@@ -110,21 +110,21 @@ class Connection:
 
     def proof(self, entry: int) -> Proof:
         """An entry and that it is in the ledger. Check it against a head that you kept: `.faults(pin(head))`."""
-        return self._call("GET", f"ledger/proof/{int(entry)}", reading.proof)
+        return self._call("GET", f"ledger/proof/{int(entry)}", json_values.proof)
 
     # publishing ------------------------------------------------------------------------------------------------------
 
     def offer(self, source: str, *, name: str = "", **wish: object) -> Offered:
         """What a release of a table, or of a SELECT of rows, would cost and how exact it would be. Free."""
-        return self._call("POST", "releases/offer", reading.offered, _order(source, name, wish))
+        return self._call("POST", "releases/offer", json_values.offered, _order(source, name, wish))
 
     def publish(self, source: str, *, name: str = "", **wish: object) -> Listed:
         """Make a release at its price, unless it was made before. `release` and `certified` take its entry."""
-        return self._call("POST", "releases", reading.listed, _order(source, name, wish))
+        return self._call("POST", "releases", json_values.listed, _order(source, name, wish))
 
     def releases(self) -> list[Listed]:
         """The releases that one may read, the latest first."""
-        return self._call("GET", "releases", lambda found: [reading.listed(each) for each in found["releases"]])
+        return self._call("GET", "releases", lambda found: [json_values.listed(each) for each in found["releases"]])
 
     def release(self, entry: int) -> Release:
         """One of them, free: everything that follows from it is too."""

@@ -7,8 +7,8 @@ from pathlib import Path
 from discreet.curator import Curator
 from discreet.desk import Listed, Order
 from discreet.desk.notary import Notary
-from discreet.desk.offered import Offered, offered
 from discreet.desk.publisher import Publisher
+from discreet.desk.release_quote import Offered, offered
 from discreet.ledger import Grant
 from discreet.release import Release, Wish
 from discreet.release.certificate import Certificate

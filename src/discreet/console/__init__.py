@@ -19,7 +19,7 @@ survey_builder, survey_exhibit                  a survey that is being made, and
 ask, budget, history, releases, surveys, data, ledger, promise     the pages
 """
 
-from discreet.console.gate import Gate as Gate
-from discreet.console.gate import mount as mount
-from discreet.console.hall import Hall as Hall
+from discreet.console.authentication import Gate as Gate
+from discreet.console.authentication import mount as mount
+from discreet.console.host import Hall as Hall
 from discreet.console.upload import UPLOAD as UPLOAD

@@ -11,16 +11,16 @@ from fractions import Fraction
 from nicegui import ui
 
 from discreet.console import theme
-from discreet.console.dial import Dial
-from discreet.console.editor import Editor
-from discreet.console.examples import Example, examples
-from discreet.console.expert import Expert
-from discreet.console.frame import page, trouble
-from discreet.console.pricecard import Strip, note, spoken_button, too_little
-from discreet.console.pricetag import Tag, Wish, counter, promised, tagged
-from discreet.console.result import Result, draw, file_name, table_text
-from discreet.console.shelf import shelf
-from discreet.console.visit import Visit
+from discreet.console.answer import Result, draw, file_name, table_text
+from discreet.console.example_questions import Example, examples
+from discreet.console.expert_panel import Expert
+from discreet.console.layout import page, trouble
+from discreet.console.page_visit import Visit
+from discreet.console.price_card import Strip, note, spoken_button, too_little
+from discreet.console.price_slider import Dial
+from discreet.console.price_tag import Tag, Wish, counter, promised, tagged
+from discreet.console.sql_editor import Editor
+from discreet.console.table_browser import shelf
 from discreet.desk import Terms, Visitor
 from discreet.errors import Refusal
 from discreet.sql.schema import Table

@@ -9,10 +9,10 @@ from functools import partial
 
 from nicegui import ui
 
-from discreet.console import assets, gauge, tally, theme
-from discreet.console.frame import page, trouble
-from discreet.console.gauge import Share
-from discreet.console.visit import Visit
+from discreet.console import amounts, assets, budget_charts, theme
+from discreet.console.budget_charts import Share
+from discreet.console.layout import page, trouble
+from discreet.console.page_visit import Visit
 from discreet.curator.explain import said
 from discreet.curator.history import Receipt
 from discreet.desk import Desk, Visitor
@@ -159,20 +159,20 @@ def _spending(name: str, seen: _Seen, visit: Visit) -> None:
     left = seen.accounts[name].budget.left
     retired = seen.accounts[name].retired
     with ui.element("p").classes("d-big"):
-        theme.tag("strong", tally.figure((spent if retired else left).amount, up=retired))
-        theme.tag("span", f"{'spent' if retired else 'left'} of {tally.figure(total.amount)}").classes("d-muted")
-    rest = Share("Left", tally.figure(left.amount), tally.part(left, total), "left")
+        theme.tag("strong", amounts.figure((spent if retired else left).amount, up=retired))
+        theme.tag("span", f"{'spent' if retired else 'left'} of {amounts.figure(total.amount)}").classes("d-muted")
+    rest = Share("Left", amounts.figure(left.amount), amounts.part(left, total), "left")
     if visit.custodian:
-        shares = [Share("Spent", tally.figure(spent.amount, up=True), tally.part(spent, total), "own"), rest]
+        shares = [Share("Spent", amounts.figure(spent.amount, up=True), amounts.part(spent, total), "own"), rest]
     else:
         own = seen.people[0].used.get(name, 0 * total) if seen.people else 0 * total
         others = spent.less(own)  # type: ignore[arg-type]
         shares = [
-            Share("You spent", tally.figure(own.amount, up=True), tally.part(own, total), "own"),
-            Share("Others together", tally.figure(others.amount, up=True), tally.part(others, total), "others"),
+            Share("You spent", amounts.figure(own.amount, up=True), amounts.part(own, total), "own"),
+            Share("Others together", amounts.figure(others.amount, up=True), amounts.part(others, total), "others"),
             rest,
         ]
-    gauge.bar(shares, ", ".join(f"{each.name} {each.amount}" for each in shares))
+    budget_charts.bar(shares, ", ".join(f"{each.name} {each.amount}" for each in shares))
     if not retired:
         _how_many(name, seen, visit, left)
 
@@ -181,29 +181,29 @@ def _how_many(name: str, seen: _Seen, visit: Visit, left: BudgetLoss) -> None:
     """How far the rest reaches, in questions."""
     mine = next((person for person in seen.people if person.name == visit.visitor.name), None)
     if mine is not None and mine.allowance is not None and type(mine.allowance) is type(left):
-        left = left.meet(tally.rest(mine.allowance, mine.used.get(name, 0 * mine.allowance)))
+        left = left.meet(amounts.rest(mine.allowance, mine.used.get(name, 0 * mine.allowance)))
     last = next(
-        (each for each in tally.grouped(seen.receipts) if each.population == name and _own(each, visit)),
+        (each for each in amounts.grouped(seen.receipts) if each.population == name and _own(each, visit)),
         None,
     )
     likes = [("at the usual price", seen.usual.get(name)), ("like your last one", None if last is None else last.price)]
     with ui.element("ul").classes("d-reach"):
         for what, each in likes:
-            count = None if each is None else tally.more(left, each)
+            count = None if each is None else amounts.more(left, each)
             if each is None or count is None:
                 continue
             with ui.element("li"):
-                theme.tag("strong", f"about {tally.about(count)}" if count else "no")
+                theme.tag("strong", f"about {amounts.about(count)}" if count else "no")
                 theme.tag("span", f"more questions {what}")
-                theme.tag("span", f"({tally.price(each)} each)").classes("d-muted")
+                theme.tag("span", f"({amounts.price(each)} each)").classes("d-muted")
 
 
-def _own(asked: tally.Asked, visit: Visit) -> bool:
+def _own(asked: amounts.Asked, visit: Visit) -> bool:
     return asked.principal == visit.visitor.name
 
 
 def _over_time(name: str, seen: _Seen, visit: Visit) -> None:
-    steps = tally.stairs(seen.receipts, name)
+    steps = amounts.stairs(seen.receipts, name)
     theme.heading("Spending over time" if visit.custodian else "Your spending over time", 3)
     if not steps:
         theme.tag("p", "Nothing was spent yet." if visit.custodian else "You have spent nothing yet.").classes(
@@ -212,7 +212,7 @@ def _over_time(name: str, seen: _Seen, visit: Visit) -> None:
         return
     spent, total = seen.accounts[name].budget.spent, seen.accounts[name].budget.total
     level = None if visit.custodian else spent.amount
-    gauge.line(steps, datetime.now(UTC), total.amount, level)
+    budget_charts.line(steps, datetime.now(UTC), total.amount, level)
     if level is not None:
         theme.tag("p", "The dashed line is what everybody spent together.").classes("d-muted d-small")
 
@@ -237,23 +237,23 @@ def _who_spent(name: str, seen: _Seen) -> None:
                     with theme.tag("td", person.name):
                         if not person.role:
                             theme.tag("span", "not let in any more").classes("d-muted d-note")
-                    theme.tag("td", tally.figure(used.amount, up=True)).classes("d-num")
+                    theme.tag("td", amounts.figure(used.amount, up=True)).classes("d-num")
                     with ui.element("td").classes("d-wide"):
-                        gauge.meter(tally.part(used, total))
+                        budget_charts.meter(amounts.part(used, total))
                     same = type(person.allowance) is type(total)  # a limit in another measure lets nobody ask here
-                    limit = tally.figure(person.allowance.amount) if person.allowance and same else "none"
+                    limit = amounts.figure(person.allowance.amount) if person.allowance and same else "none"
                     theme.tag("td", limit).classes("d-num" if same else "d-num d-muted")
 
 
 def _allowance(name: str, me: Person, allowance: BudgetLoss) -> None:
     used = me.used.get(name, 0 * allowance)
     theme.heading("Your own limit", 3)
-    left = tally.rest(allowance, used)
+    left = amounts.rest(allowance, used)
     shares = [
-        Share("You spent", tally.figure(used.amount, up=True), tally.part(used, allowance), "own"),
-        Share("Left for you", tally.figure(left.amount), tally.part(left, allowance), "left"),
+        Share("You spent", amounts.figure(used.amount, up=True), amounts.part(used, allowance), "own"),
+        Share("Left for you", amounts.figure(left.amount), amounts.part(left, allowance), "left"),
     ]
-    gauge.bar(shares, ", ".join(f"{each.name} {each.amount}" for each in shares))
+    budget_charts.bar(shares, ", ".join(f"{each.name} {each.amount}" for each in shares))
 
 
 def _for_experts(account: Account) -> None:

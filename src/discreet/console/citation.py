@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from discreet.console.tally import when
+from discreet.console.amounts import when
 from discreet.curator import Answer
 from discreet.curator.explain import said
 from discreet.curator.history import Receipt

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from nicegui import ui
 
 from discreet.console import theme
-from discreet.console.chooser import UNCHANGED
-from discreet.console.frame import trouble
+from discreet.console.file_chooser import UNCHANGED
+from discreet.console.layout import trouble
 
 Doing = Callable[[], Awaitable[None]]
 

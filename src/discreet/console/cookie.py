@@ -7,7 +7,7 @@ import hmac
 import secrets
 from http.cookies import CookieError, SimpleCookie
 
-from discreet.console.policy import Scope, header, is_secure
+from discreet.console.headers import Scope, header, is_secure
 
 THEME = "discreet-theme"
 THEMES = ("auto", "light", "dark")

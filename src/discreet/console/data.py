@@ -8,9 +8,9 @@ from functools import partial
 
 from nicegui import ui
 
-from discreet.console import adding, assets, chooser, people, populations, tables, theme
-from discreet.console.frame import page, trouble
-from discreet.console.visit import Visit
+from discreet.console import add_table, assets, file_chooser, people, populations, tables, theme
+from discreet.console.layout import page, trouble
+from discreet.console.page_visit import Visit
 from discreet.desk import Desk, Visitor
 from discreet.desk.desk import Person
 from discreet.ledger.books import Account
@@ -38,7 +38,7 @@ async def data(visit: Visit) -> None:
     """The page."""
     for style in ("records.css", "data.css"):
         ui.add_head_html(f'<link rel="stylesheet" href="{assets.address(style)}">')
-    chooser.script()
+    file_chooser.script()
     theme.lead("The tables that people may ask about, what may be learned in all, and who may ask.")
     box, shown = ui.element("div").props('aria-live="polite"'), ui.element("div")
     part = ["tables"]
@@ -70,6 +70,6 @@ async def data(visit: Visit) -> None:
         part[0] = "tables"
         shown.clear()
         with shown:
-            adding.Adding(visit, found.tables, found.accounts, show)
+            add_table.Adding(visit, found.tables, found.accounts, show)
 
     await show()

@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 from nicegui import ui
 
-from discreet.console import assets, citation, recalled, tally, theme
-from discreet.console.frame import page, trouble
-from discreet.console.tally import Asked
-from discreet.console.visit import Visit
+from discreet.console import amounts, assets, citation, past_answer, theme
+from discreet.console.amounts import Asked
+from discreet.console.layout import page, trouble
+from discreet.console.page_visit import Visit
 from discreet.curator import Answer
 from discreet.desk import Desk, Visitor
 
@@ -33,7 +33,7 @@ async def history(visit: Visit) -> None:
     receipts = await visit.call(visit.desk.history, most=_MOST)
     if len(receipts) == _MOST:
         theme.tag("p", f"These are the latest {_MOST:,} payments. {_OLDER}").classes("d-muted d-small")
-    every = tally.grouped(receipts)
+    every = amounts.grouped(receipts)
     if not every:
         theme.empty("Nothing was asked yet.", "The first question will stand here.", "history")
         return
@@ -83,8 +83,8 @@ def _asked(asked: Asked, visit: Visit) -> None:
     with theme.card() as made:
         made.classes("d-asked").props("role=article")
         with ui.element("div").classes("d-meta"):
-            theme.tag("strong", tally.price(asked.paid).capitalize())
-            theme.tag("span", tally.when(asked.latest.time)).classes("d-muted")
+            theme.tag("strong", amounts.price(asked.paid).capitalize())
+            theme.tag("span", amounts.when(asked.latest.time)).classes("d-muted")
             if visit.custodian:
                 theme.tag("span", f"by {asked.principal}").classes("d-muted")
             theme.tag("span", f"about {asked.population}").classes("d-muted")
@@ -112,8 +112,8 @@ def _payments(asked: Asked) -> None:
                 for each in asked.payments:
                     with ui.element("tr"):
                         theme.tag("td", str(each.entry)).classes("d-num")
-                        theme.tag("td", tally.when(each.time))
-                        theme.tag("td", tally.figure(each.loss.amount, up=True)).classes("d-num")
+                        theme.tag("td", amounts.when(each.time))
+                        theme.tag("td", amounts.figure(each.loss.amount, up=True)).classes("d-num")
                         theme.tag("td", "none" if each.answer is None else str(each.answer)).classes("d-num")
 
 
@@ -125,7 +125,7 @@ def _tools(asked: Asked, visit: Visit) -> None:
         with theme.busy(again), trouble(box, sql=asked.sql):
             answer = await visit.call(visit.desk.shown, asked.sql, {})
             with box:
-                recalled.table(answer)
+                past_answer.table(answer)
 
     async def take(button: ui.button, made: Made, name: str, kind: str) -> None:
         with theme.busy(button), trouble(box, sql=asked.sql):

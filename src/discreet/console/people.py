@@ -9,12 +9,12 @@ from functools import partial
 from nicegui import ui
 from starlette.requests import Request
 
-from discreet.console import tally, theme
-from discreet.console.chooser import UNCHANGED
+from discreet.console import amounts, theme
 from discreet.console.confirm import apart, confirm
-from discreet.console.frame import trouble
+from discreet.console.file_chooser import UNCHANGED
+from discreet.console.layout import trouble
+from discreet.console.page_visit import Visit
 from discreet.console.snippets import reached
-from discreet.console.visit import Visit
 from discreet.desk import Desk, Visitor
 from discreet.desk.desk import Person
 from discreet.ledger.books import OWNER
@@ -54,14 +54,14 @@ def _row(visit: Visit, person: Person, again: Again) -> None:
         theme.tag("td", person.name).classes("d-name")
         theme.tag("td", person.role)
         theme.tag("td", "all" if person.tables is None else ", ".join(person.tables) or "none")
-        limit = "none" if person.allowance is None else tally.figure(person.allowance.amount)
+        limit = "none" if person.allowance is None else amounts.figure(person.allowance.amount)
         with ui.element("td").classes("d-num"):
             theme.tag("div", limit)
             if person.require_price:
                 theme.tag("div", "names a price each time").classes("d-muted d-small")
         with ui.element("td").classes("d-num"):
             for population, loss in person.used.items():
-                theme.tag("div", f"{tally.figure(loss.amount, up=True)} of {population}")
+                theme.tag("div", f"{amounts.figure(loss.amount, up=True)} of {population}")
             if not person.used:
                 theme.tag("span", "nothing").classes("d-muted")
         with ui.element("td").classes("d-num"):

@@ -7,13 +7,13 @@ from functools import partial
 
 from nicegui import ui
 
-from discreet.console import facts, gauge, tally, theme
-from discreet.console.chooser import UNCHANGED
+from discreet.console import amounts, budget_charts, declared_words, theme
+from discreet.console.budget_charts import Share
 from discreet.console.confirm import confirm
-from discreet.console.frame import trouble
-from discreet.console.gauge import Share
+from discreet.console.file_chooser import UNCHANGED
+from discreet.console.layout import trouble
+from discreet.console.page_visit import Visit
 from discreet.console.people import USUAL
-from discreet.console.visit import Visit
 from discreet.curator.explain import said
 from discreet.desk import Desk, Visitor
 from discreet.ledger.books import Account
@@ -52,7 +52,7 @@ def listed(
 
 
 def _population(visit: Visit, name: str, account: Account, tables: Sequence[str], again: Again) -> None:
-    words, kind = facts.state(account)
+    words, kind = declared_words.state(account)
     with ui.element("div").classes("d-row d-title"):
         theme.heading(name, 2)
         theme.tag("span", words).classes(f"d-badge {kind}")
@@ -60,16 +60,16 @@ def _population(visit: Visit, name: str, account: Account, tables: Sequence[str]
     shares = [
         Share(
             "Spent",
-            tally.figure(budget.spent.amount, up=True),
-            tally.part(budget.spent, budget.total),
+            amounts.figure(budget.spent.amount, up=True),
+            amounts.part(budget.spent, budget.total),
             "own",
         ),
-        Share("Left", tally.figure(budget.left.amount), tally.part(budget.left, budget.total), "left"),
+        Share("Left", amounts.figure(budget.left.amount), amounts.part(budget.left, budget.total), "left"),
     ]
-    gauge.bar(shares, ", ".join(f"{each.name} {each.amount}" for each in shares))
+    budget_charts.bar(shares, ", ".join(f"{each.name} {each.amount}" for each in shares))
     with ui.element("div").classes("d-spaced"), theme.facts():
-        theme.fact("In all", tally.price(budget.total))
-        theme.fact("What is compared", facts.relation(account))
+        theme.fact("In all", amounts.price(budget.total))
+        theme.fact("What is compared", declared_words.relation(account))
         theme.fact("Tables", ", ".join(tables) or "none")
     with theme.experts(), theme.facts():
         for title, loss in (("In all", budget.total), ("Spent", budget.spent), ("Left", budget.left)):

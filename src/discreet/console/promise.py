@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from discreet.console import pledge, theme
-from discreet.console.frame import page
-from discreet.console.visit import Visit
+from discreet.console import promise_text, theme
+from discreet.console.layout import page
+from discreet.console.page_visit import Visit
 
 
-@page(pledge.PATH)
+@page(promise_text.PATH)
 async def promise(visit: Visit) -> None:
     """The page."""
-    ui.add_head_html(pledge.links())
-    theme.lead(pledge.LEAD)
-    limits = pledge.limits_of(await visit.call(visit.desk.accounts))
-    ui.html(pledge.text(limits), sanitize=False).classes("p-text")  # ours, and the names in it are escaped
+    ui.add_head_html(promise_text.links())
+    theme.lead(promise_text.LEAD)
+    limits = promise_text.limits_of(await visit.call(visit.desk.accounts))
+    ui.html(promise_text.text(limits), sanitize=False).classes("p-text")  # ours, and the names in it are escaped

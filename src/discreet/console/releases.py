@@ -6,11 +6,11 @@ from functools import partial
 
 from nicegui import ui
 
-from discreet.console import assets, listing, tally, theme, vignette
-from discreet.console.exhibit import exhibit
-from discreet.console.frame import page
-from discreet.console.visit import Visit
-from discreet.console.workshop import workshop
+from discreet.console import amounts, assets, listing, theme, thumbnail
+from discreet.console.layout import page
+from discreet.console.page_visit import Visit
+from discreet.console.release_form.page import workshop
+from discreet.console.release_page import exhibit
 from discreet.desk import Listed
 from discreet.errors import Refusal
 
@@ -62,7 +62,7 @@ async def _all(visit: Visit) -> None:
 async def _stamp(visit: Visit, listed: Listed, box: ui.element) -> None:
     """The picture comes after the card: to draw it, all of the release is read."""
     try:
-        drawn = await visit.call(partial(vignette.of_listed, visit.desk), listed)
+        drawn = await visit.call(partial(thumbnail.of_listed, visit.desk), listed)
     except Refusal:  # its file is missing, or not what the ledger knows: its own page says so
         with box:
             ui.icon("broken_image").props('aria-hidden="true"').classes("d-muted")
@@ -79,8 +79,8 @@ def _card(listed: Listed, visit: Visit) -> ui.element:
             link.props["href"] = listing.address(listed.entry)
         theme.tag("p", listing.about(listed)).classes("d-release-about")
         with ui.element("p").classes("d-meta"):
-            theme.tag("strong", tally.price(listed.loss).capitalize())
-            theme.tag("span", tally.when(listed.time)).classes("d-muted")
+            theme.tag("strong", amounts.price(listed.loss).capitalize())
+            theme.tag("span", amounts.when(listed.time)).classes("d-muted")
             if visit.custodian:
                 theme.tag("span", f"by {listed.principal}").classes("d-muted")
     return box

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from nicegui import ui
 
-from discreet.console import dummy, facts, sheet, theme
-from discreet.console.chooser import UNCHANGED, chooser
+from discreet.console import column_table, declared_words, sample_rows, theme
 from discreet.console.confirm import apart, confirm
-from discreet.console.draft import in_words
-from discreet.console.frame import trouble
+from discreet.console.file_chooser import UNCHANGED, chooser
+from discreet.console.layout import trouble
+from discreet.console.page_visit import Visit
 from discreet.console.progress import Share, progress
+from discreet.console.table_draft import in_words
 from discreet.console.upload import Upload
-from discreet.console.visit import Visit
-from discreet.curator.agreement import stale
+from discreet.curator.declarations import stale
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.sql.schema import Table
@@ -47,17 +47,17 @@ def _table(visit: Visit, table: Table, then: str, again: Again) -> None:
         )
         theme.tag("span", f"version {table.version}").classes("d-muted d-small")
     with theme.facts():
-        theme.fact("Whose rows", facts.owner(table))
+        theme.fact("Whose rows", declared_words.owner(table))
         if table.population is not None:
             theme.fact("Population", table.population)
-        if caps := facts.caps(table):
+        if caps := declared_words.caps(table):
             theme.fact("Of one person", caps)
-    sheet.columns(table.columns)
+    column_table.columns(table.columns)
     with ui.element("div").classes("d-tools"):
         _tool("Update rows", "upload", lambda: _update(visit, table, then, again))
         for kind, words in (("csv", "Made-up rows (CSV)"), ("parquet", "Made-up rows (Parquet)")):
             with ui.element("a").classes("d-get") as link:
-                link.props["href"], link.props["download"] = dummy.address(table.name, kind), ""
+                link.props["href"], link.props["download"] = sample_rows.address(table.name, kind), ""
                 ui.icon("download").props('aria-hidden="true"')
                 theme.tag("span", words)
         _tool("Remove", "delete_outline", lambda: _remove(visit, table, again))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import unquote
 
-from discreet.console.policy import Receive, Scope, header
+from discreet.console.headers import Receive, Scope, header
 from discreet.console.sessions import Session
 from discreet.engines.spill import Spill
 from discreet.errors import Refusal

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.curator.noisy_histogram import Bars, ratio
-from discreet.curator.shares import Share
+from discreet.curator.share_intervals import Share
 from discreet.curator.till import Bought
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss

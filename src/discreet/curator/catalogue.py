@@ -18,7 +18,7 @@ from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, positive, probability, shown
 from discreet.ledger.entry import BudgetLoss, refuse_half_characters
 from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Pure, Replace
-from discreet.sql.moment import NUMBERS, number, written
+from discreet.sql.dates import NUMBERS, number, written
 from discreet.sql.schema import Column, Key, Schema, Table, Type
 
 T = TypeVar("T")

@@ -9,19 +9,19 @@ from functools import wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
-from discreet.curator import above, advice, catalogue
-from discreet.curator.agreement import Declarations, recorded_file
+from discreet.curator import above_noise, advice, catalogue
 from discreet.curator.answer import Answer
+from discreet.curator.answer_cache import AtHand, Recall, answer_key
+from discreet.curator.declarations import Declarations, recorded_file
 from discreet.curator.explain import Due, Explanation
 from discreet.curator.history import Receipt, receipts
-from discreet.curator.measure import Engine
+from discreet.curator.noisy_statistics import Engine
 from discreet.curator.notices import bounding, notices
 from discreet.curator.paid import Counter, Flights, Paid
+from discreet.curator.plan_cache import Allow, Plans, key_of
 from discreet.curator.planner import Planner
-from discreet.curator.plans import Allow, Plans, key_of
 from discreet.curator.price import Priced, priced
 from discreet.curator.quote import Terms
-from discreet.curator.recall import AtHand, Recall, answer_key
 from discreet.curator.run import Offer, Run, Runnable, Wanted, planned, run
 from discreet.curator.till import Till, cost, requires_price, total
 from discreet.engines import DuckStore
@@ -33,7 +33,7 @@ from discreet.ledger.entry import BudgetLoss, Plain, refuse_half_characters
 from discreet.noise import SECURE, Entropy, Secure
 from discreet.privacy import Budget
 from discreet.sandbox import DIRECT, Sandbox
-from discreet.sql.measured import Caps
+from discreet.sql.aggregation import Caps
 from discreet.sql.question import Part, Question
 from discreet.sql.schema import Table
 from discreet.sql.shape import shape
@@ -320,10 +320,10 @@ class Curator:
         population = self._population(found.parts)
         return None if population is None else self.budget(population.name).left
 
-    def _uppers(self, sql: str, asked: Terms, found: Question) -> tuple[above.Upper, ...]:
+    def _uppers(self, sql: str, asked: Terms, found: Question) -> tuple[above_noise.Upper, ...]:
         """The upper halves of what comes first and of the question itself, rehearsed."""
 
-        def rehearsed(allow: Allow) -> tuple[above.Upper, ...]:
+        def rehearsed(allow: Allow) -> tuple[above_noise.Upper, ...]:
             allow(found.tables)
             every = (*found.first, found)
             return tuple(self._planner.rehearsed(self._principal, each, self._files(each)) for each in every)
@@ -334,7 +334,7 @@ class Curator:
     def _staged(
         self,
         sql: str,
-        uppers: tuple[above.Upper, ...],
+        uppers: tuple[above_noise.Upper, ...],
         prices: tuple[Priced, ...],
         asked: Terms,
         by: tuple[Engine, Entropy],
@@ -395,6 +395,6 @@ class Curator:
         tables = [self._catalogue.schema.table(name) for name in found.public_above]
         return {table.name: str(self._store.checked(table)) for table in tables}
 
-    def _spoken(self, upper: above.Upper, paid: Paid, asked: Terms) -> Answer:
+    def _spoken(self, upper: above_noise.Upper, paid: Paid, asked: Terms) -> Answer:
         at = share(asked.confidence, "confidence"), self._left_of(paid)
         return self._planner.spoken(self._principal, upper, paid, self._files(upper.question), at)

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from discreet.curator.formula import Formula, ratio
-from discreet.curator.law import bar
+from discreet.curator.noise_sums import bar
 from discreet.curator.notices import bounding, notices
 from discreet.curator.price import Priced
-from discreet.curator.trace import Side, traced
+from discreet.curator.provenance import Side, traced
 from discreet.exact import spoken
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector
 from discreet.sql.aggregate import Aggregate
-from discreet.sql.leftout import called
+from discreet.sql.left_out import called
 from discreet.sql.plan import Rank, Statistic
 from discreet.sql.question import Question
 from discreet.sql.shape import Shape

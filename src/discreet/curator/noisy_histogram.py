@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from discreet.curator.shares import Share, compatible
+from discreet.curator.share_intervals import Share, compatible
 from discreet.curator.till import Bought
 from discreet.errors import Refusal
 from discreet.mechanisms import GaussianVector, LaplaceVector

@@ -12,9 +12,9 @@ from functools import lru_cache
 from discreet.curator.price import Priced
 from discreet.mechanisms import GaussianKeys, LaplaceKeys
 from discreet.mechanisms.mechanism import USUAL
-from discreet.sql.doubts import doubts
-from discreet.sql.leftout import left_out
+from discreet.sql.left_out import left_out
 from discreet.sql.rows import scanned
+from discreet.sql.unmatched_constants import doubts
 
 COVERED = "Error bars cover the noise. They do not cover what is left out before it."
 STAGED = "The number in the condition is noisy itself, so there is no error bar."

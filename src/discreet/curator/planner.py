@@ -11,23 +11,23 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from discreet.curator import above
-from discreet.curator.above import Upper
+from discreet.curator import above_noise
+from discreet.curator.above_noise import Upper
 from discreet.curator.answer import Answer, Spans
+from discreet.curator.answering import barred, computed, spoken
 from discreet.curator.catalogue import Catalogue, Population
 from discreet.curator.explain import Explanation, explained
 from discreet.curator.paid import Paid
-from discreet.curator.plans import Allow
+from discreet.curator.plan_cache import Allow
 from discreet.curator.price import Priced
+from discreet.curator.provenance import Side
 from discreet.curator.public import PublicTables
 from discreet.curator.quote import Terms, quote
-from discreet.curator.speech import barred, computed, spoken
-from discreet.curator.trace import Side
 from discreet.engines import DuckStore
 from discreet.errors import Exceeded, Fault
 from discreet.ledger.entry import BudgetLoss
 from discreet.sandbox import Facts, Sandbox
-from discreet.sql.measured import Caps
+from discreet.sql.aggregation import Caps
 from discreet.sql.question import Part, Question
 from discreet.sql.rows import Rows
 from discreet.sql.schema import Schema
@@ -95,7 +95,7 @@ class Planner:
     def upper(self, who: str, asked: Question) -> Upper:
         """The upper half of a question that was paid already, not tried."""
         try:
-            return self._sandbox.call(who, above.upper, asked)
+            return self._sandbox.call(who, above_noise.upper, asked)
         except Exceeded:
             raise Fault from None
 
@@ -149,7 +149,7 @@ def _rehearsed(
     asked: Question, files: Mapping[str, str]
 ) -> tuple[str, tuple[Side, ...], int, tuple[tuple[str, str], ...]]:
     """All of an upper half but the question, which whoever asks for it has."""
-    found = above.rehearse(asked, files)
+    found = above_noise.rehearse(asked, files)
     return found.text, found.sides, found.hidden, found.columns
 
 

@@ -20,8 +20,8 @@ from discreet.curator.catalogue import Catalogue, declaration
 from discreet.curator.custody import found_home
 from discreet.engines import DuckStore
 from discreet.ledger import Dataset, Opened, SqliteLedger
+from discreet.sql.dates import written
 from discreet.sql.key import value_of
-from discreet.sql.moment import written
 from discreet.sql.schema import Column, Table, Type
 
 ROWS = 2_000

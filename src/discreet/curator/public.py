@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from discreet.curator import above
+from discreet.curator import above_noise
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
 from discreet.sql.expression import Expression, Value
@@ -58,7 +58,9 @@ class PublicTables:
                 raise Refusal(f"table {table.name!r} is not public", hint="aggregate its rows first")
             self.allow({table.name})
         asked = Question((), query, frozenset(table.name for table in tables), names, tuple(None for _ in names))
-        found = above.run(above.upper(asked), {}, {table.name: str(self.store.checked(table)) for table in tables})
+        found = above_noise.run(
+            above_noise.upper(asked), {}, {table.name: str(self.store.checked(table)) for table in tables}
+        )
         if len(found.rows) > MOST_ROWS:
             raise Refusal(
                 f"a public query has more than {MOST_ROWS} rows", hint="add its result as a public table of its own"

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
 from discreet.curator.catalogue import Catalogue
-from discreet.curator.outline import Drawn, drawn
+from discreet.curator.declared_rows import Drawn, drawn
 from discreet.engines import DuckRelation, DuckStore
 from discreet.errors import Refusal
 from discreet.exact import Number, count

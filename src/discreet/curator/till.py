@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from discreet.curator.catalogue import Population
-from discreet.curator.measure import Engine, Noisy, measure, restored, stored
+from discreet.curator.noisy_statistics import Engine, Noisy, measure, restored, stored
 from discreet.curator.price import Priced, priced
 from discreet.curator.quote import fitting
 from discreet.errors import Ground, OverBudget, Refusal

@@ -9,7 +9,7 @@ from typing import Any
 
 from discreet import durable
 from discreet.curator import Curator
-from discreet.curator.outline import Drawn
+from discreet.curator.declared_rows import Drawn
 from discreet.curator.run import Offer, Wanted
 from discreet.desk.notary import Notary
 from discreet.errors import Refusal
@@ -19,7 +19,7 @@ from discreet.ledger.entry import BudgetLoss, Entry, Plain, refuse_half_characte
 from discreet.release import Publication, Release, Wish, publication
 from discreet.release.certificate import Certificate, held, kept
 from discreet.release.folder import copy, digest, file, refuse_taken, write
-from discreet.sql.moment import written
+from discreet.sql.dates import written
 from discreet.sql.render import quoted
 from discreet.sql.schema import Type, chosen
 from discreet.sql.shape import Facts

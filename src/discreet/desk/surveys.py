@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from discreet.desk.desk import Desk, Visitor
-from discreet.desk.outlook import fitting
+from discreet.desk.survey_forecast import fitting
 from discreet.errors import Refusal
 from discreet.exact import Number, count
 from discreet.local import Rappor, Reporter
@@ -18,7 +18,7 @@ from discreet.local.honesty import SUSPECT
 from discreet.local.receipt import Standing
 from discreet.local.result import Results
 from discreet.local.task import USUAL_MOST, Task, drafted, written
-from discreet.local.texts import speaks_of_texts
+from discreet.local.text_counts import speaks_of_texts
 
 MINIMUM = 100  # reports before anything is told, where nobody says otherwise
 DAYS = 14  # that a survey is open, where nobody says otherwise

@@ -23,7 +23,7 @@ import duckdb
 import pyarrow as pa
 
 from discreet import durable
-from discreet.engines import passing
+from discreet.engines import stream_rows
 from discreet.engines.ingest import SAFE, copy_rows
 from discreet.engines.progress import Progress, watched
 from discreet.engines.spill import Spill, flocked
@@ -263,7 +263,7 @@ class DuckStore:
     def counted(self, measurement: Measurement) -> Counted:
         """The statistics of the bounded rows. An empty table still has its one group if there are no keys."""
         with self._reading(measurement.rows) as (connection, salt, located):
-            found = passing.totals(connection, measurement, located, salt, self._threads)
+            found = stream_rows.totals(connection, measurement, located, salt, self._threads)
             if found is None:
                 rows = connection.execute(bounding.counts(measurement, located, salt)).fetchall()
                 width = len(measurement.keys)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from discreet.engines.duckdb import DuckStore
 from discreet.mechanisms import Axis, Bins, Caps, Column
+from discreet.mechanisms.int64 import whole
 from discreet.mechanisms.relation import grid_of, keys_of, sides
-from discreet.mechanisms.whole import whole
 from discreet.privacy import Neighbours
 from discreet.sql.cells import Cut, Keyed, Side
 from discreet.sql.key import Type, canonical

@@ -11,16 +11,16 @@ from pathlib import Path
 
 from discreet.errors import Refusal
 from discreet.ledger import index
-from discreet.ledger.access import ALONE, connect, damaged, had, locked, unusable
 from discreet.ledger.books import Books
 from discreet.ledger.checkpoint import EVERY, Checkpoint, beginning, store, stored
 from discreet.ledger.entry import GENESIS, Adopted, Answer, Entry, Event, Hold, Spend, chained
-from discreet.ledger.glimpse import Glimpse, glimpse
+from discreet.ledger.file_access import ALONE, connect, damaged, had, locked, unusable
+from discreet.ledger.file_changes import Glimpse, glimpse
 from discreet.ledger.head import now
-from discreet.ledger.keeper import Keeper, Pen, binds, nowhere, told_payer
-from discreet.ledger.owed import Owed
+from discreet.ledger.pending_holds import Owed
 from discreet.ledger.view import View, entries_after
 from discreet.ledger.witness import Outside, Unreachable
+from discreet.ledger.witnessing import Keeper, Pen, binds, nowhere, told_payer
 
 _MOST = 4096  # questions of which it is remembered which entries answer them
 

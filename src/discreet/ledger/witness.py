@@ -23,7 +23,7 @@ from typing import Protocol, TypeVar
 from discreet import durable
 from discreet.errors import Busy, Ground, Refusal
 from discreet.ledger import merkle
-from discreet.ledger.access import take
+from discreet.ledger.file_access import take
 from discreet.ledger.head import Head, head_of, is_hex, strict_json
 
 STATE = "DISCREET_STATE"  # where heads are kept, if not in the user's state folder

@@ -29,6 +29,7 @@ from discreet.local.piecewise import PiecewiseMean as PiecewiseMean
 from discreet.local.rappor import Rappor as Rappor
 from discreet.local.rappor_device import Device as Device
 from discreet.local.receipt import Receipt as Receipt
+from discreet.local.report_sums import Tally as Tally
 from discreet.local.reporter import Reporter as Reporter
 from discreet.local.respondent import Respondent as Respondent
 from discreet.local.response import Response as Response
@@ -39,11 +40,10 @@ from discreet.local.shuffle import Shuffler as Shuffler
 from discreet.local.sketch import CountMeanSketch as CountMeanSketch
 from discreet.local.sketch import HadamardSketch as HadamardSketch
 from discreet.local.subset import SubsetSelection as SubsetSelection
-from discreet.local.tally import Tally as Tally
 from discreet.local.task import Task as Task
 from discreet.local.task import drafted as drafted
 from discreet.local.task import read_task as read_task
-from discreet.local.texts import Held as Held
+from discreet.local.text_counts import Held as Held
 from discreet.local.unary import OptimizedUnary as OptimizedUnary
 from discreet.local.unary import SymmetricUnary as SymmetricUnary
 from discreet.local.unary import Unary as Unary

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import count, shown
-from discreet.local.tally import Whole
+from discreet.local.report_sums import Whole
 from discreet.mechanisms.grid import real
 from discreet.mechanisms.mechanism import settle
 

@@ -14,15 +14,15 @@ from typing import Any, TypeVar
 from discreet.errors import Refusal
 from discreet.exact import count
 from discreet.local.batch import HEAD, ID, Batch, addressed, unpacked
-from discreet.local.intake import Intake, Row, Sent, add, hashed, tallied, together
 from discreet.local.keyring import Keyring
 from discreet.local.receipt import KINDS, OVERSIZE, Receipt, Standing, Uninvited, Unknown
 from discreet.local.result import Results, read_results, results
 from discreet.local.seal import Handover
-from discreet.local.seen import Seen
+from discreet.local.seen_ids import Seen
 from discreet.local.shuffle import Shuffler, mixed, too_few
 from discreet.local.store import ALONE, Store, counted, held, pruned
 from discreet.local.task import LARGEST_MOST, Task, read_task, written
+from discreet.local.upload_batch import Intake, Row, Sent, add, hashed, tallied, together
 from discreet.noise import SECURE, Entropy
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from discreet.local.decode_lasso import Path, path
 from discreet.local.estimate import BitMean, Odds, Reals, reach
 from discreet.local.rappor import Rappor
 from discreet.local.rappor_counts import BitCounts
-from discreet.local.tally import Tally, Whole
+from discreet.local.report_sums import Tally, Whole
 from discreet.mechanisms.mechanism import USUAL
 
 MOST_CHOSEN, MOST_FILLED = 500, 0.8  # texts, and of the number of bits: beyond them a fit follows the noise

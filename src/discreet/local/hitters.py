@@ -16,10 +16,10 @@ from discreet.exact import Number, count, share, shown
 from discreet.local.bloom import text_of, texts, written
 from discreet.local.client import client, hoeffding, price
 from discreet.local.estimate import Reals, reach
-from discreet.local.pursuit import ALPHA, Pursuit
+from discreet.local.matching_pursuit import ALPHA, Pursuit
+from discreet.local.report_sums import Tally, Whole
 from discreet.local.reporter import Reporter, Reports
 from discreet.local.sketch import HadamardSketch, Rows
-from discreet.local.tally import Tally, Whole
 from discreet.mechanisms import Pair
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy, below, belows

@@ -16,8 +16,8 @@ from discreet.local.coin import coins, rounded_down
 from discreet.local.estimate import Curve, Estimate
 from discreet.local.mean import DuchiMean, Mean
 from discreet.local.piecewise import PiecewiseMean
+from discreet.local.report_sums import Tally, Whole
 from discreet.local.reporter import Reports
-from discreet.local.tally import Tally, Whole
 from discreet.noise import SECURE, Entropy, flip
 from discreet.privacy.divergence import Channel
 

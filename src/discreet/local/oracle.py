@@ -15,8 +15,8 @@ from discreet.exact import Number, count, shown
 from discreet.local.client import answers, hoeffding, price
 from discreet.local.estimate import Frequencies, Odds
 from discreet.local.honesty import Sizes
+from discreet.local.report_sums import Tally, Whole
 from discreet.local.reporter import Reporter
-from discreet.local.tally import Tally, Whole
 from discreet.mechanisms import Pair
 from discreet.mechanisms.mechanism import USUAL, settle
 

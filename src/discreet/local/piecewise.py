@@ -16,8 +16,8 @@ from discreet.local.client import client, narrowest, written_down
 from discreet.local.coin import coins, rounded_down
 from discreet.local.estimate import Curve
 from discreet.local.mean import Mean
+from discreet.local.report_sums import Whole
 from discreet.local.reporter import Reports
-from discreet.local.tally import Whole
 from discreet.noise import SECURE, Entropy, below, belows, flip
 from discreet.privacy.divergence import Channel
 

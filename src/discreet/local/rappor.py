@@ -23,8 +23,8 @@ from discreet.local.coin import DIGITS, coins, rounded_up
 from discreet.local.estimate import Odds
 from discreet.local.honesty import likely_sizes
 from discreet.local.rappor_counts import BitCounts
+from discreet.local.report_sums import Tally, Whole
 from discreet.local.reporter import Reporter, Reports
-from discreet.local.tally import Tally, Whole
 from discreet.mechanisms import Pair
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy, below, belows, flip

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from discreet.local.estimate import Odds, Reals
-from discreet.local.tally import Whole
+from discreet.local.report_sums import Whole
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.errors import Refusal
 from discreet.exact import count, shown
 from discreet.local.client import PERSON, chunks, held
-from discreet.local.tally import Tally, Whole, label, plain
+from discreet.local.report_sums import Tally, Whole, label, plain
 from discreet.mechanisms.mechanism import Takes
 from discreet.mechanisms.registry import described
 from discreet.noise import SECURE, Entropy

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Protocol
 
 from discreet.errors import Refusal
-from discreet.local import limit, memory
+from discreet.local import device_limit, device_memory
 from discreet.local.batch import fresh_ids, packed
 from discreet.local.client import answer
-from discreet.local.limit import Gauge
+from discreet.local.device_limit import Gauge
 from discreet.local.rappor import Rappor
 from discreet.local.rappor_device import Device
 from discreet.local.receipt import Receipt
@@ -73,7 +73,7 @@ class Respondent:
     """
 
     def __init__(self, path: Path, *, limit: Pure | None = None, rng: Entropy = SECURE) -> None:
-        self._memory, self._limit, self._rng = memory.Memory(path), limit, rng
+        self._memory, self._limit, self._rng = device_memory.Memory(path), limit, rng
 
     def answer(self, task: Task, value: object, *, afresh: bool = False, most: Pure | None = None) -> Upload:
         """What is to be sent: drawn at the first time, the same bytes at every other, whatever the value is then.
@@ -92,34 +92,34 @@ class Respondent:
         """The same, and to which address it goes with which token."""
         value = _listed(task, value)
         with self._memory.transaction() as file:
-            allowed, asked = memory.allowed(file, task, most), memory.spelled(file, task)
-            drawn = memory.drawn(file, task, asked)
+            allowed, asked = device_memory.allowed(file, task, most), device_memory.spelled(file, task)
+            drawn = device_memory.drawn(file, task, asked)
             if drawn and afresh and len(drawn) >= task.reports:
                 raise Refusal(
                     f"this question was answered {len(drawn)} times, and takes {task.reports}", hint="leave out afresh"
                 )
-            number = memory.linked(file, task, asked)
+            number = device_memory.linked(file, task, asked)
             if not drawn or afresh:
                 self._afford(file, task, allowed)
-                limit.afford(file, task, (asked, len(drawn) + 1))
+                device_limit.afford(file, task, (asked, len(drawn) + 1))
                 drawn.append(self._drawn(file, task, value))
                 number = len(drawn)
-                memory.keep(file, task, (asked, number), drawn[-1])
+                device_memory.keep(file, task, (asked, number), drawn[-1])
             elif number is None:  # another task asked the same, and this one gets what that got last
                 _owe(file, task, allowed)
                 number = len(drawn)
-            limit.afford(file, task, (asked, number))
-            limit.tell(file, task, (asked, number))
-            memory.link(file, task, (asked, number))
+            device_limit.afford(file, task, (asked, number))
+            device_limit.tell(file, task, (asked, number))
+            device_memory.link(file, task, (asked, number))
             upload = Upload(task.id, self._packed(file, task, number, drawn[number - 1]))
             if to is not None:
-                memory.route(file, upload.body, *to)
+                device_memory.route(file, upload.body, *to)
         return upload
 
     def _afford(self, file: sqlite3.Connection, task: Task, allowed: Pure) -> None:
         """One more draw, if it is within both limits."""
         _owe(file, task, allowed)
-        if self._limit is not None and not memory.lost(file) + task.client.privacy <= self._limit:
+        if self._limit is not None and not device_memory.lost(file) + task.client.privacy <= self._limit:
             raise Refusal("another draw would lose more than the limit of this device", hint="nothing was sent")
 
     def _drawn(self, file: sqlite3.Connection, task: Task, value: object) -> bytes:
@@ -132,7 +132,7 @@ class Respondent:
         """With the secret of this question: nobody sees whether another one, with another, got the same answer."""
         found = file.execute("SELECT secret FROM secret WHERE posed = ?", (task.posed,)).fetchone()
         if found is not None:
-            return Device(client, memory.blob(found[0]))
+            return Device(client, device_memory.blob(found[0]))
         device = Device.fresh(client, rng=self._rng)
         file.execute("INSERT INTO secret (posed, secret) VALUES (?, ?)", (task.posed, device.secret))
         return device
@@ -141,7 +141,7 @@ class Respondent:
         """The upload of a draw for a version of the task: with one id, drawn once."""
         found = file.execute("SELECT body FROM sent WHERE digest = ? AND number = ?", (task.digest, number)).fetchone()
         if found is not None:
-            return memory.blob(found[0])
+            return device_memory.blob(found[0])
         body = packed(task, fresh_ids(1, rng=self._rng), report)
         file.execute(
             "INSERT INTO sent (digest, number, id, body) VALUES (?, ?, ?, ?)", (task.digest, number, task.id, body)
@@ -151,22 +151,22 @@ class Respondent:
     def loss(self, task: Task) -> Pure:
         """What was lost to a task so far, in all its versions and whatever they asked."""
         with self._memory.transaction() as file:
-            return memory.lost(file, task.id)
+            return device_memory.lost(file, task.id)
 
     def lost(self) -> Pure:
         """What was lost to all tasks together. A draw that several of them got counts once."""
         with self._memory.transaction() as file:
-            return memory.lost(file)
+            return device_memory.lost(file)
 
     def gauge(self, task: Task) -> Gauge:
         """What was told to whoever signs this task, over all their questions, and the most that they may be told."""
         with self._memory.transaction() as file:
-            return limit.gauge(file, task.key)
+            return device_limit.gauge(file, task.key)
 
     def set_limit(self, most: Pure) -> None:
         """Say how much any one collector may be told from now on: it is remembered. What was told stays told."""
         with self._memory.transaction() as file:
-            limit.set_limit(file, most)
+            device_limit.set_limit(file, most)
 
     def trust(self, document: bytes, name: str, *, key: str | None = None, handovers: Sequence[Handover] = ()) -> Task:
         """The task in a document, if whoever signed the last one of this name that was seen signed this one as well.
@@ -182,8 +182,8 @@ class Respondent:
             known = [each for each in (key, found[0] if found else None) if each is not None]
             if not all(follows(each, task.key, handovers) for each in known):
                 raise Refusal("this task is signed by a stranger", hint="do not answer, and ask who runs the survey")
-            memory.newest(file, task)
-            limit.acquaint(file, task.key, handovers)
+            device_memory.newest(file, task)
+            device_limit.acquaint(file, task.key, handovers)
             file.execute("INSERT OR REPLACE INTO trusted (id, key) VALUES (?, ?)", (name, task.key))
         return task
 
@@ -207,7 +207,7 @@ class Respondent:
         """What nobody has given a receipt for yet."""
         with self._memory.transaction() as file:
             rows = file.execute("SELECT id, body FROM sent WHERE over = 0 ORDER BY rowid")
-            return [Upload(name, memory.blob(body)) for name, body in rows]
+            return [Upload(name, device_memory.blob(body)) for name, body in rows]
 
     def deliver(self, carrier: Carrier) -> list[Receipt]:
         """Send again what is pending for this address, each with its token. What fails stays pending."""
@@ -220,7 +220,7 @@ class Respondent:
         receipts = []
         for name, body, token in rows:
             with suppress(Refusal):
-                receipts.append(self._sent(carrier, Upload(name, memory.blob(body)), token))
+                receipts.append(self._sent(carrier, Upload(name, device_memory.blob(body)), token))
         return receipts
 
     def _sent(self, carrier: Carrier, upload: Upload, token: str | None) -> Receipt:
@@ -248,7 +248,7 @@ def _listed(task: Task, value: object) -> object:
 
 def _owe(file: sqlite3.Connection, task: Task, allowed: Pure) -> None:
     """One more draw for a task, new or not, if no more is lost to it than may be."""
-    if not memory.lost(file, task.id) + task.client.privacy <= allowed:
+    if not device_memory.lost(file, task.id) + task.client.privacy <= allowed:
         raise Refusal(
             "another draw would lose more to this task than its first document asked for",
             hint="say with most= how much may be lost to it in all",

@@ -14,8 +14,8 @@ from discreet.exact import count
 from discreet.local.client import answer, client, narrowest, written_down
 from discreet.local.estimate import Odds
 from discreet.local.oracle import Oracle
+from discreet.local.report_sums import Whole
 from discreet.local.reporter import Reports
-from discreet.local.tally import Whole
 from discreet.mechanisms import RandomizedResponse, Share
 from discreet.noise import SECURE, Entropy
 from discreet.privacy.divergence import Channel

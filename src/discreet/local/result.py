@@ -14,12 +14,12 @@ from discreet.ledger.entry import Plain, canonical
 from discreet.ledger.head import public_part, strict_json
 from discreet.local.estimate import Estimate, Frequencies
 from discreet.local.oracle import Oracle
+from discreet.local.report_sums import Tally, label
 from discreet.local.reporter import Reporter
 from discreet.local.seal import Handover, follows, genuine
 from discreet.local.shuffle import Shuffler
-from discreet.local.tally import Tally, label
 from discreet.local.task import Task
-from discreet.local.texts import Held, held, speaks_of_texts
+from discreet.local.text_counts import Held, held, speaks_of_texts
 from discreet.mechanisms import rebuilt
 
 FORMAT = "discreet-results-2"

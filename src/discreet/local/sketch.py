@@ -21,8 +21,8 @@ from discreet.local.bloom import Digests, Functions, by_group, text_of, texts, w
 from discreet.local.client import client, hoeffding, narrowest, price, written_down
 from discreet.local.estimate import Frequencies, Odds, Reals, simplex
 from discreet.local.hadamard import walsh
+from discreet.local.report_sums import Tally, Whole
 from discreet.local.reporter import Reporter, Reports
-from discreet.local.tally import Tally, Whole
 from discreet.local.unary import SymmetricUnary
 from discreet.mechanisms import Pair, RandomizedResponse, Share
 from discreet.mechanisms.mechanism import USUAL, settle

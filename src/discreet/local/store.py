@@ -27,7 +27,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from discreet.ledger.access import Called, had, patience, unusable
+from discreet.ledger.file_access import Called, had, patience, unusable
 from discreet.noise import Entropy, below, permutation
 
 _CALLED = Called(

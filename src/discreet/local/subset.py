@@ -21,8 +21,8 @@ from discreet.local.client import answer, client
 from discreet.local.coin import coins, rounded_down
 from discreet.local.estimate import Odds
 from discreet.local.oracle import Oracle
+from discreet.local.report_sums import Whole
 from discreet.local.reporter import Reports
-from discreet.local.tally import Whole
 from discreet.noise import SECURE, Entropy, below, flip
 from discreet.privacy.divergence import Channel
 

@@ -18,8 +18,8 @@ from discreet.local.coin import coins, rounded_up
 from discreet.local.estimate import Odds
 from discreet.local.honesty import Sizes, likely_sizes
 from discreet.local.oracle import Oracle
+from discreet.local.report_sums import Whole
 from discreet.local.reporter import Reports
-from discreet.local.tally import Whole
 from discreet.noise import SECURE, Entropy, flip
 from discreet.privacy.divergence import Channel
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.exact import Number, count, positive
+from discreet.mechanisms.int64 import Integers, whole
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
-from discreet.mechanisms.whole import Integers, whole
 from discreet.noise import SECURE, Entropy, gaussian, gaussians, laplace, laplaces
 from discreet.noise.vector import LARGEST, SMALLEST
 from discreet.privacy import AddRemove, Concentrated, Neighbours, Pure

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, shown
 from discreet.mechanisms.exponential import Exponential, PermuteAndFlip
+from discreet.mechanisms.int64 import floors
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
-from discreet.mechanisms.whole import floors
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours, Pure
 

@@ -9,11 +9,11 @@ from fractions import Fraction
 
 from discreet.exact import Number, share
 from discreet.interval import Interval, exp, log
+from discreet.mechanisms.int64 import Integers
 from discreet.mechanisms.mechanism import USUAL
 from discreet.mechanisms.registry import registered
 from discreet.mechanisms.search import first
 from discreet.mechanisms.selection import Selection
-from discreet.mechanisms.whole import Integers
 from discreet.noise import SECURE, Entropy, exponential, permute_and_flip
 from discreet.privacy import Concentrated
 

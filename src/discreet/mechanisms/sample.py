@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, positive, spoken
 from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.isolated import number_of
+from discreet.mechanisms.isolated_process import number_of
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.median import PureRank
 from discreet.mechanisms.registry import registered

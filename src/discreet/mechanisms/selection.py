@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import count, positive
+from discreet.mechanisms.int64 import Integers, whole
 from discreet.mechanisms.mechanism import Pair, Takes, one_way, settle
-from discreet.mechanisms.whole import Integers, whole
 from discreet.privacy import AddRemove, Neighbours, Pure
 
 FARTHEST = (1 << 60) - 1  # of a score from zero: the samplers compare differences in 64 bits

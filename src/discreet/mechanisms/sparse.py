@@ -20,10 +20,10 @@ import numpy as np
 from discreet.errors import Refusal
 from discreet.exact import Number, count, nonnegative, positive, probability, share, shown, spoken
 from discreet.interval import log, simpler_up
+from discreet.mechanisms.int64 import LIMIT
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, one_way, settle
 from discreet.mechanisms.registry import registered
 from discreet.mechanisms.session import Above, Below, Openable, State
-from discreet.mechanisms.whole import LIMIT
 from discreet.noise import Entropy, laplace
 from discreet.privacy import AddRemove, Approximate, Neighbours, Pure
 from discreet.privacy.calibrate import laplace_error

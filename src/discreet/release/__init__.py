@@ -9,10 +9,12 @@ follows from it with a standard error. `Automatic` takes what suits; docs/releas
     (Fraction(1, 1), 32)
 """
 
-from discreet.release.asked import publication as publication
 from discreet.release.automatic import Automatic as Automatic
 from discreet.release.axis import KeyAxis as KeyAxis
 from discreet.release.axis import NumberAxis as NumberAxis
+from discreet.release.choosing import publication as publication
+from discreet.release.estimate import Curve as Curve
+from discreet.release.estimate import Reading as Reading
 from discreet.release.grids import AdaptiveGrid as AdaptiveGrid
 from discreet.release.grids import UniformGrid as UniformGrid
 from discreet.release.hierarchy import Hierarchy as Hierarchy
@@ -23,15 +25,13 @@ from discreet.release.identity import Uniform as Uniform
 from discreet.release.marginals import FourierMarginals as FourierMarginals
 from discreet.release.marginals import Marginals as Marginals
 from discreet.release.marginals import ResidualMarginals as ResidualMarginals
-from discreet.release.multiplicative import MultiplicativeWeights as MultiplicativeWeights
-from discreet.release.outside import OTHER as OTHER
+from discreet.release.multiplicative_weights import MultiplicativeWeights as MultiplicativeWeights
+from discreet.release.other_cell import OTHER as OTHER
 from discreet.release.partition import Partition as Partition
-from discreet.release.private import PrivateBins as PrivateBins
+from discreet.release.private_bins import PrivateBins as PrivateBins
 from discreet.release.publication import Publication as Publication
 from discreet.release.quadtree import QuadTree as QuadTree
-from discreet.release.reading import Curve as Curve
-from discreet.release.reading import Reading as Reading
 from discreet.release.release import Release as Release
-from discreet.release.tuned import tuned as tuned
+from discreet.release.request import Wish as Wish
+from discreet.release.tuned_hierarchy import tuned as tuned
 from discreet.release.wavelet import Wavelet as Wavelet
-from discreet.release.wish import Wish as Wish

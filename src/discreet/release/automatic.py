@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discreet.exact import Number
+from discreet.mechanisms.int64 import Integers
 from discreet.mechanisms.mechanism import USUAL
-from discreet.mechanisms.whole import Integers
 from discreet.noise import SECURE, Entropy
 from discreet.release.counts import Counts, released
 from discreet.release.histogram import Histogram
 from discreet.release.partition import Partition
-from discreet.release.plausible import plausible
+from discreet.release.plausible_counts import plausible
 
 
 @released("automatic")

@@ -21,8 +21,8 @@ from discreet.mechanisms.description import Plain
 from discreet.mechanisms.relation import Cell
 from discreet.release.bins import written
 from discreet.release.counts import MOST_CELLS
-from discreet.release.outside import OTHER, Other
-from discreet.release.splits import Reals
+from discreet.release.other_cell import OTHER, Other
+from discreet.release.tree_variances import Reals
 
 _MANY = 4096  # bins: of more, edges that are evenly spaced are not written one by one
 

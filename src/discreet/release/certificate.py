@@ -22,7 +22,7 @@ from discreet.ledger.entry import Answer, BudgetLoss, Plain, Spend, canonical, r
 from discreet.ledger.head import is_hex, strict_json
 from discreet.ledger.verify import Pinned, Receipt, read_proof
 from discreet.privacy import Approximate, Concentrated, Neighbours, Replace, convert
-from discreet.release.outside import IN_OTHER, LEFT_OUT, read_rule
+from discreet.release.other_cell import IN_OTHER, LEFT_OUT, read_rule
 
 FORMAT, EARLIER = "discreet-certificate-3", "discreet-certificate-2"
 _UNCOUNTED = {

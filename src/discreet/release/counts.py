@@ -15,12 +15,12 @@ import numpy as np
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown, spoken
 from discreet.mechanisms import LaplaceVector, Pair, registered
+from discreet.mechanisms.int64 import Integers, whole
 from discreet.mechanisms.mechanism import USUAL, Takes, settle
-from discreet.mechanisms.whole import Integers, whole
 from discreet.noise import Entropy
 from discreet.privacy import AddRemove, Neighbours, Pure
 from discreet.release.histogram import MORE
-from discreet.release.splits import Reals, Whole
+from discreet.release.tree_variances import Reals, Whole
 
 MOST_CELLS = 1 << 22  # of a release: what one machine holds and a certificate can carry
 _LARGEST = 1 << 58  # of a sum of counts: noise still fits beside it

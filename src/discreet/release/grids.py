@@ -9,13 +9,13 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.exact import Number, share
+from discreet.mechanisms.int64 import Integers
 from discreet.mechanisms.mechanism import USUAL, settle
-from discreet.mechanisms.whole import Integers
 from discreet.noise import SECURE, Entropy
 from discreet.release.counts import Counts, noise_variance, noisy, plane, released
 from discreet.release.histogram import Histogram
-from discreet.release.splits import Reals, Whole, starts
 from discreet.release.tree import consistent
+from discreet.release.tree_variances import Reals, Whole, starts
 
 _COARSE, _FINE = 10, 5  # Qardaji, Yang & Li 2013: c and c₂ of their two guidelines
 _LEAST = 10  # rectangles a side of the first of two grids

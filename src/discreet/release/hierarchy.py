@@ -11,14 +11,14 @@ import numpy as np
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, nonnegative, positive, shown
+from discreet.mechanisms.int64 import Integers
 from discreet.mechanisms.mechanism import USUAL, settle
-from discreet.mechanisms.whole import Integers
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours
 from discreet.release.counts import Counts, flat, level_variances, noisy, released, within
 from discreet.release.histogram import Histogram
-from discreet.release.splits import Splits, Whole, fixed
 from discreet.release.tree import branches, consistent, totals
+from discreet.release.tree_variances import Splits, Whole, fixed
 
 
 @released("hierarchy")

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.exact import Number
+from discreet.mechanisms.int64 import Integers
 from discreet.mechanisms.mechanism import USUAL
-from discreet.mechanisms.whole import Integers
 from discreet.noise import SECURE, Entropy
 from discreet.privacy.calibrate import laplace_error
 from discreet.release.counts import Counts, noise_variance, noisy, released

@@ -8,17 +8,17 @@ from typing import Protocol
 
 from discreet.errors import Refusal
 from discreet.exact import Number, shown
-from discreet.mechanisms.whole import Integers
+from discreet.mechanisms.int64 import Integers
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import Neighbours, Pure
 from discreet.release.automatic import Automatic
 from discreet.release.grids import AdaptiveGrid, UniformGrid
 from discreet.release.histogram import Histogram
 from discreet.release.identity import Identity, Uniform
-from discreet.release.multiplicative import MultiplicativeWeights
+from discreet.release.multiplicative_weights import MultiplicativeWeights
 from discreet.release.partition import Partition
 from discreet.release.quadtree import QuadTree
-from discreet.release.tuned import tuned
+from discreet.release.tuned_hierarchy import tuned
 from discreet.release.wavelet import Wavelet
 
 HISTOGRAM, RANGES, MARGINALS = KINDS = ("histogram", "ranges", "marginals")

@@ -18,11 +18,11 @@ from discreet.privacy import Approximate, Concentrated, epsilon_at
 from discreet.release.axis import KeyAxis, Side
 from discreet.release.bins import written as written_out
 from discreet.release.certificate import Certificate, letters
-from discreet.release.gallery import Picture, pictures
+from discreet.release.figures import Picture, pictures
 from discreet.release.histogram import error_bar
-from discreet.release.outside import IN_OTHER, LEFT_OUT
-from discreet.release.paper import plain, rounded, safe
+from discreet.release.other_cell import IN_OTHER, LEFT_OUT
 from discreet.release.release import Release
+from discreet.release.svg import plain, rounded, safe
 
 _ROWS = 12  # of a table, and keys of a column, that are shown
 _STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")

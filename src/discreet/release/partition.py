@@ -8,13 +8,13 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.exact import Number, share
+from discreet.mechanisms.int64 import Integers
 from discreet.mechanisms.mechanism import USUAL
-from discreet.mechanisms.whole import Integers
 from discreet.noise import SECURE, Entropy
 from discreet.release.counts import Counts, released
-from discreet.release.curve import hilbert
-from discreet.release.descent import Search, descend
 from discreet.release.histogram import Histogram
+from discreet.release.space_filling_curve import hilbert
+from discreet.release.tree_search import Search, descend
 
 # Chosen as those of `descent`, on a plane on SF-CABS-E, BEIJING-CABS-E, LOAN-FUNDED-INCOME, MDSALARY-OVERT and TWITTER.
 _LINE_BITS, _PLANE_BITS = 3, 4  # an interval has about eight pieces, a square sixteen

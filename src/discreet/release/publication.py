@@ -23,10 +23,10 @@ from discreet.release.bins import written
 from discreet.release.marginals import FourierMarginals, ResidualMarginals
 from discreet.release.marginals.domain import maximal
 from discreet.release.method import MARGINALS, Counting
-from discreet.release.outside import IN_OTHER, LEFT_OUT, tables
-from discreet.release.private import PrivateBins
+from discreet.release.other_cell import IN_OTHER, LEFT_OUT, tables
+from discreet.release.private_bins import PrivateBins
 from discreet.release.release import FIT, Release
-from discreet.release.witness import neighbouring
+from discreet.release.worst_pairs import neighbouring
 
 Mechanism = Counting | PrivateBins | ResidualMarginals | FourierMarginals
 

@@ -10,15 +10,15 @@ from itertools import pairwise
 import numpy as np
 
 from discreet.exact import Number, count
+from discreet.mechanisms.int64 import Integers
 from discreet.mechanisms.mechanism import USUAL, settle
-from discreet.mechanisms.whole import Integers
 from discreet.noise import SECURE, Entropy
 from discreet.release.counts import Counts, level_variances, noisy, plane, released, within
 from discreet.release.grids import added
 from discreet.release.hierarchy import divided, even
 from discreet.release.histogram import Histogram
-from discreet.release.splits import Splits, Whole, fixed
 from discreet.release.tree import consistent, totals
+from discreet.release.tree_variances import Splits, Whole, fixed
 
 
 @released("quadtree")

@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from discreet.errors import Refusal
 from discreet.exact import Number, share, shown
 from discreet.mechanisms.description import Plain
-from discreet.release import sheet
+from discreet.release import tables
 from discreet.release.axis import NumberAxis, Side, read_side
+from discreet.release.estimate import Curve, Reading
 from discreet.release.histogram import EXACT, FITTED, Histogram
 from discreet.release.marginals import Marginals
 from discreet.release.marginals.domain import maximal
 from discreet.release.marginals.rounding import can_be_whole
-from discreet.release.outside import OTHER
-from discreet.release.reading import Curve, Reading
-from discreet.release.splits import Reals
+from discreet.release.other_cell import OTHER
+from discreet.release.tree_variances import Reals
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -179,7 +179,7 @@ class Release:
             return {"cells": self._sheet(self.columns, whole)}
         found: dict[str, pa.Table] = {}
         for names in self.tables:
-            found[sheet.free(" by ".join(names), found)] = self._sheet(names, whole)
+            found[tables.free(" by ".join(names), found)] = self._sheet(names, whole)
         return found
 
     def axis(self, column: str) -> Side:
@@ -235,14 +235,14 @@ class Release:
     def plot(self, columns: Sequence[str] | None = None) -> Figure:
         """Bars with standard errors for one column, a heat map for two."""
         names = self._named(columns)
-        return sheet.plotted([self.axis(name) for name in names], self.counts(names), self.errors(names))
+        return tables.plotted([self.axis(name) for name in names], self.counts(names), self.errors(names))
 
     def __str__(self) -> str:
-        return sheet.spelled(self.facts, [self._sheet(names, None) for names in self.tables], self.bounding)
+        return tables.spelled(self.facts, [self._sheet(names, None) for names in self.tables], self.bounding)
 
     def _sheet(self, names: Sequence[str], whole: Release | None) -> pa.Table:
         known = None if whole is None else whole.counts(names)
-        return sheet.rows([self.axis(name) for name in names], self.counts(names), self.errors(names), known)
+        return tables.rows([self.axis(name) for name in names], self.counts(names), self.errors(names), known)
 
     def _fitted(self) -> Release | None:
         content = self.content

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.release.splits import Reals, Splits, Whole, sums
+from discreet.release.tree_variances import Reals, Splits, Whole, sums
 
 
 def branches(leaves: int, branching: int) -> tuple[Whole, ...]:

@@ -10,14 +10,14 @@ import numpy as np
 
 from discreet.errors import Refusal
 from discreet.exact import Number
+from discreet.mechanisms.int64 import Integers
 from discreet.mechanisms.mechanism import USUAL, settle
-from discreet.mechanisms.whole import Integers
 from discreet.noise import SECURE, Entropy
 from discreet.release.counts import Counts, flat, noise_variance, noisy, released
 from discreet.release.hierarchy import divided, even, worst_prefix
 from discreet.release.histogram import Histogram
-from discreet.release.splits import Splits, Whole, fixed, starts
 from discreet.release.tree import branches, totals
+from discreet.release.tree_variances import Splits, Whole, fixed, starts
 
 
 @released("wavelet")

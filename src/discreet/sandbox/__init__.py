@@ -6,10 +6,10 @@ one sentence that it was too much. Another process, which did nothing but load o
 memory, and its clock ends them. In one's own home there is nobody to fear, and functions are just called (`Direct`).
 """
 
-from discreet.sandbox.facts import Facts as Facts
 from discreet.sandbox.limits import Limits as Limits
 from discreet.sandbox.limits import room as room
-from discreet.sandbox.processes import DIRECT as DIRECT
-from discreet.sandbox.processes import Direct as Direct
-from discreet.sandbox.processes import Processes as Processes
-from discreet.sandbox.processes import Sandbox as Sandbox
+from discreet.sandbox.process_pool import DIRECT as DIRECT
+from discreet.sandbox.process_pool import Direct as Direct
+from discreet.sandbox.process_pool import Processes as Processes
+from discreet.sandbox.process_pool import Sandbox as Sandbox
+from discreet.sandbox.shared_facts import Facts as Facts

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from discreet.errors import DiscreetError
 from discreet.sandbox import limits as bounds
-from discreet.sandbox.facts import Facts
 from discreet.sandbox.limits import Limits
-from discreet.sandbox.wire import Over, receive, said, send
+from discreet.sandbox.messages import Over, receive, said, send
+from discreet.sandbox.shared_facts import Facts
 
 MOST = 1 << 40  # bytes of a job: it comes from the server itself
 # a function, its arguments, for how many rows; the number of the facts that come first, themselves if they are new, and

@@ -17,8 +17,8 @@ from discreet.sql.range import Grid
 from discreet.sql.repair import Edit, Misasked
 from discreet.sql.schema import Type
 from discreet.sql.shape import Facts, Shape, facts
-from discreet.sql.stepping import MOST_STEPS, fine_step, finest_step, usual_step
-from discreet.sql.words import shown
+from discreet.sql.source_words import shown
+from discreet.sql.step import MOST_STEPS, fine_step, finest_step, usual_step
 
 FARTHEST = Fraction(10) ** 30  # beyond it nobody sums
 _MOST_SUMMED = 1 << 62  # below it a bigint holds the steps of a double, as exact as that is

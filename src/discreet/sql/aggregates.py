@@ -9,16 +9,16 @@ from sqlglot import exp
 from discreet.errors import Refusal, Unsupported
 from discreet.exact import exact
 from discreet.sql.aggregate import Aggregate, grid_of
+from discreet.sql.dates import NUMBERS, numbered
 from discreet.sql.expression import Expression
 from discreet.sql.lineage import owners
-from discreet.sql.moment import NUMBERS, numbered
+from discreet.sql.named_rows import Reading
 from discreet.sql.plan import Rank, Statistic
-from discreet.sql.reading import Reading
 from discreet.sql.repair import Misasked
 from discreet.sql.rows import scanned
 from discreet.sql.shape import Shape, facts, shape
+from discreet.sql.source_words import shown
 from discreet.sql.translate import translate
-from discreet.sql.words import shown
 
 _SPREAD: dict[type[exp.Expr], tuple[str, bool]] = {
     exp.Variance: ("variance", True),

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from discreet.sql.bounding import among, one_row_units
-from discreet.sql.choosing import Choice
 from discreet.sql.expression import Field
 from discreet.sql.range import Grid
 from discreet.sql.render import UNIT, Located, quoted, rows, summand
+from discreet.sql.row_choice import Choice
 from discreet.sql.rows import Rows
 from discreet.sql.schema import Key, Type
 from discreet.sql.shape import shape

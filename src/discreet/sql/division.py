@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from discreet.sql.dating import is_moment
+from discreet.sql.date_arithmetic import is_moment
 
 _WHOLE = "whole"
 _GROWING = (exp.Add, exp.Sub, exp.Mul)

@@ -14,16 +14,16 @@ from sqlglot import exp
 
 from discreet.errors import Refusal
 from discreet.sql.aggregates import is_aggregate
+from discreet.sql.conditions import within
 from discreet.sql.keys import among, domain
-from discreet.sql.perunit import swapped
+from discreet.sql.named_rows import Reading
+from discreet.sql.per_unit import swapped
 from discreet.sql.question import Part
-from discreet.sql.reading import Reading
 from discreet.sql.rows import Filter
 from discreet.sql.schema import Type
-from discreet.sql.stage import aggregates
-from discreet.sql.text import within
+from discreet.sql.source_words import shown
+from discreet.sql.subqueries import aggregates
 from discreet.sql.translate import translate
-from discreet.sql.words import shown
 
 PARTIAL = (
     "This answer is computed from the groups that are shown: groups with few people are missing from its totals. "

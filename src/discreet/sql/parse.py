@@ -14,14 +14,14 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
 from discreet.errors import Ground, Refusal, Unsupported
-from discreet.sql import dating, label
+from discreet.sql import aliases, date_arithmetic
 from discreet.sql.division import marked_whole
-from discreet.sql.idiom import plain
+from discreet.sql.name_case import spelled
+from discreet.sql.postgres_forms import plain
 from discreet.sql.repair import Misasked, alike
 from discreet.sql.schema import RESERVED, Schema
-from discreet.sql.spelling import spelled
+from discreet.sql.source_words import called, keyword, marked, shown
 from discreet.sql.windows import unnamed
-from discreet.sql.words import called, keyword, marked, shown
 
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it would print what people ask
 
@@ -63,7 +63,7 @@ def read(text: str) -> exp.Expr:
     if len(text) > LONGEST:
         raise Refusal(f"a question has at most {LONGEST} characters, got {len(text)}")
     try:
-        found = [tree for tree in label.parsed(text) if tree is not None]
+        found = [tree for tree in aliases.parsed(text) if tree is not None]
     except (ParseError, TokenError) as broken:
         raise Refusal(
             f"this is not SQL: {_where(broken)}", hint="write it as Postgres would read it", ground=Ground.SYNTAX
@@ -116,7 +116,7 @@ def parsed(text: str, schema: Schema) -> exp.Query:
         # what a parser lets through and its other half did not foresee; nobody's rows were read for it
         raise Refusal("this question cannot be taken apart", hint="name its columns, and group by names") from None
     _check(tree)
-    dating.marked(tree)
+    date_arithmetic.marked(tree)
     marked_whole(tree)
     return tree
 

@@ -9,14 +9,14 @@ from fractions import Fraction
 from functools import cached_property
 
 from discreet.errors import Refusal
+from discreet.sql.dates import is_numbered
 from discreet.sql.expression import Expression
 from discreet.sql.identity import described
-from discreet.sql.moment import is_numbered
+from discreet.sql.plan_size import light, narrow, weigh, weight
 from discreet.sql.range import Grid
 from discreet.sql.rows import Rows
 from discreet.sql.schema import Key, check_caps
 from discreet.sql.shape import Shape, shape
-from discreet.sql.weight import light, narrow, weigh, weight
 
 EDGE = Fraction(1, 1 << 20)  # MIN and MAX are the outermost quantiles that have a row beyond them
 VERSION = "3"  # of the meaning of a plan; a stored answer belongs to one

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
+from discreet.sql.dates import NUMBERS, number, ranged_moment, years
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
 from discreet.sql.functions import FUNCTIONS
-from discreet.sql.moment import NUMBERS, number, ranged_moment, years
 from discreet.sql.range import Range, greatest, least, union
 from discreet.sql.schema import Type
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from discreet.sql.choosing import Choice, Room
 from discreet.sql.expression import Call, Case, Expression, Field, Literal, Value
 from discreet.sql.functions import FUNCTIONS, once, within
 from discreet.sql.range import Grid
+from discreet.sql.row_choice import Choice, Room
 from discreet.sql.rows import (
     Among,
     Capped,

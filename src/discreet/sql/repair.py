@@ -10,7 +10,7 @@ from sqlglot.dialects.postgres import Postgres
 from sqlglot.tokenizer_core import TokenType
 
 from discreet.errors import Ground, Refusal
-from discreet.sql.words import shown, span
+from discreet.sql.source_words import shown, span
 
 
 @dataclass(frozen=True)

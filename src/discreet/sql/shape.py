@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from discreet.errors import Refusal
+from discreet.sql.dates import NUMBERS
 from discreet.sql.expression import Call, Expression, Field, Literal
 from discreet.sql.lineage import NOTHING, Origins, carried, shared
-from discreet.sql.moment import NUMBERS
 from discreet.sql.range import Range, union
 from discreet.sql.ranging import ranged
 from discreet.sql.rows import (
@@ -29,7 +29,7 @@ from discreet.sql.rows import (
     Windowed,
 )
 from discreet.sql.schema import MOST_ROWS_A_UNIT, Key, Type, distinct_names, refuse_hidden_owners
-from discreet.sql.stepping import MOST_STEPS, common, fine_step, step_of, usual_step
+from discreet.sql.step import MOST_STEPS, common, fine_step, step_of, usual_step
 
 
 @dataclass(frozen=True)

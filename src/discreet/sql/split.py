@@ -12,27 +12,27 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from discreet.errors import Refusal, Unsupported
+from discreet.sql.above_noise import Above, Joining, Taken, has_part, partial_keys, renamed
+from discreet.sql.aggregation import Bench, Caps, measured
+from discreet.sql.column_names import output_names
+from discreet.sql.conditions import conjuncts, inner_queries, pruned, tables_of
 from discreet.sql.fanout import held
 from discreet.sql.groups import Grouped, collapses, of_rows, refuse_partial, speaks_of_all, told
 from discreet.sql.join import Source, joined
 from discreet.sql.keys import NoPublic, Public, refuse_links
-from discreet.sql.measured import Bench, Caps, measured
-from discreet.sql.member import kept, test_of
-from discreet.sql.naming import output_names
-from discreet.sql.noisy import Above, Joining, Taken, has_part, partial_keys, renamed
+from discreet.sql.membership import kept, test_of
+from discreet.sql.named_rows import Reading
 from discreet.sql.parse import parsed
-from discreet.sql.perunit import has_unit, per_unit, projected, windowed
+from discreet.sql.per_unit import has_unit, per_unit, projected, windowed
 from discreet.sql.question import Part, Question, direct
-from discreet.sql.reading import Reading
 from discreet.sql.repair import COUNTED, Misasked, taught
 from discreet.sql.rewrite import plain
 from discreet.sql.rows import Rows, Scan
 from discreet.sql.schema import Schema
 from discreet.sql.shape import shape
-from discreet.sql.stage import aggregates, is_one_row, number
-from discreet.sql.text import conjuncts, inner_queries, pruned, tables_of
+from discreet.sql.source_words import keyword, shown
+from discreet.sql.subqueries import aggregates, is_one_row, number
 from discreet.sql.union import named_alike, united
-from discreet.sql.words import keyword, shown
 
 _CLAUSES_OF_ROWS = ("order", "limit", "offset", "having")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discreet.sql.bounding import among, plain, summands
-from discreet.sql.choosing import is_plain
 from discreet.sql.expression import Field
 from discreet.sql.plan import GroupKey, Measurement, Statistic
 from discreet.sql.render import UNIT, Located, code_name, expression, kept_code, kept_column, quoted, rows
+from discreet.sql.row_choice import is_plain
 from discreet.sql.rows import scanned
 from discreet.sql.schema import Table, Type
 

@@ -11,14 +11,14 @@ from fractions import Fraction
 from sqlglot import exp
 
 from discreet.errors import Refusal
+from discreet.sql.conditions import unwrapped
+from discreet.sql.dates import NUMBERS, seconds
 from discreet.sql.expression import Call, Case, Expression, Literal, parts
 from discreet.sql.functions import DIGEST, FUNCTIONS
-from discreet.sql.idiom import OF_ARRAY
 from discreet.sql.key import canonical
-from discreet.sql.moment import NUMBERS, seconds
+from discreet.sql.postgres_forms import OF_ARRAY
 from discreet.sql.schema import Type
-from discreet.sql.text import unwrapped
-from discreet.sql.words import shown
+from discreet.sql.source_words import shown
 
 Columns = Callable[[exp.Column], Expression]
 

@@ -9,7 +9,7 @@ from discreet.sql.expression import Call, Expression, Field
 from discreet.sql.rows import PerUnit, Project, Rows, Union
 from discreet.sql.schema import Type
 from discreet.sql.shape import same_population, shape
-from discreet.sql.words import keyword
+from discreet.sql.source_words import keyword
 
 
 def named_alike(query: exp.Expr, names: list[str]) -> None:

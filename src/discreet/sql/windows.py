@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from discreet.errors import Refusal
 from discreet.sql.schema import fold
-from discreet.sql.words import shown
+from discreet.sql.source_words import shown
 
 _HINT = "write the window after OVER"
 

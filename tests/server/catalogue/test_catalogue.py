@@ -20,7 +20,7 @@ from discreet.server.catalogue import Catalogue, database
 from discreet.server.catalogue.bounded import Number, Vector
 from discreet.server.catalogue.catalogue import DATABASES
 from discreet.server.catalogue.facts import facts
-from discreet.server.recent import Recent
+from discreet.server.recent_cache import Recent
 
 FOLDER = Path(__file__).parent
 QUESTIONS = json.loads((FOLDER / "sent.json").read_text(encoding="utf-8"))

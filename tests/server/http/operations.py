@@ -24,7 +24,7 @@ from discreet.local.task import drafted
 
 load_all_checks()
 # A question may be refused though its JSON has the right shape: most texts are no SQL. And who tries wrong tokens again
-# and again is told to wait, which is not what the check expects: test_admission.py tries them on every path.
+# and again is told to wait, which is not what the check expects: test_authentication.py tries them on every path.
 CHECKED: list[Any] = [
     check for check in CHECKS.get_all() if check.__name__ not in ("positive_data_acceptance", "ignored_auth")
 ]

@@ -10,7 +10,7 @@ from server.http.conftest import Place
 from server.served import Server
 
 import discreet as dp
-from discreet.server.http.body import depth
+from discreet.server.http.request_body import depth
 
 QUERY = "/api/v1/query"
 

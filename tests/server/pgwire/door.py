@@ -18,7 +18,7 @@ from discreet.curator.custody import Custody
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.server.pgwire import Limits, Server, serve
-from discreet.server.pgwire.journal import Journal
+from discreet.server.pgwire.log import Journal
 
 T = TypeVar("T")
 

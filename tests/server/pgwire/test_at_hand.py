@@ -11,7 +11,7 @@ from server.pgwire.door import Door, opened
 from server.pgwire.raw import Raw, errors, rows
 
 from discreet.curator.custody import Custody
-from discreet.server.pgwire.work import Work
+from discreet.server.pgwire.worker_threads import Work
 
 COUNT = "SELECT count(*) AS n FROM visits"
 MEANS = "SELECT region, count(*), avg(cost) AS a FROM public.visits GROUP BY region ORDER BY region"

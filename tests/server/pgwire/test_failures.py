@@ -10,7 +10,7 @@ import pytest
 from discreet.curator import Curator
 from discreet.curator.custody import Custody
 from discreet.errors import Fault, Ground, OverBudget, Refusal, Unsupported
-from discreet.server.http.trouble import failure_of
+from discreet.server.http.error_responses import failure_of
 from discreet.server.pgwire.failures import INTERNAL, failure
 
 ASKED: list[tuple[str, dict[str, object], Ground]] = [

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from discreet.server.pgwire import commands as c
 from discreet.server.pgwire import settings as known
 from discreet.server.pgwire.calls import Call, calls
+from discreet.server.pgwire.client_probes import empty, unqualified
 from discreet.server.pgwire.failures import Failure
 from discreet.server.pgwire.lexer import words
 from discreet.server.pgwire.naming import labels, renamed
-from discreet.server.pgwire.probes import empty, unqualified
 from discreet.server.pgwire.settings import Settings, milliseconds, started
 from discreet.server.pgwire.statements import statements
 from discreet.server.pgwire.transactions import Transaction

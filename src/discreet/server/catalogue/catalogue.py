@@ -10,7 +10,7 @@ from discreet.sandbox import Facts
 from discreet.server.catalogue import bounded
 from discreet.server.catalogue.bounded import Answer, Tables
 from discreet.server.catalogue.scope import Columns
-from discreet.server.recent import Recent
+from discreet.server.recent_cache import Recent
 
 DATABASES = 8  # that are kept: one for each set of tables that somebody may see
 ANSWERS = 128  # that are kept of each

@@ -12,7 +12,7 @@ from discreet.server.catalogue.casting import call, plain
 from discreet.server.catalogue.facts import CATALOGUE, INFORMATION, Relation, facts
 from discreet.server.catalogue.scope import Columns, Scope, Source, folded, label
 from discreet.server.catalogue.words import Words
-from discreet.sql.words import called
+from discreet.sql.source_words import called
 
 SCHEMAS = {CATALOGUE: "pg", INFORMATION: "information"}  # what we call them: a database has its own of these names
 

@@ -12,7 +12,7 @@ from discreet.server.catalogue import calls, casting, kinds, operators, query
 from discreet.server.catalogue.casting import Names, Typed
 from discreet.server.catalogue.reading import read
 from discreet.server.catalogue.scope import Columns, Scope
-from discreet.sql.words import called
+from discreet.sql.source_words import called
 
 _RULES = {**operators.RULES, **calls.RULES}  # whatever is not in it is refused
 

@@ -18,22 +18,22 @@ from starlette.exceptions import HTTPException
 from discreet import __version__
 from discreet.desk import Desk
 from discreet.errors import DiscreetError
-from discreet.server.http import survey_sheet
-from discreet.server.http.admission import Admission
-from discreet.server.http.body import READ, Gone, Message, Receive, Scope, Send, whole
-from discreet.server.http.direct import misshapen
-from discreet.server.http.journal import Told, line_of, method_of
+from discreet.server.http import survey_html
+from discreet.server.http.authentication import Admission
+from discreet.server.http.body_shape import misshapen
+from discreet.server.http.error_responses import Failure, Trouble, closing, failure_of, malformed, missing
 from discreet.server.http.limits import Limits
+from discreet.server.http.log import Told, line_of, method_of
 from discreet.server.http.metrics import Metrics
 from discreet.server.http.pool import Pool
 from discreet.server.http.proxy import Proxies
 from discreet.server.http.releases import releases
+from discreet.server.http.request_body import READ, Gone, Message, Receive, Scope, Send, whole
 from discreet.server.http.routes import QUERY, api, ask, open_to_all
 from discreet.server.http.survey_pages import survey_pages
 from discreet.server.http.surveys import UPLOAD, Surveys, streamed, surveys
-from discreet.server.http.texts import Texts
-from discreet.server.http.trouble import Failure, Trouble, closing, failure_of, malformed, missing
-from discreet.server.journal import Log, duration_of, to_stderr
+from discreet.server.http.written_answers import Texts
+from discreet.server.log import Log, duration_of, to_stderr
 
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -167,7 +167,7 @@ def _browses(request: Request) -> bool:
 
 def _nothing_here() -> Response:
     return Response(
-        survey_sheet.missing(), _MISSING, {"Content-Security-Policy": survey_sheet.policy(scripted=False)}, "text/html"
+        survey_html.missing(), _MISSING, {"Content-Security-Policy": survey_html.policy(scripted=False)}, "text/html"
     )
 
 

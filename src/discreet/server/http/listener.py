@@ -16,14 +16,14 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from discreet.desk import Desk
-from discreet.server.http.admission import network
-from discreet.server.http.body import READ
-from discreet.server.http.crowd import Crowd
+from discreet.server.http.authentication import network
+from discreet.server.http.connections import Crowd
 from discreet.server.http.door import NOBODY, Door
-from discreet.server.http.handshake import Handshake
 from discreet.server.http.limits import Limits
 from discreet.server.http.proxy import Proxies
-from discreet.server.journal import Log, to_stderr
+from discreet.server.http.request_body import READ
+from discreet.server.http.tls_handshake import Handshake
+from discreet.server.log import Log, to_stderr
 
 _ESCAPED = 4  # so much longer a text may be when it is written as JSON in JSON, as sockets do
 _IDLE = 5  # seconds that a connection may rest between two requests

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created
 
 from discreet.ledger.entry import BudgetLoss
 from discreet.privacy import Budget, Pure
-from discreet.server.http.journal import Told
+from discreet.server.http.log import Told
 
 TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -8,9 +8,9 @@ from functools import partial
 from typing import ParamSpec, TypeVar
 
 from discreet.desk import Visitor
-from discreet.server.http.trouble import crowded
+from discreet.server.fair_turns import Turns
+from discreet.server.http.error_responses import crowded
 from discreet.server.threads import called
-from discreet.server.turns import Turns
 
 T = TypeVar("T")
 P = ParamSpec("P")

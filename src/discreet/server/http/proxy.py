@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from discreet.errors import Refusal
-from discreet.server.http.body import Scope
+from discreet.server.http.request_body import Scope
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 

@@ -9,14 +9,14 @@ from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 
 from discreet.desk import Listed, Order
-from discreet.desk.offered import Offered, offered
 from discreet.desk.publisher import called
+from discreet.desk.release_quote import Offered, offered
 from discreet.errors import DiscreetError
 from discreet.release import Wish
 from discreet.release.folder import CERTIFICATE
-from discreet.server.http import shapes, writing
+from discreet.server.http import json_values, shapes
+from discreet.server.http.error_responses import Trouble, failure_of
 from discreet.server.http.routes import Behind, Door, Entry, Who, api
-from discreet.server.http.trouble import Trouble, failure_of
 from discreet.sql.parse import LONGEST
 
 _OVER: dict[int | str, dict[str, Any]] = {
@@ -213,7 +213,7 @@ def _published(value: Listed, note: str = "") -> Published:
         time=value.time,
         principal=value.principal,
         population=value.population,
-        loss=writing.loss(value.loss),
+        loss=json_values.loss(value.loss),
         sql=value.sql,
         tables=list(value.tables),
         wish=dict(value.wish.told()),
@@ -224,8 +224,8 @@ def _published(value: Listed, note: str = "") -> Published:
 def _proposed(value: Offered) -> Proposed:
     return Proposed(
         population=value.population,
-        price=writing.loss(value.price),
-        left=writing.loss(value.left),
+        price=json_values.loss(value.price),
+        left=json_values.loss(value.left),
         cells=value.cells,
         error=Within(of=value.about, within=None if value.error is None else str(value.error)),
         outside=value.outside,

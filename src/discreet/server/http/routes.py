@@ -12,14 +12,14 @@ from discreet.curator.history import Receipt
 from discreet.desk import Desk, Visitor
 from discreet.errors import DiscreetError
 from discreet.ledger.books import OWNER
-from discreet.server.http import direct, shapes, writing
-from discreet.server.http.admission import Admission, is_local
-from discreet.server.http.body import header
-from discreet.server.http.journal import Told
+from discreet.server.http import body_shape, json_values, shapes
+from discreet.server.http.authentication import Admission, is_local
+from discreet.server.http.error_responses import Trouble, failure_of, not_yours
+from discreet.server.http.log import Told
 from discreet.server.http.metrics import TYPE, Metrics
 from discreet.server.http.pool import Pool
-from discreet.server.http.texts import Texts
-from discreet.server.http.trouble import Trouble, failure_of, not_yours
+from discreet.server.http.request_body import header
+from discreet.server.http.written_answers import Texts
 
 _FAILED: dict[int | str, dict[str, Any]] = {
     400: {"model": shapes.Failed, "description": "Refused: the question cannot be asked so. Nothing was charged."},
@@ -112,15 +112,15 @@ async def _answered(door: Behind, who: Visitor, asked: shapes.Asked) -> tuple[An
     return answer, written.told(answer)
 
 
-def _written(answer: Answer) -> tuple[Answer, writing.Text]:
+def _written(answer: Answer) -> tuple[Answer, json_values.Text]:
     """With its text, in the same call: nothing is refused between paying and answering, and nobody waits for it."""
-    return answer, writing.answer(answer)
+    return answer, json_values.answer(answer)
 
 
 async def ask(request: Request) -> Response:
     """The same, for a door that knows already which path was meant."""
     who = await admitted(request, await _BEARER(request))
-    return await query(await direct.body(request, shapes.Asked), request, who)
+    return await query(await body_shape.body(request, shapes.Asked), request, who)
 
 
 api.add_api_route("/query", query, methods=["POST"], responses=_OVER, response_model=shapes.Answered)
@@ -130,27 +130,27 @@ QUERY = f"{api.prefix}/query"
 @api.post("/explain")
 async def explain(asked: shapes.Asked, door: Door, who: Who) -> shapes.Explained:
     """What a question would cost and how exact it would be. Free, and the same whatever the rows are."""
-    return writing.explanation(await door.pool.asked(who, door.desk.explained, who, asked.sql, asked.terms()))
+    return json_values.explanation(await door.pool.asked(who, door.desk.explained, who, asked.sql, asked.terms()))
 
 
 @api.post("/describe")
 async def describe(asked: shapes.Asked, door: Door, who: Who) -> shapes.Described:
     """The columns that an answer would have, and their types. Free."""
     found = await door.pool.asked(who, door.desk.described, who, asked.sql, asked.terms())
-    return shapes.Described(columns=writing.columns(found))
+    return shapes.Described(columns=json_values.columns(found))
 
 
 @api.get("/tables")
 async def tables(door: Door, who: Who) -> shapes.Tables:
     """What may be asked about, as it was declared. Nothing was counted."""
-    return shapes.Tables(tables=[writing.table(each) for each in await door.pool.asked(who, door.desk.tables, who)])
+    return shapes.Tables(tables=[json_values.table(each) for each in await door.pool.asked(who, door.desk.tables, who)])
 
 
 @api.get("/budget")
 async def budget(door: Door, who: Who) -> shapes.Budgets:
     """What each population may lose in all, has lost, and has left."""
     found = await door.pool.asked(who, door.desk.budgets, who)
-    return shapes.Budgets(budgets=[writing.budget(name, each) for name, each in found.items()])
+    return shapes.Budgets(budgets=[json_values.budget(name, each) for name, each in found.items()])
 
 
 @api.get("/history")
@@ -161,7 +161,7 @@ async def history(leaf: Annotated[shapes.Leaf, Query()], door: Door, who: Who) -
     found: list[Receipt] = await door.pool.asked(
         who, lambda: door.desk.history(who, own=not leaf.everybody, before=leaf.before, most=leaf.limit)
     )
-    return shapes.History(history=[writing.receipt(each) for each in found])
+    return shapes.History(history=[json_values.receipt(each) for each in found])
 
 
 @api.get("/ledger/head")
@@ -174,20 +174,20 @@ async def head(door: Door, who: Who) -> shapes.Head:
 async def witnesses(door: Door, who: Who) -> shapes.Witnesses:
     """Where heads of this ledger are kept outside it, and whether it goes on from them."""
     found = await door.pool.asked(who, door.desk.witnesses, who)
-    return shapes.Witnesses(witnesses=[writing.witness(each) for each in found])
+    return shapes.Witnesses(witnesses=[json_values.witness(each) for each in found])
 
 
 @api.get("/witness/{key}")
 async def kept(key: Key, door: Door, who: Who) -> shapes.Kept:
     """The newest head that is kept here of somebody else's ledger, by its key."""
-    return writing.kept(await door.pool.asked(who, door.desk.kept, who, key))
+    return json_values.kept(await door.pool.asked(who, door.desk.kept, who, key))
 
 
 @api.post("/witness/{key}")
 async def keep(key: Key, told: shapes.Keep, door: Door, who: Who) -> shapes.Kept:
     """Keep a head of somebody else's ledger, if it goes on from the one that is kept; the one that is kept then."""
-    head = writing.head_in(told.head, key)
-    return writing.kept(await door.pool.asked(who, door.desk.keep, who, head, told.size, told.siblings))
+    head = json_values.head_in(told.head, key)
+    return json_values.kept(await door.pool.asked(who, door.desk.keep, who, head, told.size, told.siblings))
 
 
 @api.get("/ledger/proof/{entry}", response_model=shapes.Proof)

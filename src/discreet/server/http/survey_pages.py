@@ -11,9 +11,9 @@ from fastapi import APIRouter, Path, Response
 from discreet.desk.surveys import doubts, lines
 from discreet.local.collector import Collector
 from discreet.local.receipt import Unknown
-from discreet.server.http import survey_sheet
+from discreet.server.http import survey_html
+from discreet.server.http.error_responses import missing
 from discreet.server.http.surveys import Door
-from discreet.server.http.trouble import missing
 
 survey_pages = APIRouter(prefix="/survey", include_in_schema=False)  # for people: programs read /survey/v1
 
@@ -24,9 +24,9 @@ Name = Annotated[str, Path(max_length=50)]
 @survey_pages.get("/static/{name}")
 async def file(name: Name) -> Response:
     """A script or the style sheet."""
-    if name not in survey_sheet.files():
+    if name not in survey_html.files():
         raise missing(404)
-    content, kind = survey_sheet.files()[name]
+    content, kind = survey_html.files()[name]
     return Response(content, media_type=kind)
 
 
@@ -48,14 +48,14 @@ async def _page(door: Door, drawn: Callable[[Collector], str], *, scripted: bool
     except Unknown:
         raise missing(404) from None
     headers = {
-        "Content-Security-Policy": survey_sheet.policy(scripted=scripted),
+        "Content-Security-Policy": survey_html.policy(scripted=scripted),
         "Cross-Origin-Opener-Policy": "same-origin",  # who opened the page from elsewhere holds nothing of it
     }
     return Response(text, headers=headers, media_type="text/html")
 
 
 def _asking(collector: Collector, survey: str) -> str:
-    return survey_sheet.asking(collector.standing(survey), collector.handovers(), datetime.now(UTC))
+    return survey_html.asking(collector.standing(survey), collector.handovers(), datetime.now(UTC))
 
 
 def _results(collector: Collector, survey: str) -> str:
@@ -63,5 +63,5 @@ def _results(collector: Collector, survey: str) -> str:
     try:
         found = collector.results(survey)
     except Unknown:
-        return survey_sheet.results(standing, 0, (), (), now)
-    return survey_sheet.results(standing, int(found.body["reports"]), lines(found), doubts(found), now)
+        return survey_html.results(standing, 0, (), (), now)
+    return survey_html.results(standing, int(found.body["reports"]), lines(found), doubts(found), now)

@@ -20,18 +20,11 @@ from discreet.errors import Busy, Refusal
 from discreet.ledger.head import is_hex
 from discreet.local.batch import LARGEST
 from discreet.local.collector import Collector
-from discreet.local.intake import Sent
 from discreet.local.receipt import Uninvited, Unknown
+from discreet.local.upload_batch import Sent
 from discreet.server.http import survey_shapes
-from discreet.server.http.admission import network
-from discreet.server.http.body import Gone, header
-from discreet.server.http.bucket import Buckets
-from discreet.server.http.inbox import Inbox
-from discreet.server.http.limits import Limits
-from discreet.server.http.pool import Pool
-from discreet.server.http.routes import behind
-from discreet.server.http.survey_shapes import Name, Version
-from discreet.server.http.trouble import (
+from discreet.server.http.authentication import network
+from discreet.server.http.error_responses import (
     Failure,
     Trouble,
     crowded,
@@ -42,6 +35,13 @@ from discreet.server.http.trouble import (
     too_often,
     too_slow,
 )
+from discreet.server.http.limits import Limits
+from discreet.server.http.pool import Pool
+from discreet.server.http.rate_limit import Buckets
+from discreet.server.http.request_body import Gone, header
+from discreet.server.http.routes import behind
+from discreet.server.http.survey_shapes import Name, Version
+from discreet.server.http.upload_queue import Inbox
 
 T = TypeVar("T")
 P = ParamSpec("P")

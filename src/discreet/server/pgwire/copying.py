@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from discreet.server.pgwire import frames
 from discreet.server.pgwire.commands import Copy
 from discreet.server.pgwire.frames import BINARY, TEXT, Field
-from discreet.server.pgwire.outcome import Rows
+from discreet.server.pgwire.result import Rows
 from discreet.server.pgwire.types import writers, written
 
 _HEADER = b"PGCOPY\n\xff\r\n\0" + struct.pack("!ii", 0, 0)

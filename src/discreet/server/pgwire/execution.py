@@ -12,7 +12,6 @@ from discreet.desk import Visitor
 from discreet.errors import DiscreetError
 from discreet.server.pgwire.binding import bound
 from discreet.server.pgwire.calls import FUNCTIONS, Call, called, calls
-from discreet.server.pgwire.clerk import Clerk
 from discreet.server.pgwire.commands import (
     CloseCursor,
     Copy,
@@ -34,13 +33,14 @@ from discreet.server.pgwire.commands import (
 from discreet.server.pgwire.failures import CANCELLED, SYNTAX, UNSUPPORTED, Failure, failure
 from discreet.server.pgwire.frames import TEXT as TEXT_FORMAT
 from discreet.server.pgwire.frames import Field
-from discreet.server.pgwire.journal import EXPLAIN, QUESTION, Journal, Told, outcome_of
-from discreet.server.pgwire.outcome import Outcome
+from discreet.server.pgwire.log import EXPLAIN, QUESTION, Journal, Told, outcome_of
 from discreet.server.pgwire.portals import Portal, Prepared, Seen, Shelf
+from discreet.server.pgwire.questions import Clerk
+from discreet.server.pgwire.result import Outcome
 from discreet.server.pgwire.settings import Settings
 from discreet.server.pgwire.transactions import IDLE, Transaction
 from discreet.server.pgwire.types import TEXT, Value, field, read
-from discreet.server.pgwire.work import Work
+from discreet.server.pgwire.worker_threads import Work
 
 T = TypeVar("T")
 

@@ -31,7 +31,7 @@ from discreet.server.pgwire.types import (
     TIMESTAMPTZ,
     VARCHAR,
 )
-from discreet.sql import label
+from discreet.sql import aliases
 from discreet.sql.schema import Table
 
 _MARK = "discreet_parameter"  # a function of no type, which can stand wherever a value can
@@ -127,7 +127,7 @@ _CHOOSY = re.compile(r"date_trunc|date_part|to_timestamp|to_date", re.IGNORECASE
 def _marks(text: str) -> list[exp.Anonymous]:
     """The places of parameters in the tree of a text."""
     try:
-        (tree,) = label.parsed(text)
+        (tree,) = aliases.parsed(text)
     except (SqlglotError, RecursionError, ValueError):
         return []
     marks = [] if tree is None else tree.find_all(exp.Anonymous)
@@ -171,7 +171,7 @@ def _used(text: str, tables: Sequence[Table]) -> dict[int, int]:
     if len(text) > _LONGEST:
         return {}
     try:
-        (tree,) = label.parsed(text)
+        (tree,) = aliases.parsed(text)
     except (SqlglotError, RecursionError, ValueError):
         return {}  # whoever answers it says what is wrong with it
     if tree is None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from discreet.errors import Refusal
-from discreet.sql.naming import label, outermost
+from discreet.sql.column_names import label, outermost
 from discreet.sql.parse import read
 
 Labels = tuple[str | None, ...]

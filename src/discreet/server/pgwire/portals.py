@@ -9,7 +9,7 @@ from discreet.server.pgwire.commands import Statement
 from discreet.server.pgwire.failures import Failure
 from discreet.server.pgwire.frames import Field
 from discreet.server.pgwire.limits import Limits
-from discreet.server.pgwire.outcome import Outcome
+from discreet.server.pgwire.result import Outcome
 from discreet.server.pgwire.settings import Settings
 from discreet.server.pgwire.types import Value
 

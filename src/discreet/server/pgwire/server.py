@@ -11,20 +11,20 @@ from collections import Counter
 
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
+from discreet.server.fair_turns import CUSTODIAN
 from discreet.server.pgwire import frames
-from discreet.server.pgwire.attempts import Attempts, household
-from discreet.server.pgwire.clerk import Catalogue, Clerk
-from discreet.server.pgwire.entrance import Admitted, CancelRequest, Entrance, local
 from discreet.server.pgwire.execution import Execution
 from discreet.server.pgwire.failures import Failure, failure
-from discreet.server.pgwire.journal import Journal
+from discreet.server.pgwire.fair_share import Pace, Steps
 from discreet.server.pgwire.limits import Limits
-from discreet.server.pgwire.pace import Pace, Steps
+from discreet.server.pgwire.log import Journal
+from discreet.server.pgwire.login_attempts import Attempts, household
 from discreet.server.pgwire.portals import Shelf
+from discreet.server.pgwire.questions import Catalogue, Clerk
 from discreet.server.pgwire.session import Session, closing
+from discreet.server.pgwire.startup import Admitted, CancelRequest, Entrance, local
 from discreet.server.pgwire.wire import Hangup, Wire
-from discreet.server.pgwire.work import Work
-from discreet.server.turns import CUSTODIAN
+from discreet.server.pgwire.worker_threads import Work
 
 _LAST_WORDS = 5.0  # seconds
 

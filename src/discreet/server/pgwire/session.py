@@ -12,10 +12,10 @@ from discreet.server.pgwire.commands import Copy, Execute, Fetch, Question, Stat
 from discreet.server.pgwire.copying import copied
 from discreet.server.pgwire.execution import Execution
 from discreet.server.pgwire.failures import PROTOCOL, SYNTAX, UNSUPPORTED, Failure, failure
+from discreet.server.pgwire.fair_share import Steps
 from discreet.server.pgwire.frames import MESSAGE_BYTES, Field, chosen
-from discreet.server.pgwire.outcome import Outcome, counted
-from discreet.server.pgwire.pace import Steps
 from discreet.server.pgwire.portals import Portal, Prepared
+from discreet.server.pgwire.result import Outcome, counted
 from discreet.server.pgwire.statements import statements
 from discreet.server.pgwire.transactions import IDLE, Transaction
 from discreet.server.pgwire.types import read, writers, written

@@ -1,0 +1,199 @@
+"""What a door says, as the values that a curator in the home gives."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from discreet.curator import Answer, Explanation
+from discreet.curator.answer import Spans
+from discreet.curator.history import Receipt
+from discreet.desk import Listed
+from discreet.desk.release_quote import Offered
+from discreet.errors import Refusal
+from discreet.ledger.entry import BudgetLoss, read_loss, read_neighbours
+from discreet.ledger.verify import Receipt as Proof
+from discreet.ledger.verify import read_proof
+from discreet.privacy import Budget
+from discreet.release import Wish
+from discreet.sql.schema import Column, Table, Type
+
+
+def price(found: dict[str, Any]) -> BudgetLoss:
+    """A price."""
+    parts = {name: value for name, value in found.items() if name != "words" and value is not None}
+    return read_loss(parts)
+
+
+def _loss(found: dict[str, Any] | None) -> BudgetLoss | None:
+    return None if found is None else price(found)
+
+
+_READ: dict[str, Callable[[str], object]] = {
+    "double": float,
+    "float": float,
+    "date": dt.date.fromisoformat,
+    "timestamp": dt.datetime.fromisoformat,
+    "time": dt.time.fromisoformat,
+}
+
+
+def _cell(value: object, kind: str) -> object:
+    """A cell as it was before it became JSON, where its type says how."""
+    if not isinstance(value, str):
+        return value
+    if kind.startswith("decimal"):
+        return Decimal(value)
+    return _READ[kind](value) if kind in _READ else value
+
+
+def columns(found: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Names and types."""
+    return tuple((column["name"], column["type"]) for column in found["columns"])
+
+
+def answer(found: dict[str, Any]) -> Answer:
+    """An answer with its error bars, which are there at one confidence."""
+    typed = columns(found)
+    rows = tuple(tuple(_cell(cell, kind) for cell, (_, kind) in zip(row, typed, strict=True)) for row in found["rows"])
+    spans = tuple(
+        tuple(None if span is None else (float(span[0]), float(span[1])) for span in row) for row in found["intervals"]
+    )
+    confidence = Fraction(found["confidence"])
+
+    def again(wanted: Fraction) -> Spans:
+        raise Refusal(
+            f"this answer came with error bars at {float(confidence)}, not at {float(wanted)}",
+            hint=f"ask again with confidence={float(wanted)}: the same question is free",
+        )
+
+    return Answer(
+        tuple(name for name, _ in typed),
+        tuple(kind for _, kind in typed),
+        rows,
+        _loss(found["cost"]),
+        _loss(found["left"]),
+        found["entry"],
+        found["bounding"],
+        confidence,
+        spans,
+        again,
+        tuple(found["notices"]),
+        tuple(found["noisy"]),
+    )
+
+
+def explanation(found: dict[str, Any]) -> Explanation:
+    """Price and error of a question."""
+    errors = tuple(
+        (each["name"], None if each["error"] is None else Fraction(each["error"])) for each in found["error"]
+    )
+    return Explanation(
+        _loss(found["price"]),
+        errors,
+        tuple(found["plan"]),
+        found["notice"],
+        tuple(found["notices"]),
+        found["bounding"],
+        tuple(found["unbarred"]),
+    )
+
+
+def budgets(found: dict[str, Any]) -> dict[str, Budget[BudgetLoss]]:
+    """The budget of each population."""
+    return {
+        each["population"]: Budget(
+            price(each["total"]),
+            price(each["spent"]),
+            read_neighbours({"relation": each["relation"], "unit": each["unit"]}),
+        )
+        for each in found["budgets"]
+    }
+
+
+def proof(found: dict[str, Any]) -> Proof:
+    """A receipt of the ledger."""
+    read = read_proof(json.dumps(found))
+    if not isinstance(read, Proof):
+        raise TypeError("an extension")
+    return read
+
+
+def table(found: dict[str, Any]) -> Table:
+    """A table as it was declared."""
+    link = found["link"]
+    return Table(
+        found["name"],
+        tuple(_column(column) for column in found["columns"]),
+        found["population"],
+        found["unit"],
+        found["max_rows"],
+        found["max_groups"],
+        found["version"],
+        None if link is None else (link[0], link[1], link[2]),
+    )
+
+
+def _column(found: dict[str, Any]) -> Column:
+    bounds = found["bounds"]
+    return Column(
+        found["name"],
+        Type(found["type"]),
+        None if bounds is None else (Fraction(bounds[0]), Fraction(bounds[1])),
+        None if found["step"] is None else Fraction(found["step"]),
+        None if found["keys"] is None else tuple(found["keys"]),
+        found["description"],
+    )
+
+
+def receipts(found: dict[str, Any]) -> list[Receipt]:
+    """Payments."""
+    return [
+        Receipt(
+            each["entry"],
+            each["time"],
+            each["principal"],
+            each["population"],
+            price(each["loss"]),
+            each["sql"],
+            tuple(each["tables"]),
+            each["answer"],
+        )
+        for each in found["history"]
+    ]
+
+
+def offered(found: dict[str, Any]) -> Offered:
+    """What a release would be."""
+    return Offered(
+        found["population"],
+        price(found["price"]),
+        price(found["left"]),
+        found["cells"],
+        None if found["error"]["within"] is None else Fraction(found["error"]["within"]),
+        found["error"]["of"],
+        tuple(tuple(names) for names in found["tables"]),
+        found["outside"],
+        found["entry"],
+        tuple(found["steps"].items()),
+    )
+
+
+def listed(found: dict[str, Any]) -> Listed:
+    """A release that was paid for."""
+    return Listed(
+        found["entry"],
+        found["name"],
+        found["sha256"],
+        found["time"],
+        found["principal"],
+        found["population"],
+        price(found["loss"]),
+        found["sql"],
+        tuple(found["tables"]),
+        Wish.read(found["wish"]),
+    )

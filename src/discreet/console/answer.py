@@ -1,0 +1,263 @@
+"""An answer: its table, its picture, where the truth may lie, and what it cost."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from nicegui import ui
+
+from discreet.console import theme
+from discreet.console.amounts import figure
+from discreet.console.answer_chart import MOST, Axis, Bar, axis, bars, measures
+from discreet.curator import Answer
+from discreet.curator.answer import Spans
+from discreet.curator.significant_digits import NO_BAR, Span, is_number, key, measured, plain
+
+_ROWS = 50  # on one page of the table
+SURE = (Fraction(90, 100), Fraction(95, 100), Fraction(99, 100))
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would compute a text that begins so
+
+
+@dataclass(frozen=True)
+class Result:
+    """An answer as it is shown now."""
+
+    sql: str
+    answer: Answer
+    spans: Spans
+    confidence: Fraction
+    made_up: bool = False
+
+
+Surer = Callable[[Fraction], Awaitable[None]]
+Saved = Callable[[Result], Awaitable[None]]
+
+
+def draw(result: Result, surer: Surer, saved: Saved) -> None:
+    """Draw it where we are; `surer` is called when another confidence is chosen, `saved` when a file is wanted."""
+    with theme.card() as made:
+        made.classes("d-result").props('aria-label="Answer" tabindex="-1"')
+        with ui.element("div").classes("d-result-head"):
+            theme.heading("Made-up answer" if result.made_up else "Answer", 2)
+            ui.element("span").classes("d-grow")
+            _chooser(result, surer)
+            ui.button("CSV", icon="download", color=None, on_click=lambda: saved(result)).props(
+                'flat no-caps dense aria-label="Download as CSV"'
+            ).classes("d-quiet")
+        if result.made_up:
+            with ui.element("p").classes("d-made-up").props('role="note"'):
+                ui.icon("science").props('aria-hidden="true"')
+                theme.tag("span", "These rows were made up from what is declared. They say nothing about anyone.")
+        if not result.answer.rows:
+            theme.empty("No group is large enough to be named.", "Group by fewer columns, or pay more.", "filter_none")
+        else:
+            _picture(result)
+            if len(result.answer.rows) > 1 or len(result.answer.columns) > 1:
+                _table(result)
+        _small_print(result)
+
+
+def _chooser(result: Result, surer: Surer) -> None:
+    chosen = {each: f"{float(each):.0%}" for each in SURE}
+    toggle = ui.toggle(list(chosen.values()), value=chosen.get(result.confidence))
+    toggle.props('no-caps unelevated dense toggle-color=primary aria-label="How sure the error bars are"')
+    toggle.classes("d-toggle").tooltip("How often the truth lies within the error. Choosing another is free.")
+
+    async def choose() -> None:
+        await surer(next(each for each, text in chosen.items() if text == toggle.value))
+
+    toggle.on_value_change(choose)
+
+
+# picture --------------------------------------------------------------------------------------------------------------
+
+
+def _picture(result: Result) -> None:
+    columns = measures(result.answer, result.spans)
+    if not columns:
+        return
+    names = {each: result.answer.columns[each] for each in columns}
+    box: ui.element
+
+    def drawn(column: int) -> None:
+        box.clear()
+        with box:
+            _bars(bars(result.answer, result.spans, column), names[column], single=len(result.answer.rows) == 1)
+
+    if len(columns) > 1:
+        choice = ui.select(names, value=columns[0], label="Show").props("outlined dense options-dense")
+        choice.classes("d-choice").on_value_change(lambda event: drawn(int(event.value)))
+    box = ui.element("div")
+    drawn(columns[0])
+
+
+def _bars(found: tuple[Bar, ...], name: str, *, single: bool) -> None:
+    if not found:
+        theme.tag("p", "There is no number to draw in this column.").classes("d-muted")
+        return
+    shown = found[:MOST]
+    scale = axis(shown, from_zero=not single)
+    with ui.element("figure").classes("d-figure d-single" if single else "d-figure"):
+        theme.tag("figcaption", name).classes("d-muted d-small")
+        if single:
+            value, give = measured(shown[0].cell, shown[0].span)
+            theme.number(value, give.removeprefix("± ")) if give.startswith("±") else theme.number(value, unit=give)
+        with ui.element("div").classes("d-bars"):
+            for bar in shown:
+                _bar(bar, scale, name, single=single)
+            if not single:
+                ui.element("span")
+            with ui.element("div").classes("d-axis").props('aria-hidden="true"'):
+                for tick in scale.ticks:
+                    theme.tag("span", plain(tick)).style(f"left:{scale.at(tick)}%")
+        if len(found) > MOST:
+            theme.tag("p", f"The first {MOST} of {len(found):,} groups.").classes("d-muted d-small")
+
+
+def _bar(bar: Bar, scale: Axis, name: str, *, single: bool) -> None:
+    value, give = measured(bar.cell, bar.span)
+    label = bar.label or name
+    if not single:
+        theme.tag("span", label).classes("d-bar-label").props["title"] = label
+    with ui.element("div").classes("d-track") as track:
+        track.props["role"] = "img"
+        track.props["aria-label"] = f"{label}: {value} {give}".strip()
+        for tick in scale.ticks:
+            ui.element("i").classes("d-gridline").style(f"left:{scale.at(tick)}%")
+        zero, end = scale.at(0.0), scale.at(bar.value)
+        if single:
+            ui.element("i").classes("d-dot").style(f"left:{end}%")
+        else:
+            ui.element("i").classes("d-bar").style(f"left:{min(zero, end)}%;width:{round(abs(end - zero), 3)}%")
+        if bar.span is not None:
+            low, high = (scale.at(each) for each in bar.span)
+            ui.element("i").classes("d-whisker").style(f"left:{low}%;width:{round(high - low, 3)}%")
+        with ui.element("span").classes("d-tip"):
+            theme.tag("span", f"{value} {give}".strip())
+
+
+# table ----------------------------------------------------------------------------------------------------------------
+
+
+def _table(result: Result) -> None:
+    rows, first = result.answer.rows, [0]
+    with ui.element("div").classes("d-scroll").props('tabindex="0" role="region" aria-label="Table of the answer"'):
+        table = ui.element("table").classes("d-cells")
+    with ui.element("div").classes("d-pager") as pager:
+        back = ui.button(icon="chevron_left", color=None).props('flat round dense aria-label="Earlier rows"')
+        where = ui.label().classes("d-muted d-small")
+        forth = ui.button(icon="chevron_right", color=None).props('flat round dense aria-label="Later rows"')
+    pager.set_visibility(len(rows) > _ROWS)
+
+    def drawn(start: int) -> None:
+        first[0], end = start, min(start + _ROWS, len(rows))
+        table.clear()
+        with table:
+            _cells(result, start, end)
+        where.set_text(f"{start + 1:,} to {end:,} of {len(rows):,}")
+        back.set_enabled(start > 0)
+        forth.set_enabled(end < len(rows))
+
+    back.on_click(lambda: drawn(max(0, first[0] - _ROWS)))
+    forth.on_click(lambda: drawn(first[0] + _ROWS))
+    drawn(0)
+
+
+def _cells(result: Result, start: int, end: int) -> None:
+    answer, noisy = result.answer, _noisy(result)
+    noisy = [has or own for has, own in zip(noisy, answer.noisy or noisy, strict=True)]
+    with ui.element("thead"), ui.element("tr"):
+        for name, kind, has in zip(answer.columns, answer.types, noisy, strict=True):
+            theme.tag("th", name).props('scope="col"').classes("d-right" if is_number(kind) else "")
+            if has:
+                theme.tag("th", "give or take").props('scope="col"').classes("d-give")
+    with ui.element("tbody"):
+        for row, spans in zip(answer.rows[start:end], result.spans[start:end], strict=True):
+            with ui.element("tr"):
+                for cell, kind, span, has in zip(row, answer.types, spans, noisy, strict=True):
+                    _cell(cell, kind, span, noisy=has)
+
+
+def _cell(cell: object, kind: str, span: Span, *, noisy: bool) -> None:
+    value, give = measured(cell, span) if noisy else (key(cell), "")
+    give = give or (NO_BAR if cell is not None else "")
+    made = theme.tag("td", value).classes("d-right" if is_number(kind) else "")
+    if cell is None:
+        made.classes("d-muted")
+    if noisy:
+        made.props["title"] = str(cell)  # with all its digits
+        theme.tag("td", give).classes("d-give d-error")
+
+
+def _noisy(result: Result) -> list[bool]:
+    """Of each column, whether it holds a number with an error."""
+    return [any(row[each] is not None for row in result.spans) for each in range(len(result.answer.columns))]
+
+
+# what belongs to it ---------------------------------------------------------------------------------------------------
+
+
+def _small_print(result: Result) -> None:
+    answer = result.answer
+    with ui.element("div").classes("d-print d-small d-muted"):
+        if not result.made_up:
+            with ui.element("p"):
+                theme.tag("span", _receipt(answer))
+                if answer.entry:
+                    theme.tag("a", "See it in History").props('href="/history"')
+                    theme.tag("span", " · ")
+                    theme.tag("a", "Proof").props(f'href="/ledger?entry={answer.entry.partition(",")[0]}"')
+        for sentence in answer.notices:
+            if sentence not in answer.bounding:
+                theme.tag("p", sentence)
+        if answer.bounding:
+            theme.tag("p", answer.bounding)
+        with ui.element("details"):
+            theme.tag("summary", "The question that was asked")
+            theme.tag("pre", result.sql).classes("d-code")
+
+
+def _receipt(answer: Answer) -> str:
+    paid = "Free." if answer.cost is None else f"Paid {figure(answer.cost.amount, up=True)}."
+    left = "" if answer.left is None else f" {figure(answer.left.amount)} is left of the budget."
+    several = "," in answer.entry
+    entry = f" Ledger {'entries' if several else 'entry'} {answer.entry.replace(',', ', ')}." if answer.entry else ""
+    return f"{paid}{left}{entry} "
+
+
+def file_name(result: Result) -> str:
+    """What the file of an answer is called."""
+    return "made-up.csv" if result.made_up else f"answer-{result.answer.entry.replace(',', '-') or 'public'}.csv"
+
+
+def table_text(result: Result) -> str:
+    """An answer as CSV: beside each number with an error, between which numbers the truth lies."""
+    answer = result.answer
+    noisy = _noisy(result)
+    sure = f"{float(result.confidence):.0%}"
+    head = [
+        title
+        for name, has in zip(answer.columns, noisy, strict=True)
+        for title in ((name, f"{name} low {sure}", f"{name} high {sure}") if has else (name,))
+    ]
+    rows = [
+        [
+            text
+            for cell, span, has in zip(row, spans, noisy, strict=True)
+            for text in ((_raw(cell), *(("", "") if span is None else span)) if has else (_raw(cell),))
+        ]
+        for row, spans in zip(answer.rows, result.spans, strict=True)
+    ]
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\n").writerows([[*map(_raw, head)], *rows])
+    return written.getvalue()
+
+
+def _raw(cell: object) -> object:
+    if isinstance(cell, str) and cell.startswith(_FORMULAS):
+        return f"'{cell}"
+    return "" if cell is None else cell

@@ -1,0 +1,108 @@
+"""One person at one page: the desk in their name, and what to do when it says no."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Concatenate, ParamSpec, TypeVar
+
+from discreet.console.headers import Message, Receive, spoken
+from discreet.console.host import Hall
+from discreet.console.sessions import Lines, Session
+from discreet.console.upload import Uploads
+from discreet.desk import Desk, Visitor
+from discreet.errors import DiscreetError, Refusal
+
+_SURE = 1.0  # seconds for which a grant that was in force is believed to be
+_GONE = {"type": "websocket.disconnect", "code": 1008}
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Ended(Exception):
+    """Whoever looks at this page is not signed in any more. It names the sentence that the form says then."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What a page has in hand: who looks at it, and the desk that answers them."""
+
+    desk: Desk
+    visitor: Visitor
+    hall: Hall
+    session: Session
+    path: str
+    end: Callable[[str], None]  # the session, saying why
+    touch: Callable[[Session], None]
+    uploads: Uploads  # what custodians bring
+
+    @property
+    def custodian(self) -> bool:
+        """Whether a custodian looks."""
+        return self.visitor.role == "custodian"
+
+    async def call(self, method: Callable[Concatenate[Visitor, P], T], /, *given: P.args, **named: P.kwargs) -> T:
+        """What a method of the desk answers to this person, from a thread: `await visit.call(visit.desk.tables)`.
+
+        Raises what the desk raises, and Ended when the grant by which they signed in is not in force any more.
+        """
+        if self.session.over:
+            raise Ended("ended")
+        self.touch(self.session)
+        question = method in (self.desk.asked, self.desk.published)  # what is paid for
+        try:
+            return await self.hall.call(
+                self.visitor, self.path, lambda: method(self.visitor, *given, **named), question=question
+            )
+        except Refusal:
+            if await self.in_force():
+                raise
+            self.end("revoked")
+            raise Ended("revoked") from None
+
+    async def in_force(self) -> bool:
+        """Whether the grant by which they signed in is in force still."""
+        return await self.hall.call(self.visitor, self.path, lambda: in_force(self.desk, self.visitor), question=False)
+
+    def heard(self, receive: Receive, lines: Lines) -> Receive:
+        """What comes through a socket of theirs, at a pace that others can bear, for as long as they are let in."""
+
+        async def next_one() -> Message:
+            while True:
+                message = await receive()
+                if message["type"] != "websocket.receive":
+                    return message
+                if self.session.over or not spoken(message):
+                    return dict(_GONE)
+                await asyncio.sleep(lines.pause(self.visitor.name))
+                if await self._let_in():
+                    return message
+                self.end("revoked")
+
+        return next_one
+
+    async def _let_in(self) -> bool:
+        """Whether they are still, as of a second ago. The desk itself looks again at whatever it is asked."""
+        async with self.session.looking:
+            now = time.monotonic()
+            if now >= self.session.sure:
+                with contextlib.suppress(DiscreetError):  # a ledger that cannot be read: the page will say so
+                    if not await asyncio.to_thread(in_force, self.desk, self.visitor):
+                        return False
+                self.session.sure = now + _SURE
+            return not self.session.over
+
+
+def in_force(desk: Desk, visitor: Visitor) -> bool:
+    """Whether the grant by which somebody signed in is in force still. It blocks."""
+    if desk.scram(visitor.name) is None:  # asked first: a ledger that cannot be read is another trouble
+        return False
+    return desk.visitor(visitor.name) == visitor

@@ -1,0 +1,183 @@
+"""What a question costs whoever asks it now, what they have left then, and how exact it will be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from discreet.console.amounts import more, rest
+from discreet.console.price_steps import above, below
+from discreet.curator import Answer
+from discreet.curator.explain import LATER, NONE
+from discreet.desk import Desk, Terms, Visitor
+from discreet.desk.desk import Person
+from discreet.errors import Refusal
+from discreet.ledger.books import Account
+from discreet.ledger.entry import BudgetLoss
+from discreet.mechanisms.mechanism import USUAL
+
+HELD = "This population is closed for maintenance. What was bought before can still be shown."
+RETIRED = "This population is closed for good. What was bought before can still be shown."
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What somebody wants: a price, or an error, or neither; and settings for experts."""
+
+    price: Fraction | None = None
+    error: Fraction | None = None
+    confidence: Fraction = USUAL
+    delta: Fraction | None = None
+    max_rows: int | None = None
+    max_groups: int | None = None
+
+    def plain(self) -> dict[str, object]:
+        """The terms at the usual price."""
+        given = {"delta": self.delta, "max_rows": self.max_rows, "max_groups": self.max_groups}
+        return {"confidence": self.confidence} | {name: each for name, each in given.items() if each is not None}
+
+    def terms(self, budget: BudgetLoss | None) -> dict[str, object]:
+        """The terms for a question that is charged to this budget."""
+        if budget is None:
+            return self.plain()
+        given = {budget.word: self.price, "error": self.error}
+        return self.plain() | {name: each for name, each in given.items() if each is not None}
+
+
+@dataclass(frozen=True)
+class Purse:
+    """A population's budget, as whoever asks may use it."""
+
+    population: str
+    total: BudgetLoss
+    left: BudgetLoss
+    closed: str = ""  # why nothing can be bought
+
+
+@dataclass(frozen=True)
+class Tag:
+    """The price tag of one question."""
+
+    sql: str
+    terms: Mapping[str, object]
+    price: BudgetLoss | None  # None: it asks about public tables alone
+    due: BudgetLoss | None  # what would be charged now: nothing for what was bought before
+    usual: BudgetLoss | None  # the price when none is named
+    purse: Purse | None
+    columns: tuple[tuple[str, Fraction | None], ...]  # None: the error is known after paying, or there is none
+    plan: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()  # what in it is hardly meant, and groups that will not be shown
+    unbarred: tuple[str, ...] = ()  # the columns that will have no error bar
+    bounding: str = ""  # what it leaves out before the noise
+
+    @property
+    def bought(self) -> bool:
+        """Whether it was answered before, so that it costs nothing."""
+        return self.purse is not None and self.due is None
+
+    @property
+    def over(self) -> bool:
+        """Whether it costs more than is left."""
+        return self.purse is not None and self.due is not None and not _fits(self.due, self.purse.left)
+
+    @property
+    def after(self) -> BudgetLoss | None:
+        """What is left when it is paid."""
+        if self.purse is None or self.over:
+            return None
+        return self.purse.left if self.due is None else rest(self.purse.left, self.due)
+
+    @property
+    def again(self) -> int | None:
+        """How many more questions of this price can be paid after it."""
+        return None if self.price is None or self.after is None else more(self.after, self.price)
+
+    @property
+    def payment(self) -> dict[str, object]:
+        """The terms that name exactly this price."""
+        if self.price is None:
+            return dict(self.terms)
+        return {**self.terms, self.price.word: self.price.amount}
+
+    @property
+    def error(self) -> Fraction | None:
+        """The largest error of its columns, if none of them depends on the data."""
+        known = [error for _, error in self.columns if error is not None]
+        return max(known) if known and len(known) == len(self.columns) else None
+
+    def exactness(self, name: str) -> str:
+        """How exact a column will be of which no error is known."""
+        return NONE if name in self.unbarred else LATER
+
+    def affordable(self, wish: Wish) -> Wish | None:
+        """The same wish for what is left; None if nothing is."""
+        if self.purse is None or self.due is None or self.price is None:
+            return None
+        left = self.purse.left
+        amount, delta = below(min(left.amount, self.price.amount)), wish.delta
+        if self.price.delta > left.delta:
+            delta = below(left.delta)
+        if not amount or (delta == 0 and wish.delta != 0):
+            return None
+        return replace(wish, price=amount, error=None, delta=delta)
+
+
+def tagged(desk: Desk, visitor: Visitor, sql: str, wish: Wish) -> Tag:
+    """The tag of a question. It blocks, and raises what the desk raises."""
+    usual, due = desk.explained(visitor, sql, wish.plain()), desk.due(visitor, sql, wish.plain())
+    purse = None if due.population is None else purse_of(desk, visitor, due.population)
+    terms = wish.terms(None if purse is None else purse.total)
+    try:
+        found = usual if terms == wish.plain() else desk.explained(visitor, sql, terms)
+    except Refusal:
+        if wish.error is None:
+            raise
+        return tagged(desk, visitor, sql, replace(wish, error=None))  # its error depends on the data: no price buys it
+    if wish.error is not None and purse is not None and found.price is not None:
+        terms = replace(wish, error=None, price=above(found.price.amount)).terms(purse.total)  # a number one can say
+        found = desk.explained(visitor, sql, terms)
+    due = due if terms == wish.plain() else desk.due(visitor, sql, terms)
+    errors, described = dict(found.error), desk.described(visitor, sql, wish.plain())
+    columns = tuple((name, errors.get(name)) for name, _ in described if name in errors or name in found.unbarred)
+    told = found.plan, found.notices, found.unbarred, found.bounding
+    return Tag(sql, terms, found.price, due.loss, usual.price, purse, columns, *told)
+
+
+def promised(tag: Tag, shown: Tag | None) -> bool:
+    """Whether a tag costs at most what the one that was shown said. Where no price was seen, none is paid."""
+    if tag.due is None:
+        return True
+    if shown is None or shown.due is None or shown.over or tag.over:
+        return False
+    return _fits(tag.due, shown.due)
+
+
+def counter(desk: Desk, tag: Tag) -> Callable[[Visitor, str, Terms], Answer]:
+    """Where a tag is cashed: what it calls free is never bought, whatever has changed since it was written."""
+    return desk.shown if tag.due is None else desk.asked
+
+
+def purse_of(desk: Desk, visitor: Visitor, population: str) -> Purse:
+    """What a population has left for a visitor."""
+    account = desk.accounts(visitor)[population]
+    person = next((each for each in desk.people(visitor) if each.name == visitor.name), None)
+    return Purse(population, account.budget.total, left_to(person, account, population), _closed(account))
+
+
+def left_to(person: Person | None, account: Account, population: str) -> BudgetLoss:
+    """What a person may still spend of a population's budget: all that is left, or the rest of their allowance."""
+    left = account.budget.left
+    if person is None or person.allowance is None:
+        return left
+    used = person.used.get(population)
+    own = person.allowance if used is None else rest(person.allowance, used)
+    return left.meet(own)
+
+
+def _closed(account: Account) -> str:
+    return RETIRED if account.retired else HELD if account.held else ""
+
+
+def _fits(price: BudgetLoss, left: BudgetLoss) -> bool:
+    return type(price) is type(left) and bool(price <= left)  # type: ignore[operator]

@@ -1,0 +1,192 @@
+"""One release: its pictures, free questions, what is promised, and its files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+from nicegui import ui
+
+from discreet.console import amounts, assets, download, listing, theme
+from discreet.console.page_visit import Visit
+from discreet.console.register_table import registering
+from discreet.console.release_pictures import gallery
+from discreet.console.release_questions import readings
+from discreet.desk import Desk, Listed, Visitor
+from discreet.errors import Refusal
+from discreet.release import Release
+from discreet.release.certificate import Certificate, letters
+from discreet.release.figures import Picture, pictures
+from discreet.release.histogram import error_bar
+from discreet.release.page import cell
+from discreet.release.svg import rounded
+
+_ROWS = 100  # of a table that are shown: its file has all
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The first rows of a table. They are copies: a page that is open does not keep all the others."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+    size: int
+
+    @classmethod
+    def of(cls, table: pa.Table) -> Sheet:
+        """How a table begins."""
+        rows = tuple(tuple(row.values()) for row in table.slice(0, _ROWS).to_pylist())
+        return cls(tuple(table.column_names), rows, table.num_rows)
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """Everything that the page shows, read at one time."""
+
+    listed: Listed
+    release: Release
+    certificate: Certificate
+    pictures: Sequence[Picture]
+    sheets: dict[str, Sheet]
+
+
+def seen(desk: Desk, who: Visitor, entry: int) -> Exhibit:
+    """A release for who may read it. It blocks."""
+    known = next((each for each in desk.releases(who) if each.entry == entry), None)
+    if known is None:
+        raise Refusal(f"there is no release {entry}, or none of yours to read", hint="go back to the list")
+    release = desk.release(who, entry)
+    sheets = {name: Sheet.of(table) for name, table in release.to_arrow().items()}
+    return Exhibit(known, release, download.certified(desk, who, entry), pictures(release), sheets)
+
+
+async def exhibit(visit: Visit, entry: int) -> None:
+    """Draw it."""
+    ui.add_head_html(f'<link rel="stylesheet" href="{assets.address("records.css")}">')
+    theme.tag("a", "← All releases").props('href="/releases"').classes("d-back")
+    found = await visit.call(partial(seen, visit.desk), entry)
+    listed, certificate = found.listed, found.certificate
+    with ui.element("div").classes("d-row d-title"):
+        theme.heading(listed.name, 2).classes("d-release-name")
+    with ui.element("p").classes("d-meta d-above"):
+        theme.tag("span", listing.about(listed))
+        theme.tag("span", amounts.when(listed.time)).classes("d-muted")
+        theme.tag("span", f"{amounts.price(listed.loss)}, paid once").classes("d-muted")
+        theme.tag("span", f"entry {listed.entry}").classes("d-muted")
+    with theme.card("What was counted"):
+        gallery(found.pictures)
+        _sheets(found.sheets)
+    readings(visit, listed.entry, found.release)
+    _promise(certificate)
+    _files(listed.entry, certificate)
+    _check(listed.entry, certificate)
+    if visit.custodian:
+        registering(visit, listed.entry, list(found.sheets))
+
+
+# tables ---------------------------------------------------------------------------------------------------------------
+
+
+def _sheets(sheets: dict[str, Sheet]) -> None:
+    with ui.element("details").classes("d-experts"):
+        theme.tag("summary", "As a table")
+        names = list(sheets)
+        box: ui.element
+
+        def drawn(name: str) -> None:
+            box.clear()
+            with box:
+                _sheet(sheets[name])
+
+        if len(names) > 1:
+            choice = ui.select(names, value=names[0], label="Table").props("outlined dense options-dense")
+            choice.classes("d-which").on_value_change(lambda event: drawn(str(event.value)))
+        box = ui.element("div")
+        drawn(names[0])
+
+
+def _sheet(sheet: Sheet) -> None:
+    fitted = sheet.columns[-1].startswith("count_whole")
+    keys = sheet.columns[: -3 if fitted else -2]
+    region = ui.element("div").classes("d-scroll").props('tabindex="0" role="region" aria-label="The counts"')
+    with region, ui.element("table").classes("d-table"):
+        with ui.element("thead"), ui.element("tr"):
+            for name in keys:
+                theme.tag("th", name).props('scope="col"')
+            for name in ("count", *(("as a whole count",) if fitted else ())):
+                theme.tag("th", name).props('scope="col"').classes("d-num")
+        with ui.element("tbody"):
+            for row in sheet.rows:
+                _row(row, len(keys))
+    if sheet.size > _ROWS:
+        theme.tag("p", f"The first {_ROWS} of {sheet.size:,} rows. The file has all.").classes("d-muted d-small")
+
+
+def _row(values: Sequence[object], keys: int) -> None:
+    with ui.element("tr"):
+        for value in values[:keys]:
+            theme.tag("td", cell(value))
+        count, error, *whole = (None if each is None else float(str(each)) for each in values[keys:])
+        with theme.tag("td", rounded(count or 0.0, error)).classes("d-num"):
+            bar = " no error bar" if error is None else f" ± {rounded(error_bar(error, count or 0.0), error)}"
+            theme.tag("span", bar).classes("d-pm")
+        for each in whole:
+            theme.tag("td", "" if each is None else f"{each:,.0f}").classes("d-num")
+
+
+# what belongs to it ---------------------------------------------------------------------------------------------------
+
+
+def _promise(certificate: Certificate) -> None:
+    with theme.card("What is promised"):
+        theme.tag("p", certificate.promise).classes("d-promise")
+        theme.tag("p", "Whatever else is told about the same people adds to this. The ledger keeps the sum.").classes(
+            "d-muted"
+        )
+        with ui.element("ul").classes("d-left-out d-muted"):
+            for each in certificate.left_out:
+                theme.tag("li", each)
+        with theme.experts(), theme.facts():
+            theme.fact("Guarantee", f"{letters(certificate.guarantee)}, {certificate.change}")
+            mechanism = certificate.facts.get("mechanism")
+            theme.fact("Mechanism", str(mechanism["name"]) if isinstance(mechanism, dict) else "")
+            theme.fact("Source", str(certificate.facts.get("source") or ""))
+            theme.fact("Rows", certificate.paid.sql)
+
+
+def _files(entry: int, certificate: Certificate) -> None:
+    with theme.card("Take it along"):
+        theme.tag("p", "The folder has everything that anybody needs to read it and to check it.").classes("d-muted")
+        with ui.element("div").classes("d-row"):
+            button = ui.button("Download everything", icon="download").props("unelevated no-caps type=a download")
+            button.props["href"] = download.address(entry)
+        with ui.element("ul").classes("d-file-list"):
+            for name, words in download.contents(certificate).items():
+                with ui.element("li"):
+                    link = theme.tag("a", name).props("download")
+                    link.props["href"] = download.address(entry, name)
+                    theme.tag("span", words).classes("d-muted d-small")
+
+
+def _check(entry: int, certificate: Certificate) -> None:
+    with theme.card("Check it, and cite it"):
+        theme.tag("p", "Unpack the download, on any machine that has discreet and no access to this one:")
+        _copied(f"discreet release verify {download.folder_name(entry)}", "Copy the command")
+        theme.tag(
+            "p", "Every table is computed anew, and the proof is followed to a signed head of the ledger."
+        ).classes("d-muted d-small")
+        theme.heading("How to cite", 3)
+        _copied(certificate.how_to_cite, "Copy the citation")
+        with ui.element("div").classes("d-tools"):
+            button = ui.button("Proof", icon="verified").props("flat no-caps dense type=a")
+            button.props["href"] = f"/ledger?entry={entry}"
+
+
+def _copied(text: str, label: str) -> None:
+    with ui.element("div").classes("d-copied"):
+        theme.tag("pre", text).classes("d-code d-grow")
+        button = theme.tag("button", "Copy").classes("d-copy").props('type="button"')
+        button.props["data-copy"] = text
+        button.props["aria-label"] = label

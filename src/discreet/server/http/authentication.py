@@ -1,0 +1,88 @@
+"""Who is let in, and how often."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+from collections import OrderedDict
+from functools import lru_cache
+
+from discreet.desk import Desk, Visitor
+from discreet.errors import Refusal
+from discreet.server.http.error_responses import out_of_order, stranger, too_often
+from discreet.server.http.limits import Limits
+from discreet.server.http.pool import Pool
+from discreet.server.http.rate_limit import Buckets
+
+_LONGEST = 256  # characters of a token; ours have 43
+_KNOWN = 10_000  # tokens that are remembered to have been right
+
+
+class Admission:
+    """Asks the ledger about every token, at every request: a person who was shut out is shut out at once.
+
+    Whose token it is is remembered; that the grant behind it is still the same is looked up in the books each time, in
+    the event loop if they are at hand, else in a thread.
+
+    Wrong tokens are counted by address, and an address that had too many must wait. A token that was right before is
+    let through to the ledger nevertheless: who shares an address with a burglar is not locked out.
+    """
+
+    def __init__(self, desk: Desk, pool: Pool, limits: Limits) -> None:
+        self._desk, self._pool = desk, pool
+        self._people = Buckets(limits.rate, limits.burst)
+        self._failures = Buckets(limits.forgiven, limits.failures)
+        self._right: OrderedDict[bytes, Visitor] = OrderedDict()
+
+    async def admitted(self, token: str | None, address: str) -> Visitor:
+        """Whose token this is."""
+        if not token or len(token) > _LONGEST:
+            raise stranger()
+        digest, place = hashlib.sha256(token.encode("utf-8", "replace")).digest(), network(address)
+        visitor = self._right.get(digest)
+        if visitor is None and (seconds := self._failures.wait(place)):
+            raise too_often(seconds)
+        if visitor is None or not self._desk.stands(visitor):
+            visitor = await self._recognised(token)
+        if visitor is None:
+            self._right.pop(digest, None)
+            self._failures.take(place)
+            raise stranger()
+        self._remember(digest, visitor)
+        if seconds := self._people.take(visitor.name):
+            raise too_often(seconds)
+        return visitor
+
+    async def _recognised(self, token: str) -> Visitor | None:
+        try:
+            return await self._pool.call(self._desk.bearer, token)
+        except Refusal:  # it speaks of files, and to whom is not known yet
+            raise out_of_order() from None
+
+    def _remember(self, digest: bytes, visitor: Visitor) -> None:
+        self._right[digest] = visitor
+        self._right.move_to_end(digest)
+        if len(self._right) > _KNOWN:
+            self._right.popitem(last=False)
+
+
+@lru_cache(maxsize=1024)
+def network(address: str) -> str:
+    """What one person has of addresses: of the sixth version a whole network of 64 bits."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return "-"
+    if isinstance(found, ipaddress.IPv6Address):
+        return str(found.ipv4_mapped or ipaddress.ip_network((found, 64), strict=False))
+    return str(found)
+
+
+def is_local(address: str) -> bool:
+    """Whether an address is this machine's own."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address == "localhost"
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return (mapped or found).is_loopback

@@ -1,0 +1,180 @@
+"""Answers, prices and declarations as JSON holds them: exactly."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+
+from discreet.curator import Answer, Explanation
+from discreet.curator.explain import said
+from discreet.curator.history import Receipt
+from discreet.errors import Refusal
+from discreet.ledger import Head, read_head
+from discreet.ledger.entry import BudgetLoss, write_loss, write_neighbours
+from discreet.ledger.home import Standing
+from discreet.privacy import Budget
+from discreet.server.http import shapes
+from discreet.sql.dates import ends
+from discreet.sql.schema import Column, Table
+
+
+def cell(value: object) -> shapes.Cell:
+    """A cell of an answer. What JSON has no kind for is text; the column's type says what it was."""
+    if isinstance(value, float) and -math.inf < value < math.inf:  # as most are
+        return value
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (dt.date, dt.time)):
+        return value.isoformat()
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)
+
+
+def loss(value: BudgetLoss) -> shapes.Loss:
+    """A price."""
+    return _loss(value)
+
+
+@lru_cache(maxsize=256)  # what is left stays the same while nobody pays
+def _loss(value: BudgetLoss) -> shapes.Loss:
+    return shapes.Loss.model_validate({**write_loss(value), "words": said(value)})
+
+
+@lru_cache(maxsize=256)
+def _loss_text(value: BudgetLoss | None) -> bytes:
+    return b"null" if value is None else _loss(value).model_dump_json().encode()
+
+
+def _perhaps(value: BudgetLoss | None) -> shapes.Loss | None:
+    return None if value is None else loss(value)
+
+
+@dataclass(frozen=True)
+class Text:
+    """An answer as JSON, but for what it cost and what is left, which stand in the middle."""
+
+    before: bytes
+    after: bytes
+
+    def told(self, value: Answer) -> bytes:
+        """All of it."""
+        cost, left = _loss_text(value.cost), _loss_text(value.left)
+        return b"".join((self.before, b',"cost":', cost, b',"left":', left, self.after))
+
+
+def answer(value: Answer) -> Text:
+    """An answer with its error bars at the confidence that was asked for: the shape `Answered`, written at once."""
+    spans = value.intervals(value.confidence)
+    before = {
+        "columns": [{"name": name, "type": kind} for name, kind in zip(value.columns, value.types, strict=True)],
+        "rows": [[cell(each) for each in row] for row in value.rows],
+        "intervals": [[None if span is None else [cell(span[0]), cell(span[1])] for span in row] for row in spans],
+        "confidence": str(value.confidence),
+        "noisy": list(value.noisy),
+        "unbarred": list(value.unbarred),
+    }
+    after = {"entry": value.entry, "bounding": value.bounding, "notices": list(value.notices)}
+    return Text(_json(before)[:-1], b"," + _json(after)[1:])
+
+
+def _json(value: Mapping[str, object]) -> bytes:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
+
+
+def columns(found: tuple[tuple[str, str], ...]) -> list[shapes.Typed]:
+    """Names and types."""
+    return [shapes.Typed(name=name, type=kind) for name, kind in found]
+
+
+def explanation(value: Explanation) -> shapes.Explained:
+    """Price and error."""
+    return shapes.Explained(
+        price=_perhaps(value.price),
+        error=[
+            shapes.ColumnError(name=name, error=None if error is None else str(error)) for name, error in value.error
+        ],
+        unbarred=list(value.unbarred),
+        plan=list(value.plan),
+        notice=value.notice,
+        notices=list(value.notices),
+        bounding=value.bounding,
+        words=str(value),
+    )
+
+
+def table(value: Table) -> shapes.Table:
+    """A table as it was declared."""
+    return shapes.Table(
+        name=value.name,
+        population=value.population,
+        unit=value.unit,
+        max_rows=value.max_rows,
+        max_groups=value.max_groups,
+        version=value.version,
+        link=None if value.link is None else list(value.link),
+        columns=[_column(each) for each in value.columns],
+    )
+
+
+def _column(value: Column) -> shapes.Column:
+    return shapes.Column(
+        name=value.name,
+        type=value.type.value,
+        bounds=None if value.bounds is None else list(ends(value) or ()),
+        step=None if value.step is None else str(value.step),
+        keys=None if value.keys is None else list(value.keys),
+        description=value.description,
+    )
+
+
+def budget(population: str, value: Budget[BudgetLoss]) -> shapes.Budget:
+    """The budget of a population."""
+    neighbours = write_neighbours(value.neighbours)
+    return shapes.Budget(
+        population=population,
+        relation=str(neighbours["relation"]),
+        unit=str(neighbours["unit"]),
+        total=loss(value.total),
+        spent=loss(value.spent),
+        left=loss(value.left),
+    )
+
+
+def witness(standing: Standing) -> shapes.Witness:
+    """Who keeps heads of a ledger."""
+    head = standing.head
+    known = (None, None) if head is None else (head.size, head.time)
+    return shapes.Witness(where=standing.where, entries=known[0], time=known[1], trouble=standing.trouble)
+
+
+def kept(head: Head | None) -> shapes.Kept:
+    """A head that is kept, if one is."""
+    return shapes.Kept(head=None if head is None else shapes.Head.model_validate(head.__dict__))
+
+
+def head_in(told: shapes.Head, key: str) -> Head:
+    """The head that a request tells of, if it is one of this ledger."""
+    head = read_head(told.model_dump_json())
+    if head.key != key:
+        raise Refusal("this is a head of another ledger")
+    return head
+
+
+def receipt(value: Receipt) -> shapes.Receipt:
+    """One payment."""
+    return shapes.Receipt(
+        entry=value.entry,
+        time=value.time,
+        principal=value.principal,
+        population=value.population,
+        loss=loss(value.loss),
+        sql=value.sql,
+        tables=list(value.tables),
+        answer=value.answer,
+    )

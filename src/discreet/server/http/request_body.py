@@ -1,0 +1,98 @@
+"""The body of a request, read whole before anyone looks at it: not too large, not too slow, not too deep."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from discreet.server.http.error_responses import malformed, too_deep, too_large, too_slow
+from discreet.server.http.limits import Limits
+
+Message = MutableMapping[str, Any]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+READ = "discreet.read"  # in a scope: its body is here
+_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+
+class Gone(Exception):
+    """Nobody waits for an answer any more."""
+
+
+async def whole(scope: Scope, receive: Receive, limits: Limits) -> Receive:
+    """A source that hands out the body at once, then whatever comes after it."""
+    sent = header(scope, b"content-length")
+    if sent.isdigit() and int(sent[:20]) > limits.body:
+        raise too_large(limits.body)
+    try:
+        async with asyncio.timeout(limits.body_seconds):
+            body = await _read(receive, limits.body)
+    except TimeoutError:
+        raise too_slow() from None
+    scope[READ] = True
+    if depth(body) > limits.depth:
+        raise too_deep(limits.depth)
+    if is_json(header(scope, b"content-type")):
+        _refuse_twice(body)
+    first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def again() -> Message:
+        return first.pop() if first else await receive()
+
+    return again
+
+
+async def _read(receive: Receive, most: int) -> bytes:
+    parts = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
+        parts += message.get("body", b"")
+        if len(parts) > most:
+            raise too_large(most)
+        if not message.get("more_body", False):
+            return bytes(parts)
+
+
+def is_json(kind: str) -> bool:
+    """Whether a content type is JSON's."""
+    main, _, sub = kind.partition(";")[0].strip().lower().partition("/")
+    return main == "application" and (sub == "json" or sub.endswith("+json"))
+
+
+def _refuse_twice(body: bytes) -> None:
+    """Refuse an object that says one thing twice: which of the two is meant, two readers may see differently."""
+    try:
+        json.loads(body, object_pairs_hook=_once)
+    except (ValueError, RecursionError):
+        return  # whoever reads it says what is wrong with it
+
+
+def _once(pairs: list[tuple[str, object]]) -> None:
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise malformed("a name stands twice in one object")
+
+
+def header(scope: Scope, name: bytes) -> str:
+    """The last header of this name; nothing if there is none."""
+    found: list[bytes] = [value for key, value in scope["headers"] if key == name]
+    return found[-1].decode("latin-1") if found else ""
+
+
+def depth(body: bytes) -> int:
+    """How deep lists and objects of a JSON text lie in each other."""
+    deep = most = 0
+    for byte in _TEXT.sub(b"", body):
+        if byte in b"[{":
+            deep += 1
+            most = max(most, deep)
+        elif byte in b"]}":
+            deep = max(0, deep - 1)
+    return most

@@ -1,0 +1,267 @@
+"""Between the wire and the desk: a question with its parameters and settings, and what is to be sent back.
+
+Everything here may block, so the wire calls it in a thread.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import lru_cache
+from itertools import zip_longest
+from typing import Protocol, TypeVar
+
+from discreet.curator import Answer
+from discreet.curator.explain import said
+from discreet.desk import Desk, Visitor
+from discreet.errors import Refusal
+from discreet.server.pgwire import client_probes, error_bars, inference, naming
+from discreet.server.pgwire.binding import Bound, bound, count
+from discreet.server.pgwire.commands import Question
+from discreet.server.pgwire.failures import Failure, failure
+from discreet.server.pgwire.frames import Field
+from discreet.server.pgwire.lexer import SHORT
+from discreet.server.pgwire.log import CATALOGUE, QUESTION
+from discreet.server.pgwire.result import Notice, Outcome, Rows
+from discreet.server.pgwire.settings import Settings
+from discreet.server.pgwire.types import (
+    ARRAYS,
+    BOOL,
+    DATE,
+    FLOAT8,
+    FLOATING,
+    NUMERIC,
+    TEXT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    WHOLE,
+    Value,
+    field,
+    oid_of,
+)
+from discreet.server.recent_cache import Recent
+
+T = TypeVar("T")
+_AT_ONCE = 1_000  # cells of an answer that is put together while everybody else waits
+_LABELS: Recent[str, naming.Labels] = Recent(512)  # of the columns of texts that were asked lately
+
+
+class Catalogue(Protocol):
+    """Answers what clients ask about tables and types, from public facts. Free."""
+
+    def remembered(self, sql: str) -> bool | None:
+        """Whether a question is about the catalogue only, if that is known at once; None else."""
+        ...
+
+    def handles(self, visitor: Visitor, sql: str) -> bool:
+        """Whether a question is about the catalogue only."""
+        ...
+
+    def described(self, visitor: Visitor, sql: str) -> tuple[Sequence[int], Sequence[tuple[str, int]]]:
+        """The types of a question's parameters, and its columns with theirs."""
+        ...
+
+    def answer(
+        self, visitor: Visitor, sql: str, values: Sequence[object] = ()
+    ) -> tuple[Sequence[tuple[str, int]], Rows]:
+        """Columns with the numbers of their types, and rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class Clerk:
+    """Takes one visitor's questions to the desk, or to the catalogue."""
+
+    desk: Desk
+    catalogue: Catalogue
+    visitor: Visitor
+
+    def parameters(self, question: Question, given: Sequence[int]) -> tuple[int, ...]:
+        """The types of a question's parameters."""
+        many = count(question)
+        if not many or (many <= len(given) and all(given)):
+            return tuple(given)
+        if self.catalogue.handles(self.visitor, question.text):
+            known, _ = self.catalogue.described(self.visitor, question.text)
+            wanted = [*given, *[0] * (many - len(given))]
+            return tuple(own or found for own, found in zip_longest(wanted, known[: len(wanted)], fillvalue=TEXT))
+        tables = tuple(self.desk.tables(self.visitor))
+        return self._bounded(inference.inferred, question, tuple(given), many, tables)
+
+    def _bounded(self, function: Callable[..., T], *given: object) -> T:
+        """The value of a call on what the visitor wrote, where its memory and time are bounded."""
+        return self.desk.sandbox.call(self.visitor.name, function, *given)
+
+    def columns(self, question: Question, settings: Settings, oids: Sequence[int] = ()) -> tuple[Field, ...]:
+        """The columns of an answer, whatever its parameters are. Free."""
+        known = inference.examples(question)
+        samples = [known.get(i + 1) or _sample(oid, i + 1) for i, oid in enumerate(oids)]
+        return self.described(question, settings, samples, oids)
+
+    def described(
+        self, question: Question, settings: Settings, values: Sequence[Value], oids: Sequence[int]
+    ) -> tuple[Field, ...]:
+        """The columns of an answer. Free."""
+        if self.catalogue.handles(self.visitor, question.text):
+            return tuple(field(name, oid) for name, oid in self.catalogue.described(self.visitor, question.text)[1])
+        asked = self._bound(question, values, oids)
+        try:
+            return self._fields(asked.text, settings)
+        except Refusal as refused:
+            raise placed(refused, question, asked) from None
+
+    def _fields(self, text: str, settings: Settings) -> tuple[Field, ...]:
+        found = self.desk.described(self.visitor, text, settings.terms)
+        names = self._renamed(text, [name for name, _ in found])
+        fields = [field(name, oid_of(kind)) for name, (_, kind) in zip(names, found, strict=True)]
+        if not settings.on("discreet.intervals"):
+            return tuple(fields)
+        noisy = self._noisy(text, settings, [name for name, _ in found])
+        return tuple(one for i, own in enumerate(fields) for one in (own, *(_ends(own) if i in noisy else ())))
+
+    def _renamed(self, text: str, names: Sequence[str]) -> list[str]:
+        """The names of columns as Postgres gives them."""
+        labels = _LABELS.get(text)
+        if labels is None:
+            labels = self._bounded(naming.labels, text)
+        if len(text) <= SHORT:
+            _LABELS.put(text, labels)
+        return naming.renamed(labels, names)
+
+    def _noisy(self, text: str, settings: Settings, names: Sequence[str]) -> set[int]:
+        """Which columns have error bars, from the plan: so it is known before anything is paid."""
+        barred = {name for name, _ in self.desk.explained(self.visitor, text, settings.terms).error}
+        return {i for i, name in enumerate(names) if name in barred}
+
+    def kind(self, question: Question) -> str:
+        """What a question is about, for the journal."""
+        return CATALOGUE if self.catalogue.handles(self.visitor, question.text) else QUESTION
+
+    def at_hand(self, question: Question, settings: Settings) -> Outcome | None:
+        """The answer to a question without parameters, if it is free and remembered; None if it has to be asked.
+
+        Nothing blocks here, and nothing is made of the text but the words that are looked for in it.
+        """
+        text = question.text
+        known = len(text) <= SHORT and "$" not in text and self.catalogue.remembered(text) is False
+        if not known or settings.on("discreet.intervals") or client_probes.empty(text):
+            return None
+        text = client_probes.unqualified(text)
+        labels = _LABELS.get(text)
+        try:
+            answer = None if labels is None else self.desk.at_hand(self.visitor, text, settings.terms)
+        except Refusal:  # it is told where it belongs in the text
+            return None
+        if labels is None or answer is None or len(answer.rows) * len(answer.columns) > _AT_ONCE:
+            return None
+        return _outcome(answer, naming.renamed(labels, answer.columns), settings, set())
+
+    def answered(
+        self, question: Question, settings: Settings, values: Sequence[Value] = (), oids: Sequence[int] = ()
+    ) -> Outcome:
+        """The answer to a question, at its price."""
+        if self.catalogue.handles(self.visitor, question.text):
+            return self._looked_up(question, values)
+        asked = self._bound(question, values, oids)
+        try:
+            if client_probes.empty(asked.text):
+                return Outcome("SELECT", self._fields(asked.text, settings))
+            noisy = set[int]()
+            if settings.on("discreet.intervals"):  # before it is paid: a refusal comes here
+                plain = [name for name, _ in self.desk.described(self.visitor, asked.text, settings.terms)]
+                noisy = self._noisy(asked.text, settings, plain)
+            answer = self.desk.asked(self.visitor, asked.text, settings.terms)
+        except Refusal as refused:
+            raise placed(refused, question, asked) from None
+        return _outcome(answer, self._renamed(asked.text, answer.columns), settings, noisy)
+
+    def explained(
+        self, question: Question, settings: Settings, values: Sequence[Value], oids: Sequence[int]
+    ) -> Outcome:
+        """Price and error of a question, line by line. Free."""
+        asked = self._bound(question, values, oids)
+        try:
+            found = self.desk.explained(self.visitor, asked.text, settings.terms)
+        except Refusal as refused:
+            raise placed(refused, question, asked) from None
+        return Outcome("EXPLAIN", (field("QUERY PLAN", TEXT),), [(line,) for line in str(found).splitlines()])
+
+    def _bound(self, question: Question, values: Sequence[Value], oids: Sequence[int]) -> Bound:
+        _check(question, values)
+        made = bound(question, values, oids)
+        return replace(made, text=client_probes.unqualified(made.text))
+
+    def _looked_up(self, question: Question, values: Sequence[Value]) -> Outcome:
+        _check(question, values)
+        columns, rows = self.catalogue.answer(self.visitor, question.text, values)
+        return Outcome("SELECT", tuple(field(name, oid) for name, oid in columns), rows)
+
+
+def _check(question: Question, values: Sequence[Value]) -> None:
+    if (many := count(question)) > len(values):
+        raise Failure("42P02", f"there is no parameter ${many}", position=question.start)
+
+
+def placed(refused: Refusal, question: Question, asked: Bound) -> Failure:
+    """A refusal, about the place in the text that the client sent."""
+    told = failure(refused)
+    return told.at(None if told.position is None else question.start + asked.origin(told.position))
+
+
+def _outcome(answer: Answer, names: Sequence[str], settings: Settings, noisy: set[int]) -> Outcome:
+    fields = [field(name, oid_of(kind)) for name, kind in zip(names, answer.types, strict=True)]
+    rows: Rows = answer.rows
+    if noisy:
+        spans = answer.intervals(settings.value("discreet.confidence"))
+        fields = [one for i, own in enumerate(fields) for one in (own, *(_ends(own) if i in noisy else ()))]
+        rows = [
+            [cell for i, own in enumerate(row) for cell in (own, *((span[i] or (None, None)) if i in noisy else ()))]
+            for row, span in zip(answer.rows, spans, strict=True)
+        ]
+    ended = "free" if answer.cost is None else "answered"
+    notices = _told(answer, settings.terms, list(names))
+    return Outcome("SELECT", tuple(fields), rows, notices, ended=ended, entry=answer.entry)
+
+
+def _ends(own: Field) -> tuple[Field, Field]:
+    return field(f"{own.name}_low", FLOAT8), field(f"{own.name}_high", FLOAT8)
+
+
+_words = lru_cache(maxsize=256)(said)  # what is left stays the same while nobody pays
+
+
+def _told(answer: Answer, terms: Mapping[str, object], names: list[str]) -> tuple[Notice, ...]:
+    """What in it is hardly meant, what it cost and what is left; in detail how far off its numbers may be, and why."""
+    doubts = tuple(Notice(sentence) for sentence in answer.notices)
+    if answer.left is None:
+        return doubts
+    detail = "\n".join([*error_bars.told(answer, names), answer.bounding])
+    if answer.cost is None:
+        return *doubts, Notice(f"free: this was answered before; left {_words(answer.left)}", detail)
+    named = any(word in terms for word in ("epsilon", "rho", "error"))
+    price = (
+        f"price {said(answer.cost)}" if named else f"no price was named, so the default was paid: {said(answer.cost)}"
+    )
+    return *doubts, Notice(f"{price}; left {said(answer.left)}", detail)
+
+
+def _sample(oid: int, number: int) -> Value:
+    """A value of a type, to see what columns a question has; each parameter has another, so that ranges are ranges."""
+    if oid in ARRAYS:
+        return [_sample(ARRAYS[oid], number)]
+    if oid in WHOLE:
+        return number
+    if oid in FLOATING:
+        return number / 1024  # between 0 and 1, as a share must be
+    return _SAMPLES.get(oid, "a")
+
+
+_SAMPLES: dict[int, Value] = {
+    BOOL: True,
+    NUMERIC: Decimal("0.5"),
+    DATE: dt.date(2000, 1, 1),
+    TIMESTAMP: dt.datetime(2000, 1, 1),  # noqa: DTZ001
+    TIMESTAMPTZ: dt.datetime(2000, 1, 1),  # noqa: DTZ001
+}

@@ -1,0 +1,97 @@
+"""Rows together with what the names in a question mean there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from sqlglot import exp
+
+from discreet.errors import Refusal
+from discreet.sql.expression import Expression, Field
+from discreet.sql.rows import Filter, Project, Rows
+from discreet.sql.schema import Type
+from discreet.sql.shape import Facts, Shape, facts, shape
+from discreet.sql.source_words import shown
+from discreet.sql.translate import translate
+
+Name = tuple[str, str]  # of a source and of a column, as the question writes them
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Rows, and which of their columns a name means."""
+
+    rows: Rows
+    names: Mapping[Name, str]
+    outer: Rows | None = None  # public rows that are kept even if no private row fits: their values are the groups
+
+    @staticmethod
+    def of(alias: str, rows: Rows) -> Reading:
+        """The rows of one source."""
+        return Reading(rows, {(alias, name): name for name in shape(rows).columns})
+
+    @cached_property
+    def shape(self) -> Shape:
+        """What is public about the rows."""
+        return shape(self.rows)
+
+    @property
+    def public(self) -> bool:
+        """Whether the rows are nobody's."""
+        return self.shape.population is None
+
+    @property
+    def aliases(self) -> frozenset[str]:
+        """The names of the sources."""
+        return frozenset(alias for alias, _ in self.names)
+
+    def column(self, node: exp.Column) -> Expression:
+        """The column that a name means."""
+        name = self.names.get((node.table, node.name))
+        if name is None:
+            raise Refusal(
+                f"column {shown(node)} belongs to none of the rows inside this query",
+                hint="name a column of a table in its FROM",
+            )
+        return Field(name, self.shape.columns[name].type)
+
+    def facts(self, node: exp.Expr) -> Facts | None:
+        """What is public about a bare column; None of anything else."""
+        if not isinstance(node, exp.Column) or (node.table, node.name) not in self.names:
+            return None
+        return facts(self.column(node), self.shape)
+
+    def is_unit(self, node: exp.Expr) -> bool:
+        """Whether an expression is the unit's own column, in every row; or the first of several that is not NULL."""
+        if isinstance(node, exp.Coalesce):
+            return facts(translate(node, self.column), self.shape).unit
+        known = self.facts(node)
+        return known is not None and known.unit and not known.optional
+
+    def has_owner(self, node: exp.Expr) -> bool:
+        """Whether equal values of an expression belong to one owner: the unit, or a declared link to it."""
+        known = self.facts(node)
+        return self.is_unit(node) or (known is not None and known.link is not None and not known.optional)
+
+    def on(self, rows: Rows) -> Reading:
+        """The same names on other rows that have these columns."""
+        return replace(self, rows=rows)
+
+    def where(self, condition: exp.Expr) -> Reading:
+        """The rows for which a condition holds."""
+        predicate = translate(condition, self.column)
+        if predicate.type is not Type.BOOLEAN:
+            raise Refusal(f"{shown(condition)} is not a condition", hint="compare it with something")
+        return self.on(Filter(self.rows, predicate))
+
+    def prefixed(self, mark: str = "") -> Reading:
+        """The same rows, their columns named after their sources, so that they can stand beside others."""
+        new = {name: f"#{mark}{name[0]}.{name[1]}" for name in self.names}
+        columns = tuple((new[name], Field(old, self.shape.columns[old].type)) for name, old in self.names.items())
+        return Reading(Project(self.rows, columns), new, self.outer)
+
+    def beside(self, other: Reading, rows: Rows) -> Reading:
+        """Both readings' names, over rows that have both's columns."""
+        return Reading(rows, {**self.names, **other.names}, self.outer)
