@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 import pytest
 from release.published import paid, people, published, released
 
-from discreet.client.connection import Connection
 from discreet.errors import Refusal
 from discreet.ledger.entry import Plain
 from discreet.ledger.verify import Pinned
@@ -202,27 +201,6 @@ def test_a_link_in_place_of_a_file_is_found(folder: Path, tmp_path: Path) -> Non
     (folder / "index.html").symlink_to(tmp_path / "index.html")
     with pytest.raises(Refusal, match=r"no file 'index.html'"):
         checked(folder)
-
-
-class Downloads(Connection):
-    """A server that hands out the files of a folder, whatever is in them."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def _file(self, entry: int, name: str) -> bytes:
-        assert entry == 7
-        return (self._folder / name).read_bytes()
-
-
-def test_a_download_is_the_folder_and_one_that_does_not_hold_leaves_nothing(folder: Path, tmp_path: Path) -> None:
-    db = Downloads(folder)
-    assert db.certified(7, tmp_path / "whole") == read(folder)[1]
-    assert checked(tmp_path / "whole")
-    (folder / "release.json").write_text((folder / "release.json").read_text(encoding="utf-8") + " ", encoding="utf-8")
-    with pytest.raises(Refusal, match="the release does not hold"):
-        db.certified(7, tmp_path / "changed")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["ages", "whole"]
 
 
 def recertified(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:

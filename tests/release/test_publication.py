@@ -271,12 +271,10 @@ def test_axes_are_described_by_keys_or_exact_edges() -> None:
 )
 @every
 def test_no_rows_make_it_raise(found: Publication, rows: list[dict[str, object]]) -> None:
-    table = frame(*rows)
-    told = found(table, rng=Seeded(3))
+    told = found(table := frame(*rows), rng=Seeded(3))
     truth = float(table.counts([axis for axis in found.axes if axis != "region"]).sum())
     if rows and "region" not in found.tables[0]:
-        # Laplace noise of many draws is beyond t errors with at most √2 t · exp(1 − √2 t), by Chernoff's bound,
-        # and whole noise with a little more: below 1e-9. Where there is no error, the scale of the total is 20.
+        # beyond t errors with at most about √2 t · exp(1 − √2 t), by Chernoff's bound: below 1e-9
         assert abs(told.total.value - truth) <= 20 * (told.total.error or 30)
     for one in (told, told.nonnegative(), told.whole()):
         assert Release.from_json(one.to_json()) == one
