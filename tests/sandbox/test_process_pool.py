@@ -148,6 +148,8 @@ def test_who_waits_makes_nobody_else_wait(processes: Processes, tmp_path: Path) 
         first: Future[str] = threads.submit(eve)
         begun.wait()
         writer = os.open(pipe, os.O_WRONLY)  # when the other side is open as well: her process has begun
+        turn, _ = processes._turns["eve"]
+        assert not turn.acquire(blocking=False)  # she has as many as one person may have
         second = threads.submit(processes.call, "eve", operator.add, 1, 2)
         assert processes.call("ann", operator.add, 1, 2) == 3
         assert not first.done()
