@@ -22,7 +22,7 @@ import discreet.release
 from discreet.audit import audit
 from discreet.mechanisms import REGISTRY, Pair
 
-SAMPLES, FEWER, THOROUGH = 8_000, 1_500, 20_000
+SAMPLES, FEWER, THOROUGH = 3_000, 1_000, 20_000
 CASES = [(f"{name} {i}", example) for name, examples in EXAMPLES.items() for i, example in enumerate(examples)]
 ALPHA = Fraction(1, 10**9) / (2 * len(CASES))  # each is audited once in either tier
 QUICK = [(name, example, FEWER if name.split()[0] in COSTLY else SAMPLES) for name, example in CASES]

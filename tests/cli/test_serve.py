@@ -74,9 +74,9 @@ def test_what_would_not_be_safe_or_makes_no_sense_is_refused(untouched: Path, op
 
 
 def test_a_home_that_there_is_not_is_refused(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "discreet", "serve", "--home", str(tmp_path / "nowhere")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = serve(home=tmp_path / "nowhere")
     assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("refused: ")
 
 
 def test_files_that_are_no_certificate_are_refused(untouched: Path, tmp_path: Path) -> None:
@@ -106,9 +106,10 @@ def test_without_its_parts_it_says_what_to_install(untouched: Path) -> None:
     assert done.stderr == "refused: the doors need fastapi\nhint: pip install 'discreet[server]'\n"
 
 
-def test_both_doors_lead_to_one_curator_and_what_it_prints_works(home: Path) -> None:
+@pytest.mark.parametrize("cold", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["warm", "cold"])
+def test_both_doors_lead_to_one_curator_and_what_it_prints_works(home: Path, cold: bool) -> None:  # noqa: FBT001
     token = Custody(home).let_in("ann", "analyst")
-    with served(home, doors=("http", "pg"), cold=True) as server:
+    with served(home, doors=("http", "pg"), cold=cold) as server:
         assert f'curl -H "Authorization: Bearer $DISCREET_TOKEN" {server.url}/api/v1/tables' in server.greeting
         (line,) = [line for line in server.greeting.splitlines() if "python -c" in line]
         told = subprocess.run(

@@ -54,7 +54,7 @@ def opened(folder: Path, *options: str, **changes: Any) -> Iterator[Place]:  # n
 
 @pytest.fixture(scope="session")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    with opened(tmp_path_factory.mktemp("console"), "--rate", "200") as found:
+    with opened(tmp_path_factory.mktemp("console"), "--rate", "200", doors=("http", "pg")) as found:
         yield found
 
 
@@ -86,6 +86,14 @@ class Watched:
 
     def signed_in(self, who: str, path: str = "/ask") -> Page:
         """A page that shows a path, after who has signed in, without a look at the form."""
+        self.let_in(who)
+        page = self.page()
+        page.goto(self.url + path)
+        settled(page)
+        return page
+
+    def let_in(self, who: str) -> None:
+        """From here on the browser is who's."""
         said = self.context.request.post(
             f"{self.url}/sign-in",
             form={"token": self.tokens[who]},
@@ -94,10 +102,6 @@ class Watched:
             max_retries=1,  # the server may have closed the connection that was kept for this
         )
         assert said.status == 303
-        page = self.page()
-        page.goto(self.url + path)
-        settled(page)
-        return page
 
     def allow(self, text: str) -> None:
         """Forget complaints that a test provokes."""

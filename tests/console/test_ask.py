@@ -238,18 +238,22 @@ def test_a_price_that_nobody_saw_is_not_paid(asker: Watched, clinic_place: Place
     expect(page.get_by_text("No question was asked; load the page again.")).to_be_visible()
 
 
-def test_on_a_narrow_screen_everything_fits(chromium: Browser, clinic_place: Place) -> None:
-    with watched(chromium, clinic_place, viewport=NARROW, color_scheme="dark") as ann:
-        page = ann.signed_in("ann")
-        page.wait_for_selector(".d-editor[data-ready]")
-        expect(page.get_by_role("button", name="patient")).to_be_hidden()
-        page.get_by_role("button", name="Tables and columns").click()
-        expect(page.get_by_role("button", name="patient")).to_be_visible()
-        page.get_by_role("button", name="Tables and columns").click()
-        expect(page.get_by_role("button", name="patient")).to_be_hidden()
-        page.get_by_role("button", name="Average cost per region").click()
-        button(page, "Ask · pays 0.06")
-        page.get_by_role("button", name="Try it on made-up data").click()
-        expect(page.get_by_role("heading", name="Made-up answer")).to_be_visible()
-        page.get_by_text("For experts").click()
-        assert page.evaluate("document.documentElement.scrollWidth") == NARROW["width"]
+def test_on_a_narrow_screen_everything_fits(asker: Watched) -> None:
+    page = asker.page()
+    page.set_viewport_size(NARROW)
+    page.emulate_media(color_scheme="dark")
+    asker.let_in("ann")
+    page.goto(f"{asker.url}/ask")
+    settled(page)
+    page.wait_for_selector(".d-editor[data-ready]")
+    expect(page.get_by_role("button", name="patient")).to_be_hidden()
+    page.get_by_role("button", name="Tables and columns").click()
+    expect(page.get_by_role("button", name="patient")).to_be_visible()
+    page.get_by_role("button", name="Tables and columns").click()
+    expect(page.get_by_role("button", name="patient")).to_be_hidden()
+    page.get_by_role("button", name="Average cost per region").click()
+    button(page, "Ask · pays 0.06")
+    page.get_by_role("button", name="Try it on made-up data").click()
+    expect(page.get_by_role("heading", name="Made-up answer")).to_be_visible()
+    page.get_by_text("For experts").click()
+    assert page.evaluate("document.documentElement.scrollWidth") == NARROW["width"]

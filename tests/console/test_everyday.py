@@ -8,30 +8,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from console.conftest import Place, Watched, opened, watched, write
-from playwright.sync_api import Browser, expect
+from console.conftest import Place, Watched, write
+from playwright.sync_api import expect
 from pyarrow import parquet
 
 from discreet.console import dial, people, snippets
 from discreet.curator.custody import Custody, Declared
 
 COLUMNS = 30
-
-
-@pytest.fixture(scope="module")
-def wide_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    folder = tmp_path_factory.mktemp("everyday")
-    with opened(folder, "--rate", "200", doors=("http", "pg")) as place:
-        cells = {f"column {i}": pa.array([1, 2]) for i in range(COLUMNS)}
-        parquet.write_table(pa.table(cells), folder / "wide.parquet")
-        Custody(place.home).add("wide", folder / "wide.parquet", Declared(unit="row", epsilon="1"))
-        yield place
-
-
-@pytest.fixture
-def visitor(chromium: Browser, wide_place: Place) -> Iterator[Watched]:
-    with watched(chromium, wide_place) as found:
-        yield found
 
 
 # the parts ------------------------------------------------------------------------------------------------------------
@@ -78,18 +62,21 @@ def test_the_field_keeps_the_error_that_somebody_wished_for() -> None:
 # the pages ------------------------------------------------------------------------------------------------------------
 
 
-def test_snippets_name_the_port_of_the_server(visitor: Watched, wide_place: Place) -> None:
-    page = visitor.signed_in("ann")
+def test_snippets_name_the_port_of_the_server(person: Watched, place: Place) -> None:
+    page = person.signed_in("ann")
     write(page, "SELECT count(*) AS n FROM visits")
     page.get_by_text("For experts").first.click()
     shown = page.locator(".d-snippet", has_text="psql").locator("pre")
-    expect(shown).to_contain_text(f"port={wide_place.server.pg} ")
+    expect(shown).to_contain_text(f"port={place.server.pg} ")
     assert "5439" not in page.locator(".d-expert").inner_text()
 
 
-def test_an_answer_of_before_says_so_as_soon_as_the_question_is_another(visitor: Watched) -> None:
-    page = visitor.signed_in("ann")
-    write(page, "SELECT count(*) AS n FROM visits")
+def test_an_answer_of_before_says_so_as_soon_as_the_question_is_another(person: Watched) -> None:
+    page, asked = (
+        person.signed_in("ann"),
+        "SELECT count(*) AS n FROM visits WHERE cost > 11",
+    )  # nobody asks it elsewhere
+    write(page, asked)
     expect(page.locator(".d-main-button")).to_contain_text("pays")
     page.locator(".d-main-button").click()
     expect(page.get_by_label("Answer", exact=True)).to_contain_text("Paid")
@@ -98,13 +85,13 @@ def test_an_answer_of_before_says_so_as_soon_as_the_question_is_another(visitor:
     write(page, "SELECT sum(cost) FROM visits")
     expect(earlier).to_be_visible()
     expect(page.locator(".d-stale")).to_have_count(1)
-    write(page, "SELECT count(*) AS n FROM visits")
+    write(page, asked)
     expect(earlier).to_be_hidden()
     expect(page.locator(".d-stale")).to_have_count(0)
 
 
-def test_half_a_row_is_an_error_to_wish_for(visitor: Watched) -> None:
-    page = visitor.signed_in("ann")
+def test_half_a_row_is_an_error_to_wish_for(person: Watched) -> None:
+    page = person.signed_in("ann")
     write(page, "SELECT count(*) AS n FROM visits")
     field = page.get_by_label("About ±")
     expect(field).to_be_enabled()
@@ -119,8 +106,19 @@ def test_half_a_row_is_an_error_to_wish_for(visitor: Watched) -> None:
     expect(page.get_by_text("a number above 0, as 0.5")).to_be_visible()
 
 
-def test_all_columns_of_a_table_are_in_sight(visitor: Watched) -> None:
-    page = visitor.signed_in("cleo", "/data")
+@pytest.fixture
+def wide(place: Place, tmp_path: Path) -> Iterator[None]:
+    """A table of many columns."""
+    cells = {f"column {i}": pa.array([1, 2]) for i in range(COLUMNS)}
+    parquet.write_table(pa.table(cells), tmp_path / "wide.parquet")
+    Custody(place.home).add("wide", tmp_path / "wide.parquet", Declared(unit="row", epsilon="1"))
+    yield
+    Custody(place.home).remove("wide")
+
+
+@pytest.mark.usefixtures("wide")
+def test_all_columns_of_a_table_are_in_sight(person: Watched) -> None:
+    page = person.signed_in("cleo", "/data")
     region = page.get_by_label(f"{COLUMNS} columns")
     expect(region.locator("tbody tr")).to_have_count(COLUMNS)
     assert region.evaluate("(box) => box.scrollHeight <= box.clientHeight + 2")
@@ -128,29 +126,29 @@ def test_all_columns_of_a_table_are_in_sight(visitor: Watched) -> None:
     expect(region.locator("tbody tr").last).to_be_in_viewport()
 
 
-@pytest.mark.parametrize("path", ["/nothing", "/ask/more", "/survey/none", f"/survey/{'0' * 32}", "/releases/1"])
-def test_an_address_that_there_is_not_is_a_page_with_a_way_home(visitor: Watched, wide_place: Place, path: str) -> None:
-    page = visitor.page()
-    told = page.goto(wide_place.url + path)
-    assert told is not None
-    assert told.status == 404
-    expect(page.get_by_role("heading", name="There is no such page")).to_be_visible()
+def test_an_address_that_there_is_not_is_a_page_with_a_way_home(person: Watched, place: Place) -> None:
+    page = person.page()
+    for path in ("/nothing", "/ask/more", "/survey/none", f"/survey/{'0' * 32}", "/releases/1"):
+        told = page.goto(place.url + path)
+        assert told is not None
+        assert told.status == 404, path
+        expect(page.get_by_role("heading", name="There is no such page")).to_be_visible()
     page.get_by_role("link", name="Go to the first page").click()
     expect(page.get_by_label("Your token")).to_be_visible()
-    visitor.allow("404")
+    person.allow("404")
 
 
 @pytest.mark.parametrize("path", ["/api/v1/nothing", "/api/nothing", f"/survey/v1/{'0' * 32}"])
-def test_programs_get_json_whatever_they_say_they_like(wide_place: Place, path: str) -> None:
+def test_programs_get_json_whatever_they_say_they_like(place: Place, path: str) -> None:
     for headers in ({}, {"Accept": "text/html"}):
-        reply = wide_place.server.call("GET", path, headers=headers)
+        reply = place.server.call("GET", path, headers=headers)
         assert (reply.status, reply.error["kind"]) == (404, "refusal")
-    assert wide_place.server.call("GET", "/nothing").error["kind"] == "refusal"
+    assert place.server.call("GET", "/nothing").error["kind"] == "refusal"
 
 
-def test_the_page_of_no_address_repeats_nothing_of_it(wide_place: Place) -> None:
+def test_the_page_of_no_address_repeats_nothing_of_it(place: Place) -> None:
     path = "/%3Cscript%3Ealert(1)%3C/script%3E"
-    reply = wide_place.server.call("GET", path, headers={"Accept": "text/html,*/*"})
+    reply = place.server.call("GET", path, headers={"Accept": "text/html,*/*"})
     assert (reply.status, b"alert" in reply.body) == (404, False)
     assert "default-src 'none'" in reply.headers["content-security-policy"]
     assert Path(path).name not in reply.text

@@ -254,26 +254,29 @@ def test_an_analyst_reads_and_makes_nothing(visitor: Watched, survey_place: Plac
     expect(page.get_by_text("There is no such survey.")).to_be_visible()
 
 
-def test_invitations_on_a_small_screen(chromium: Browser, survey_place: Place) -> None:
+def test_invitations_on_a_small_screen(visitor: Watched, survey_place: Place) -> None:
     task = Surveys(Desk(survey_place.home)).made(HOME, Plan("For the invited?", ("yes", "no"), 1, invited=True))
-    with watched(chromium, survey_place, viewport=NARROW) as narrow:
-        page = narrow.signed_in("cleo", f"/surveys?id={task.id}")
-        page.get_by_role("button", name="Invite people").click()
-        page.get_by_label("How many people").fill("0")
-        page.get_by_role("button", name="Make the links").click()
-        expect(page.get_by_role("alert")).to_contain_text("people")
-        page.get_by_label("How many people").fill("3")
-        page.get_by_role("button", name="Make the links").click()
-        expect(page.get_by_role("heading", name="3 invitations")).to_be_visible()
-        links = page.locator(".d-links pre").inner_text().split()
-        assert len(set(links)) == 3
-        assert all(link.startswith(f"{survey_place.url}/survey/{task.id}#") for link in links)
+    page = visitor.page()
+    page.set_viewport_size(NARROW)
+    visitor.let_in("cleo")
+    page.goto(f"{visitor.url}/surveys?id={task.id}")
+    settled(page)
+    page.get_by_role("button", name="Invite people").click()
+    page.get_by_label("How many people").fill("0")
+    page.get_by_role("button", name="Make the links").click()
+    expect(page.get_by_role("alert")).to_contain_text("people")
+    page.get_by_label("How many people").fill("3")
+    page.get_by_role("button", name="Make the links").click()
+    expect(page.get_by_role("heading", name="3 invitations")).to_be_visible()
+    links = page.locator(".d-links pre").inner_text().split()
+    assert len(set(links)) == 3
+    assert all(link.startswith(f"{survey_place.url}/survey/{task.id}#") for link in links)
+    assert fits(page)
+    answered(survey_place.home, task, [1], links[0].partition("#")[2])
+    for path in ("/surveys", "/surveys?new=1"):
+        page.goto(visitor.url + path)
+        settled(page)
         assert fits(page)
-        answered(survey_place.home, task, [1], links[0].partition("#")[2])
-        for path in ("/surveys", "/surveys?new=1"):
-            page.goto(narrow.url + path)
-            settled(page)
-            assert fits(page)
 
 
 def test_too_few_reports_and_results_that_are_no_shares(visitor: Watched, survey_place: Place) -> None:

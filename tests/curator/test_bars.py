@@ -171,6 +171,41 @@ def test_the_bar_of_a_chosen_row_holds_for_all_that_could_have_been() -> None:
     assert spans(ranked, tables)[0][0] == (100 - wide, 100 + wide)
 
 
+COUNTED = "SELECT region, count(*) AS n FROM visits GROUP BY region"
+
+
+@pytest.mark.parametrize(
+    ("window", "rows", "chosen"),
+    [
+        ("row_number() OVER () = 1", f"{COUNTED} ORDER BY n DESC", True),
+        ("row_number() OVER () = 1", f"SELECT t.* FROM ({COUNTED}) AS t ORDER BY t.n + 1", True),
+        ("row_number() OVER (PARTITION BY region > 'n') = 1", f"{COUNTED} ORDER BY n DESC", True),
+        ("count(*) OVER (ROWS UNBOUNDED PRECEDING) = 1", f"{COUNTED} ORDER BY n DESC", True),
+        ("lag(region) OVER () IS NULL", f"{COUNTED} ORDER BY n DESC", True),
+        ("first_value(region) OVER () = region", f"{COUNTED} ORDER BY n DESC", True),
+        ("row_number() OVER () = 1, rank() OVER (ORDER BY n)", COUNTED, True),  # one leaves its order to the next
+        ("row_number() OVER () = 1", f"{COUNTED} ORDER BY region DESC", False),
+        ("row_number() OVER (ORDER BY region DESC) = 1", COUNTED, False),
+    ],
+)
+def test_a_place_in_a_noisy_order_chooses_by_noise(window: str, rows: str, chosen: bool) -> None:  # noqa: FBT001
+    first, *more = window.split(", ")
+    items = ", ".join([f"{first} AS k", *more])
+    sql = f"SELECT u.n FROM (SELECT s.region, s.n, {items} FROM ({rows}) AS s) AS u WHERE u.k"
+    (side,) = above.upper(question(sql, clinic.schema())).sides
+    assert side.chosen is chosen
+
+
+def test_the_bar_of_the_first_in_a_noisy_order_holds_for_all_that_could_have_been() -> None:
+    sql = (
+        f"SELECT u.n FROM (SELECT s.n, row_number() OVER () AS k FROM ({COUNTED} ORDER BY n DESC) AS s) AS u "
+        "WHERE u.k = 1"
+    )
+    wide = error(COUNTED, confidence=str(1 - Fraction(1, 60)))
+    assert error(COUNTED) < wide
+    assert spans(sql, {"#0": [(50,), (100,), (30,)]}) == [((100 - wide, 100 + wide),)]
+
+
 def test_each_side_of_a_union_has_its_own_bars() -> None:
     sql = "SELECT region, count(*) AS n FROM visits GROUP BY ROLLUP (region) ORDER BY n"
     found = spans(sql, {"#0": [(100,), (50,), (30,)], "#1": [(180,)]})

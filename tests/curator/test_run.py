@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any, ClassVar
 
 import clinic
@@ -27,7 +29,7 @@ from discreet.errors import Refusal
 from discreet.interval import log
 from discreet.mechanisms import REGISTRY, Caps, Grid, Mean, Quantile, SampleAggregate, SmoothMedian, Takes
 from discreet.noise import SECURE, Entropy, permutation
-from discreet.privacy import AddRemove, Approximate, Neighbours, Pure, Replace
+from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Pure, Replace
 from discreet.sql.split import rows_of
 
 EVERY = {**EXAMPLES, **CLIENTS, **RELEASES, **OTHERS}
@@ -136,6 +138,26 @@ def test_what_does_not_say_it_properly_is_refused(home: Path) -> None:
 # what it costs --------------------------------------------------------------------------------------------------------
 
 GRID = (Fraction(0), Fraction(8), Fraction(1))
+
+
+class Concentrating(OfRows):
+    privacy: ClassVar[Any] = Concentrated(Fraction(1, 200))
+
+
+def test_a_loss_in_rho_is_charged_to_a_budget_of_epsilon_at_a_delta_that_is_named(home: Path) -> None:
+    """For c rows c²ρ, before it is converted: at most the ε of Bun & Steinke 2016, at least that of the Gaussian."""
+    curator, delta, cap = Curator(home), 1e-6, 3
+    with pytest.raises(Refusal, match=r"an epsilon for every delta; .* delta="):
+        curator.run(Concentrating(), COSTS, max_rows=cap)
+    assert curator.budget("patient").spent == Approximate(0)
+    assert curator.run(Concentrating(), COSTS, max_rows=cap, delta="1e-6") > 10
+    (spent,) = (receipt.loss for receipt in curator.history())
+    rho, mu = cap**2 / 200, cap / 10
+    assert isinstance(spent, Approximate)
+    assert spent.delta == Fraction(1, 10**6)
+    assert float(spent.epsilon) <= rho + 2 * math.sqrt(rho * math.log(1 / delta))
+    epsilon, normal = float(spent.epsilon), NormalDist().cdf
+    assert normal(mu / 2 - epsilon / mu) - math.exp(epsilon) * normal(-mu / 2 - epsilon / mu) <= delta
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

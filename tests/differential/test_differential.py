@@ -26,11 +26,12 @@ def sound(report: Report) -> None:
     assert report.seldom_answered() == []
 
 
-@pytest.mark.parametrize(("seed", "rows"), QUICK)
+@pytest.mark.parametrize(("seed", "rows"), [pytest.param(*QUICK[0], marks=pytest.mark.slow), *QUICK[1:]])
 def test_every_answer_is_that_of_plain_duckdb(seed: int, rows: int) -> None:
     sound(run(seed, len(FAMILIES), rows))
 
 
+@pytest.mark.slow
 def test_every_answer_about_many_rows_is_that_of_plain_duckdb() -> None:
     sound(run(36, len(FAMILIES), LARGEST))
 

@@ -18,7 +18,7 @@ from discreet.engines import Counted, DuckStore
 from discreet.errors import Fault, Refusal
 from discreet.sql.plan import Measurement
 
-CHUNKS, QUICK, CASES = 8, 2, 26
+CHUNKS, QUICK, CASES = 8, 1, 26
 
 SAID = (
     " JOIN ", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", ", visits", "NOT IN (SELECT", " IN (SELECT", "EXISTS (",

@@ -102,7 +102,9 @@ def test_a_bug_shows_no_local_variable() -> None:
 
 
 def test_a_terminal_without_greek_letters_is_no_reason_to_fail() -> None:
-    done = discreet_("demo", PYTHONIOENCODING="ascii")
+    asked = ("account", "--gaussian", "10x100", "--delta", "1e-6")
+    assert not commandline.discreet(ROOT, *asked).stdout.isascii()
+    done = discreet_(*asked, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.isascii()
 

@@ -8,8 +8,10 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 from commandline import discreet
@@ -20,6 +22,7 @@ from discreet.cli.command import COMMANDS
 
 OUTPUT = 'text title="output"'
 SESSION = 'console title="session"'
+LONG = {"docs/audit.md", "docs/doors.md", "docs/rappor.md"}  # they start servers, draw thousands of times, or decode
 NOISY = {"discreet demo"}  # what it prints differs from run to run, in digits
 
 
@@ -54,7 +57,11 @@ def pages_with(language: str) -> list[Path]:
     return [page for page in pages() if any(block.language == language for block in blocks(page))]
 
 
-@pytest.mark.parametrize("page", pages_with("python"), ids=shown)
+def as_long_as_it_takes(page: Path) -> object:
+    return pytest.param(page, marks=pytest.mark.slow) if shown(page) in LONG else page
+
+
+@pytest.mark.parametrize("page", [*map(as_long_as_it_takes, pages_with("python"))], ids=shown)
 def test_the_python_of_a_page_runs_and_prints_what_the_page_says(page: Path) -> None:
     namespace: dict[str, object] = {"__name__": "page"}
     for block, after in pairwise([*blocks(page), Block("", "", 0)]):
@@ -78,6 +85,12 @@ def commands(page: Path) -> Iterator[tuple[str, str]]:
                 yield {"make demo": "discreet demo"}.get(command, command), output.strip("\n")
 
 
+@cache
+def printed(command: str) -> CompletedProcess[str]:
+    """Several pages show the same."""
+    return discreet(ROOT, *shlex.split(command)[1:])
+
+
 CALLS = [(page, *call) for page in pages() for call in commands(page) if call[0].startswith("discreet ")]
 
 
@@ -85,7 +98,7 @@ CALLS = [(page, *call) for page in pages() for call in commands(page) if call[0]
     ("page", "command", "output"), CALLS, ids=[f"{shown(page)}: {call}" for page, call, _ in CALLS]
 )
 def test_a_command_on_a_page_runs_and_prints_what_the_page_says(page: Path, command: str, output: str) -> None:
-    done = discreet(ROOT, *shlex.split(command)[1:])
+    done = printed(command)
     assert (done.returncode, done.stderr) == (0, ""), page
     if output:
         say = masked if command in NOISY else exactly

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from house.tree import ROOT, pages
 
+pytestmark = pytest.mark.slow  # it is built first
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -207,7 +207,13 @@ def test_what_is_stated_on_a_plane_covers(method: str, epsilon: Fraction, data: 
 
 @pytest.mark.parametrize(
     ("method", "epsilon", "data"),
-    [("hierarchy", TENTH, "hill"), ("partition", ONE, "hill")],
+    [
+        ("hierarchy", TENTH, "hill"),
+        ("partition", ONE, "hill"),
+        ("binary tree", ONE, "spikes"),
+        ("wavelet", ONE, "spikes"),
+        ("automatic", ONE, "spikes"),
+    ],
 )
 def test_shares_and_quantiles_cover(method: str, epsilon: Fraction, data: str) -> None:
     """Of shares the band at one value, of quantiles the bar from edge to edge."""

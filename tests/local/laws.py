@@ -1,45 +1,49 @@
-"""Whether outcomes follow a law: Pearson's test, with a stated rate of false alarms."""
+"""Whether outcomes follow a law, by exact binomial tails, with a stated rate of false alarms."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from fractions import Fraction
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import signal, stats
 
 from discreet.local import Oracle
 from discreet.noise import Entropy
 
-FALSE_ALARM = 1e-7
-_LEAST = 20  # expected outcomes in a cell, so that the chi-square law is near
+FALSE_ALARM = 1e-10  # of one question about one sample: a test that asks ten stays at 1e-9
 
 
 def follows(seen: Iterable[Hashable], law: Mapping[Any, Fraction], false_alarm: float = FALSE_ALARM) -> bool:
-    """Pearson 1900: a right sampler fails with a probability of about `false_alarm`."""
-    counts = Counter(seen)
-    total = sum(counts.values())
-    if not counts.keys() <= law.keys():
-        return False
-    expected = {y: float(p) * total for y, p in law.items()}
-    rare = [y for y, size in expected.items() if size < _LEAST]
-    cells = [(counts[y], size) for y, size in expected.items() if size >= _LEAST]
-    if sum(expected[y] for y in rare) >= _LEAST:
-        cells.append((sum(counts[y] for y in rare), sum(expected[y] for y in rare)))
-    statistic = sum((got - size) ** 2 / size for got, size in cells)
-    return bool(stats.chi2.sf(statistic, len(cells) - 1) >= false_alarm)
+    """Whether each outcome comes as often as its law says, and so do all together that are no likelier than it.
+
+    A right sampler fails with probability at most `false_alarm`, which the two tails of all these share.
+    """
+    counts, rising = Counter(seen), sorted(law, key=lambda outcome: law[outcome])
+    each, chances = [counts[outcome] for outcome in rising], [law[outcome] for outcome in rising]
+    hits = np.array([*each, *accumulate(each[:-1])])
+    expected = np.array([float(p) for p in (*chances, *accumulate(chances[:-1]))])
+    total, rare = sum(counts.values()), false_alarm / (2 * hits.size)
+    few, many = stats.binom.cdf(hits, total, expected), stats.binom.sf(hits - 1, total, expected)
+    return counts.keys() <= law.keys() and bool(min(few.min(), many.min()) >= rare)
 
 
-def alike(one: Iterable[Hashable], other: Iterable[Hashable], false_alarm: float = FALSE_ALARM) -> bool:
-    """Pearson's test that two samples are of one law."""
-    left, right = Counter(one), Counter(other)
-    common = [y for y in left.keys() | right.keys() if left[y] + right[y] >= 2 * _LEAST]
-    table = [[side[y] for y in common] + [sum(side.values()) - sum(side[y] for y in common)] for side in (left, right)]
-    kept = np.array(table)[:, np.sum(table, axis=0) > 0]
-    return bool(stats.chi2_contingency(kept).pvalue >= false_alarm)
+def of_coins(*coins: tuple[int, Fraction]) -> NDArray[np.float64]:
+    """The exact law of how many of so many coins of each chance fall on heads, added up."""
+    law = np.ones(1)
+    for many, chance in coins:
+        own = stats.binom.pmf(np.arange(many + 1), many, float(chance))
+        law = np.maximum(0, np.asarray(signal.convolve(law, own), np.float64))
+    return law
+
+
+def usual(heads: int, law: NDArray[np.float64], false_alarm: float = FALSE_ALARM) -> bool:
+    """Whether neither so few heads nor so many are rarer than half of `false_alarm`."""
+    return bool(min(law[: heads + 1].sum(), law[heads:].sum()) >= false_alarm / 2)
 
 
 def reports(client: Oracle, value: int, size: int, rng: Entropy) -> list[Hashable]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import ArrayLike
 
 from discreet.local import OptimizedUnary, Reporter
@@ -79,6 +81,18 @@ def trusting(path: Path, **options: Any) -> Respondent:  # noqa: ANN401
     found = Respondent(path, **options)
     found.set_limit(Pure(10_000))
     return found
+
+
+def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite as many build it: what is deleted stays in its file, and little is synced, unless one asks for it."""
+    real = sqlite3.connect
+
+    def connect(*given: Any, **options: Any) -> sqlite3.Connection:  # noqa: ANN401
+        file: sqlite3.Connection = real(*given, **options)
+        file.executescript("PRAGMA secure_delete = OFF; PRAGMA synchronous = OFF; PRAGMA fullfsync = OFF")
+        return file
+
+    monkeypatch.setattr(sqlite3, "connect", connect)
 
 
 def sent(body: bytes, task: Task) -> tuple[bytes, Any]:

@@ -117,16 +117,20 @@ def test_the_law_of_what_is_sent_is_the_clients(tmp_path: Path) -> None:
 
 
 def test_the_state_does_not_hold_the_answer_and_is_for_its_owner(tmp_path: Path) -> None:
-    states = []
-    for value in (0, 4):  # the same coins, and a report that says the same for either value
-        for i in range(24):
-            path = tmp_path / f"{value}.{i}"
-            task = replace(draft(Hadamard(ONE, 5)), id="0" * 32)
-            said = report(Respondent(path, rng=Seeded(i)).answer(task, value), task)
-            states.append((i, said, path.read_bytes()))
-    found = [(a[2], b[2]) for a, b in zip(states[:24], states[24:], strict=True) if a[1] == b[1]]
-    assert len(found) > 5
-    assert all(one == other for one, other in found)
+    """The same coins, and a report that says the same for either value, as every other one does: the files are equal.
+
+    Of 40 pairs fewer than three say the same with a probability of 8e-10.
+    """
+    task, alike = replace(draft(Hadamard(ONE, 5)), id="0" * 32), 0
+    for i in range(40):
+        paths = [tmp_path / f"{value}.{i}" for value in (0, 4)]
+        said = [report(Respondent(paths[v // 4], rng=Seeded(i)).answer(task, v), task) for v in (0, 4)]
+        if said[0] == said[1]:
+            alike += 1
+            assert paths[0].read_bytes() == paths[1].read_bytes()
+        if alike == 3:
+            break
+    assert alike == 3
     assert (tmp_path / "0.0").stat().st_mode & 0o077 == 0
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from doubles import Seeded
 from hypothesis import given
 from hypothesis import strategies as st
+from local.laws import of_coins
 from scipy import stats
 
 from discreet.errors import Refusal
@@ -88,16 +88,16 @@ def test_intervals_cover_a_value_that_few_hold_or_all(kind: Any, epsilon: int, p
 
 
 def test_intervals_together_cover_all_values_together() -> None:
-    """At 80 %, in 300 crowds: less than three standard errors below. Singly they would cover all ten far less often."""
-    client, people = OptimizedUnary(Fraction(1), 10), np.arange(3000) % 10
-    covered = {False: 0, True: 0}
-    for seed in range(300):
-        guess = client.estimate(client.tally(client.batch(people, rng=Seeded(seed))))
-        for together in covered:
-            low, high = guess.interval("0.8", together=together)
-            covered[together] += bool(np.all((low <= 300) & (high >= 300)))
-    assert covered[True] >= 300 * 0.8 - 3 * (300 * 0.8 * 0.2) ** 0.5
-    assert covered[False] < 100
+    """At 80 %, exactly: of unary reports the supports of ten values are independent. Singly, all ten rarely are."""
+    odds, people, true = OptimizedUnary(Fraction(1), 10).odds, 3000, 300
+    law, covered = of_coins((true, odds.holder), (people - true, odds.other)), {}
+    near = np.flatnonzero(law > 1e-12)
+    for together in (False, True):
+        # ten values that have so many supports each: as wide as any other's that has, whatever stands beside it
+        ends = [Frequencies(people, np.full(10, c), odds).interval("0.8", together=together) for c in near]
+        covered[together] = sum(law[c] for c, (low, high) in zip(near, ends, strict=True) if low[0] <= true <= high[0])
+    assert covered[True] ** 10 >= 0.8 > 0.95 * covered[True] ** 10
+    assert covered[False] ** 10 < 0.2
 
 
 @pytest.mark.parametrize("expected", [0.001, 0.1, 1.7, 10, 100])

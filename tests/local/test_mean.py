@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from covering import coverage
 from doubles import Seeded
-from local.laws import alike, follows, singles
+from local.laws import follows, singles
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -102,11 +103,10 @@ def test_reports_follow_the_channel_alone_and_together(kind: Any, epsilon: str) 
     client, rng = kind(Fraction(epsilon), digits=3), Seeded(31)
     for place in (0, 3, 8):
         value, law = float(client.lower + place * client.step), client.channel()[place]
-        alone = [client(value, rng=rng) for _ in range(6000)]
-        together = singles(client.decode(client.encode(client.sample(value, 60_000, rng=rng))))
+        alone = [client(value, rng=rng) for _ in range(3000)]
+        together = singles(client.decode(client.encode(client.sample(value, 30_000, rng=rng))))
         assert follows(alone, law)
         assert follows(together, law)
-        assert alike(alone, together)
         assert not follows(together, client.channel()[(place + 4) % 9])
 
 
@@ -130,14 +130,10 @@ def trials(kind: Callable[..., Any], epsilon: str) -> tuple[NDArray[np.float64],
     return np.array(misses), np.array(errors), theory
 
 
-CASES = [
-    (DuchiMean, "1"),
-    (PiecewiseMean, "3"),
-    pytest.param(HybridMean, "1", marks=pytest.mark.slow),
-    (HybridMean, "3"),
-]
+CASES = [(DuchiMean, "1"), (PiecewiseMean, "3"), (HybridMean, "1"), (HybridMean, "3")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "epsilon"), CASES)
 def test_the_mean_squared_error_is_that_of_theory(kind: Any, epsilon: str) -> None:  # noqa: ANN401
     """A ratio of 4000 squares: its standard error is about 0.022."""
@@ -146,6 +142,7 @@ def test_the_mean_squared_error_is_that_of_theory(kind: Any, epsilon: str) -> No
     assert abs(misses.mean()) <= 5 * math.sqrt(theory / misses.size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "epsilon"), CASES)
 def test_standard_errors_cover(kind: Any, epsilon: str) -> None:  # noqa: ANN401
     """95.4 % within two, 68.3 % within one, for the people who reported; of a bit, whose people may differ, more."""
@@ -182,7 +179,10 @@ def test_numbers_are_put_on_the_grid(kind: Any) -> None:  # noqa: ANN401
 
 
 def test_the_window_lies_inside_at_both_ends() -> None:
-    """At ε = 20 a report is at the person's own place but for one in e^10: no place is beyond the last."""
+    """At ε = 20 a report is at the person's own place but for one in e^10: six of 1000 are not once in 10^11.
+
+    No place is beyond the last.
+    """
     client = PiecewiseMean(Fraction(20), digits=16)
     for value, first in ((-1, 0), (1, client.steps)):
         reports = client.sample(value, 1000, rng=Seeded(3)).astype(int)
@@ -344,12 +344,15 @@ def test_a_bit_covers_the_mean_of_few_people_and_of_people_at_a_bound(epsilon: i
 @pytest.mark.parametrize("kind", [PiecewiseMean, HybridMean])
 @pytest.mark.parametrize(("epsilon", "people"), [(4, 20), (10, 20), (10, 200)])
 def test_reports_so_rare_that_none_came_are_in_the_error(kind: Any, epsilon: int, people: int) -> None:  # noqa: ANN401
-    """At ε = 10 one report in 150 is far, and is most of the variance: 13 % of crowds of twenty were covered."""
+    """At ε = 10 one report in 150 is far, and is most of the variance: 13 % of crowds of twenty were covered.
+
+    Sixty crowds, by exact tails at 5e-10 for each of two truths; tests/laws counts them by the thousand.
+    """
     client = kind(Fraction(epsilon))
     for true in (0.5, 1.0):
         crowd = np.full(people, true)
         ends = [client.estimate(client.tally(client.batch(crowd, rng=Seeded(seed)))).interval() for seed in range(60)]
-        assert np.mean([low <= true <= high for low, high in ends]) > 0.85  # tests/laws counts them by the thousand
+        assert not coverage([true] * 60, ends).refuted(0.95, 5e-10)
 
 
 def test_the_floor_of_the_error_vanishes_among_many() -> None:

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from doubles import Seeded
+from local.laws import of_coins, usual
 
 from discreet.errors import Refusal
 from discreet.interval import log
@@ -43,11 +44,13 @@ def test_a_crowd_of_the_classroom_gives_the_same_estimate() -> None:
 
 
 def test_a_classroom_of_people_is_estimated() -> None:
-    """700 of 1000 have the truth yes: the estimate is within five standard errors (false alarm 6e-7)."""
-    client = Response(LN_3, 2)
-    guess = client.estimate(client.tally(client.batch([1] * 700 + [0] * 300, rng=Seeded(1))))
-    assert abs(guess.counts[1] - 700) <= 5 * guess.errors[1]
-    assert guess.counts.sum() == pytest.approx(1000)
+    """7000 of 10,000 have the truth yes: 3/4 of these say so, and 1/4 of the others. False alarm 1e-10, exactly."""
+    client, lie = Response(LN_3, 2), Fraction(1, 4)
+    guess = client.estimate(client.tally(client.batch([1] * 7000 + [0] * 3000, rng=Seeded(1))))
+    assert usual(int(guess.supports[1]), of_coins((7000, 1 - lie), (3000, lie)))
+    assert not usual(int(guess.supports[1]), of_coins((10_000, Fraction(1, 2))))
+    assert guess.counts[1] == pytest.approx(2 * guess.supports[1] - 5000)
+    assert guess.counts.sum() == pytest.approx(10_000)
 
 
 @pytest.mark.parametrize(("choices", "width"), [(2, 1), (256, 1), (257, 2), (65536, 2), (65537, 4), ((1 << 31) - 1, 4)])

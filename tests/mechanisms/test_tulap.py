@@ -9,6 +9,7 @@ from itertools import product
 from math import comb
 from typing import Any
 
+import mpmath
 import pytest
 from doubles import Seeded
 from hypothesis import given, settings
@@ -65,6 +66,26 @@ def test_the_noise_follows_its_law_and_no_other(epsilon: str, delta: str, bits: 
     assert fits(units, true)
     assert fits(parts, within)
     assert not fits([2 * unit for unit in units], true)
+
+
+@pytest.mark.parametrize("bits", [32, 200, 256])
+@pytest.mark.parametrize(("epsilon", "delta"), [("1", "1e-6"), ("1e-6", "1e-9"), ("1e-20", "1e-40"), ("20", "1e-12")])
+def test_the_cut_is_at_most_two_cells_beyond_the_least_however_fine_the_grid(
+    epsilon: str, delta: str, bits: int
+) -> None:
+    cut = Tulap(epsilon, delta, bits).cut  # type: ignore[arg-type]
+    assert cut is not None
+    with mpmath.workdps(300):
+        b = mpmath.exp(-mpmath.mpf(epsilon))
+
+        def lost(place: int) -> mpmath.mpf:
+            """δ of the noise cut there: what lies within a unit of the end, of all that is kept."""
+            t = mpmath.mpf(place) / 2**bits
+            n = mpmath.floor(t + mpmath.mpf(1) / 2)
+            beyond = (b ** (n + 1) + (n + mpmath.mpf(1) / 2 - t) * (1 - b) * b**n) / (1 + b)
+            return beyond * (1 / b - 1) / (1 - 2 * beyond)
+
+        assert lost(cut) <= mpmath.mpf(delta) < lost(cut - 2)
 
 
 @EACH

@@ -42,7 +42,7 @@ class Misplaced(Exception):
 
 def placed(mutant: Mutant, source: Path) -> Edit:
     """Where a mutant stands in the package below `source`."""
-    there = [place for place in _symbols(source).get(mutant.symbol, []) if mutant.find in place.text]
+    there = [place for place in _named_so(mutant, source) if mutant.find in place.text]
     times = sum(place.text.count(mutant.find) for place in there)
     if times != 1:
         raise Misplaced(f"{mutant.symbol}: {mutant.find!r} stands there {times} times, not once")
@@ -62,17 +62,27 @@ class _Place:
     text: str
 
 
+def _named_so(mutant: Mutant, source: Path) -> Iterator[_Place]:
+    """All that bears its name, in the files that hold what it looks for."""
+    for path, text in _texts(source):
+        if mutant.find in text:
+            yield from _symbols(path, text).get(mutant.symbol, [])
+
+
 @cache
-def _symbols(source: Path) -> dict[str, list[_Place]]:
+def _texts(source: Path) -> tuple[tuple[Path, str], ...]:
+    return tuple((path, path.read_text(encoding="utf-8")) for path in sorted(source.rglob("*.py")))
+
+
+@cache
+def _symbols(path: Path, text: str) -> dict[str, list[_Place]]:
     """All that has a name, decorators included."""
     places: dict[str, list[_Place]] = {}
-    for path in sorted(source.rglob("*.py")):
-        text = path.read_text(encoding="utf-8")
-        lines = text.splitlines(keepends=True)
-        for name, node in _named(ast.parse(text), ""):
-            first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
-            last = node.end_lineno or node.lineno
-            places.setdefault(name, []).append(_Place(path, first, last, "".join(lines[first - 1 : last])))
+    lines = text.splitlines(keepends=True)
+    for name, node in _named(ast.parse(text), ""):
+        first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
+        last = node.end_lineno or node.lineno
+        places.setdefault(name, []).append(_Place(path, first, last, "".join(lines[first - 1 : last])))
     return places
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,33 @@ from mutants.reach import changed
 SOURCE = Path(__file__).parents[2] / "src"
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: f"{mutant.symbol}: {mutant.find}")
-def test_every_edit_has_its_place(mutant: Mutant) -> None:
-    edit = placed(mutant, SOURCE)
-    assert edit.text != edit.path.read_text(encoding="utf-8")
-    assert all((SOURCE.parent / "tests" / suite).exists() for suite in edit.suites)
-    assert mutant.why
+def test_every_edit_has_its_place() -> None:
+    assert {f"{mutant.symbol}: {mutant.find}": wrong for mutant in MUTANTS if (wrong := misfit(mutant))} == {}
+
+
+def misfit(mutant: Mutant) -> str:
+    """What is wrong with an edit; empty if nothing is."""
+    try:
+        edit = placed(mutant, SOURCE)
+    except (Misplaced, SyntaxError) as broken:
+        return str(broken)
+    if edit.text == edit.path.read_text(encoding="utf-8"):
+        return "it changes nothing"
+    if not all((SOURCE.parent / "tests" / suite).exists() for suite in edit.suites):
+        return "there is no such suite"
+    return "" if mutant.why else "it says no reason"
+
+
+def test_an_edit_that_fits_nowhere_is_told() -> None:
+    good = MUTANTS[0]
+    wrong = {
+        "stands there 0 times": replace(good, find="what stands nowhere"),
+        "it changes nothing": replace(good, put=good.find),
+        "there is no such suite": replace(good, tests=("nowhere",)),
+        "it says no reason": replace(good, why=""),
+    }
+    assert misfit(good) == ""
+    assert [said for said, mutant in wrong.items() if said not in misfit(mutant)] == []
 
 
 def test_no_edit_is_listed_twice() -> None:

@@ -68,7 +68,7 @@ def test_laplace_noise_of_this_scale_keeps_the_loss(epsilon: Fraction, cells: in
     assert Fraction(cells * each**2) / (2 * gaussian_variance(Concentrated(epsilon), sensitivity)) == epsilon
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(epsilons, rare)
 def test_the_continuous_gaussian_gets_the_least_variance(epsilon: Fraction, delta: str) -> None:
     variance = gaussian_variance_for(epsilon, delta, ONE)
@@ -167,7 +167,7 @@ def test_a_laplace_error_is_bought_for_the_least(error: int, confidence: Fractio
     assert laplace_error(laplace_scale(cheaper, size * ONE), confidence) > error
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(st.integers(0, 300), confidences, st.integers(1, 4))
 def test_a_gaussian_error_is_bought_for_the_least(error: int, confidence: Fraction, size: int) -> None:
     loss = gaussian_loss_for_error(error, confidence, size * ONE)

@@ -144,8 +144,9 @@ def test_a_profile_of_almost_nothing() -> None:
         profile = Profile.pure(epsilon)
         assert Pure(epsilon).delta_at(0) <= profile.delta_at(0) < Fraction(1, 10**11)
         assert profile.epsilon_at(RARE) == 0
-        assert (profile + Profile.gaussian(1)).epsilon_at(RARE) >= Gaussian(1).epsilon_at(RARE)
-        assert float((profile + Profile.gaussian(1)).epsilon_at(RARE)) == pytest.approx(4.8866, abs=5e-5)
+        beside = (profile + Profile.gaussian(1)).epsilon_at(RARE)
+        assert beside >= Gaussian(1).epsilon_at(RARE)
+        assert float(beside) == pytest.approx(4.8866, abs=5e-5)
     faint = Profile.poisson_gaussian(TINY, HUGE) + Profile.gaussian(HUGE) + Profile.laplace(TINY)
     assert faint.epsilon_at(RARE) < Fraction(1, 10**8)
 
@@ -221,11 +222,11 @@ def test_looking_at_fewer_counts_of_clones_only_raises_the_bound(monkeypatch: py
 
 
 def test_a_crowd_of_any_size() -> None:
-    found = [shuffled(person(1), 10**n, delta=RARE).loss.epsilon for n in (6, 7, 8, 9, 10, 11, 12, 30)]
-    assert found[:6] == sorted(found[:6], reverse=True)
-    assert found[5] == found[6] == found[7]  # more than 10^11 hide no less
-    assert shuffled_delta(person(1), 10**9, found[3]) <= RARE
-    assert shuffled_delta(person(1), 10**9, found[3] * Fraction(99, 100)) > RARE
+    found = [shuffled(person(1), 10**n, delta=RARE).loss.epsilon for n in (6, 9, 10, 11, 12, 30)]
+    assert found[:4] == sorted(found[:4], reverse=True)
+    assert found[3] == found[4] == found[5]  # more than 10^11 hide no less
+    assert shuffled_delta(person(1), 10**9, found[1]) <= RARE
+    assert shuffled_delta(person(1), 10**9, found[1] * Fraction(99, 100)) > RARE
 
 
 def test_a_crowd_whose_delta_is_too_small_for_a_float() -> None:

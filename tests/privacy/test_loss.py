@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, permutations
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -158,3 +160,39 @@ def test_losses_are_said_in_few_digits() -> None:
     assert str(Pure(0.1)) == "Pure(epsilon=0.1)"
     assert str(Approximate(Fraction(1, 3), "1e-9")) == "Approximate(epsilon=1/3, delta=0.000000001)"
     assert str(Concentrated("0.5")) == "Concentrated(rho=0.5, delta=0)"
+
+
+@pytest.mark.parametrize(
+    ("loss", "other", "met"),
+    [
+        (Pure("0.3"), Pure("0.2"), Pure("0.2")),
+        (Approximate("0.3", "1e-9"), Approximate("0.2", "1e-6"), Approximate("0.2", "1e-9")),
+        (Concentrated("0.3", "1e-6"), Concentrated("0.4", "1e-9"), Concentrated("0.3", "1e-9")),
+    ],
+)
+def test_the_meet_of_two_losses_is_within_both(loss: Any, other: Any, met: Any) -> None:  # noqa: ANN401
+    assert loss.meet(other) == other.meet(loss) == met
+    assert loss.covers(met)
+    assert other.covers(met)
+    assert met.covers(loss) == (met == loss)
+    assert loss.at(loss.amount, loss.delta) == loss
+    assert {loss.word: loss.amount} == {name: value for name, value in vars(loss).items() if name != "delta"}
+    assert loss.delta == vars(loss).get("delta", 0)
+
+
+def test_losses_of_two_measures_neither_meet_nor_cover() -> None:
+    losses: list[Any] = [Pure(1), Approximate(1), Concentrated(1)]
+    for one, other in permutations(losses, 2):
+        assert not one.covers(other)
+        with pytest.raises(Refusal, match="two measures"):
+            one.meet(other)
+
+
+@pytest.mark.parametrize("make", [Pure, lambda x: Approximate(x, x), lambda x: Concentrated(x, x)])
+def test_what_is_rounded_down_is_hardly_less_and_short(make: Callable[[Fraction], Any]) -> None:
+    exactly = Fraction(10**90 + 7, 3 * 10**90)
+    loss = make(exactly)
+    down = loss.rounded_down()
+    for before, after in zip(vars(loss).values(), vars(down).values(), strict=True):
+        assert before * (1 - Fraction(1, 10**9)) <= after <= before
+        assert len(str(after)) < 60

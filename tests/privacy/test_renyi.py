@@ -120,7 +120,7 @@ def test_a_price_of_pure_is_below_both_simple_bounds(epsilon: Fraction, order: i
 
 
 @given(EPSILONS, st.fractions(min_value=0, max_value=6, max_denominator=100))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_conversion_never_undershoots_the_exact_profile(epsilon: Fraction, target: Fraction) -> None:
     """Of randomized response and of Gaussian noise, whose profiles are known."""
     assert Renyi.pure(Pure(epsilon)).delta_at(target) >= Pure(epsilon).delta_at(target)

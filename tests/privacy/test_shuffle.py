@@ -42,7 +42,7 @@ def dominating_delta(price: str, crowd: int, chance: Decimal, epsilon: str) -> D
 
 
 @pytest.mark.parametrize("price", ["0.1", "1", "3"])
-@pytest.mark.parametrize("crowd", [1, 2, 3, 7, 40, 90])
+@pytest.mark.parametrize("crowd", [1, 2, 3, 7, 40, pytest.param(90, marks=pytest.mark.slow)])
 def test_the_bound_is_the_pair_of_laws(price: str, crowd: int) -> None:
     with localcontext(prec=60):
         chances = {"any": (-Decimal(price)).exp(), "binary": 2 / (1 + Decimal(price).exp())}

@@ -1,6 +1,6 @@
 """What every release of counts obeys, and that its promise holds: the suites of all mechanisms, run on these.
 
-False-alarm rate of the audits: 1e-6 for all of them together.
+False-alarm rate of the audits: 1e-9 for each. What draws cost, exactly, is in test_transcripts.py.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from discreet.privacy import AddRemove, Pure, Replace
 from discreet.release import AdaptiveGrid, Automatic, Histogram, MultiplicativeWeights, Partition, UniformGrid
 
 EVERY = [(f"{name} {i}", one) for name, some in EXAMPLES.items() for i, one in enumerate(some)]
-ALPHA = Fraction(1, 10**6) / len(EVERY)
+ALPHA = Fraction(1, 10**9)  # of a false alarm of one audit
 each = pytest.mark.parametrize("release", [one for _, one in EVERY], ids=[name for name, _ in EVERY])
 LATER = (Partition, Automatic, UniformGrid, AdaptiveGrid)  # whose error depends on the data: known after paying
 kinds = pytest.mark.parametrize("name", sorted(EXAMPLES))
@@ -146,14 +146,9 @@ def held(release: Any, samples: int) -> None:  # noqa: ANN401
     assert not verdict.refuted, str(verdict)
 
 
-@pytest.mark.parametrize("release", [one for name, one in EVERY if "multiplicative" not in name])  # that one is slow
-def test_its_promise_withstands_an_audit(release: Any) -> None:  # noqa: ANN401
-    held(release, 400)
-
-
 @pytest.mark.slow
 @each
-def test_its_promise_withstands_a_longer_audit(release: Any) -> None:  # noqa: ANN401
+def test_its_promise_withstands_an_audit(release: Any) -> None:  # noqa: ANN401
     held(release, 1_500 if isinstance(release, MultiplicativeWeights) else 6_000)  # which takes ten times as long
 
 

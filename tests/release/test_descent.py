@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from covering import Coverage
 from doubles import Seeded
+from release.laws import laplace
 
 from discreet.noise import Entropy
 from discreet.release import Automatic, Partition, descent
@@ -113,16 +115,10 @@ def test_what_it_tells_are_the_sums_of_its_tree() -> None:
     )
 
 
-def law(scale: float, reach: int) -> tuple[Any, Any]:
-    """Discrete Laplace noise and its chances."""
-    noise, q = np.arange(-reach, reach + 1), math.exp(-1 / scale)
-    return noise, (1 - q) / (1 + q) * q ** np.abs(noise)
-
-
 @pytest.mark.parametrize("scale", [Fraction(1, 4), Fraction(9, 10), Fraction(9, 4), Fraction(12)])
 def test_a_count_that_decides_is_corrected_exactly(scale: Fraction) -> None:
     """Summed over all noise, for counts on either side of the decision: no bias, and the stated variance."""
-    noise, chance = law(float(scale), 60 + int(50 * scale))
+    noise, chance = laplace(float(scale), 60 + int(50 * scale))
     for held in range(-40, 60):
         excess, variance = deciding((held + noise).astype(np.float64), 10, scale)
         used = np.where(held + noise >= 10, noise, 0) - excess
@@ -136,24 +132,35 @@ def test_a_count_that_decides_is_corrected_exactly(scale: Fraction) -> None:
 
 def test_without_the_correction_the_same_sums_are_off() -> None:
     """The test above would see it: a count that is just enough is off by a quarter to half of its noise."""
-    noise, chance = law(2.25, 200)
+    noise, chance = laplace(2.25, 200)
     assert float(chance @ np.where(10 + noise >= 10, noise, 0)) > 0.4 * 2.25
 
 
-def test_a_count_far_from_deciding_has_the_variance_of_its_noise() -> None:
-    """Where there is no record every count is noise: the first ones of eighths, and those of eighths together."""
+def test_a_count_far_from_deciding_has_the_variance_of_its_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is no record every count is noise, here chosen: the first ones of eighths, and those counted again.
+
+    Counted again, together, they have less what decided of each eighth, at the weight of least squares, and its
+    variance more.
+    """
     release, unit = Partition(ONE, (64,)), Fraction(10)
-    scales = [unit / share for share in release.shares]
-    first, more = [], []
-    for seed in range(1000):
-        told = descend(np.zeros(64, dtype=np.int64), release.search, unit, Seeded(seed))
-        first.append(told.counts[2][3])
-        if told.weights[1][0]:
-            more.append(told.counts[1][0] ** 2 / told.variances[1][0])
-            assert told.variances[1][0] > noise_variance(scales[1])
-        assert set(told.variances[3].tolist()) <= {noise_variance(scale) for scale in scales}
-    assert np.square(first).mean() == pytest.approx(noise_variance(scales[0]), rel=0.25)
-    assert np.mean(more) == pytest.approx(1, rel=0.25)
+    scales, drawn = [unit / share for share in release.shares], [np.array([3, -2, 0, 1, 5, -9, 2, -1]), np.array([7])]
+    asked: list[Fraction] = []
+
+    def chosen(sums: Any, scale: Fraction, rng: Entropy) -> Any:  # noqa: ANN401, ARG001
+        asked.append(scale)
+        return sums + drawn[len(asked) - 1] if sums.size else sums
+
+    monkeypatch.setattr(descent, "noisy", chosen)
+    told = descend(np.zeros(64, dtype=np.int64), release.search, unit, Seeded(1))
+    assert asked[:2] == [scales[0], scales[1]]  # two levels: what is left is the share of the second
+    assert [level.tolist() for level in told.children[:2]] == [[1], [8]]
+    first, again = (noise_variance(scale) for scale in scales)
+    taken = 8 * again / (8 * again + first)
+    excess, spread = deciding(drawn[0].astype(np.float64), math.floor(9 * scales[1]) + 1, scales[0])
+    assert told.counts[1] == pytest.approx(7 - taken * excess.sum())
+    assert told.variances[1] == pytest.approx(again + taken**2 * spread.sum())
+    assert told.counts[2] == pytest.approx(drawn[0] - excess)
+    assert set(told.variances[3].tolist()) == {first}
 
 
 def test_weights_depend_on_nothing_below() -> None:
@@ -206,13 +213,16 @@ EVEN: list[tuple[str, Any, Any, int]] = [
 ]
 
 
-QUICK = {"line of 205", "long line"}
+@pytest.mark.parametrize(("release", "counts"), [each[1:3] for each in EVEN if each[0] in {"line of 205", "long line"}])
+def test_the_total_is_covered_on_data_that_tempt_the_search(release: Any, counts: Any) -> None:  # noqa: ANN401
+    """Two standard errors of the noise hold 94 % at least: by exact tails at 1e-9. Before, it was 1 % at worst."""
+    totals = [release(counts, rng=Seeded(seed)).total for seed in range(100)]
+    hits = sum(abs(one.value - counts.sum()) < 2 * one.error / WIDER for one in totals)
+    assert not Coverage(hits, 100).refuted(0.94)
 
 
-@pytest.mark.parametrize(
-    ("release", "counts", "runs"),
-    [pytest.param(*each, id=name, marks=[] if name in QUICK else pytest.mark.slow) for name, *each in EVEN],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("release", "counts", "runs"), [pytest.param(*each, id=name) for name, *each in EVEN])
 def test_standard_errors_cover_on_data_that_tempt_the_search(release: Any, counts: Any, runs: int) -> None:  # noqa: ANN401
     """The total, and a half and a tenth where they have an error: two standard errors of the noise hold 94 % at least.
 

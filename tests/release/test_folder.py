@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from release.published import paid, people, published, released
 
+from discreet.client.connection import Connection
 from discreet.errors import Refusal
 from discreet.ledger.entry import Plain
 from discreet.ledger.verify import Pinned
@@ -122,6 +125,25 @@ def test_a_disk_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: py
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
 
 
+def test_a_release_is_on_the_disk_before_it_has_its_name_and_then_its_name_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every file with all that is in it, the list of them, and the list of folders: the power may go at any time."""
+    release, out = released(WISH), tmp_path / "out"
+    proof, synced, real = paid(tmp_path / "home", release), [], os.fsync
+
+    def watched(handle: int) -> None:
+        now = os.fstat(handle)
+        synced.append((now.st_ino, now.st_size if stat.S_ISREG(now.st_mode) else None, out.exists()))
+        real(handle)
+
+    monkeypatch.setattr("os.fsync", watched)
+    write(out, release, proof)
+    files = {(path.stat().st_ino, path.stat().st_size, False) for path in out.iterdir()}
+    assert set(synced[:-2]) == files
+    assert synced[-2:] == [(out.stat().st_ino, None, False), (tmp_path.stat().st_ino, None, True)]
+
+
 def test_a_folder_that_somebody_fills_meanwhile_stays_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     release = released(WISH)
     proof = paid(tmp_path / "home", release)
@@ -180,6 +202,27 @@ def test_a_link_in_place_of_a_file_is_found(folder: Path, tmp_path: Path) -> Non
     (folder / "index.html").symlink_to(tmp_path / "index.html")
     with pytest.raises(Refusal, match=r"no file 'index.html'"):
         checked(folder)
+
+
+class Downloads(Connection):
+    """A server that hands out the files of a folder, whatever is in them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def _file(self, entry: int, name: str) -> bytes:
+        assert entry == 7
+        return (self._folder / name).read_bytes()
+
+
+def test_a_download_is_the_folder_and_one_that_does_not_hold_leaves_nothing(folder: Path, tmp_path: Path) -> None:
+    db = Downloads(folder)
+    assert db.certified(7, tmp_path / "whole") == read(folder)[1]
+    assert checked(tmp_path / "whole")
+    (folder / "release.json").write_text((folder / "release.json").read_text(encoding="utf-8") + " ", encoding="utf-8")
+    with pytest.raises(Refusal, match="the release does not hold"):
+        db.certified(7, tmp_path / "changed")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ages", "whole"]
 
 
 def recertified(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:

@@ -203,18 +203,31 @@ def test_the_fit_is_the_one_a_general_solver_finds() -> None:
     assert sizes == domain.sizes
 
 
-def test_a_fit_helps_where_most_cells_are_empty_and_keeps_sums() -> None:
-    """Against clipping, which makes every sum too large."""
+def test_a_fit_keeps_sums_where_most_cells_are_empty() -> None:
+    """Against clipping, which makes every sum too large: here by 12 errors of the total, give or take half of one."""
     columns, sizes = ("a", "b"), (30, 30)
     full = np.zeros(sizes, dtype=np.int64)
     full[:3, :4] = 200
     tables = ResidualMarginals(columns, sizes, (columns,), Fraction(1, 200))(counter(full, columns), rng=Seeded(2))
     raw, fit = tables.table(columns), tables.nonnegative().table(columns)
-    assert np.linalg.norm(fit - full) < 0.6 * np.linalg.norm(raw - full)
-    assert abs(fit.sum() - full.sum()) <= 5 * (tables.std(()) or 0)
-    assert np.maximum(raw, 0).sum() > full.sum() + 10 * (tables.std(()) or 0)
+    assert fit.min() >= 0
+    assert fit.sum() == pytest.approx(tables.total, abs=1e-4)
+    assert np.maximum(raw, 0).sum() > tables.total + 5 * (tables.std(()) or 0)
 
 
+@pytest.mark.slow
+def test_a_fit_helps_where_most_cells_are_empty() -> None:
+    columns, sizes = ("a", "b"), (30, 30)
+    full = np.zeros(sizes, dtype=np.int64)
+    full[:3, :4] = 200
+    mechanism, off = ResidualMarginals(columns, sizes, (columns,), Fraction(1, 200)), np.zeros(2)
+    for seed in range(30):
+        tables = mechanism(counter(full, columns), rng=Seeded(seed))
+        off += [np.square(own.table(columns) - full).sum() for own in (tables.nonnegative(), tables)]
+    assert off[0] < 0.36 * off[1]
+
+
+@pytest.mark.slow
 def test_a_fit_of_tables_in_a_circle_is_nearer_than_no_fit() -> None:
     """Seven tables of three columns, most cells empty: what is mixed in to lift the lowest cells must stay small."""
     columns, sizes = tuple("abcdef"), (4, 5, 3, 4, 2, 6)

@@ -115,6 +115,7 @@ def test_without_standard_errors_nothing_is_known_and_nothing_changes() -> None:
     assert plausible(told) is told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("release", "cells", "prefixes"),
     [(Identity(TENTH, (512,)), 0.7, 1.1), (tuned(TENTH, 512), 0.5, 0.95), (Partition(TENTH, (512,)), 0.95, 1)],
@@ -196,6 +197,7 @@ def test_gentle_stretches_are_weighed_as_if_all_were_listed(leaves: tuple[float,
     assert likely(np.array(leaves), splits, np.ones(4)) == pytest.approx(expected_, rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_on_a_tilt_with_few_records_it_is_nearer_to_the_truth() -> None:
     """Gentle stretches do it, and without them it is no nearer: eighths hold 0.7 to 1.3 times their share."""
     share = np.linspace(0.7, 1.3, 8) / 8

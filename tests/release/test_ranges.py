@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from importlib import import_module
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
 from doubles import Seeded
+from release.laws import laplace
 
 from discreet.errors import Refusal
+from discreet.noise import Entropy
 from discreet.privacy.calibrate import laplace_error
 from discreet.release import (
     AdaptiveGrid,
@@ -72,13 +76,42 @@ def test_errors_are_those_of_an_independent_implementation(
     assert np.sqrt(squared(release, low, high)) / 2000 == pytest.approx(ranges, rel=near)
 
 
-@pytest.mark.parametrize("release", [case[0] for case in FIGURES[:3]], ids=["H", "wavelet", "Hb"])
-def test_errors_that_occur_are_those_that_are_stated(release: Any) -> None:  # noqa: ANN401
-    low, high = random_ranges()
-    for starts, ends in ((STARTS, ENDS), (low, high)):
-        norms = np.array([np.sum(release(EMPTY, rng=Seeded(seed)).ranges(starts, ends)[0] ** 2) for seed in range(40)])
-        stated, error = squared(release, starts, ends), norms.std() / np.sqrt(norms.size)
-        assert abs(norms.mean() - stated) < 4 * error
+LINEAR = {
+    "H": Hierarchy(TENTH, (27,)),
+    "levels left out": Hierarchy(ONE, (27,), 1, branching=6, shares=(Fraction(0), Fraction(2, 3), Fraction(1, 3))),
+    "wavelet": Wavelet(TENTH, (27,)),
+    "Hb": Hierarchy.of(TENTH, 27),
+    "tuned": tuned(ONE, 27),
+    "identity": Identity(TENTH, (27,)),
+}
+
+
+@pytest.mark.parametrize("release", LINEAR.values(), ids=LINEAR)
+def test_errors_that_occur_are_those_that_are_stated(release: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
+    """Exactly: what one draw of 1 does to every cell, draw by draw, and the variance of each draw by its law."""
+    draws: list[float] = []  # what every draw is, and the scale that it was asked with
+    scales: list[float] = []
+
+    def told(values: Any, scale: Fraction, rng: Entropy) -> Any:  # noqa: ANN401, ARG001
+        first = len(scales)
+        scales.extend([float(scale)] * values.size)
+        return values + np.array(draws[first : first + values.size] or np.zeros(values.size))
+
+    module = import_module(type(release).__module__)
+    monkeypatch.setattr(module, "noisy", told)
+    empty = release(np.zeros(27, dtype=np.int64))
+    many, moved = len(scales), []
+    for one in range(many):
+        scales.clear()
+        draws[:] = np.eye(many)[one].tolist()
+        moved.append(np.cumsum(release(np.zeros(27, dtype=np.int64)).counts))
+    noise, chances = zip(*(laplace(scale, int(45 * scale) + 2) for scale in scales), strict=True)
+    variances = np.array([float(p @ n**2) for n, p in zip(noise, chances, strict=True)])
+    before = np.hstack([np.zeros((many, 1)), np.array(moved)])
+    low, high = np.array(list(combinations(range(28), 2))).T
+    occur = variances @ (before[:, high] - before[:, low]) ** 2
+    assert empty.counts.tolist() == [0] * 27
+    assert empty.ranges(low, high)[1] ** 2 == pytest.approx(occur, rel=1e-6)
 
 
 def test_the_branching_is_the_one_that_the_formula_prefers() -> None:
@@ -110,10 +143,15 @@ def test_the_variance_of_the_noise_is_that_of_its_law() -> None:
 
 
 def test_shares_that_do_not_add_up_are_refused() -> None:
-    third = Fraction(1, 3)
-    for shares in ((third, third), (third, third, third / 2), (Fraction(1, 2), Fraction(1, 2), Fraction(0))):
+    third, half = Fraction(1, 3), Fraction(1, 2)
+    less, more, least = third - Fraction(1, 10**30), third + Fraction(1, 10**30), (half, half, 0 * half)
+    for shares in ((third, third), (half, half), (third, third, less), (third, third, more), (half, half, half), least):
+        for kind in (Hierarchy, Wavelet):
+            with pytest.raises(Refusal, match="shares"):
+                kind(ONE, (4,), shares=shares)
         with pytest.raises(Refusal, match="shares"):
-            Hierarchy(ONE, (4,), shares=shares)
+            QuadTree(ONE, (4, 4), shares=shares)
+    assert Hierarchy(ONE, (4,), shares=(third, third, third)).shares == (third,) * 3
     with pytest.raises(Refusal, match="a line"):
         Hierarchy(ONE, (4, 4))
     with pytest.raises(Refusal, match="rows and columns"):
@@ -140,6 +178,7 @@ def test_a_share_that_buys_next_to_nothing_is_refused_before_anything_is_bought(
         assert np.isfinite(grid(counts.reshape(2, 2), rng=Seeded(1)).total.error or np.inf)
 
 
+@pytest.mark.slow
 def test_a_partition_beats_cells_and_trees_on_uneven_data_with_few_records() -> None:
     counts = np.zeros(CELLS, dtype=np.int64)
     counts[0], counts[2000:2100] = 20_000, 50

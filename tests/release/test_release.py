@@ -136,6 +136,16 @@ def test_a_range_that_cuts_through_a_bin_is_straight_within_it_and_says_so(
     assert ("cost" in told.note) is cut
 
 
+@pytest.mark.parametrize("told", [LINE, PLANE, TABLES], ids=["line", "plane", "tables"])
+def test_a_range_that_cuts_through_a_bin_has_no_error_bar_and_one_of_whole_bins_has(told: Release) -> None:
+    whole, cut = told.range(age=(20, 40)), told.range(age=(20, 45))
+    assert (whole.note, cut.note != "") == ("", True)
+    assert (whole.error or 0) > 0
+    assert cut.error is None
+    with pytest.raises(Refusal, match="no error bar"):
+        cut.interval()
+
+
 def test_quantiles_and_shares_are_in_the_units_of_the_column() -> None:
     assert UNEVEN.quantile(Fraction(1, 7)).value == pytest.approx(0.5)
     assert UNEVEN.quantile(Fraction(2, 7)).value == pytest.approx(1.5)

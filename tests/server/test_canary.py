@@ -143,11 +143,11 @@ def through_pg(server: Server, place: Place) -> Iterator[str]:
     with psycopg.connect(address, password=place.ann, autocommit=True) as wire:
         wire.add_notice_handler(lambda told: said.append(_parts(told)))
         wire.execute(f"SET discreet.epsilon = {PRICE}")
-        asked = [*QUESTIONS, *LOOKED_INTO, *(f"EXPLAIN {sql}" for sql in QUESTIONS)]
-        asked += [f"COPY ({sql}) TO STDOUT" for sql in QUESTIONS]
-        for sql in asked:
-            ways = ((False, False), (True, False), (False, True))
-            said += [_told(wire, sql, binary=binary, prepare=prepare) for binary, prepare in ways]
+        ways = ((False, False), (True, False), (False, True))
+        asked = [(sql, way) for sql in (*QUESTIONS, *LOOKED_INTO) for way in ways]
+        asked += [(text, ways[0]) for sql in QUESTIONS for text in (f"EXPLAIN {sql}", f"COPY ({sql}) TO STDOUT")]
+        for sql, (binary, prepare) in asked:
+            said.append(_told(wire, sql, binary=binary, prepare=prepare))
             yield from said
             said.clear()
     for wrong in ("", "wrong"):

@@ -239,7 +239,7 @@ def grown(target: Target, flood: Flood, times: int) -> float:
     return (target.memory("VmHWM") - before) / MEGABYTE
 
 
-QUICK = ("oversize", "unread", "bodies", "heads", "shelves")
+QUICK = ("oversize", "bodies", "shelves")
 
 
 @pytest.mark.parametrize(

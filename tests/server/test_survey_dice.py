@@ -9,6 +9,7 @@ from itertools import pairwise
 from math import prod
 
 import pytest
+from playwright.sync_api import Browser, Page
 from scipy.stats import chisquare
 from server.conftest import People, Place, rolled
 
@@ -37,19 +38,28 @@ async ([dice, epsilon]) => {
 """
 
 
+@pytest.fixture(scope="module")
+def page(place: Place, chromium: Browser) -> Iterator[Page]:
+    """The page of a survey, for tests that change nothing of it."""
+    with chromium.new_context() as context:
+        found, complaints = context.new_page(), list[str]()
+        found.on("console", lambda said: complaints.append(said.text))
+        found.on("pageerror", lambda broken: complaints.append(str(broken)))
+        found.goto(place.address(place.albums))
+        yield found
+        assert complaints == []
+
+
 @pytest.mark.parametrize("client", [each for each in CLIENTS if isinstance(each, Response)], ids=repr)
-def test_one_answer_is_rolled_with_the_clients_own_probabilities(
-    place: Place, people: People, client: Response
-) -> None:
+def test_one_answer_is_rolled_with_the_clients_own_probabilities(page: Page, client: Response) -> None:
     """A report is a step function of one uniform number: both ends of every step are rolled, and the steps measured."""
-    person, dice = people(), Dice.of(client)
-    person.page.goto(place.address(place.albums))
+    dice = Dice.of(client)
     cuts = [0, *(dice.holder + i * dice.other for i in range(client.choices))]
     assert cuts[-1] == 1 << dice.bits
     truths = range(client.choices) if client.choices <= 5 else (0, 17, 49)
     for truth in truths:
-        low = rolled(person.page, dice, [([cut], truth) for cut in cuts[:-1]])
-        high = rolled(person.page, dice, [([cut - 1], truth) for cut in cuts[1:]])
+        low = rolled(page, dice, [([cut], truth) for cut in cuts[:-1]])
+        high = rolled(page, dice, [([cut - 1], truth) for cut in cuts[1:]])
         assert low == high
         steps = [Fraction(b - a, 1 << dice.bits) for a, b in pairwise(cuts)]
         said = {int(client.decode(report)[0]): step for report, step in zip(low, steps, strict=True)}
@@ -57,9 +67,8 @@ def test_one_answer_is_rolled_with_the_clients_own_probabilities(
 
 
 @pytest.mark.parametrize("client", [each for each in CLIENTS if isinstance(each, Unary)], ids=repr)
-def test_a_set_is_rolled_with_the_clients_own_coins(place: Place, people: People, client: Unary) -> None:
-    person, dice = people(), Dice.of(client)
-    person.page.goto(place.address(place.albums))
+def test_a_set_is_rolled_with_the_clients_own_coins(page: Page, client: Unary) -> None:
+    dice = Dice.of(client)
     assert (Fraction(dice.holder, 1 << dice.bits), Fraction(dice.other, 1 << dice.bits)) == (
         client.odds.holder,
         client.odds.other,
@@ -68,7 +77,7 @@ def test_a_set_is_rolled_with_the_clients_own_coins(place: Place, people: People
         edges = [dice.holder if v == truth else dice.other for v in range(client.choices)]
         below, at = ([edge - 1 for edge in edges], truth), (edges, truth)
         mixed = [([edge - (v == one) for v, edge in enumerate(edges)], truth) for one in range(client.choices)]
-        all_, none, *each = rolled(person.page, dice, [below, at, *mixed])
+        all_, none, *each = rolled(page, dice, [below, at, *mixed])
         assert all_ == ((1 << client.choices) - 1).to_bytes(len(all_), "little")
         assert none == bytes(len(none))
         assert each == [(1 << one).to_bytes(len(one_), "little") for one, one_ in enumerate(each)]
@@ -86,28 +95,22 @@ async ([dice, answers]) => {
 
 
 @pytest.mark.parametrize("client", [Response(Fraction(1), 5), OptimizedUnary(Fraction(1), 5)], ids=repr)
-def test_nothing_is_rolled_for_an_answer_that_is_not_on_the_list(
-    place: Place, people: People, client: Response
-) -> None:
+def test_nothing_is_rolled_for_an_answer_that_is_not_on_the_list(page: Page, client: Response) -> None:
     """It was once rolled as if it were the first."""
-    person = people()
-    person.page.goto(place.address(place.albums))
     wrong: list[object] = [5, -1, 0.5, "1", "x", None]
-    told = person.page.evaluate(_OFF_LIST, [Dice.of(client).told(), [*wrong, 0, 4]])
+    told = page.evaluate(_OFF_LIST, [Dice.of(client).told(), [*wrong, 0, 4]])
     assert told == ["no answer of this survey"] * len(wrong) + [1, 1]
 
 
-def test_the_page_knows_dice_that_hide_less_than_promised(place: Place, people: People) -> None:
-    person = people()
-    person.page.goto(place.address(place.albums))
+def test_the_page_knows_dice_that_hide_less_than_promised(page: Page) -> None:
     for client in CLIENTS:
         good = Dice.of(client).told()
         others = client.choices - 1 if isinstance(client, Response) else 0
         bare = {**good, "other": str(int(good["other"]) - 1), "holder": str(int(good["holder"]) + others)}
         loose = {**good, "holder": str(int(good["holder"]) + 1)}
-        assert person.page.evaluate(_KEEPS, [[good, bare], str(client.epsilon)]) == [True, False]
+        assert page.evaluate(_KEEPS, [[good, bare], str(client.epsilon)]) == [True, False]
         if isinstance(client, Response):  # probabilities that do not sum to 1
-            assert person.page.evaluate(_KEEPS, [[loose], str(client.epsilon)]) == [False]
+            assert page.evaluate(_KEEPS, [[loose], str(client.epsilon)]) == [False]
 
 
 _GUESSES = """
@@ -118,10 +121,8 @@ async (dice) => {
 """
 
 
-def test_the_guess_that_is_told_is_rounded_against_us(place: Place, people: People) -> None:
-    person = people()
-    person.page.goto(place.address(place.albums))
-    told = person.page.evaluate(_GUESSES, [Dice.of(client).told() for client in CLIENTS])
+def test_the_guess_that_is_told_is_rounded_against_us(page: Page) -> None:
+    told = page.evaluate(_GUESSES, [Dice.of(client).told() for client in CLIENTS])
     for found, client in zip(told, CLIENTS, strict=True):
         odds = client.odds
         ratio = odds.holder / odds.other
@@ -200,11 +201,10 @@ def believable(said: Counter[int], law: Mapping[int, Fraction]) -> bool:
     return bool(chisquare(observed, expected).pvalue >= FALSE_ALARM)
 
 
-def test_what_the_browser_draws_follows_the_law_and_no_other(place: Place, people: People) -> None:
+def test_what_the_browser_draws_follows_the_law_and_no_other(page: Page) -> None:
     """By the browser's own randomness, as on thousands of devices."""
-    person, client, truth = people(), Response(Fraction(1), 5), 2
-    person.page.goto(place.address(place.albums))
-    reports = person.page.evaluate(_DRIVEN, [Dice.of(client).told(), ROLLS, truth])
+    client, truth = Response(Fraction(1), 5), 2
+    reports = page.evaluate(_DRIVEN, [Dice.of(client).told(), ROLLS, truth])
     said = Counter(int(client.decode(bytes.fromhex(each))[0]) for each in reports)
     assert believable(said, client.channel().rows[truth])
     assert not believable(said, Response(Fraction(13, 10), 5).channel().rows[truth])

@@ -225,7 +225,7 @@ def test_a_browser_that_keeps_nothing_sends_nothing(place: Place, people: People
         f"Object.defineProperty(globalThis, 'indexedDB', {{ get: {closed} }})",
     ):
         person = people()
-        person.context.add_init_script(script)
+        person.page.add_init_script(script)
         person.page.goto(place.address(place.albums))
         expect(person.page.get_by_role("heading", name="This window remembers nothing")).to_be_visible()
         expect(person.page.locator("form")).to_have_count(0)
@@ -350,7 +350,7 @@ def test_nobody_answers_another_survey_than_they_opened(place: Place, people: Pe
 
 def test_a_browser_without_signatures_says_so_and_still_knows_a_key(place: Place, people: People) -> None:
     person, task = people(), place.albums
-    person.context.add_init_script("SubtleCrypto.prototype.verify = () => Promise.reject(new Error('unknown'))")
+    person.page.add_init_script("SubtleCrypto.prototype.verify = () => Promise.reject(new Error('unknown'))")
     person.page.goto(place.address(task))
     expect(person.page.get_by_text("This browser cannot check the signature of the question.")).to_be_visible()
     expect(person.page.locator("form")).to_be_visible()

@@ -112,7 +112,7 @@ def test_many_answers_are_a_set_and_arrive_so(place: Place, people: People) -> N
 def test_nobody_can_choose_among_rolls(place: Place, people: People) -> None:
     """Before it left, nothing was rolled, or nothing of it is shown: who may decline a roll sends by another law."""
     person, task = people(), place.albums
-    person.context.add_init_script(
+    person.page.add_init_script(
         "const real = crypto.getRandomValues.bind(crypto); globalThis.draws = 0;"
         "crypto.getRandomValues = (array) => { globalThis.draws += 1; return real(array); };"
     )

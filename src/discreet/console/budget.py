@@ -15,7 +15,6 @@ from discreet.console.gauge import Share
 from discreet.console.visit import Visit
 from discreet.curator.explain import said
 from discreet.curator.history import Receipt
-from discreet.curator.till import smaller
 from discreet.desk import Desk, Visitor
 from discreet.desk.desk import Person
 from discreet.errors import Refusal
@@ -160,17 +159,17 @@ def _spending(name: str, seen: _Seen, visit: Visit) -> None:
     left = seen.accounts[name].budget.left
     retired = seen.accounts[name].retired
     with ui.element("p").classes("d-big"):
-        theme.tag("strong", tally.figure(tally.size(spent if retired else left), up=retired))
-        theme.tag("span", f"{'spent' if retired else 'left'} of {tally.figure(tally.size(total))}").classes("d-muted")
-    rest = Share("Left", tally.figure(tally.size(left)), tally.part(left, total), "left")
+        theme.tag("strong", tally.figure((spent if retired else left).amount, up=retired))
+        theme.tag("span", f"{'spent' if retired else 'left'} of {tally.figure(total.amount)}").classes("d-muted")
+    rest = Share("Left", tally.figure(left.amount), tally.part(left, total), "left")
     if visit.custodian:
-        shares = [Share("Spent", tally.figure(tally.size(spent), up=True), tally.part(spent, total), "own"), rest]
+        shares = [Share("Spent", tally.figure(spent.amount, up=True), tally.part(spent, total), "own"), rest]
     else:
         own = seen.people[0].used.get(name, 0 * total) if seen.people else 0 * total
         others = spent.less(own)  # type: ignore[arg-type]
         shares = [
-            Share("You spent", tally.figure(tally.size(own), up=True), tally.part(own, total), "own"),
-            Share("Others together", tally.figure(tally.size(others), up=True), tally.part(others, total), "others"),
+            Share("You spent", tally.figure(own.amount, up=True), tally.part(own, total), "own"),
+            Share("Others together", tally.figure(others.amount, up=True), tally.part(others, total), "others"),
             rest,
         ]
     gauge.bar(shares, ", ".join(f"{each.name} {each.amount}" for each in shares))
@@ -182,7 +181,7 @@ def _how_many(name: str, seen: _Seen, visit: Visit, left: BudgetLoss) -> None:
     """How far the rest reaches, in questions."""
     mine = next((person for person in seen.people if person.name == visit.visitor.name), None)
     if mine is not None and mine.allowance is not None and type(mine.allowance) is type(left):
-        left = smaller(left, tally.rest(mine.allowance, mine.used.get(name, 0 * mine.allowance)))
+        left = left.meet(tally.rest(mine.allowance, mine.used.get(name, 0 * mine.allowance)))
     last = next(
         (each for each in tally.grouped(seen.receipts) if each.population == name and _own(each, visit)),
         None,
@@ -212,8 +211,8 @@ def _over_time(name: str, seen: _Seen, visit: Visit) -> None:
         )
         return
     spent, total = seen.accounts[name].budget.spent, seen.accounts[name].budget.total
-    level = None if visit.custodian else tally.size(spent)
-    gauge.line(steps, datetime.now(UTC), tally.size(total), level)
+    level = None if visit.custodian else spent.amount
+    gauge.line(steps, datetime.now(UTC), total.amount, level)
     if level is not None:
         theme.tag("p", "The dashed line is what everybody spent together.").classes("d-muted d-small")
 
@@ -222,9 +221,9 @@ def _who_spent(name: str, seen: _Seen) -> None:
     total = seen.accounts[name].budget.total
     people = sorted(
         (person for person in seen.people if person.role == "analyst" or person.used.get(name)),
-        key=lambda person: -tally.size(person.used.get(name, 0 * total)),
+        key=lambda person: -person.used.get(name, 0 * total).amount,
     )
-    if not tally.size(seen.accounts[name].budget.spent):
+    if not seen.accounts[name].budget.spent.amount:
         return
     theme.heading("Who spent what", 3)
     with ui.element("div").classes("d-scroll"), ui.element("table").classes("d-table"):
@@ -238,11 +237,11 @@ def _who_spent(name: str, seen: _Seen) -> None:
                     with theme.tag("td", person.name):
                         if not person.role:
                             theme.tag("span", "not let in any more").classes("d-muted d-note")
-                    theme.tag("td", tally.figure(tally.size(used), up=True)).classes("d-num")
+                    theme.tag("td", tally.figure(used.amount, up=True)).classes("d-num")
                     with ui.element("td").classes("d-wide"):
                         gauge.meter(tally.part(used, total))
                     same = type(person.allowance) is type(total)  # a limit in another measure lets nobody ask here
-                    limit = tally.figure(tally.size(person.allowance)) if person.allowance and same else "none"
+                    limit = tally.figure(person.allowance.amount) if person.allowance and same else "none"
                     theme.tag("td", limit).classes("d-num" if same else "d-num d-muted")
 
 
@@ -251,8 +250,8 @@ def _allowance(name: str, me: Person, allowance: BudgetLoss) -> None:
     theme.heading("Your own limit", 3)
     left = tally.rest(allowance, used)
     shares = [
-        Share("You spent", tally.figure(tally.size(used), up=True), tally.part(used, allowance), "own"),
-        Share("Left for you", tally.figure(tally.size(left)), tally.part(left, allowance), "left"),
+        Share("You spent", tally.figure(used.amount, up=True), tally.part(used, allowance), "own"),
+        Share("Left for you", tally.figure(left.amount), tally.part(left, allowance), "left"),
     ]
     gauge.bar(shares, ", ".join(f"{each.name} {each.amount}" for each in shares))
 

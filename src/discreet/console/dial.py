@@ -13,7 +13,7 @@ from nicegui.events import GenericEventArguments
 from discreet.console import theme
 from discreet.console.ladder import ladder, nearest
 from discreet.console.pricetag import Tag, Wish
-from discreet.console.tally import figure, size
+from discreet.console.tally import figure
 from discreet.curator.figures import error as error_text
 from discreet.errors import Refusal
 from discreet.exact import positive, spoken
@@ -57,17 +57,17 @@ class Dial:
         if tag.price is None or tag.usual is None or tag.purse is None:
             self._able(price=False, error=False)
             return
-        self._usual = size(tag.usual)
-        self._steps = ladder(self._usual, size(tag.purse.total))
+        self._usual = tag.usual.amount
+        self._steps = ladder(self._usual, tag.purse.total.amount)
         self._slider.props(f"max={len(self._steps) - 1}")
-        self._slider.value = nearest(self._steps, size(tag.price))
+        self._slider.value = nearest(self._steps, tag.price.amount)
         self._able(price=True, error=tag.error is not None)
         if self._typing != "price":
-            self._price.value = figure(size(tag.price), up=True)
+            self._price.value = figure(tag.price.amount, up=True)
         if self._typing != "error":
             self._error.value = "" if tag.error is None else _exact(tag.error, self.wish.error)
-        self._slider.props(f'aria-valuetext="price {figure(size(tag.price), up=True)}"')
-        self._reset.set_visibility(size(tag.price) != self._usual)
+        self._slider.props(f'aria-valuetext="price {figure(tag.price.amount, up=True)}"')
+        self._reset.set_visibility(tag.price.amount != self._usual)
 
     def _able(self, *, price: bool, error: bool) -> None:
         for field, can in ((self._slider, price), (self._price, price), (self._error, error)):

@@ -113,7 +113,7 @@ def _payments(asked: Asked) -> None:
                     with ui.element("tr"):
                         theme.tag("td", str(each.entry)).classes("d-num")
                         theme.tag("td", tally.when(each.time))
-                        theme.tag("td", tally.figure(tally.size(each.loss), up=True)).classes("d-num")
+                        theme.tag("td", tally.figure(each.loss.amount, up=True)).classes("d-num")
                         theme.tag("td", "none" if each.answer is None else str(each.answer)).classes("d-num")
 
 

@@ -254,8 +254,8 @@ def _shared(name: str, accounts: Mapping[str, Account]) -> None:
         return
     with ui.element("div").classes("d-said"):
         theme.tag("strong", f"{name} has a budget already.")
-        left = tally.figure(tally.size(account.budget.left))
-        total = tally.figure(tally.size(account.budget.total))
+        left = tally.figure(account.budget.left.amount)
+        total = tally.figure(account.budget.total.amount)
         theme.tag("p", f"This table shares it: {left} of {total} is left. {facts.state(account)[0]}.")
 
 

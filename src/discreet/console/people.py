@@ -54,14 +54,14 @@ def _row(visit: Visit, person: Person, again: Again) -> None:
         theme.tag("td", person.name).classes("d-name")
         theme.tag("td", person.role)
         theme.tag("td", "all" if person.tables is None else ", ".join(person.tables) or "none")
-        limit = "none" if person.allowance is None else tally.figure(tally.size(person.allowance))
+        limit = "none" if person.allowance is None else tally.figure(person.allowance.amount)
         with ui.element("td").classes("d-num"):
             theme.tag("div", limit)
             if person.require_price:
                 theme.tag("div", "names a price each time").classes("d-muted d-small")
         with ui.element("td").classes("d-num"):
             for population, loss in person.used.items():
-                theme.tag("div", f"{tally.figure(tally.size(loss), up=True)} of {population}")
+                theme.tag("div", f"{tally.figure(loss.amount, up=True)} of {population}")
             if not person.used:
                 theme.tag("span", "nothing").classes("d-muted")
         with ui.element("td").classes("d-num"):

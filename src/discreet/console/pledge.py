@@ -49,7 +49,7 @@ def limit_of(name: str, total: BudgetLoss, *, replaced: bool) -> Limit:
     else:
         chance, price = _guess(total.epsilon), float(total.epsilon)
     rounded = price if math.isinf(price) else math.ceil(100 * price - 1e-9) / 100
-    return Limit(name, rounded, chance, Fraction(0) if isinstance(total, Pure) else total.delta, replaced, said(total))
+    return Limit(name, rounded, chance, total.delta, replaced, said(total))
 
 
 def _guess(epsilon: Fraction) -> Fraction:

@@ -60,11 +60,11 @@ def _population(visit: Visit, name: str, account: Account, tables: Sequence[str]
     shares = [
         Share(
             "Spent",
-            tally.figure(tally.size(budget.spent), up=True),
+            tally.figure(budget.spent.amount, up=True),
             tally.part(budget.spent, budget.total),
             "own",
         ),
-        Share("Left", tally.figure(tally.size(budget.left)), tally.part(budget.left, budget.total), "left"),
+        Share("Left", tally.figure(budget.left.amount), tally.part(budget.left, budget.total), "left"),
     ]
     gauge.bar(shares, ", ".join(f"{each.name} {each.amount}" for each in shares))
     with ui.element("div").classes("d-spaced"), theme.facts():

@@ -8,7 +8,7 @@ from nicegui import ui
 
 from discreet.console import theme
 from discreet.console.pricetag import Tag
-from discreet.console.tally import about, figure, size
+from discreet.console.tally import about, figure
 from discreet.curator.figures import error as error_text
 from discreet.errors import Refusal
 
@@ -51,13 +51,13 @@ def _words(tag: Tag | None) -> tuple[str, str, str, str, str, str]:
         return NOTHING, "", NOTHING, "", NOTHING, ""
     if tag.purse is None or tag.price is None:
         return "free", "public tables only", NOTHING, "", NOTHING, ""
-    price = figure(size(tag.price), up=True)
+    price = figure(tag.price.amount, up=True)
     first = ("free", "you have this already") if tag.bought else (price, "paid once, then free")
-    whole = f"of {figure(size(tag.purse.total))}, budget “{tag.purse.population}”"
+    whole = f"of {figure(tag.purse.total.amount)}, budget “{tag.purse.population}”"
     if tag.after is None:
-        return *first, figure(size(tag.purse.left)), "left now, too little", "0", ""
+        return *first, figure(tag.purse.left.amount), "left now, too little", "0", ""
     again = NOTHING if tag.again is None else about(tag.again)
-    return *first, figure(size(tag.after)), whole, f"about {again}" if tag.again else again, "at this price"
+    return *first, figure(tag.after.amount), whole, f"about {again}" if tag.again else again, "at this price"
 
 
 def _columns(tag: Tag | None) -> None:
@@ -94,7 +94,7 @@ def spoken_button(tag: Tag | None) -> str:
     """What the button says that asks."""
     if tag is None or (tag.over and not tag.bought):
         return "Ask"
-    return "Ask · free" if tag.due is None else f"Ask · pays {figure(size(tag.due), up=True)}"
+    return "Ask · free" if tag.due is None else f"Ask · pays {figure(tag.due.amount, up=True)}"
 
 
 def note(said: Refusal, repaired: Callable[[str], None], usual: Callable[[], object] | None = None) -> None:
@@ -118,7 +118,7 @@ def too_little(tag: Tag, use_rest: Callable[[], object] | None) -> None:
         return
     with ui.element("div").classes("d-refusal").props('role="alert"'):
         theme.tag("strong", "Over budget")
-        left, price = figure(size(tag.purse.left)), figure(size(tag.due), up=True)
+        left, price = figure(tag.purse.left.amount), figure(tag.due.amount, up=True)
         if use_rest is None:
             theme.tag("p", f"Nothing that a question could use is left of the budget “{tag.purse.population}”.")
             theme.tag("p", "What was bought before is still shown free, in History.").classes("d-muted")

@@ -7,17 +7,15 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from discreet.console.ladder import above, below
-from discreet.console.tally import more, rest, size
+from discreet.console.tally import more, rest
 from discreet.curator import Answer
 from discreet.curator.explain import LATER, NONE
-from discreet.curator.till import smaller
 from discreet.desk import Desk, Terms, Visitor
 from discreet.desk.desk import Person
 from discreet.errors import Refusal
 from discreet.ledger.books import Account
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms.mechanism import USUAL
-from discreet.privacy import Concentrated, Pure
 
 HELD = "This population is closed for maintenance. What was bought before can still be shown."
 RETIRED = "This population is closed for good. What was bought before can still be shown."
@@ -43,8 +41,7 @@ class Wish:
         """The terms for a question that is charged to this budget."""
         if budget is None:
             return self.plain()
-        word = "rho" if isinstance(budget, Concentrated) else "epsilon"
-        given = {word: self.price, "error": self.error}
+        given = {budget.word: self.price, "error": self.error}
         return self.plain() | {name: each for name, each in given.items() if each is not None}
 
 
@@ -101,8 +98,7 @@ class Tag:
         """The terms that name exactly this price."""
         if self.price is None:
             return dict(self.terms)
-        word = "rho" if isinstance(self.price, Concentrated) else "epsilon"
-        return {**self.terms, word: size(self.price)}
+        return {**self.terms, self.price.word: self.price.amount}
 
     @property
     def error(self) -> Fraction | None:
@@ -119,8 +115,8 @@ class Tag:
         if self.purse is None or self.due is None or self.price is None:
             return None
         left = self.purse.left
-        amount, delta = below(min(size(left), size(self.price))), wish.delta
-        if not isinstance(left, Pure) and not isinstance(self.price, Pure) and self.price.delta > left.delta:
+        amount, delta = below(min(left.amount, self.price.amount)), wish.delta
+        if self.price.delta > left.delta:
             delta = below(left.delta)
         if not amount or (delta == 0 and wish.delta != 0):
             return None
@@ -139,7 +135,7 @@ def tagged(desk: Desk, visitor: Visitor, sql: str, wish: Wish) -> Tag:
             raise
         return tagged(desk, visitor, sql, replace(wish, error=None))  # its error depends on the data: no price buys it
     if wish.error is not None and purse is not None and found.price is not None:
-        terms = replace(wish, error=None, price=above(size(found.price))).terms(purse.total)  # a number one can say
+        terms = replace(wish, error=None, price=above(found.price.amount)).terms(purse.total)  # a number one can say
         found = desk.explained(visitor, sql, terms)
     due = due if terms == wish.plain() else desk.due(visitor, sql, terms)
     errors, described = dict(found.error), desk.described(visitor, sql, wish.plain())
@@ -176,7 +172,7 @@ def left_to(person: Person | None, account: Account, population: str) -> BudgetL
         return left
     used = person.used.get(population)
     own = person.allowance if used is None else rest(person.allowance, used)
-    return smaller(left, own)
+    return left.meet(own)
 
 
 def _closed(account: Account) -> str:

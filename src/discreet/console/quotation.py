@@ -8,14 +8,12 @@ from fractions import Fraction
 from discreet.console.blueprint import Blueprint
 from discreet.console.ladder import above
 from discreet.console.pricetag import Purse, Tag, Wish, purse_of
-from discreet.console.tally import size
 from discreet.curator.run import Offer
 from discreet.desk import Desk, Order, Visitor
 from discreet.desk.offered import OUTSIDE, stepped, steps_of
 from discreet.errors import Refusal
-from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import described
-from discreet.privacy import Concentrated, Pure
+from discreet.privacy import Concentrated
 from discreet.release import PrivateBins, Publication, Release
 from discreet.release.method import MARGINALS
 
@@ -48,7 +46,7 @@ class Quotation:
 def quoted(desk: Desk, visitor: Visitor, plan: Blueprint, wish: Wish) -> Quotation:
     """What is offered for a plan. It blocks, and raises what the desk raises."""
     purse = purse_of(desk, visitor, _population(desk, visitor, plan.table))
-    usual = above(size(purse.total) / _PART)
+    usual = above(purse.total.amount / _PART)
     if wish.price is None and wish.error is not None:
         return _exact_enough(desk, visitor, plan, (wish.error, wish.confidence), (purse, usual))
     return _at(desk, visitor, plan, wish.price or usual, (purse, usual, wish.confidence))
@@ -73,7 +71,7 @@ def _at(
     error = what.error(confidence)
     columns = ((_of_what(what), None if error is None else Fraction(error)),)
     due = None if offer.entry is not None else offer.run.loss
-    tag = Tag(order.sql, {}, offer.run.loss, due, _loss(usual, purse.total), purse, columns, _lines(offer, what))
+    tag = Tag(order.sql, {}, offer.run.loss, due, purse.total.at(usual), purse, columns, _lines(offer, what))
     return Quotation(order, tag, what.cells, len(what.tables), offer.entry)
 
 
@@ -100,10 +98,6 @@ def _exact_enough(
         if good is not None and not rough < price < good[0]:
             price = above((rough + good[0]) / 2)
     return found if good is None else good[1]
-
-
-def _loss(price: Fraction, budget: BudgetLoss) -> BudgetLoss:
-    return Concentrated(price) if isinstance(budget, Concentrated) else Pure(price)
 
 
 def _of_what(what: Publication) -> str:

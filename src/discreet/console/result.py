@@ -12,7 +12,7 @@ from nicegui import ui
 
 from discreet.console import theme
 from discreet.console.bars import MOST, Axis, Bar, axis, bars, measures
-from discreet.console.tally import figure, size
+from discreet.console.tally import figure
 from discreet.curator import Answer
 from discreet.curator.answer import Spans
 from discreet.curator.figures import NO_BAR, Span, is_number, key, measured, plain
@@ -222,8 +222,8 @@ def _small_print(result: Result) -> None:
 
 
 def _receipt(answer: Answer) -> str:
-    paid = "Free." if answer.cost is None else f"Paid {figure(size(answer.cost), up=True)}."
-    left = "" if answer.left is None else f" {figure(size(answer.left))} is left of the budget."
+    paid = "Free." if answer.cost is None else f"Paid {figure(answer.cost.amount, up=True)}."
+    left = "" if answer.left is None else f" {figure(answer.left.amount)} is left of the budget."
     several = "," in answer.entry
     entry = f" Ledger {'entries' if several else 'entry'} {answer.entry.replace(',', ', ')}." if answer.entry else ""
     return f"{paid}{left}{entry} "

@@ -12,7 +12,6 @@ from discreet.curator.history import Receipt
 from discreet.curator.till import total
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss
-from discreet.privacy import Concentrated
 
 _DIGITS = 6
 _SMALL = -5  # the power of ten below which a number is written with one
@@ -75,11 +74,6 @@ def grouped(receipts: Iterable[Receipt]) -> list[Asked]:
     return [Asked(*key[:3], tuple(payments)) for key, payments in found.items()]
 
 
-def size(loss: BudgetLoss) -> Fraction:
-    """The number that is called the price: ε, or ρ where a budget is kept in that."""
-    return loss.rho if isinstance(loss, Concentrated) else loss.epsilon
-
-
 def figure(value: Fraction, *, up: bool = False) -> str:
     """A number for people, in few digits: what is left never as more; with `up`, what is spent never as less."""
     context = Context(prec=_DIGITS, rounding=ROUND_CEILING if up else ROUND_FLOOR)
@@ -89,12 +83,12 @@ def figure(value: Fraction, *, up: bool = False) -> str:
 
 def price(loss: BudgetLoss) -> str:
     """A price in words."""
-    return f"price {figure(size(loss), up=True)}"
+    return f"price {figure(loss.amount, up=True)}"
 
 
 def part(spent: BudgetLoss, whole: BudgetLoss) -> float:
     """Which part of a budget something is, between 0 and 1."""
-    return float(min(Fraction(1), size(spent) / size(whole))) if size(whole) else 1.0
+    return float(min(Fraction(1), spent.amount / whole.amount)) if whole.amount else 1.0
 
 
 def rest(whole: BudgetLoss, used: BudgetLoss) -> BudgetLoss:
@@ -146,7 +140,7 @@ def stairs(receipts: Iterable[Receipt], population: str) -> list[Step]:
     for each in sorted(receipts, key=lambda receipt: receipt.entry):
         if each.population == population:
             before = steps[-1].amount if steps else Fraction(0)
-            steps.append(Step(moment(each.time), before + size(each.loss)))
+            steps.append(Step(moment(each.time), before + each.loss.amount))
     return steps
 
 

@@ -18,7 +18,7 @@ from discreet.console.plansheet import PlanSheet
 from discreet.console.pricecard import Strip, note, too_little
 from discreet.console.pricetag import Tag, Wish, promised
 from discreet.console.quotation import Quotation, quoted
-from discreet.console.tally import figure, size
+from discreet.console.tally import figure
 from discreet.console.visit import Visit
 from discreet.curator.explain import said
 from discreet.desk import Desk, Order, Visitor
@@ -221,7 +221,7 @@ class Workshop:
 
     def _confirm(self, found: Quotation) -> None:
         tag = found.tag
-        price = "nothing" if tag.due is None else figure(size(tag.due), up=True)
+        price = "nothing" if tag.due is None else figure(tag.due.amount, up=True)
         with apart() as dialog, ui.element("div").classes("d-card d-dialog"):
             theme.heading(f"Publish “{found.order.name}”?", 2)
             with ui.element("div") as words:
@@ -264,7 +264,7 @@ def _spoken(found: Quotation | None) -> str:
     """What the button says that publishes."""
     if found is None or (found.tag.over and not found.tag.bought):
         return "Publish"
-    return "Open it · free" if found.tag.due is None else f"Publish · pays {figure(size(found.tag.due), up=True)}"
+    return "Open it · free" if found.tag.due is None else f"Publish · pays {figure(found.tag.due.amount, up=True)}"
 
 
 def _population(tag: Tag) -> str:
@@ -272,4 +272,4 @@ def _population(tag: Tag) -> str:
 
 
 def _after(tag: Tag) -> str:
-    return "" if tag.after is None else f", of which {figure(size(tag.after))} is left then"
+    return "" if tag.after is None else f", of which {figure(tag.after.amount)} is left then"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import secrets
 import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
+from discreet import durable
 from discreet.curator.explain import said
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, positive, probability, shown
@@ -76,13 +75,8 @@ class Catalogue:
         """An allowance in the measure that the home's budgets have."""
         if len({type(population.total) for population in self.populations.values()}) != 1:
             raise Refusal("an allowance needs populations whose budgets have one measure", hint="add a table first")
-        match next(iter(self.populations.values())).total:
-            case Pure():
-                return Pure(amount)
-            case Approximate(_, delta):
-                return Approximate(amount, delta)
-            case Concentrated(_, delta):
-                return Concentrated(amount, delta)
+        total = next(iter(self.populations.values())).total
+        return total.at(amount, total.delta)
 
     def with_population(self, population: Population) -> Catalogue:
         """The catalogue with one population more; an existing one must be the same."""
@@ -133,9 +127,8 @@ def population_of(name: str, parameters: Mapping[str, Any]) -> Population:
     if not isinstance(relation, str) or relation not in RELATIONS:
         raise Refusal(f"population {name!r}: relation is one of {sorted(RELATIONS)}, got {relation!r}")
     neighbours = RELATIONS[relation](name)
-    amount = total.rho if isinstance(total, Concentrated) else total.epsilon
-    key = "default_rho" if isinstance(total, Concentrated) else "default_epsilon"
-    default = positive(parameters[key], key) if key in parameters else amount / _DEFAULT_SHARE
+    key = f"default_{total.word}"
+    default = positive(parameters[key], key) if key in parameters else total.amount / _DEFAULT_SHARE
     required = _typed(parameters, "require_price", bool, f"{FILE}: population {name!r}", False)  # noqa: FBT003
     return Population(name, total, neighbours, default, required)
 
@@ -311,30 +304,19 @@ def text_of(catalogue: Catalogue) -> str:
 
 def write(folder: Path, text: str) -> None:
     """Write the catalogue of a home, whole or not at all."""
-    aside = folder / f".{FILE}.{secrets.token_hex(8)}"
-    with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    aside.rename(folder / FILE)
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)  # else a crash could bring the old declarations back
-    finally:
-        os.close(handle)
+    durable.replace(folder / FILE, text.encode())
 
 
 def _population_lines(catalogue: Catalogue) -> list[str]:
     lines = []
     for population in catalogue.populations.values():
         total = population.total
-        word = "rho" if isinstance(total, Concentrated) else "epsilon"
         relation = "replace" if isinstance(population.neighbours, Replace) else "add-remove"
         lines += ["", f"[population.{_name(population.name)}]", f'relation = "{relation}"']
-        lines += [f'{word} = "{total.rho if isinstance(total, Concentrated) else total.epsilon}"']
-        if not isinstance(total, Pure) and total.delta:
+        lines += [f'{total.word} = "{total.amount}"']
+        if total.delta:
             lines.append(f'delta = "{total.delta}"')
-        lines.append(f'default_{word} = "{population.default}"')
+        lines.append(f'default_{total.word} = "{population.default}"')
         if population.require_price:
             lines.append("require_price = true")
     return lines

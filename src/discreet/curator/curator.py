@@ -22,15 +22,14 @@ from discreet.curator.plans import Allow, Plans, key_of
 from discreet.curator.price import Priced, priced
 from discreet.curator.quote import Terms
 from discreet.curator.recall import AtHand, Recall, answer_key
-from discreet.curator.run import Offer, RowMechanism, Run, Wanted, planned, run
+from discreet.curator.run import Offer, Run, Runnable, Wanted, planned, run
 from discreet.curator.till import Till, cost, requires_price, total
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
-from discreet.exact import share
+from discreet.exact import Number, share
 from discreet.ledger import Books, Grant, Spend, open_ledger
 from discreet.ledger.books import OWNER
 from discreet.ledger.entry import BudgetLoss, Plain, refuse_half_characters
-from discreet.mechanisms import TableMechanism
 from discreet.noise import SECURE, Entropy, Secure
 from discreet.privacy import Budget
 from discreet.sandbox import DIRECT, Sandbox
@@ -242,17 +241,18 @@ class Curator:
         return None if paid.population is None else self.budget(paid.population).left
 
     @_asked_now
-    def run(self, mechanism: RowMechanism[T] | TableMechanism[T], rows_sql: str, *, max_rows: int | None = None) -> T:
+    def run(self, mechanism: Runnable[T], sql: str, *, max_rows: int | None = None, delta: Number | None = None) -> T:
         """Run a mechanism once on the rows that a SELECT names, at its own price, in the custodian's process.
 
         Each unit keeps at most `max_rows` rows, by default as declared, and the price is the mechanism's for that many.
+        `delta` is where a loss that has an ε for every δ is charged, if the budget is kept in both.
         """
         if self._principal != OWNER:
             raise Refusal(
                 "a mechanism is code, which runs among the rows: only the custodian runs one, in the home itself",
                 hint="ask in SQL",
             )
-        what = self._planned(Wanted(rows_sql, lambda _: mechanism, max_rows))
+        what = self._planned(Wanted(sql, lambda _: mechanism, max_rows, delta=delta))
         return run(self._ledger, self._store, self._principal, what)[0]
 
     def _planned(self, wanted: Wanted[T]) -> Run[T]:

@@ -10,7 +10,7 @@ from typing import TypeVar
 from discreet.curator.catalogue import Catalogue, Population, budget_loss, end_of, population_of
 from discreet.errors import Refusal
 from discreet.exact import Number, exact
-from discreet.privacy import Concentrated, Pure
+from discreet.privacy import Pure
 from discreet.sql.schema import Column, Table, Type, chosen
 
 T = TypeVar("T")
@@ -147,12 +147,9 @@ def _population(name: str, said: Declared, known: Catalogue) -> Population:
         same = known.populations[name]
         return replace(same, require_price=same.require_price or said.require_price)
     total = budget_loss(said.epsilon, said.rho, said.delta, f"population {name!r}")
-    word = "rho" if isinstance(total, Concentrated) else "epsilon"
-    given = {word: total.rho if isinstance(total, Concentrated) else total.epsilon}
+    said_so = {"relation": said.relation, "require_price": said.require_price}
     delta = None if isinstance(total, Pure) else total.delta
-    return population_of(
-        name, {**given, "delta": delta, "relation": said.relation, "require_price": said.require_price}
-    )
+    return population_of(name, {total.word: total.amount, "delta": delta, **said_so})
 
 
 def _column(name: str, kind: Type, said: Declared) -> Column:

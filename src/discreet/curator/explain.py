@@ -14,7 +14,6 @@ from discreet.curator.trace import Side, traced
 from discreet.exact import spoken
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector
-from discreet.privacy import Concentrated, Pure
 from discreet.sql.aggregate import Aggregate
 from discreet.sql.leftout import called
 from discreet.sql.plan import Rank, Statistic
@@ -72,10 +71,7 @@ class Due:
 
 def said(loss: BudgetLoss) -> str:
     """A loss in words."""
-    delta = "" if isinstance(loss, Pure) or not loss.delta else f", delta {spoken(loss.delta)}"
-    return (
-        f"rho {spoken(loss.rho)}{delta}" if isinstance(loss, Concentrated) else f"epsilon {spoken(loss.epsilon)}{delta}"
-    )
+    return f"{loss.word} {spoken(loss.amount)}" + (f", delta {spoken(loss.delta)}" if loss.delta else "")
 
 
 def paid_for(cost: BudgetLoss | None) -> str:

@@ -111,7 +111,7 @@ def priced(parts: Sequence[Part], loss: BudgetLoss, neighbours: Neighbours) -> t
     wanted = [_wanted(part.measurement) for part in parts]
     total = sum((_weight(what) for each in wanted for what in each), Fraction(0))
     choosing = sum(1 for each in wanted if None in each)
-    if choosing and not loss_delta(loss):
+    if choosing and not loss.delta:
         raise Refusal(
             "naming groups that were not declared needs a delta, and none is given",
             hint="declare the keys with --keys, give the budget a --delta, or say SET discreet.delta",
@@ -120,28 +120,13 @@ def priced(parts: Sequence[Part], loss: BudgetLoss, neighbours: Neighbours) -> t
     for part, each in zip(parts, wanted, strict=True):
         _refuse_too_many(part.measurement)
         shares = [_weight(what) / total for what in each]
-        delta = loss_delta(loss) / choosing if None in each else Fraction(0)
+        delta = loss.delta / choosing if None in each else Fraction(0)
         charges = []
         for what, share in zip(each, shares, strict=True):
-            own = _inside(_portion(loss, share, delta if what is None else Fraction(0)), neighbours)
+            own = _inside(loss.at(loss.amount * share, delta if what is None else 0), neighbours)
             charges.append(_charge(what, part.measurement, own, AddRemove(neighbours.unit)))
-        found.append(Priced(part, _portion(loss, sum(shares, Fraction(0)), delta), tuple(charges)))
+        found.append(Priced(part, loss.at(loss.amount * sum(shares, Fraction(0)), delta), tuple(charges)))
     return tuple(found)
-
-
-def loss_delta(loss: BudgetLoss) -> Fraction:
-    """The δ of a price."""
-    return Fraction(0) if isinstance(loss, Pure) else loss.delta
-
-
-def _portion(loss: BudgetLoss, share: Fraction, delta: Fraction) -> BudgetLoss:
-    match loss:
-        case Pure():
-            return Pure(loss.epsilon * share)
-        case Approximate():
-            return Approximate(loss.epsilon * share, delta)
-        case Concentrated():
-            return Concentrated(loss.rho * share, delta)
 
 
 def _inside(loss: BudgetLoss, neighbours: Neighbours) -> BudgetLoss:
@@ -182,7 +167,7 @@ def _mechanism(
         squared = measurement.max_groups if what.kind == "units" else reach(what, measurement) ** 2
         return GaussianVector.of(loss.rho, squared, neighbours)
     if what is None:
-        return LaplaceKeys(loss.epsilon, loss_delta(loss), measurement.max_groups, neighbours)
+        return LaplaceKeys(loss.epsilon, loss.delta, measurement.max_groups, neighbours)
     return LaplaceVector.of(loss.epsilon, reach(what, measurement), neighbours)
 
 

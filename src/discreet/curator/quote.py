@@ -14,7 +14,6 @@ from discreet.exact import Number, positive, probability, share, spoken
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianVector, LaplaceVector
 from discreet.mechanisms.mechanism import USUAL
-from discreet.privacy import Approximate, Concentrated, Pure
 from discreet.sql.plan import Statistic
 from discreet.sql.question import Part, Question
 
@@ -100,21 +99,20 @@ def _brief(number: Fraction, name: str) -> Fraction:
 
 def _loss(population: Population, asked: Terms, *, needs: bool) -> BudgetLoss:
     total = population.total
-    word, other = ("rho", asked.epsilon) if isinstance(total, Concentrated) else ("epsilon", asked.rho)
-    if other is not None:
-        raise Refusal(f"the budget of {population.name!r} is kept in {word}", hint=f"name a price with {word}=")
-    given = asked.rho if isinstance(total, Concentrated) else asked.epsilon
-    amount = population.default if given is None else positive(given, word)
-    delta = _delta(total, asked) if needs else Fraction(0)
-    if isinstance(total, Concentrated):
-        return Concentrated(amount, delta)
-    return Approximate(amount, delta) if isinstance(total, Approximate) else Pure(amount)
+    prices = {"epsilon": asked.epsilon, "rho": asked.rho}
+    given = prices.pop(total.word)
+    if any(other is not None for other in prices.values()):
+        raise Refusal(
+            f"the budget of {population.name!r} is kept in {total.word}", hint=f"name a price with {total.word}="
+        )
+    amount = population.default if given is None else positive(given, total.word)
+    return total.at(amount, _delta(total, asked) if needs else Fraction(0))
 
 
 def _delta(total: BudgetLoss, asked: Terms) -> Fraction:
     if asked.delta is not None:
         return _brief(probability(asked.delta, "delta"), "delta")
-    return Fraction(0) if isinstance(total, Pure) else total.delta / _DELTA_SHARE
+    return total.delta / _DELTA_SHARE
 
 
 def _accurate(
@@ -123,7 +121,7 @@ def _accurate(
     """The cheapest price at which every number of the question is within the error asked for."""
     needs = any(not part.measurement.declared for part in parts)
     wanted, sure = _brief(positive(asked.error or 0, "error"), "error"), share(asked.confidence, "confidence")
-    word = "rho" if isinstance(population.total, Concentrated) else "epsilon"
+    word = population.total.word
 
     def at(amount: Fraction) -> tuple[Priced, ...]:
         loss = _loss(population, Terms(**{word: amount, "delta": asked.delta}), needs=needs)  # type: ignore[arg-type]

@@ -5,19 +5,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar, cast
+from functools import cached_property
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
 from discreet.curator.catalogue import Catalogue
 from discreet.curator.outline import Drawn, drawn
 from discreet.engines import DuckRelation, DuckStore
-from discreet.errors import Fault, Refusal
-from discreet.exact import count
+from discreet.errors import Refusal
+from discreet.exact import Number, count
 from discreet.ledger import Answer as Said
-from discreet.ledger import Spend, SqliteLedger
+from discreet.ledger import Spend, SqliteLedger, payment
 from discreet.ledger.entry import BudgetLoss, Plain
 from discreet.mechanisms import TableMechanism, Takes
+from discreet.mechanisms.description import digest
 from discreet.noise import SECURE, Entropy
-from discreet.privacy import AddRemove, Approximate, Concentrated, Loss, Neighbours, convert
+from discreet.privacy import AddRemove, Approximate, Loss, Neighbours, Pure, convert
 from discreet.sql.identity import described
 from discreet.sql.lineage import owners
 from discreet.sql.plan import VERSION
@@ -56,18 +58,21 @@ class RowMechanism(Protocol[T_co]):
         ...
 
 
+Runnable: TypeAlias = RowMechanism[T] | TableMechanism[T]
+
+
 @dataclass(frozen=True)
 class Run(Generic[T]):
     """A mechanism, the rows it is to see, what is public about them, and what it costs."""
 
-    mechanism: RowMechanism[T] | TableMechanism[T]
+    mechanism: Runnable[T]
     sql: str
     rows: Rows
     outline: Drawn
     loss: BudgetLoss
     told: Plain  # what the ledger says that it was
 
-    @property
+    @cached_property
     def question(self) -> str:
         """The key under which its answer is stored: mechanism, plan, caps and data versions.
 
@@ -75,7 +80,7 @@ class Run(Generic[T]):
         """
         form = "run" if isinstance(self.told, str) else "release"  # what is kept of an answer, a word or a file
         seen = "" if form == "release" else f"\n{self.outline.schema!r}"
-        said = f"{form} {VERSION}\n{self.mechanism!r}\n{self.outline.caps!r}\n{described(self.rows)}{seen}"
+        said = f"{form} {VERSION}\n{digest(self.mechanism)}\n{self.outline.caps!r}\n{described(self.rows)}{seen}"
         return hashlib.sha256(said.encode()).hexdigest()
 
     @property
@@ -89,9 +94,10 @@ class Wanted(Generic[T]):
     """A mechanism, chosen when all that is public of its rows is known, and what the ledger is to say that it was."""
 
     sql: str
-    chosen: Callable[[Drawn], RowMechanism[T] | TableMechanism[T]]
+    chosen: Callable[[Drawn], Runnable[T]]
     max_rows: int | None = None
     told: Plain = None
+    delta: Number | None = None  # at which a loss that has an ε for every δ is charged
 
 
 @dataclass(frozen=True)
@@ -115,14 +121,14 @@ def planned(known: Catalogue, wanted: Wanted[T], rows: Rows, allow: Callable[[se
     named = owners(scanned(rows))
     outline = drawn(public, known.population(public.population or ""), most, named)
     mechanism = wanted.chosen(outline)
-    measure = type(outline.population.total)
+    charge = outline.neighbours, type(outline.population.total), wanted.delta
     if _takes(mechanism) is Takes.RELATION:
         over = cast("TableMechanism[T]", mechanism)
         outline = drawn(public, outline.population, over.caps.max_rows, named)
-        loss = _charged_table(over, outline.neighbours, measure)
+        loss = _charged_table(over, charge)
     else:
         of_rows = cast("RowMechanism[T]", mechanism)
-        loss = _charged(of_rows, outline.caps.max_rows, outline.neighbours, measure)
+        loss = _charged(of_rows, outline.caps.max_rows, charge)
     told = repr(mechanism) if wanted.told is None else wanted.told
     return Run(mechanism, wanted.sql, rows, outline, loss, told)
 
@@ -168,14 +174,10 @@ def run(
     versions: dict[str, Plain] = {table.name: table.version for table in scanned(what.rows)}
     with store.opened([what.rows]):  # before anything is paid
         spend = Spend(population, what.loss, principal, question, sorted(what.tables), told, versions)
-        paid = ledger.append(spend)
-        try:
+        with payment(ledger, [spend]) as paid:
             found = _run(store, what)
-            said = ledger.append(Said(paid.number, question, kept(found, spend)))
-        except Exception:  # noqa: BLE001  # whatever it says, it says it about data
-            ledger.hold(population)  # until a custodian has looked: a failure could tell of a row
-            raise Fault from None
-    return found, said.number
+            said = paid.record(paid.entries[0], kept(found, spend))
+    return found, said
 
 
 def _run(store: DuckStore, what: Run[T]) -> T:
@@ -187,8 +189,12 @@ def _run(store: DuckStore, what: Run[T]) -> T:
     return mechanism(data)
 
 
-def _charged(mechanism: RowMechanism[object], cap: int, budget: Neighbours, measure: type[BudgetLoss]) -> BudgetLoss:
+_Charge = tuple[Neighbours, type[BudgetLoss], Number | None]  # whose budget, in which measure, at which δ
+
+
+def _charged(mechanism: RowMechanism[object], cap: int, charge: _Charge) -> BudgetLoss:
     """The price of a mechanism of rows in a budget's measure, for all rows of a unit (SOUNDNESS 2)."""
+    budget, measure, delta = charge
     if not isinstance(mechanism.neighbours, AddRemove):
         raise Refusal(
             "a promise for replacing one row says nothing about adding or removing one",
@@ -196,8 +202,8 @@ def _charged(mechanism: RowMechanism[object], cap: int, budget: Neighbours, meas
         )
     lots = -(-cap // _together(mechanism))
     size = lots if isinstance(budget, AddRemove) else 2 * lots  # those that go and those that come make no common lot
-    loss = mechanism.privacy if size == 1 else mechanism.privacy.group(size)
-    return loss if isinstance(loss, measure) else convert(loss, measure)
+    loss = mechanism.privacy
+    return _measured(loss if size == 1 else loss.group(size), measure, delta)
 
 
 def _together(mechanism: RowMechanism[object]) -> int:
@@ -207,14 +213,23 @@ def _together(mechanism: RowMechanism[object]) -> int:
     return count(cast("int", getattr(mechanism, "max_rows", None)), "max_rows")
 
 
-def _charged_table(mechanism: TableMechanism[object], budget: Neighbours, measure: type[BudgetLoss]) -> BudgetLoss:
+def _charged_table(mechanism: TableMechanism[object], charge: _Charge) -> BudgetLoss:
     """The price of a mechanism over a table, which is its own: for the neighbours of the budget or not at all."""
+    budget, measure, delta = charge
     if mechanism.neighbours != budget:
         raise Refusal(f"the budget is for {budget}, and this mechanism promises something for {mechanism.neighbours}")
-    loss: Loss = mechanism.privacy
-    if isinstance(loss, Concentrated) and measure is Approximate:
-        delta = getattr(mechanism, "delta", None)
-        if delta is None:
-            raise Refusal("the budget is kept in epsilon and delta", hint="name the price with both, not with rho")
-        return convert(loss, measure, delta=delta)
-    return loss if isinstance(loss, measure) else convert(loss, measure)
+    return _measured(mechanism.privacy, measure, getattr(mechanism, "delta", None) if delta is None else delta)
+
+
+def _measured(loss: Loss, measure: type[BudgetLoss], delta: Number | None) -> BudgetLoss:
+    """A loss in the measure of a budget; δ is used where the loss has an ε for every δ."""
+    if isinstance(loss, measure):
+        return loss
+    if measure is not Approximate or isinstance(loss, (Pure, Approximate)):
+        return convert(loss, measure)
+    if delta is None:
+        raise Refusal(
+            f"the budget is kept in epsilon and delta, and {loss} has an epsilon for every delta",
+            hint="name the price with both; a mechanism that is run is charged at delta=",
+        )
+    return convert(loss, measure, delta=delta)

@@ -9,13 +9,12 @@ from discreet.curator.catalogue import Population
 from discreet.curator.measure import Engine, Noisy, measure, restored, stored
 from discreet.curator.price import Priced, priced
 from discreet.curator.quote import fitting
-from discreet.errors import Fault, Ground, OverBudget, Refusal
-from discreet.interval import simpler_down
+from discreet.errors import Ground, OverBudget, Refusal
 from discreet.ledger import Answer as Said
-from discreet.ledger import Grant, Spend, SqliteLedger
+from discreet.ledger import Grant, Spend, SqliteLedger, payment
 from discreet.ledger.entry import BudgetLoss
 from discreet.noise import Entropy
-from discreet.privacy import Approximate, Budget, Concentrated, Pure
+from discreet.privacy import Budget
 from discreet.sql.rows import scanned
 
 
@@ -43,7 +42,7 @@ class Till:
         found: dict[str, Bought] = {}
         for price in prices:
             for paid, said, number in self.ledger.answered(price.part.measurement.question):
-                if _covers(paid.loss, price.loss):  # the latest one counts, so that the stages of a question agree
+                if paid.loss.covers(price.loss):  # the latest one counts, so that the stages of a question agree
                     found[price.part.name] = self._bought(price, paid.loss, said, number)
         return found
 
@@ -53,7 +52,7 @@ class Till:
         for price in prices:
             best = None
             for paid, said, number in self.ledger.answered(price.part.measurement.question):
-                if best is None or not _covers(best, paid.loss) or best == paid.loss:
+                if best is None or not best.covers(paid.loss) or best == paid.loss:
                     best = paid.loss
                     found[price.part.name] = self._bought(price, paid.loss, said, number)
         return found
@@ -66,11 +65,7 @@ class Till:
         )
 
     def buy(self, prices: Sequence[Priced], sql: str, *, within: bool = False) -> dict[str, Bought]:
-        """Spend, then read, then record. A crash after the spend leaves it spent.
-
-        Whatever fails between the spend and the record could tell of a row. So it becomes one sentence, and closes the
-        population until a custodian looks.
-        """
+        """Spend, then read, then record."""
         if not prices:
             return {}
         spends = [
@@ -85,28 +80,23 @@ class Till:
             )
             for price in prices
         ]
+        bought = {}
         try:
-            paid = self.ledger.append_all(spends)
+            with payment(self.ledger, spends) as paid:
+                for price, entry in zip(prices, paid.entries, strict=True):
+                    noisy = measure(price, self.engine, rng=self.rng)
+                    bought[price.part.name] = Bought(price, noisy, paid.record(entry, stored(noisy)))
         except OverBudget:
             if not within:
                 raise
             return self.buy(self._cheaper(prices), sql)
-        bought = {}
-        try:
-            for price, entry in zip(prices, paid, strict=True):
-                noisy = measure(price, self.engine, rng=self.rng)
-                said = self.ledger.append(Said(entry.number, price.part.measurement.question, stored(noisy)))
-                bought[price.part.name] = Bought(price, noisy, said.number)
-        except Exception:  # noqa: BLE001  # whatever it says, it says it after rows were read
-            self.ledger.hold(self.population.name)
-            raise Fault from None
         return bought
 
     def refuse_unpriced(self) -> None:
         """Refuse a question without a price where a custodian asks for one; what was bought before is free anyway."""
         who = requires_price(self.population, self.ledger.books().grant(self.principal))
         if who is not None:
-            word = "rho" if isinstance(self.population.total, Concentrated) else "epsilon"
+            word = self.population.total.word
             raise Refusal(
                 f"name a price: {who}",
                 hint=f"SET discreet.{word} = 0.1 in SQL, --{word} 0.1 on the command line, {word}=0.1 in Python, "
@@ -117,9 +107,9 @@ class Till:
     def _cheaper(self, prices: Sequence[Priced]) -> tuple[Priced, ...]:
         """The same for as much as is left, because the analyst said so."""
         asked, rest = total([price.loss for price in prices]), self._left()
-        if asked is None or not (rest.rho if isinstance(rest, Concentrated) else rest.epsilon):
+        if asked is None or not rest.amount:
             raise OverBudget(f"nothing is left of the budget of {self.population.name!r}")
-        less = short(smaller(asked, rest))
+        less = asked.meet(rest).rounded_down()
         return fitting(priced([price.part for price in prices], less, self.population.neighbours))
 
     def _left(self) -> BudgetLoss:
@@ -129,7 +119,7 @@ class Till:
         if grant is None or grant.allowance is None:
             return account.budget.left
         own = Budget(grant.allowance, books.spent_by(self.principal, self.population.name), account.neighbours)
-        return smaller(account.budget.left, own.left)
+        return account.budget.left.meet(own.left)
 
 
 def requires_price(population: Population, grant: Grant | None) -> str | None:
@@ -152,40 +142,3 @@ def total(losses: Sequence[BudgetLoss]) -> BudgetLoss | None:
     for loss in losses:
         added = loss if added is None else added + loss  # type: ignore[operator]
     return added
-
-
-def _covers(paid: BudgetLoss, wanted: BudgetLoss) -> bool:
-    """Whether one price is at least the other. Prices in two measures are not compared."""
-    match wanted, paid:
-        case Pure() as less, Pure() as more:
-            return less <= more
-        case Approximate() as less, Approximate() as more:
-            return less <= more
-        case Concentrated() as less, Concentrated() as more:
-            return less <= more
-        case _:
-            return False
-
-
-def smaller(one: BudgetLoss, other: BudgetLoss) -> BudgetLoss:
-    """The smaller of two losses in one measure, number by number."""
-    match one, other:
-        case Pure() as a, Pure() as b:
-            return Pure(min(a.epsilon, b.epsilon))
-        case Approximate() as a, Approximate() as b:
-            return Approximate(min(a.epsilon, b.epsilon), min(a.delta, b.delta))
-        case Concentrated() as a, Concentrated() as b:
-            return Concentrated(min(a.rho, b.rho), min(a.delta, b.delta))
-        case _:
-            raise Refusal("allowance and budget are kept in two measures", hint="a custodian can give you another")
-
-
-def short(loss: BudgetLoss) -> BudgetLoss:
-    """Hardly less, in numbers that can be written down: what is left after many prices has the digits of them all."""
-    match loss:
-        case Pure():
-            return Pure(simpler_down(loss.epsilon))
-        case Approximate():
-            return Approximate(simpler_down(loss.epsilon), simpler_down(loss.delta))
-        case Concentrated():
-            return Concentrated(simpler_down(loss.rho), simpler_down(loss.delta))

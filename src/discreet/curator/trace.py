@@ -185,24 +185,23 @@ class _Scope:
 
     @cached_property
     def ordered(self) -> bool:
-        """Whether the order of the rows may depend on noisy numbers.
-
-        It is their own, that of windows or groups, or that of the rows they are made of, which decides among equals.
-        """
+        """Whether the order of the rows may depend on noisy numbers: their own, or that in which windows have them."""
         args = self.select.args
-        keys = [part for window in self._windows for part in window.args.get("partition_by") or []]
-        keys += [window.args["order"] for window in self._windows if window.args.get("order")]
-        keys += [args[name] for name in ("order", "group") if args.get(name)]
+        keys = [args[name] for name in ("order", "group") if args.get(name)]
         keys += self.select.expressions if self.grouped else []
+        return self._shuffled or any(self.noisy(key) for key in keys)
+
+    @cached_property
+    def _shuffled(self) -> bool:
+        """The same of rows as windows have them: by it `row_number() OVER ()` counts, and it decides among equals."""
+        windows = [window for item in self.select.expressions for window in item.find_all(exp.Window)]
+        keys = [part for window in windows for part in window.args.get("partition_by") or []]
+        keys += [window.args["order"] for window in windows if window.args.get("order")]
         return any(self.noisy(key) for key in keys) or any(scope.ordered for scope in self._inner)
 
     @cached_property
     def _inner(self) -> list[_Scope]:
         return [source.scope for source in self.sources.values() if isinstance(source, _Inner)]
-
-    @property
-    def _windows(self) -> list[exp.Window]:
-        return [window for item in self.select.expressions for window in item.find_all(exp.Window)]
 
     @cached_property
     def whole(self) -> Part | None:
@@ -225,6 +224,8 @@ class _Scope:
             return self._noisy_column(node)
         if isinstance(node, exp.Query) or (isinstance(node, exp.AggFunc) and not isinstance(node.parent, exp.Window)):
             return bool(self.tracer.parts)
+        if isinstance(node, exp.Window) and self._shuffled:
+            return True
         return any(self.noisy(child) for child in node.iter_expressions())
 
     def _noisy_column(self, column: exp.Column) -> bool:
@@ -389,10 +390,8 @@ class _Scope:
 
 
 def _named(source: _Inner, name: str) -> exp.Expr | None:
-    if name not in source.names:
-        return None
-    item: exp.Expr = source.scope.select.expressions[source.names.index(name)]
-    return item
+    items = zip(source.names, source.scope.select.expressions, strict=False)  # hidden ones may follow
+    return next((item for known, item in items if known == name), None)
 
 
 def _aggregates(node: exp.Expr) -> bool:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from discreet import durable
 from discreet.curator import Curator
 from discreet.curator.outline import Drawn
 from discreet.curator.run import Offer, Wanted
@@ -153,17 +152,7 @@ class Publisher:
     def _kept(self, content: bytes) -> None:
         """Durably, under its digest: the ledger is told of it only afterwards."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
-        aside = self._folder / f".{secrets.token_hex(8)}"
-        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        aside.rename(self._path(digest(content)))
-        handle = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        durable.replace(self._path(digest(content)), content)
 
     def _path(self, known: str) -> Path:
         return self._folder / f"{known}.json"

@@ -22,6 +22,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from discreet import durable
 from discreet.engines import passing
 from discreet.engines.ingest import SAFE, copy_rows
 from discreet.engines.progress import Progress, watched
@@ -71,14 +72,6 @@ def _key(tables: Sequence[Table]) -> _Key:
 
 def _file(folder: Path, version: tuple[str, int]) -> Path:
     return folder / f"{version[0]}.{version[1]}.duckdb"
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 _STORES: weakref.WeakSet[DuckStore] = weakref.WeakSet()
@@ -174,9 +167,8 @@ class DuckStore:
                 with watched(connection, progress):
                     copy_rows(connection, table, source, None if owners is None else self.checked(owners))
                 connection.execute("CREATE TABLE file AS SELECT CAST(? AS VARCHAR) AS name", [name])
-            _sync(aside)
-            aside.rename(self.path(table))
-            _sync(self._folder)
+            durable.sync(aside)
+            durable.move(aside, self.path(table))
         finally:
             os.umask(old)
             aside.unlink(missing_ok=True)

@@ -25,6 +25,8 @@ from discreet.ledger.head import signing_key as signing_key
 from discreet.ledger.home import adopt as adopt
 from discreet.ledger.home import found_ledger as found_ledger
 from discreet.ledger.home import open_ledger as open_ledger
+from discreet.ledger.payment import Payment as Payment
+from discreet.ledger.payment import payment as payment
 from discreet.ledger.sqlite import SqliteLedger as SqliteLedger
 from discreet.ledger.verify import Inclusion as Inclusion
 from discreet.ledger.verify import Report as Report

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import secrets
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +13,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
+from discreet import durable
 from discreet.errors import Refusal
 from discreet.ledger import merkle
 from discreet.ledger.entry import canonical
@@ -120,24 +118,7 @@ def public_part(key: Ed25519PrivateKey) -> str:
 
 def _write_key(path: Path, key: Ed25519PrivateKey) -> None:
     """Written aside and linked into place whole: of two processes that start at once, the first one's key stays."""
-    aside = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-    with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(key.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption()))
-        file.flush()
-        os.fsync(file.fileno())
-    with suppress(FileExistsError):
-        os.link(aside, path)
-    aside.unlink()
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    durable.keep(path, key.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption()))
 
 
 def sign(hashes: Sequence[str], time: str, key: Ed25519PrivateKey) -> Head:

@@ -20,10 +20,11 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from discreet import durable
 from discreet.errors import Busy, Ground, Refusal
 from discreet.ledger import merkle
 from discreet.ledger.access import take
-from discreet.ledger.head import Head, head_of, is_hex, strict_json, sync_folder
+from discreet.ledger.head import Head, head_of, is_hex, strict_json
 
 STATE = "DISCREET_STATE"  # where heads are kept, if not in the user's state folder
 PATIENCE = 5.0  # seconds to wait for all of what a witness on another machine says
@@ -131,17 +132,14 @@ def alone(folder: Path, key: str) -> Iterator[None]:
 def put_aside(file: Path, text: str) -> Path:
     """Write a text durably beside the file that it is to replace, which `put` then does in one step."""
     aside = file.with_name(f"{file.name}.next")
-    with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w") as written:
-        written.write(text)
-        written.flush()
-        os.fsync(written.fileno())
+    aside.unlink(missing_ok=True)  # of one that was cut off
+    durable.create(aside, text.encode())
     return aside
 
 
 def put(aside: Path, file: Path) -> None:
     """Make what was written aside the file."""
-    aside.replace(file)
-    sync_folder(file.parent)
+    durable.move(aside, file)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from discreet.exact import Number, share, shown
 from discreet.local.bloom import written
 from discreet.local.decode_chance import tail
 from discreet.local.decode_lasso import Path, path
-from discreet.local.estimate import Odds, Reals, reach
+from discreet.local.estimate import BitMean, Odds, Reals, reach
 from discreet.local.rappor import Rappor
 from discreet.local.rappor_counts import BitCounts
 from discreet.local.tally import Tally, Whole
@@ -122,12 +122,27 @@ def _checked(client: Rappor, given: list[Hashable]) -> None:
 
 def _whether(counts: BitCounts, given: list[Hashable]) -> Decoded:
     """With one bit: the share of those who have anything, over all cohorts together. If nobody has, ones are coins."""
-    people, ones = counts.people, int(counts.ones.sum())
-    low, gap = float(counts.odds.other), float(counts.odds.gap)
-    told = min(float(counts.odds.holder), max(low, ones / people))
-    errors = np.array([np.sqrt(told * (1 - told) / people) / gap])
+    people, ones, odds = counts.people, int(counts.ones.sum()), counts.odds
+    low, gap = float(odds.other), float(odds.gap)
+    told = min(float(odds.holder), max(low, ones / people))
+    error = float(np.sqrt(told * (1 - told) / people) / gap)
     chance = special.bdtrc(ones - 1, people, low) if ones else 1.0
-    return Decoded(people, 1, tuple(given), np.array([(ones / people - low) / gap]), errors, np.array([chance]))
+    ends = -odds.other / odds.gap, (1 - odds.other) / odds.gap
+    mean = BitMean((Fraction(ones, people) - odds.other) / odds.gap, error, people=people, ones=ones, ends=ends)
+    found = np.array([float(mean.value)]), np.array([error]), np.array([chance])
+    return _Anything(people, 1, tuple(given), *found, mean)
+
+
+@dataclass(frozen=True, eq=False)
+class _Anything(Decoded):
+    """Of one bit, which is a coin for each person: its probability is known as exactly as coins tell."""
+
+    mean: BitMean
+
+    def interval(self, confidence: Number = USUAL) -> tuple[Reals, Reals]:
+        """Ends that cover the share of those who have anything with at least this probability, from 1/2 on."""
+        low, high = self.mean.interval(confidence)
+        return np.array([low]), np.array([high])
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from discreet import durable
 from discreet.errors import Refusal
 from discreet.ledger.head import public_part, signing_key
 from discreet.local.seal import Handover, handed_over, read_handover
@@ -46,7 +46,7 @@ class Keyring:
         """Finish a change of keys, if one was cut off after it had been committed."""
         if self._aside.exists() and public_part(signing_key(self._aside)) == known:
             with suppress(FileNotFoundError):  # another process was faster
-                os.replace(self._aside, self._path)  # noqa: PTH105  # one step, or none
+                durable.move(self._aside, self._path)
 
     def handovers(self, file: sqlite3.Connection) -> list[Handover]:
         """From the first key to the present one."""

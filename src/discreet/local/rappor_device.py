@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import hmac
 import json
-import os
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import durable
 from discreet.errors import Refusal
 from discreet.exact import count as whole
 from discreet.exact import shown
@@ -65,9 +63,10 @@ class Device:
         Before any call returns, the secret is on the disk: also where another process wrote it a moment ago, or was
         killed while it did.
         """
-        if not path.exists():
-            _kept(path, _MARK + rng.raw(_SIZE))
-        _synced(path.parent)
+        if path.exists():
+            durable.sync(path.parent)
+        else:
+            durable.keep(path, _MARK + rng.raw(_SIZE))
         data = path.read_bytes()
         if len(data) != len(_MARK) + _SIZE or not data.startswith(_MARK):
             raise Refusal(
@@ -112,25 +111,3 @@ class Device:
         """Many reports on one text, as a device would make over the years."""
         kept = np.tile(self.permanent(value), (whole(size, "size", least=0), 1))
         return self.client.report(np.full(len(kept), self.cohort), self.client.instant(kept, rng))
-
-
-def _kept(path: Path, data: bytes) -> None:
-    """The data in a file of that name, whole and on the disk, unless there is one already.
-
-    A file that is linked once it is complete: after a crash there is all of it or none, and of two writers one wins.
-    """
-    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.") as draft:  # readable by its owner alone
-        draft.write(data)
-        draft.flush()
-        os.fsync(draft.fileno())
-        with suppress(FileExistsError):
-            os.link(draft.name, path)
-
-
-def _synced(folder: Path) -> None:
-    """The names in a folder, on the disk."""
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

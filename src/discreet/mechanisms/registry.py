@@ -6,18 +6,20 @@ import dataclasses
 import types
 import typing
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from fractions import Fraction
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from discreet.errors import Refusal
 from discreet.exact import LONGEST, exact, shown
+from discreet.mechanisms.description import Plain
 from discreet.mechanisms.mechanism import Takes
 from discreet.privacy import AddRemove, Replace
 
 C = TypeVar("C", bound=type[Any])
-Plain: TypeAlias = "bool | int | str | list[Plain] | dict[str, Plain] | None"
 
 REGISTRY: dict[str, type[Any]] = {}
+_HEX = 32  # characters of a double in hex, and some
 _RELATIONS: dict[str, type[AddRemove | Replace]] = {"add-remove": AddRemove, "replace": Replace}
 
 
@@ -38,7 +40,7 @@ def registered(name: str) -> Callable[[C], C]:
 
 
 def described(mechanism: object) -> dict[str, Plain]:
-    """The name and parameters of a mechanism, as JSON can hold them: rationals as text, exactly."""
+    """The name and parameters of a mechanism, as JSON can hold them: rationals as text, doubles in hex, exactly."""
     name = next((name for name, known in REGISTRY.items() if type(mechanism) is known), None)
     if name is None:
         kind = type(mechanism).__name__
@@ -74,6 +76,10 @@ def _plain(value: object) -> Plain:
         return value
     if isinstance(value, (int, Fraction)):
         return _number(value)
+    if isinstance(value, float):
+        return {"double": value.hex()}
+    if type(value) in REGISTRY.values():
+        return dict(described(value))
     if isinstance(value, (AddRemove, Replace)):
         relation = next(text for text, kind in _RELATIONS.items() if type(value) is kind)
         return {"relation": relation, "unit": value.unit}
@@ -100,17 +106,36 @@ def _typed(value: Plain, kind: Any, name: str) -> Any:  # noqa: ANN401  # a type
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
         return _one_of(value, inner, name)
-    if kind is type(None) and value is None:
-        return None
+    if isinstance(value, dict):
+        return _double(value, name) if kind is float else _nested(value, kind, name)
     if kind is Fraction and isinstance(value, (int, str)) and not isinstance(value, bool):
         return exact(value, name)
-    if kind in (int, str, bool) and type(value) is kind:
+    if kind in (int, str, bool, type(None)) and type(value) is kind:
         return value
     if origin is tuple and isinstance(value, list):
         each = (inner[0],) * len(value) if inner[1:] == (...,) else inner
         if len(each) == len(value):
             return tuple(_typed(part, part_kind, name) for part, part_kind in zip(value, each, strict=True))
     raise Refusal(f"expected {name} as {getattr(kind, '__name__', kind)}, got {shown(value)}")
+
+
+def _double(value: Plain, name: str) -> float:
+    """A double that was written in hex, which says it exactly."""
+    match value:
+        case {"double": str(text), **rest} if not rest and len(text) <= _HEX:
+            with suppress(ValueError, OverflowError):
+                return float.fromhex(text)
+    raise Refusal(f"expected {name} as a double in hex, {{'double': '0x1.8p+1'}}, got {shown(value)}")
+
+
+def _nested(value: dict[str, Plain], kind: Any, name: str) -> Any:  # noqa: ANN401  # a type at run time
+    """A mechanism inside another one."""
+    if value.keys() != {"name", "parameters"}:
+        raise Refusal(f"expected {name} as {getattr(kind, '__name__', kind)}, got {shown(value)}")
+    found = rebuilt(value["name"], value["parameters"])
+    if isinstance(kind, type) and not isinstance(found, kind) and not getattr(kind, "_is_protocol", False):
+        raise Refusal(f"expected {name} as {kind.__name__}, got {shown(value)}")
+    return found
 
 
 def _one_of(value: Plain, kinds: tuple[Any, ...], name: str) -> Any:  # noqa: ANN401  # a type at run time

@@ -11,10 +11,9 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -22,6 +21,7 @@ from pathlib import Path
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from discreet import durable
 from discreet.errors import Fault, Refusal
 from discreet.mechanisms.mechanism import settle
 
@@ -67,18 +67,10 @@ class Sealed:
         return self.path.exists() or self.path.is_symlink()
 
     def create_key(self) -> None:
-        """A fresh key where there is none yet; one that is there is kept.
-
-        Written aside and linked into place whole: of two processes that start at once, the first one's key stays.
-        """
+        """A fresh key where there is none yet; one that is there is kept."""
         if not self.key_file.exists():
-            aside = self.key_file.with_name(f"{self.key_file.name}.{secrets.token_hex(8)}")
             try:
-                _put(aside, AESGCM.generate_key(8 * _KEY))
-                with suppress(FileExistsError):
-                    os.link(aside, self.key_file)
-                aside.unlink()
-                _settle(self.key_file.parent)
+                durable.keep(self.key_file, AESGCM.generate_key(8 * _KEY))
             except OSError:
                 raise Refusal(f"the key file {self.key_file} cannot be made", hint="is its folder writable?") from None
         self._key()
@@ -131,7 +123,7 @@ class Sealed:
         cipher = self._key()
         head, nonce, body = _split(self._content())
         try:
-            _settle(self.path.parent)
+            durable.sync(self.path.parent)
         except OSError:
             raise Fault from None
         try:
@@ -149,9 +141,8 @@ class Sealed:
         aside = Path(f"{self.path}.new")
         try:
             aside.unlink(missing_ok=True)  # left behind by a crash
-            _put(aside, content)
-            aside.replace(self.path)
-            _settle(self.path.parent)
+            durable.create(aside, content)
+            durable.move(aside, self.path)
         except OSError:
             raise Fault from None
 
@@ -174,24 +165,6 @@ def _linked(path: Path) -> Refusal:
     return Refusal(
         f"expected a plain file with one name at {path}", hint="a link would be a second session for one payment"
     )
-
-
-def _put(path: Path, content: bytes) -> None:
-    """A new file, for its owner alone, durable but for its name."""
-    target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with os.fdopen(target, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(target)
-
-
-def _settle(folder: Path) -> None:
-    """Make a file's name durable, not only its content."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _followed(path: Path) -> Path:

@@ -23,6 +23,7 @@ from discreet.privacy import Approximate, Neighbours, Replace
 ONE = Fraction(1)
 _LARGEST = 1000  # of ε: noise of probability e^−1000 promises nothing
 _FINEST = 256  # of the grid
+_DIGITS = 60  # beside those of a cell: enough to tell one cell from the next where ε is at least 1e-20
 
 
 @registered("tulap")
@@ -72,7 +73,7 @@ class Tulap:
         """How many cells on either side of zero the noise keeps to; None if it has no end."""
         if self.delta == 0:
             return None
-        b = exp(-self.epsilon)
+        b = self._b
 
         def private(beyond: int) -> bool:  # F (1 − b)/b ≤ δ (1 − 2F), where F is the tail that is cut off
             tail = self._tail(self.cells // 2 + beyond)
@@ -121,7 +122,7 @@ class Tulap:
 
         A unit further out, a tail is b times as heavy: it is computed once on either side of zero.
         """
-        up, down = exp(self.epsilon), exp(-self.epsilon)
+        up, down = 1 / self._b, self._b
         inward = min(times, cell // self.cells + 1) if cell >= 0 else 0
         tail = self._tail(cell) if inward else Interval.of(0)
         for _ in range(inward):
@@ -167,8 +168,18 @@ class Tulap:
     def _tail(self, cells: int) -> Interval:
         """Pr[endless noise > T] for T = cells/2^bits ≥ 0: b^t (b + (t − T + 1/2)(1 − b))/(1 + b) with t = ⌊T + 1/2⌋."""
         nearest = (cells + self.cells // 2) // self.cells
-        return exp(-nearest * self.epsilon) * self._within(nearest - Fraction(cells, self.cells))
+        return exp(-nearest * self.epsilon, self._digits) * self._within(nearest - Fraction(cells, self.cells))
+
+    @cached_property
+    def _digits(self) -> int:
+        """Of all probabilities: from cell to cell a tail falls by a part of itself that is about (1 − b)/2^bits."""
+        return _DIGITS + self.bits * 302 // 1000  # log10(2) < 0.302
+
+    @cached_property
+    def _b(self) -> Interval:
+        """e^−ε."""
+        return exp(-self.epsilon, self._digits)
 
     def _within(self, part: Fraction) -> Interval:
-        b = exp(-self.epsilon)
+        b = self._b
         return (b + (part + Fraction(1, 2)) * (1 - b)) / (1 + b)

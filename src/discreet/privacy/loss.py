@@ -10,11 +10,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol, Self, TypeVar
+from typing import ClassVar, Protocol, Self, TypeVar
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, nonnegative, probability, spoken
-from discreet.interval import Interval, exp, log, simpler_up
+from discreet.interval import Interval, exp, log, simpler_down, simpler_up
 
 ONE = Fraction(1)
 
@@ -55,6 +55,8 @@ class Pure:
     """Pure ε-differential privacy (Dwork, McSherry, Nissim & Smith 2006, Definition 1)."""
 
     epsilon: Fraction
+    word: ClassVar[str] = "epsilon"
+    delta: ClassVar[Fraction] = Fraction(0)
 
     def __init__(self, epsilon: Number) -> None:
         object.__setattr__(self, "epsilon", nonnegative(epsilon, "epsilon"))  # below zero, spending could refund
@@ -94,6 +96,28 @@ class Pure:
     def fills(self) -> None:
         """Sums are valid for adaptive choices (Rogers, Roth, Ullman & Vadhan 2016, Theorem 3.6)."""
 
+    @property
+    def amount(self) -> Fraction:
+        """The number that people name as a price."""
+        return self.epsilon
+
+    def at(self, amount: Number, delta: Number = 0) -> Pure:  # noqa: ARG002  # it has none
+        """Another loss in this measure."""
+        return Pure(amount)
+
+    def meet(self, other: Loss) -> Pure:
+        """The smaller of two, number by number."""
+        twin = _same(self, other)
+        return Pure(min(self.epsilon, twin.epsilon))
+
+    def rounded_down(self) -> Pure:
+        """Hardly less, in numbers that can be written down."""
+        return Pure(simpler_down(self.epsilon))
+
+    def covers(self, other: Loss) -> bool:
+        """Whether this is known to be at least as much, in the same measure."""
+        return isinstance(other, Pure) and other <= self
+
 
 @dataclass(frozen=True, init=False)
 class Approximate:
@@ -101,6 +125,7 @@ class Approximate:
 
     epsilon: Fraction
     delta: Fraction
+    word: ClassVar[str] = "epsilon"
 
     def __init__(self, epsilon: Number, delta: Number = 0) -> None:
         object.__setattr__(self, "epsilon", nonnegative(epsilon, "epsilon"))
@@ -154,6 +179,28 @@ class Approximate:
     def fills(self) -> None:
         """Sums are valid for adaptive choices (Rogers, Roth, Ullman & Vadhan 2016, Theorem 3.6)."""
 
+    @property
+    def amount(self) -> Fraction:
+        """The number that people name as a price."""
+        return self.epsilon
+
+    def at(self, amount: Number, delta: Number = 0) -> Approximate:
+        """Another loss in this measure."""
+        return Approximate(amount, delta)
+
+    def meet(self, other: Loss) -> Approximate:
+        """The smaller of two, number by number."""
+        twin = _same(self, other)
+        return Approximate(min(self.epsilon, twin.epsilon), min(self.delta, twin.delta))
+
+    def rounded_down(self) -> Approximate:
+        """Hardly less, in numbers that can be written down."""
+        return Approximate(simpler_down(self.epsilon), simpler_down(self.delta))
+
+    def covers(self, other: Loss) -> bool:
+        """Whether this is known to be at least as much, in the same measure."""
+        return isinstance(other, Approximate) and other <= self
+
 
 @dataclass(frozen=True, init=False)
 class Concentrated:
@@ -161,6 +208,7 @@ class Concentrated:
 
     rho: Fraction
     delta: Fraction
+    word: ClassVar[str] = "rho"
 
     def __init__(self, rho: Number, delta: Number = 0) -> None:
         object.__setattr__(self, "rho", nonnegative(rho, "rho"))
@@ -215,9 +263,38 @@ class Concentrated:
     def fills(self) -> None:
         """Sums are valid for adaptive choices (Whitehouse, Ramdas, Rogers & Wu 2023, Theorem 1)."""
 
+    @property
+    def amount(self) -> Fraction:
+        """The number that people name as a price."""
+        return self.rho
+
+    def at(self, amount: Number, delta: Number = 0) -> Concentrated:
+        """Another loss in this measure."""
+        return Concentrated(amount, delta)
+
+    def meet(self, other: Loss) -> Concentrated:
+        """The smaller of two, number by number."""
+        twin = _same(self, other)
+        return Concentrated(min(self.rho, twin.rho), min(self.delta, twin.delta))
+
+    def rounded_down(self) -> Concentrated:
+        """Hardly less, in numbers that can be written down."""
+        return Concentrated(simpler_down(self.rho), simpler_down(self.delta))
+
+    def covers(self, other: Loss) -> bool:
+        """Whether this is known to be at least as much, in the same measure."""
+        return isinstance(other, Concentrated) and other <= self
+
 
 _FAR = Fraction(10) ** 300  # a float can hold it
 TINY = Fraction(1, 10**30)  # half of the digits of an interval
+
+
+def _same(one: L, other: Loss) -> L:
+    """`other`, if it is in the measure of `one`."""
+    if isinstance(other, type(one)):
+        return other
+    raise Refusal("allowance and budget are kept in two measures", hint="a custodian can give you another")
 
 
 def within(spent: L, total: L) -> L:

@@ -21,7 +21,7 @@ from discreet.exact import spoken
 from discreet.ledger.entry import Answer, BudgetLoss, Plain, Spend, canonical, read_loss, read_neighbours, write_loss
 from discreet.ledger.head import is_hex, strict_json
 from discreet.ledger.verify import Pinned, Receipt, read_proof
-from discreet.privacy import Approximate, Concentrated, Neighbours, Pure, Replace, convert
+from discreet.privacy import Approximate, Concentrated, Neighbours, Replace, convert
 from discreet.release.outside import IN_OTHER, LEFT_OUT, read_rule
 
 FORMAT, EARLIER = "discreet-certificate-3", "discreet-certificate-2"
@@ -238,15 +238,19 @@ class Certificate:
         return read
 
 
-def spelled(loss: BudgetLoss, epsilon: str = "epsilon", delta: str = "delta", rho: str = "rho") -> str:
-    """A loss in words, or with other names for its parts."""
-    first = f"{rho} = {spoken(loss.rho)}" if isinstance(loss, Concentrated) else f"{epsilon} = {spoken(loss.epsilon)}"
-    return first if isinstance(loss, Pure) or not loss.delta else f"{first}, {delta} = {spoken(loss.delta)}"
+_LETTERS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
+
+
+def spelled(loss: BudgetLoss) -> str:
+    """A loss in words."""
+    parts = {loss.word: loss.amount} | ({"delta": loss.delta} if loss.delta else {})
+    return ", ".join(f"{word} = {spoken(amount)}" for word, amount in parts.items())
 
 
 def letters(loss: BudgetLoss) -> str:
     """A loss as experts write it."""
-    return spelled(loss, "ε", "δ", "ρ")
+    parts = {loss.word: loss.amount} | ({"delta": loss.delta} if loss.delta else {})
+    return ", ".join(f"{_LETTERS[word]} = {spoken(amount)}" for word, amount in parts.items())
 
 
 @dataclass(frozen=True)

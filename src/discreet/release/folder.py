@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import secrets
 import shutil
@@ -23,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet import __version__
+from discreet import __version__, durable
 from discreet.errors import Refusal
 from discreet.ledger.entry import Plain
 from discreet.ledger.verify import Pinned, Receipt
@@ -265,23 +264,12 @@ def _settle(folder: Path, files: Mapping[str, bytes]) -> None:
     try:
         aside.mkdir(mode=0o700)
         for name, content in files.items():
-            with os.fdopen(os.open(aside / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
+            durable.create(aside / name, content, mode=0o644)
         aside.chmod(0o755)
-        _synced(aside)
+        durable.sync(aside)
         aside.rename(folder)  # takes the place of an empty folder, and of no other
     except OSError:
         with suppress(OSError):
             shutil.rmtree(aside)
         raise Refusal(f"the release could not be written to {str(folder)!r}", hint="name another folder") from None
-    _synced(folder.parent)
-
-
-def _synced(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    durable.sync(folder.parent)

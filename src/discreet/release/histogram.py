@@ -158,8 +158,9 @@ class Histogram:
     def cdf(self, ends: Whole | None = None) -> tuple[Reals, Reals | None]:
         """The share of all records in the cells up to each, or before each of these `ends`, and its standard error.
 
-        The error of a ratio by its linear part: that of prefix − share · total, over the total. There is none where
-        the total is not much larger than its own error.
+        Shares are made to rise, and errors are larger by how far that moved them. The error of a ratio by its linear
+        part: that of prefix − share · total, over the total. There is none where the total is not much larger than its
+        own error.
         """
         line = self._line()
         before = np.arange(1, line.size + 1) if ends is None else ends
@@ -168,13 +169,15 @@ class Histogram:
         if total <= 0:  # fewer records than noise: nothing is known
             return before / line.size, None
         shares = np.clip(sums / total, 0, 1)
-        return np.maximum.accumulate(shares)[before - 1], self._share_errors(shares[before - 1], total, before)
+        rising, found = np.maximum.accumulate(shares), self._share_errors(shares[before - 1], total, before)
+        return rising[before - 1], None if found is None else _wider(found, (rising - shares)[before - 1])
 
     def quantile(self, level: Number) -> Estimate:
         """The place on the line, in cells, below which this share of the records lies, straight within a cell.
 
-        Its error bar goes from the last end of a cell that is surely below to the first that is surely above (after
-        Woodruff 1952): by prefix − level · total, whose error is that of a sum, beside zero.
+        Its error bar goes from the last end of a cell before which all are surely below, itself too, to the first from
+        which on all are surely above (after Woodruff 1952): by prefix − level · total, whose error is that of a sum,
+        beside zero. The true one rises, so only the ends of the cell that it crosses in can be judged wrongly.
         """
         at = float(share(level, "level"))
         place = _crossing(self.cdf()[0], at)
@@ -182,11 +185,12 @@ class Histogram:
         errors = self._contrast_errors(np.full(ends.size, at), ends)
         if errors is None:
             return Estimate(place, None)
-        sums = np.cumsum(self._line())
-        lead, far = sums[:-1] - at * sums[-1], TIMES * errors + MORE
-        below, above = ends[lead + far < 0], ends[lead - far > 0]  # nothing is surer than what is not known
-        low, high = float(below.max(initial=0)), float(above.min(initial=self.part.size))
-        return Estimate(place, None, (min(low, high), max(low, high)))
+        known, sums = ~np.isnan(errors), np.cumsum(self._line())  # nothing is surer than what is not known
+        lead, far = (sums[:-1] - at * sums[-1])[known], TIMES * errors[known] + MORE
+        edges = np.concatenate([[0], ends[known], [self.part.size]])
+        low = edges[np.argmin(np.append(lead + far < 0, False))]
+        high = edges[-1 - np.argmin(np.append(lead[::-1] - far[::-1] > 0, False))]
+        return Estimate(place, None, (float(low), float(high)))
 
     def nonnegative(self) -> Histogram:
         """The nearest counts without a negative one, if every node of a binary tree over the parts counts alike.
@@ -209,8 +213,9 @@ class Histogram:
         order, first = self._by_part
         place = np.empty_like(order)
         place[order] = np.arange(order.size) - np.repeat(first[:-1], np.diff(first))
-        size, all_ = np.diff(first)[self.part], leaves[self.part]
-        cells = (place + 1) * all_ // size - place * all_ // size
+        size = np.diff(first)[self.part]
+        each, rest = np.divmod(leaves[self.part], size)  # place · count may be more than 64 bits hold, place · rest not
+        cells = each + (place + 1) * rest // size - place * rest // size
         return replace(self, counts=cells.reshape(self.shape), bounding=FITTED, fitted=True)
 
     def nodes(self) -> list[NDArray[Any]]:
@@ -311,15 +316,16 @@ class Histogram:
         return (leaves / np.bincount(self.part))[self.part].reshape(self.shape)
 
     def _range_errors(self, low: Whole, high: Whole) -> Reals | None:
-        if self.known is None:
-            return None
+        return None if self.known is None else _wider(*self._off(self.known, low, high))
+
+    def _off(self, known: Splits, low: Whole, high: Whole) -> tuple[Reals, Reals]:
+        """The errors of ranges before they were moved, and how far they were; not a number where none is known."""
         _, first = self._by_part
         last = np.maximum(high - 1, 0)
         a, c = self.part[np.minimum(low, self.part.size - 1)], self.part[last]
         whole = (first[a] == low) & (first[c + 1] == high)
-        variances = self.known.ranges(a, np.ones(a.shape), c, np.ones(c.shape))
-        errors = _wider(np.sqrt(variances), self._moved[c + 1] - self._moved[a])
-        return np.where(high > low, np.where(whole, errors, np.nan), 0.0)
+        errors = np.where(whole, np.sqrt(known.ranges(a, np.ones(a.shape), c, np.ones(c.shape))), np.nan)
+        return np.where(high > low, errors, 0.0), np.where(high > low, self._moved[c + 1] - self._moved[a], 0.0)
 
     def _share_errors(self, shares: Reals, total: float, ends: Whole) -> Reals | None:
         found = self._contrast_errors(shares, ends)
@@ -329,12 +335,12 @@ class Histogram:
 
     def _contrast_errors(self, shares: Reals, ends: Whole) -> Reals | None:
         """Of P − F T, by polarisation: Var = (1 − F) Var P + F Var(T − P) − F (1 − F) Var T."""
-        before = self._range_errors(np.zeros_like(ends), ends)
-        after = self._range_errors(ends, np.full_like(ends, self.part.size))
-        if before is None or after is None or self.known is None:
+        if self.known is None:
             return None
+        before, left = self._off(self.known, np.zeros_like(ends), ends)
+        after, right = self._off(self.known, ends, np.full_like(ends, self.part.size))
         variance = (1 - shares) * before**2 + shares * after**2 - shares * (1 - shares) * self.known.total
-        return np.sqrt(np.maximum(variance, 0.0))
+        return _wider(np.sqrt(np.maximum(variance, 0.0)), (1 - shares) * left - shares * right)
 
     def _line(self) -> Reals:
         if len(self.shape) != 1:

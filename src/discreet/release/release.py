@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import Number, share, shown
-from discreet.mechanisms.registry import Plain
+from discreet.mechanisms.description import Plain
 from discreet.release import sheet
 from discreet.release.axis import NumberAxis, Side, read_side
 from discreet.release.histogram import EXACT, FITTED, Histogram

@@ -285,7 +285,14 @@ def desks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Desk, Desk]:
     return found[0], found[1]
 
 
-@pytest.mark.parametrize("asked", ["by clients", "by people", "for everything"])
+@pytest.mark.parametrize(
+    "asked",
+    [  # whatever is asked is answered from everything
+        "for everything",
+        pytest.param("by clients", marks=pytest.mark.slow),
+        pytest.param("by people", marks=pytest.mark.slow),
+    ],
+)
 def test_every_answer_is_the_same_whatever_the_rows_are(desks: tuple[Desk, Desk], asked: str) -> None:
     first, second = (Catalogue(desk) for desk in desks)
     questions: dict[str, list[tuple[str, list[str]]]] = {

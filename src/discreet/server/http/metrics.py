@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics, generate_latest
 
 from discreet.ledger.entry import BudgetLoss
-from discreet.privacy import Budget, Concentrated, Pure
+from discreet.privacy import Budget, Pure
 from discreet.server.http.journal import Told
 
 TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -52,8 +52,5 @@ class Metrics:
 
 
 def _parts(loss: BudgetLoss) -> dict[str, float]:
-    if isinstance(loss, Pure):
-        return {"epsilon": float(loss.epsilon)}
-    if isinstance(loss, Concentrated):
-        return {"rho": float(loss.rho), "delta": float(loss.delta)}
-    return {"epsilon": float(loss.epsilon), "delta": float(loss.delta)}
+    delta = {} if isinstance(loss, Pure) else {"delta": float(loss.delta)}
+    return {loss.word: float(loss.amount), **delta}

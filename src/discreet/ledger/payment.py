@@ -1,0 +1,41 @@
+"""One payment: spent durably before a row is read, and recorded before anything is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import cast
+
+from discreet.errors import Fault
+from discreet.ledger.entry import Answer, Entry, Plain, Spend
+from discreet.ledger.sqlite import SqliteLedger
+
+
+@dataclass(frozen=True)
+class Payment:
+    """Spends that are in the ledger, and the way to record what was bought for each of them."""
+
+    entries: tuple[Entry, ...]
+    _ledger: SqliteLedger
+
+    def record(self, entry: Entry, answer: Plain) -> int:
+        """Write down what was said for one of them: the number of the entry that holds it."""
+        spend = cast("Spend", entry.event)
+        return self._ledger.append(Answer(entry.number, spend.question, answer)).number
+
+
+@contextmanager
+def payment(ledger: SqliteLedger, spends: Sequence[Spend]) -> Iterator[Payment]:
+    """Spend; inside the block rows may be read and answers recorded. A crash after the spend leaves it spent.
+
+    Whatever fails inside the block could tell of a row. So it becomes one sentence, and closes the populations that
+    were paid for until a custodian looks. Nothing is ever paid back.
+    """
+    entries = tuple(ledger.append_all(spends))
+    try:
+        yield Payment(entries, ledger)
+    except Exception:  # noqa: BLE001  # whatever it says, it says it after rows were read
+        for population in sorted({spend.population for spend in spends}):
+            ledger.hold(population)
+        raise Fault from None
