@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -17,6 +18,17 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder that only its owner may open, unless it is there; and those above it that are missing.
+
+    What is synced in a folder is lost with the folder's own name, so that is synced too.
+    """
+    new = list(takewhile(lambda each: not each.exists(), (folder, *folder.parents)))
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for each in new:
+        sync(each.parent)
 
 
 def create(path: Path, content: bytes, *, mode: int = 0o600) -> None:

@@ -35,6 +35,16 @@ def test_the_classroom_survey_is_ln_3() -> None:
     assert found.output in {"yes", "no"}
 
 
+def test_what_cannot_be_decided_is_not_called_kept() -> None:
+    """The loss, ln 3, is no rational number: it is above the lower end of every enclosure, and below the upper one."""
+    around = enumerated(QUARTERS, BOTH).epsilon
+    assert around is not None
+    assert around.down < around.up
+    assert enumerated(QUARTERS, BOTH, Pure(around.down)).kept is None
+    assert enumerated(QUARTERS, BOTH, Pure((around.down + around.up) / 2)).kept is None
+    assert enumerated(QUARTERS, BOTH, Pure(around.up)).kept is True
+
+
 @pytest.mark.parametrize(
     ("claim", "kept"),
     [

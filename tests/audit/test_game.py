@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
-from math import exp
+from math import comb, exp
 
 import pytest
 from audit.controls import SOUND, TIGHT, Silent, Weighed
@@ -67,6 +67,21 @@ def test_against_a_tight_mechanism_bob_attains_it() -> None:
     assert game.allowed is not None
     assert Fraction(3, 4) <= game.allowed <= Fraction(3, 4) + Fraction(1, 10**20)
     assert game.high - game.low < Fraction(2, 100)
+
+
+@pytest.mark.parametrize("confidence", [Fraction(9, 10), Fraction(999, 1000)])
+def test_the_limits_on_a_chance_are_those_of_clopper_and_pearson(confidence: Fraction) -> None:
+    """Were the chance at a limit, as many wins as there were, or more beyond it, would come as seldom as is said."""
+    game = play(TIGHT[0], rounds=40, practice=40, confidence=confidence, rng=Seeded(7))
+    assert 0 < game.wins < 40
+
+    def wins(chance: Fraction, numbers: range) -> Fraction:
+        terms = (comb(40, n) * chance**n * (1 - chance) ** (40 - n) for n in numbers)
+        return sum(terms, Fraction(0))
+
+    rare = (1 - confidence) / 2  # each of two sides
+    for seldom in (wins(game.low, range(game.wins, 41)), wins(game.high, range(game.wins + 1))):
+        assert rare * Fraction(99, 100) <= seldom <= rare
 
 
 def test_bob_learns_as_much_as_a_likelihood_would_tell_him() -> None:

@@ -157,7 +157,7 @@ def test_the_doctor_counts_payments_without_an_answer(desk: Path) -> None:
     assert "1; they stay paid" in done.stdout
 
 
-@pytest.mark.parametrize("error", [duckdb.ConversionException("row 17"), UnicodeError("row 17")])
+@pytest.mark.parametrize("error", [Fault(), duckdb.ConversionException("row 17"), UnicodeError("row 17")])
 def test_what_may_quote_a_row_is_one_constant_sentence(
     error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import re
 import sys
+from fractions import Fraction
 from pathlib import Path
 
+import clinic
 import pytest
 from commandline import discreet
 
@@ -107,6 +110,19 @@ def test_answers_in_three_forms(folder: Path) -> None:
     assert "free: answered before" in as_csv.stderr
 
 
+def test_what_is_left_is_used_where_that_was_asked_for(tmp_path: Path) -> None:
+    clinic.home(tmp_path / "discreet-home", epsilon=3, delta="1e-6")
+    assert discreet(tmp_path, "query", clinic.COUNT, "--epsilon", "0.2").returncode == 0
+    arguments = ["query", f"{clinic.COUNT} WHERE cost > 300", "--epsilon", "2.9", "--format", "json"]
+    refused = discreet(tmp_path, *arguments)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert spent(tmp_path).epsilon == Fraction("0.2")
+    answered = discreet(tmp_path, *arguments, "--within")
+    assert answered.returncode == 0, answered.stderr
+    assert len(json.loads(answered.stdout)["rows"]) == 1
+    assert spent(tmp_path).epsilon == 3
+
+
 def test_explanations_in_two_forms(folder: Path) -> None:
     sql = "SELECT count(*) AS n, avg(cost) AS a FROM visits"
     as_json = json.loads(discreet(folder, "explain", sql, "--epsilon", "0.1", "--format", "json").stdout)
@@ -142,7 +158,30 @@ def test_the_doctor_finds_a_home_in_order_and_one_that_is_not(folder: Path, tmp_
     assert {"what": "home", "how it is": "its owner's alone"} in rows
     assert next(row["how it is"] for row in rows if row["what"] == "ledger").startswith("holds")
     assert discreet(tmp_path, "init").returncode == 0
-    (tmp_path / "discreet-home" / "ledger.db").chmod(0o644)
-    done = discreet(tmp_path, "doctor")
-    assert done.returncode == 2
-    assert "open to others: ledger.db" in done.stdout
+    for mode in (0o640, 0o604, 0o620):
+        (tmp_path / "discreet-home" / "ledger.db").chmod(mode)
+        done = discreet(tmp_path, "doctor")
+        assert done.returncode == 2
+        assert "open to others: ledger.db" in done.stdout
+
+
+def test_error_bars_are_as_long_as_the_confidence_that_was_asked_for(tmp_path: Path) -> None:
+    clinic.home(tmp_path / "discreet-home", epsilon=3, delta="1e-6", max_groups=1)
+    asked = ["query", "SELECT count(DISTINCT patient) AS n FROM visits", "--epsilon", "1"]
+    for confidence, error in (("0.5", 1), ("0.95", 3), ("0.99", 4)):  # the least k with 2q^(k+1)/(1+q) ≤ 1 − confidence
+        q = math.exp(-1)
+        assert 2 * q ** (error + 1) / (1 + q) <= 1 - float(confidence) < 2 * q**error / (1 + q)
+        told = discreet(tmp_path, *asked, "--confidence", confidence, "--format", "json").stdout
+        ((number, low, high),) = json.loads(told)["rows"]
+        assert (low, high) == (number - error, number + error)
+        shown = discreet(tmp_path, *asked, "--confidence", confidence, "--intervals").stdout
+        assert f"{number} ± {error} " in f"{shown} "
+
+
+def test_what_a_command_writes_is_its_owner_s_alone(tmp_path: Path) -> None:
+    assert discreet(tmp_path, "demo", "--write", "visits.parquet").returncode == 0
+    assert discreet(tmp_path, "init").returncode == 0
+    assert discreet(tmp_path, "add", "visits", "visits.parquet", *ADD).returncode == 0
+    written = [path for path in tmp_path.rglob("*") if path.name != "discreet-home"]
+    assert len(written) > 5
+    assert [path.name for path in written if path.stat().st_mode & 0o077] == []

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pytest
 from commandline import discreet
 from typer.main import get_command
 
 from discreet.cli.command import COMMANDS
+from discreet.privacy import account
+from discreet.privacy.account import lifetime
 
 WITHOUT_DATA = {  # they do something and say so in a sentence, or what they print is JSON by nature
     "demo", "init", "serve", "add", "update", "remove", "lift", "retire", "user add", "user revoke",
@@ -74,3 +79,29 @@ def test_a_home_is_made_in_one_place(tmp_path: Path) -> None:
     assert discreet(tmp_path, "init", "one", DISCREET_HOME="two").stdout == "made a home in one\n"
     assert discreet(tmp_path, "init", "--home", "three").stdout == "made a home in three\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "three"]
+
+
+@pytest.mark.parametrize("price", ["1/3", "1/7", "2/3"])
+def test_a_total_is_never_told_as_less_than_it_is(tmp_path: Path, price: str) -> None:
+    """Thirds and sevenths have no end in decimals: whoever reads them back reads no less, and hardly more."""
+    totals = [total.epsilon for total in account(pure=[(price, 5)], delta="1e-9")]
+    assert 5 * Fraction(price) in totals
+    arguments = ["account", "--pure", f"{price}x5", "--delta", "1e-9"]
+    as_csv = csv.DictReader(discreet(tmp_path, *arguments, "--format", "csv").stdout.splitlines())
+    on_screen = discreet(tmp_path, *arguments).stdout.splitlines()[3:]
+    for told, digits in (
+        ([each["epsilon"] for each in as_csv], 14),
+        ([line.split()[0] for line in on_screen if line.strip()], 5),
+    ):
+        for text, true in zip(told, totals, strict=True):
+            assert true <= Fraction(text) <= true * (1 + Fraction(1, 10**digits))
+
+
+def test_what_one_may_use_is_never_told_as_more(tmp_path: Path) -> None:
+    arguments = ["--databases", "3", "--epsilon", "1", "--delta", "1e-9", "--format", "csv"]
+    told = csv.DictReader(discreet(tmp_path, "account", "lifetime", *arguments).stdout.splitlines())
+    true = lifetime(3, 1, "1e-9")
+    assert Fraction(1, 3) in [allowance.each for allowance in true]
+    for row, allowance in zip(told, true, strict=True):
+        assert allowance.each * (1 - Fraction(1, 10**14)) <= Fraction(row["each"]) <= allowance.each
+        assert allowance.total <= Fraction(row["total"]) <= allowance.total * (1 + Fraction(1, 10**14))

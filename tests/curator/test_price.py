@@ -22,10 +22,10 @@ def test_several_lists_of_groups_share_one_delta() -> None:
     assert len(parts) > 1
     whole = Approximate("0.9", "1e-6")
     prices = priced(parts, whole, PEOPLE)
-    assert sum((price.loss for price in prices[1:]), prices[0].loss) == whole  # type: ignore[operator]
+    assert sum((price.loss for price in prices[1:]), prices[0].loss) == whole
     naming = [price.charge(None).mechanism for price in prices]
     assert all(isinstance(each, LaplaceKeys) for each in naming)
-    assert sum(each.privacy.delta for each in naming) == Fraction(1, 10**6)  # type: ignore[union-attr]
+    assert sum(each.privacy.delta for each in naming) == Fraction(1, 10**6)
 
 
 def test_the_two_ends_of_a_median_miss_once_in_twenty_times_together() -> None:

@@ -182,4 +182,4 @@ def test_what_a_price_is_split_into_has_hardly_more_digits(loss: Approximate | C
     assert prices[0].loss + prices[1].loss + prices[2].loss == loss  # type: ignore[operator]
     for price in prices:
         main = price.loss.rho if isinstance(price.loss, Concentrated) else price.loss.epsilon
-        assert max(main.denominator.bit_length(), price.loss.delta.denominator.bit_length()) <= 120  # type: ignore[union-attr]
+        assert max(main.denominator.bit_length(), price.loss.delta.denominator.bit_length()) <= 120

@@ -15,7 +15,9 @@ from discreet.curator.agreement import CLOSED
 from discreet.curator.custody import Custody, Declared
 from discreet.desk import HOME, Desk, Order, Visitor
 from discreet.errors import Refusal
+from discreet.ledger import Grant, SqliteLedger
 from discreet.ledger.books import OWNER
+from discreet.ledger.home import add_witness
 from discreet.privacy import Approximate
 from discreet.release import Wish
 
@@ -199,3 +201,32 @@ def test_a_population_that_is_not_there_names_no_other(home: Path) -> None:
     with pytest.raises(Refusal, match="there is no population 'nobody'") as refused:
         books.account("nobody")
     assert "patient" not in str(refused.value)
+
+
+def test_names_of_folders_and_machines_are_for_custodians(home: Path, tmp_path: Path) -> None:
+    share = tmp_path / "on the share"
+    share.mkdir()
+    add_witness(home, str(share))
+    ann = Desk(home).bearer(Custody(home).let_in("ann", "analyst"))
+    assert ann is not None
+    (share / f"{Desk(home).head(HOME).key}.json").write_text("not any more")  # what is wrong with it names it too
+    seen = {"analyst": Desk(home).witnesses(ann), "custodian": Desk(home).witnesses(HOME)}
+    assert [each.where for each in seen["custodian"]][1:] == [str(share)]
+    assert "on the share" in seen["custodian"][1].trouble
+    assert [(each.where, each.trouble) for each in seen["analyst"]] == [
+        ("witness 1", ""),
+        ("witness 2", "a custodian is needed"),
+    ]
+    assert "on the share" not in repr(seen["analyst"])
+
+
+def test_nobody_is_told_how_a_token_is_recognised(home: Path) -> None:
+    """Not a custodian either, who reads every other entry: whoever has it may try out tokens at home."""
+    token = Custody(home).let_in("cleo", "custodian")
+    desk = Desk(home)
+    cleo = desk.bearer(token)
+    assert cleo is not None
+    entries = SqliteLedger(home / "ledger.db", new=False).entries()
+    assert Grant in map(type, (entry.event for entry in entries))
+    for entry in entries:
+        assert (desk.proof(cleo, entry.number) is None) == isinstance(entry.event, Grant)

@@ -167,6 +167,19 @@ def test_a_long_delta_is_refused_as_a_long_epsilon_is() -> None:
 
 # what is read back ----------------------------------------------------------------------------------------------------
 
+
+def test_a_grant_opens_no_answers_about_a_removed_table_of_the_same_name() -> None:
+    removed = dataset(2, declaration=REMOVED, file="")
+    ann, al = Grant("ann", "analyst", ["visits"], None, None), Grant("al", "analyst", None, None, None)
+    paid = [spend(versions={"visits": 1}), spend(), spend(versions={"visits": 3})]  # the second says no version
+    before, after = books(opened(), dataset(1)), books(opened(), dataset(1), removed, dataset(3))
+    assert [before.may_read(ann, each) for each in paid] == [True, True, True]
+    assert [after.may_read(ann, each) for each in paid] == [False, False, True]
+    for reader in (al, None):  # who may ask about everything
+        assert [after.may_read(reader, each) for each in paid] == [True, True, True]
+    assert not after.may_read(Grant("bob", "analyst", ["shifts"], None, None), paid[2])
+
+
 WRITTEN: list[Event] = [
     opened(),
     dataset(1, link="a=b.c"),

@@ -16,10 +16,21 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from ledger.kept import copied, held, kept, left, name_of, root, spend
 
 from discreet.errors import Fault, Refusal
-from discreet.ledger import SqliteLedger, access, adopt, found_ledger, keeper, open_ledger, signing_key
+from discreet.ledger import (
+    SqliteLedger,
+    access,
+    adopt,
+    found_ledger,
+    keeper,
+    merkle,
+    open_ledger,
+    sign,
+    signing_key,
+)
 from discreet.ledger import witness as witnesses
 from discreet.ledger.head import Head
 from discreet.ledger.home import add_witness, keeper_of, named, remove_witness, standings
@@ -137,6 +148,22 @@ def test_a_witness_takes_only_heads_that_are_signed_and_go_on(home: Path, share:
     assert witness.newest(name_of(home)) == newest
 
 
+def test_a_witness_takes_no_longer_ledger_that_was_rewritten(share: Path) -> None:
+    """Signed with its own key, and with a true proof of how it grew: only not from the head that is known."""
+    key, hashes = Ed25519PrivateKey.generate(), [f"{number:02x}" * 32 for number in range(9)]
+    witness, known = Folder(share), sign(hashes[:3], "now", key)
+    assert witness.keep(known, None, ())
+    for true, past in ((False, [*hashes[3:6], *hashes[:3]]), (True, hashes[:6])):
+        leaves = [merkle.leaf(bytes.fromhex(each)) for each in past]
+        grown = [part.hex() for part in merkle.consistency(merkle.kept_in(leaves), 3, 6)]
+        if true:
+            assert witness.keep(sign(past, "now", key), known, grown)
+        else:
+            with pytest.raises(Refusal, match="does not go on"):
+                witness.keep(sign(past, "now", key), known, grown)
+            assert witness.newest(known.key) == known
+
+
 class Slow:
     """A witness that takes four seconds by its own clock for each word, and keeps what it had."""
 
@@ -231,6 +258,18 @@ def test_a_witness_that_never_comes_to_an_end_is_not_waited_for(monkeypatch: pyt
         with pytest.raises(Unreachable, match="cannot be reached"):
             witness_of(address).newest("00" * 32)
         go_on.set()
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_a_token_is_for_one_server_and_not_for_where_that_sends_us(code: int) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as elsewhere:
+        address = f"http://127.0.0.1:{elsewhere.getsockname()[1]}/"
+        moved = f"HTTP/1.1 {code} Moved\r\nLocation: {address}\r\nContent-Length: 0\r\n\r\n"
+        with lying(iter([moved.encode()])) as there, pytest.raises(Unreachable, match=f"refuses \\({code}\\)"):
+            witness_of(there, "a token").newest("00" * 32)
+        elsewhere.setblocking(False)  # noqa: FBT003
+        with pytest.raises(BlockingIOError):  # nobody has come
+            elsewhere.accept()
 
 
 @pytest.mark.parametrize("where", ["ftp://x", "http://example.org:1", "http://localhost:1@example.org"])

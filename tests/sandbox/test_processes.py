@@ -10,6 +10,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,37 @@ def test_what_takes_too_much_is_ended_and_the_next_call_is_answered(
     with pytest.raises(Exceeded, match="more memory or time than one question has"):
         processes.call("eve", function, *given)
     assert processes.call("eve", operator.add, 1, 2) == 3
+
+
+def test_the_kernel_is_told_how_long_a_call_may_take(processes: Processes) -> None:
+    """On the processor and on the clock, and more of both for tables of many rows."""
+    for rows in (0, 100):
+        most = SMALL.beside(rows)
+        for which, limit in ((signal.ITIMER_PROF, most.cpu_seconds), (signal.ITIMER_REAL, most.seconds)):
+            left, again = processes.call("ann", signal.getitimer, which, rows=rows)
+            assert 0 < left <= limit + 0.01  # the kernel counts in steps of its own
+            assert again == 0
+
+
+def stubborn(said: Path) -> None:
+    """Takes no signal that the kernel's clocks send, says which process it is, and waits for ever."""
+    for number in (signal.SIGPROF, signal.SIGALRM):
+        signal.signal(number, signal.SIG_IGN)
+    said.write_text(str(os.getpid()))
+    while True:
+        signal.pause()
+
+
+def test_a_process_that_is_given_up_is_ended(tmp_path: Path) -> None:
+    found = Processes((), replace(SMALL, seconds=0.1, patience=0.4))
+    try:
+        with pytest.raises(Exceeded):
+            found.call("eve", stubborn, tmp_path / "number")
+        assert found.call("ann", operator.add, 1, 2) == 3  # in a process that was made after that one was ended
+        with pytest.raises(ProcessLookupError):
+            os.kill(int((tmp_path / "number").read_text()), 0)
+    finally:
+        found.close()
 
 
 _RESERVED: list[mmap.mmap] = []

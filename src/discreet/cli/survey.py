@@ -72,7 +72,7 @@ def _prospect(task: Task) -> str:
     outlook = Outlook(task.client, task.minimum)
     return (
         f"{said}{outlook.guess} of 100 cases; with {task.minimum:,} reports every share is exact to "
-        f"±{outlook.error:.1f} percentage points, 19 times in 20"
+        f"±{outlook.points} percentage points, 19 times in 20"
     )
 
 

@@ -66,8 +66,7 @@ def figures(answers: int, epsilon: Fraction, people: int, minimum: int) -> Figur
         least = f"among the fewest, {crowd.honest:,} honest reports, if the server is honest"
         facts.append(("All reports, shuffled", f"ε ≤ {bound} at δ = {delta:.0e}, {least}"))
     own = f"{100 * outlook.own:.0f} of 100"
-    exact = f"± {max(0.1, outlook.error):.1f}"  # there is always one
-    return Figures(f"{outlook.guess} of 100", exact, own, note, tuple(facts))
+    return Figures(f"{outlook.guess} of 100", f"± {outlook.points}", own, note, tuple(facts))
 
 
 def answers(text: object) -> tuple[str, ...]:

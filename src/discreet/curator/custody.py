@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+from discreet import durable
 from discreet.curator import catalogue
 from discreet.curator.agreement import in_words, recorded, recorded_file, refuse_contradictions, refuse_followed
 from discreet.curator.catalogue import Catalogue, Population, type_of
@@ -36,7 +37,7 @@ ROLES = ("analyst", "custodian")
 def found_home(folder: Path, *, practice: bool = False) -> None:
     """An empty home that only its owner can open; one to practise in if its rows are made up."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        durable.make_folder(folder)
     except OSError as broken:
         raise Refusal(f"no home can be made in {str(folder)!r}: {broken.strerror}") from None
     if (folder / catalogue.FILE).exists():

@@ -66,6 +66,11 @@ class Outlook:
         """Percentage points by which a share is off at most, 19 times in 20, whatever the share is."""
         return 100 * (_FAR * _deviation(self.client) / math.sqrt(self.people) + _skewed(self.client) / self.people)
 
+    @property
+    def points(self) -> str:
+        """The same for people, in tenths and never less."""
+        return f"{math.ceil(10 * self.error) / 10:.1f}"
+
     def crowd(self, minimum: int, dishonest: int = 0) -> Promise:
         """What hiding in the shuffled crowd promises beyond that, if no more people come than the fewest it takes.
 

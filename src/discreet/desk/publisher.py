@@ -151,7 +151,7 @@ class Publisher:
 
     def _kept(self, content: bytes) -> None:
         """Durably, under its digest: the ledger is told of it only afterwards."""
-        self._folder.mkdir(mode=0o700, exist_ok=True)
+        durable.make_folder(self._folder)
         durable.replace(self._path(digest(content)), content)
 
     def _path(self, known: str) -> Path:

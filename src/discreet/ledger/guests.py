@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from discreet import durable
 from discreet.errors import Ground, Refusal
 from discreet.ledger.head import Head, strict_json
 from discreet.ledger.witness import Folder, Unreachable, alone, closed, goes_on, put, put_aside, refuse_no_key
@@ -39,7 +40,7 @@ def keep(home: Path, head: Head, size: int, siblings: Sequence[str], by: Bringer
     """
     folder, key = _folder(home), refuse_no_key(head.key)
     try:
-        folder.mkdir(mode=0o700, exist_ok=True)
+        durable.make_folder(folder)
         known = _newest(folder, key)
         if (0 if known is None else known.size) != size:
             return known

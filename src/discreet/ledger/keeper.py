@@ -23,6 +23,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from discreet import durable
 from discreet.errors import Busy, Fault, Refusal
 from discreet.ledger.books import OWNER
 from discreet.ledger.checkpoint import Checkpoint
@@ -171,7 +172,7 @@ class Keeper:
         with ExitStack() as locked:
             try:
                 folder = _folder()
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                durable.make_folder(folder)
                 locked.enter_context(alone(folder, self.name))
             except OSError as broken:
                 raise _unkept(broken) from None

@@ -7,6 +7,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from discreet import durable
+
 
 class Owed:
     """What this process owes, and what any process does: an empty file beside the ledger, for a disk that is full."""
@@ -23,6 +25,7 @@ class Owed:
         self._own[population] = size
         with suppress(OSError):
             os.close(os.open(self._mark(population), os.O_WRONLY | os.O_CREAT, 0o600))
+            durable.sync(self._ledger.parent)
 
     def marked(self, population: str) -> bool:
         """Whether anybody left a mark."""

@@ -120,7 +120,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     where = f"file:{quote(str(path))}?mode=rw"
     file = sqlite3.connect(where, uri=True, timeout=patience(path), isolation_level=None, check_same_thread=False)
     file.execute("PRAGMA journal_mode = DELETE")
-    file.execute("PRAGMA synchronous = FULL")
+    file.execute("PRAGMA synchronous = EXTRA")  # else an old journal could undo a commit after a power failure
     file.execute("PRAGMA fullfsync = ON")
     file.execute("PRAGMA secure_delete = ON")
     return file

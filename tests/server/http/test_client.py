@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import ssl
 import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
+from release.published import published, released
 from server.http.conftest import Place
+from server.pgwire.test_door import made_certificate
 from server.served import Server
 
 import discreet as dp
 from discreet.client import Connection, Lost
 from discreet.errors import Refusal
+from discreet.release.certificate import Certificate
+from discreet.release.folder import digest
 
 
 @pytest.mark.parametrize(
@@ -115,3 +126,82 @@ def test_prices_go_through_exactly(place: Place, server: Server) -> None:
         answer = there.query(f"SELECT count(*) AS n FROM visits WHERE cost > {300 + number}", epsilon=price)
         assert answer.cost is not None
         assert answer.cost.epsilon == Fraction(1, 10)  # type: ignore[union-attr]
+
+
+# what somebody else may do -------------------------------------------------------------------------------------------
+
+
+def test_a_token_is_not_sent_to_who_cannot_show_a_trusted_certificate(tmp_path: Path) -> None:
+    heard: list[bytes] = []
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(*made_certificate(tmp_path))
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def listen() -> None:
+        with listener, contextlib.suppress(OSError):
+            wire, _ = listener.accept()
+            with wire, tls.wrap_socket(wire, server_side=True) as secure:
+                heard.append(secure.recv(65_536))
+
+    thread = threading.Thread(target=listen)
+    thread.start()
+    with pytest.raises(Refusal, match="its certificate is not trusted"):
+        dp.connect(f"https://127.0.0.1:{listener.getsockname()[1]}", "token").tables()
+    thread.join()
+    assert heard == []
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of a release that holds."""
+    made = tmp_path_factory.mktemp("releases") / "regions"
+    published(made, released({"kind": "histogram", "columns": ["region"]}))
+    return made
+
+
+@contextlib.contextmanager
+def handing_out(files: Mapping[str, bytes]) -> Iterator[str]:
+    """Somebody who says that these are the files of every release."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            content = files[unquote(self.path.rpartition("/")[2])]
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize("name", ["../../evil", "{}/evil", "below/evil"])
+def test_a_server_writes_no_file_outside_the_folder_of_a_release(folder: Path, tmp_path: Path, name: str) -> None:
+    """Its certificate is in order but for the name of one file."""
+    named = name.format(tmp_path)
+    certificate = Certificate.from_json((folder / "certificate.json").read_text(encoding="utf-8"))
+    more = replace(certificate, files={**certificate.files, named: digest(b"evil")})
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with handing_out({**files, "certificate.json": more.to_json().encode(), named: b"evil"}) as there:
+        with pytest.raises(Refusal, match="does not speak as a door of discreet does"):
+            dp.connect(there, "token").certified(1, tmp_path / "out")
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_release_that_was_changed_on_its_way_is_not_kept(folder: Path, tmp_path: Path) -> None:
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with handing_out(files) as there:
+        dp.connect(there, "token").certified(1, tmp_path / "as it was")
+    for name in sorted(set(files) - {"certificate.json"}):
+        with handing_out({**files, name: files[name] + b" "}) as there, pytest.raises(Refusal, match="changed"):
+            dp.connect(there, "token").certified(1, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["as it was"]

@@ -135,13 +135,21 @@ def test_a_question_can_be_cancelled(door: Door, monkeypatch: pytest.MonkeyPatch
     with Raw(door.port) as other:
         greeting = other.login(door.token)
         key = next(body for kind, body in greeting if kind == b"K")
-        sql = "SELECT count(*) AS n FROM visits WHERE cost > 123"
-        other.send(query(sql))
-        assert asked.wait(20)
-        for body in (key[:4] + bytes(4), key):  # a wrong secret cancels nothing
+
+        def cancelled(sql: str, key: bytes) -> None:
+            asked.clear()
+            go.clear()
+            other.send(query(sql))
+            assert asked.wait(20)
             with Raw(door.port) as canceller:
-                canceller.send(opening(struct.pack("!I", 80877102) + body))
-                assert canceller.rest() == b""
+                canceller.send(opening(struct.pack("!I", 80877102) + key))
+                assert canceller.rest() == b""  # whether it was done or not
+
+        cancelled("SELECT count(*) AS n FROM visits WHERE cost > 122", key[:4] + bytes(4))
+        go.set()
+        assert errors(other.until(b"Z")) == []  # a wrong secret cancels nothing
+        sql = "SELECT count(*) AS n FROM visits WHERE cost > 123"
+        cancelled(sql, key)
         found = other.until(b"Z")
         assert [error["C"] for error in errors(found)] == ["57014"]
         assert kinds(found) == "EZ"
