@@ -138,3 +138,16 @@ def test_what_cannot_be_computed_above_the_noise_is_refused_before_it_is_paid(ho
     with pytest.raises(Refusal, match=r"does not work out|does not take"):
         curator.query(sql, epsilon=1)
     assert curator.budget("patient").spent == Approximate(0)
+
+
+def test_what_others_asked_is_shown_to_custodians_alone(home: Path) -> None:
+    custody = Custody(home)
+    custody.let_in("ada", "analyst")
+    custody.let_in("cy", "custodian")
+    Curator(home).query(COUNT, epsilon="0.5")
+    ada = Curator(home, principal="ada")
+    ada.query("SELECT sum(cost) FROM visits", epsilon="0.25")
+    assert [receipt.principal for receipt in ada.history()] == ["ada"]
+    with pytest.raises(Refusal, match="shown to custodians"):
+        ada.history(everybody=True)
+    assert len(Curator(home, principal="cy").history(everybody=True)) == 2

@@ -27,9 +27,9 @@ from discreet.curator.run import Run, Wanted, planned
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
 from discreet.interval import log
-from discreet.mechanisms import REGISTRY, Grid, Mean, Quantile, SampleAggregate, SmoothMedian, Takes
+from discreet.mechanisms import REGISTRY, Caps, Grid, Mean, Quantile, SampleAggregate, SmoothMedian, Takes
 from discreet.noise import SECURE, Entropy, permutation
-from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Pure
+from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Pure, Replace
 from discreet.sql.split import rows_of
 
 EVERY = {**EXAMPLES, **CLIENTS, **RELEASES, **OTHERS}
@@ -71,6 +71,30 @@ def test_what_takes_no_rows_is_refused_before_anything_is_paid(home: Path) -> No
                 curator.run(mechanism, COSTS, max_rows=1)
     assert curator.budget("patient").spent == Approximate(0)
     assert len(list(curator.history())) == entries
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_promise_over_a_table_is_for_the_neighbours_of_the_budget_or_it_is_refused(
+    tmp_path: Path, relation: str
+) -> None:
+    home = clinic.home(tmp_path / "home", relation=relation)
+    for neighbours in (AddRemove("patient"), Replace("patient")):
+        histogram = OverTable(neighbours)
+        if isinstance(neighbours, AddRemove) == (relation == "add-remove"):
+            assert plan(home, histogram).loss == Approximate(1)
+        else:
+            with pytest.raises(Refusal, match="the budget is for"):
+                plan(home, histogram)
+
+
+@dataclass(frozen=True)
+class OverTable:
+    """Promises something for the rows of one person in a table."""
+
+    neighbours: Neighbours
+    takes: ClassVar[Takes] = Takes.RELATION
+    caps: ClassVar[Caps] = Caps(3)
+    privacy: ClassVar[Approximate] = Approximate(1)
 
 
 @dataclass(frozen=True)
