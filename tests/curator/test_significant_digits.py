@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.curator.figures import measured
+from discreet.curator.significant_digits import measured
 
 
 def number(text: str) -> Fraction:
