@@ -131,6 +131,23 @@ def test_the_root_of_a_negative_number_is_nought(engine: duckdb.DuckDBPyConnecti
     assert engine.execute(f"SELECT {text} FROM ({values})").fetchall() == [(0,), (0,), (3,), (None,)]
 
 
+@pytest.mark.parametrize("function", ["left", "substring"])
+def test_of_no_number_of_letters_there_is_no_text(engine: duckdb.DuckDBPyConnection, function: str) -> None:
+    """NULL, as in any SQL; GREATEST made a number of it."""
+    rule, text, one = FUNCTIONS[function], Literal("abc", Type.VARCHAR), Literal(1, Type.BIGINT)
+    for size in range(2, rule.arity[1] + 1):
+        for hole in range(1, size):
+            given = [text, *[one] * (size - 1)]
+            given[hole] = Literal(None, Type.BIGINT)
+            whole, holed = (
+                render.expression(Call(function, tuple(arguments), Type.VARCHAR))
+                for arguments in ([text, *[one] * (size - 1)], given)
+            )
+            [(there, gone)] = engine.execute(f"SELECT {whole}, {holed}").fetchall()
+            assert there
+            assert gone is None
+
+
 @pytest.mark.parametrize("kind", [k for k in Type if k is not Type.BOOLEAN])
 def test_casts_and_parts_of_dates_are_total(engine: duckdb.DuckDBPyConnection, kind: Type) -> None:
     for source, cells in EXTREME.items():

@@ -122,6 +122,11 @@ def _remainder(args: Sequence[str], kind: Type) -> str:
     return _as(kind, f"({_in(kind, args[0])} % {_nonzero(_in(kind, args[1]))})")
 
 
+def _root(args: Sequence[str], _: Type) -> str:
+    """The square root; of a negative number 0. GREATEST would make a number of NULL."""
+    return once(_double_of(args[0]), lambda name: f"sqrt(CASE WHEN {name} < 0 THEN 0 ELSE {name} END)")
+
+
 def _bar(args: Sequence[str], _: Type) -> str:
     """A bar of a histogram of numbers of rows: 0 below 2^−20, else 21 + ⌊log₂ |x|⌋, at most 61, with the sign of x."""
     size = f"abs({_double_of(args[0])})"
@@ -154,10 +159,16 @@ def _compare(operator: str) -> Printing:
     return lambda args, _: f"({args[0]} {operator} {args[1]})"
 
 
+def _letters(text: str, fewest: int = -1_000_000) -> str:
+    """A number of letters: engines count them in 32 bits, and GREATEST would make a number of NULL."""
+    return once(
+        text, lambda name: f"(CASE WHEN {name} IS NOT NULL THEN least(greatest({name}, {fewest}), 1000000) END)"
+    )
+
+
 def _substring(args: Sequence[str], _: Type) -> str:
-    limits = [f"least(greatest({text}, -1000000), 1000000)" for text in args[1:]]  # engines count in 32 bits
-    length = f", greatest({limits[1]}, 0)" if len(limits) > 1 else ""
-    return f"substring({args[0]}, {limits[0]}{length})"
+    length = f", {_letters(args[2], 0)}" if len(args) > 2 else ""
+    return f"substring({args[0]}, {_letters(args[1])}{length})"
 
 
 def _rounded(args: Sequence[str], kind: Type) -> str:
@@ -281,9 +292,7 @@ FUNCTIONS: dict[str, Function] = {
     "floor": Function((1, 1), _number, _whole("floor"), lambda r: r[0].whole()),
     "ceil": Function((1, 1), _number, _whole("ceil"), lambda r: r[0].whole()),
     "round": Function((1, 2), _number, _rounded, _rounded_range, _constants(1)),
-    "sqrt": Function(
-        (1, 1), _double, lambda args, _: f"sqrt(greatest({_double_of(args[0])}, 0))", lambda r: r[0].sqrt()
-    ),
+    "sqrt": Function((1, 1), _double, _root, lambda r: r[0].sqrt()),
     "exp": Function((1, 1), _double, lambda args, _: f"exp({_double_of(args[0])})", lambda r: r[0].exp()),
     "band": Function((1, 1), lambda types: Type.BIGINT if types[0].numeric else None, _band),
     "bar": Function((1, 1), lambda types: Type.BIGINT if types[0].numeric else None, _bar),
@@ -353,7 +362,7 @@ FUNCTIONS: dict[str, Function] = {
     "is distinct from": Function((2, 2), _truth, _compare("IS DISTINCT FROM")),
     "||": Function((2, 2), _joined_text, lambda args, _: f"left({args[0]} || {args[1]}, {LONGEST_TEXT})"),
     "trim": Function((1, 2), _joined_text, _call("trim"), accepts=_pattern, wants=_PATTERN),
-    "left": Function((2, 2), _text, lambda args, _: f"left({args[0]}, least(greatest({args[1]}, -1000000), 1000000))"),
+    "left": Function((2, 2), _text, lambda args, _: f"left({args[0]}, {_letters(args[1])})"),
     "position": Function(
         (2, 2), _place_type, lambda args, _: f"position({args[1]} IN {args[0]})", accepts=_pattern, wants=_PATTERN
     ),
