@@ -298,7 +298,7 @@ def test_a_change_of_keys_that_was_cut_off_is_finished_or_undone(
 ) -> None:
     survey = Survey(tmp_path)
     with monkeypatch.context() as cut:
-        cut.setattr("discreet.local.keyring.os.replace", lambda *_: 1 / 0)
+        cut.setattr("discreet.durable.move", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             survey.collector.rotate()  # committed, not in place
     (given,) = survey.reopened().collector.handovers()

@@ -215,7 +215,7 @@ def test_a_commit_is_on_the_disk_however_sqlite_was_built(tmp_path: Path, monkey
     survey = Survey(tmp_path)
     with closing(store._connect(survey.home / "surveys.db")) as file:
         asked = {name: file.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "fullfsync")}
-        assert asked == {"synchronous": 2, "fullfsync": 1}
+        assert asked == {"synchronous": 3, "fullfsync": 1}
         assert file.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
 
@@ -280,6 +280,6 @@ def test_two_processes_may_put_a_new_key_in_place(tmp_path: Path, monkeypatch: p
         raise FileNotFoundError
 
     with monkeypatch.context() as raced:
-        raced.setattr("discreet.local.keyring.os.replace", first)
+        raced.setattr("discreet.durable.move", first)
         given = survey.collector.rotate()
     assert survey.reopened().collector.publish(draft()).key == given.new

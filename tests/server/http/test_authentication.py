@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import reduce
 from pathlib import Path
 
@@ -56,8 +57,17 @@ NOBODY: dict[str, dict[str, str]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def besieged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Place, Server]]:
+    """A server of its own: after so many wrong tokens who comes for the first time has to wait."""
+    place = settled(tmp_path_factory.mktemp("besieged"))
+    with served(place.home, "--rate", "1000") as server:
+        yield place, server
+
+
 @pytest.mark.parametrize(("method", "path"), GUARDED)
-def test_without_a_valid_token_nothing_is_said(place: Place, server: Server, method: str, path: str) -> None:
+def test_without_a_valid_token_nothing_is_said(besieged: tuple[Place, Server], method: str, path: str) -> None:
+    place, server = besieged
     before = dp.open(place.home).budget("patient").spent
     for name, header in NOBODY.items():
         reply = server.call(method, path, None, COUNT if method == "POST" else None, header)
