@@ -97,7 +97,7 @@ def stubborn(said: Path) -> None:
 
 
 def test_a_process_that_is_given_up_is_ended(tmp_path: Path) -> None:
-    found = Processes((), replace(SMALL, seconds=1.0, patience=0.4)  # time to say which process it is)
+    found = Processes((), replace(SMALL, seconds=1.0, patience=0.4))  # time to say which process it is
     try:
         with pytest.raises(Exceeded):
             found.call("eve", stubborn, tmp_path / "number")
