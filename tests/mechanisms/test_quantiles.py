@@ -178,7 +178,7 @@ _SLOW = pytest.mark.slow
 
 
 @pytest.mark.parametrize(
-    "kind", ["spread", "few rows", pytest.param("one point", marks=_SLOW), pytest.param("two points", marks=_SLOW)]
+    "kind", ["few rows", *(pytest.param(kind, marks=_SLOW) for kind in ("spread", "one point", "two points"))]
 )
 def test_the_error_holds_for_all_levels_together(kind: str) -> None:
     levels = tuple(Fraction(i, 6) for i in range(1, 6))
