@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -103,12 +103,14 @@ def connect(path: Path) -> sqlite3.Connection:
         isolation_level=None,
         check_same_thread=False,
     )
-    (mode,) = connection.execute("PRAGMA journal_mode = DELETE").fetchone()
-    if mode != "delete":
-        connection.close()
-        raise Refusal("another program holds the ledger open in a way of its own", hint="close it and try again")
-    connection.execute("PRAGMA synchronous = EXTRA")
-    connection.execute("PRAGMA fullfsync = ON")
+    with ExitStack() as failing:
+        failing.callback(connection.close)  # what cannot be set up is not left open
+        (mode,) = connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+        if mode != "delete":
+            raise Refusal("another program holds the ledger open in a way of its own", hint="close it and try again")
+        connection.execute("PRAGMA synchronous = EXTRA")
+        connection.execute("PRAGMA fullfsync = ON")
+        failing.pop_all()
     return connection
 
 

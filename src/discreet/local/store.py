@@ -21,7 +21,7 @@ import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -119,10 +119,13 @@ class Store:
 def _connect(path: Path) -> sqlite3.Connection:
     where = f"file:{quote(str(path))}?mode=rw"
     file = sqlite3.connect(where, uri=True, timeout=patience(path), isolation_level=None, check_same_thread=False)
-    file.execute("PRAGMA journal_mode = DELETE")
-    file.execute("PRAGMA synchronous = EXTRA")  # else an old journal could undo a commit after a power failure
-    file.execute("PRAGMA fullfsync = ON")
-    file.execute("PRAGMA secure_delete = ON")
+    with ExitStack() as failing:
+        failing.callback(file.close)  # what cannot be set up is not left open
+        file.execute("PRAGMA journal_mode = DELETE")
+        file.execute("PRAGMA synchronous = EXTRA")  # else an old journal could undo a commit after a power failure
+        file.execute("PRAGMA fullfsync = ON")
+        file.execute("PRAGMA secure_delete = ON")
+        failing.pop_all()
     return file
 
 
