@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 
@@ -164,7 +165,7 @@ def test_an_entry_that_the_file_swallows_is_noticed(tmp_path: Path) -> None:
     ledger = SqliteLedger(tmp_path / "l")
     ledger.append(opened())
     swallow = "CREATE TRIGGER evil BEFORE INSERT ON entry BEGIN SELECT RAISE(IGNORE); END"
-    with sqlite3.connect(tmp_path / "l") as raw:
+    with closing(sqlite3.connect(tmp_path / "l", isolation_level=None)) as raw:
         raw.execute(swallow)
     with pytest.raises(Refusal, match="not kept"):
         ledger.append(spend())

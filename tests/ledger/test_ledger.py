@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 
@@ -273,8 +274,11 @@ def _filled(path: Path) -> SqliteLedger:
 @pytest.mark.parametrize("statement", ["UPDATE entry SET body = x'00'", "DELETE FROM entry WHERE number = 5"])
 def test_the_file_itself_refuses_changes(tmp_path: Path, statement: str) -> None:
     _filled(tmp_path / "l")
-    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
-        sqlite3.connect(tmp_path / "l").execute(statement)
+    with (
+        closing(sqlite3.connect(tmp_path / "l")) as raw,
+        pytest.raises(sqlite3.IntegrityError, match="append-only"),
+    ):
+        raw.execute(statement)
 
 
 SWAP = """
@@ -304,6 +308,7 @@ def test_tampering_is_reported(tmp_path: Path, tamper: str, complaint: str) -> N
     raw = sqlite3.connect(tmp_path / "l")
     raw.executescript("DROP TRIGGER entry_stays; DROP TRIGGER entry_remains; DROP TRIGGER entry_follows;" + tamper)
     raw.commit()
+    raw.close()
     report = verify(ledger.rows(), heads=[head])
     assert not report.holds
     assert complaint in report.faults[0]
