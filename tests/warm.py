@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import IO, NoReturn
 
 from discreet.cli import main
-from discreet.sandbox import fork_server, process_pool
+from discreet.sandbox import process_pool, worker
 
 _NUMBER = struct.Struct("!q")
 _SIZE = struct.Struct("!Q")
@@ -264,7 +264,7 @@ def _become_nursery(arguments: list[str], descriptors: list[int]) -> None:
     _streams(nothing, nothing, nothing)
     os.setsid()
     sys.argv = ["discreet.sandbox", str(descriptors[0]), *arguments]
-    fork_server.main()
+    worker.main()
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ import pytest
 from doubles import Seeded
 from numpy.typing import NDArray
 
-from discreet.audit.trees import BINS, Boosted
-from discreet.audit.zoo_noise import uniforms
+from discreet.audit.score import BINS, Boosted
+from discreet.audit.zoo_mechanisms import uniforms
 
 Reals = NDArray[np.float64]
 

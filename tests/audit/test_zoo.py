@@ -12,9 +12,8 @@ from doubles import Seeded
 
 import discreet.mechanisms
 from discreet.audit import ZOO, Specimen, audit
-from discreet.audit.zoo_noise import CLASSIC, TOP, local_sensitivity, smooth_bound, uniforms
-from discreet.audit.zoo_objects import OBJECTS
-from discreet.audit.zoo_rare import RARELY
+from discreet.audit.zoo_mechanisms import CLASSIC, TOP, local_sensitivity, smooth_bound, uniforms
+from discreet.audit.zoo_outputs import OBJECTS, RARELY
 from discreet.interval import exp
 from discreet.privacy.loss import Pure
 from discreet.privacy.tradeoff import Gaussian

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from discreet.cli.command import app
 from discreet.curator.custody import Custody, Declared, found_home
-from discreet.engines.unreadable_cells import unread_columns
+from discreet.engines.ingest import unread_columns
 from discreet.errors import Refusal
 from discreet.sql.schema import Column, Table, Type
 

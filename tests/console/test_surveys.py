@@ -18,8 +18,7 @@ from discreet.console.survey_builder import BLANK, MANY, MOST, PRICES, answers, 
 from discreet.console.survey_page import whole
 from discreet.curator.custody import Custody
 from discreet.desk import HOME, Desk, Visitor
-from discreet.desk.survey_forecast import Outlook, enough, fitting, guessed
-from discreet.desk.surveys import Plan, Surveys, lines
+from discreet.desk.surveys import Outlook, Plan, Surveys, enough, fitting, guessed, lines
 from discreet.errors import Refusal
 from discreet.local import DuchiMean, OptimizedUnary, Response
 from discreet.local.batch import fresh_ids, packed

@@ -15,12 +15,11 @@ from doubles import Seeded
 
 from discreet.curator import Curator
 from discreet.curator import curator as curator_module
-from discreet.curator.advice import BARS, ROWS, advise_bounds, bounds_parts, most_rows, outer
-from discreet.curator.noisy_histogram import Bars, standing_out
+from discreet.curator.advice import BARS, ROWS, Bars, advise_bounds, bounds_parts, most_rows, outer, standing_out
 from discreet.curator.noisy_statistics import Noisy
 from discreet.curator.price import priced
+from discreet.curator.purchase import Bought
 from discreet.curator.share_intervals import compatible
-from discreet.curator.till import Bought
 from discreet.errors import Fault, OverBudget, Refusal
 from discreet.mechanisms import Gaussian, Laplace, LaplaceVector, Quantile, Takes
 from discreet.noise import SECURE, Entropy, gaussian

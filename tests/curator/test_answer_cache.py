@@ -11,7 +11,7 @@ import pytest
 
 from discreet.curator import Answer, Curator
 from discreet.curator.above_noise import rehearse
-from discreet.curator.answer_cache import LARGEST, MOST, Recall
+from discreet.curator.cache import LARGEST, MOST, Recall
 from discreet.curator.custody import Custody, Declared
 from discreet.errors import Refusal
 from discreet.privacy import Approximate

@@ -15,7 +15,7 @@ import pytest
 from warm import Warm, finished, started
 
 from discreet.curator import Curator
-from discreet.curator.paid import Flights
+from discreet.curator.purchase import Flights
 from discreet.errors import OverBudget
 from discreet.ledger import Answer, Spend, SqliteLedger, verify
 from discreet.privacy import Approximate

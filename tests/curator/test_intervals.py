@@ -9,8 +9,8 @@ import clinic
 import pytest
 
 from discreet.curator import above_noise
+from discreet.curator.answer import estimates
 from discreet.curator.error_bars import Spans
-from discreet.curator.estimate import estimates
 from discreet.curator.explain import explained
 from discreet.curator.formula import (
     Bounded,
@@ -30,7 +30,7 @@ from discreet.curator.intervals import Barred
 from discreet.curator.noisy_statistics import Noisy as NoisyTable
 from discreet.curator.noisy_statistics import ends_of, restored, stored
 from discreet.curator.price import RARE, priced
-from discreet.curator.till import Bought
+from discreet.curator.purchase import Bought
 from discreet.mechanisms import LaplaceVector, Quantile
 from discreet.privacy import AddRemove, Concentrated, Pure
 from discreet.sql.split import question

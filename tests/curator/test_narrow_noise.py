@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.curator.narrow_noise import listed
 from discreet.curator.noise_sums import Additive
+from discreet.curator.ratio_intervals import listed
 from discreet.mechanisms import GaussianVector, LaplaceVector
 
 NARROW, WIDE = LaplaceVector(Fraction(1, 2)), LaplaceVector(Fraction(40))

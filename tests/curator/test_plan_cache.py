@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from discreet.curator.cache import BYTES, HEAVIEST, MOST, Allow, Plans
 from discreet.curator.catalogue import Catalogue
-from discreet.curator.plan_cache import BYTES, HEAVIEST, MOST, Allow, Plans
 from discreet.errors import Refusal
 
 

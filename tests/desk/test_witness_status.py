@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from discreet.desk.witness_status import Lately
+from discreet.desk.notary import Lately
 from discreet.errors import Busy
 from discreet.ledger.home import Standing
 

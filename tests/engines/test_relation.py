@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.curator import catalogue
-from discreet.curator.declared_rows import drawn
+from discreet.curator.run import drawn
 from discreet.engines import DuckRelation, DuckStore
 from discreet.errors import Refusal
 from discreet.mechanisms import Axis, Bins, Caps, Column, Frame

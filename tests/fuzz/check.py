@@ -16,7 +16,7 @@ from fuzz.neighbours import Pair
 
 from discreet.curator import Curator, Terms
 from discreet.curator.price import reach
-from discreet.curator.till import total
+from discreet.curator.purchase import total
 from discreet.engines import DuckStore
 from discreet.errors import Fault, Refusal
 from discreet.ledger import Answer as Said

@@ -24,11 +24,10 @@ from discreet.engines import DuckStore
 from discreet.errors import Refusal
 from discreet.ledger import Answer, Opened, Spend, SqliteLedger, open_ledger, sign, signing_key
 from discreet.ledger.entry import Entry, Event
-from discreet.ledger.guest_heads import Bringer
-from discreet.ledger.guest_heads import keep as keep_guest
 from discreet.ledger.head import Head
 from discreet.ledger.home import add_witness
-from discreet.ledger.witness import Folder
+from discreet.ledger.witness import Bringer, Folder
+from discreet.ledger.witness import keep as keep_guest
 from discreet.local import LocalHashing, Rappor
 from discreet.local.rappor_device import Device
 from discreet.local.receipt import Receipt

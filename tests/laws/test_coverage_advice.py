@@ -21,11 +21,11 @@ from discreet.curator.advice import (
     caps_parts,
     most_rows,
     outer,
+    ratio,
 )
-from discreet.curator.noisy_histogram import ratio
 from discreet.curator.noisy_statistics import Noisy
 from discreet.curator.price import Priced, priced
-from discreet.curator.till import Bought
+from discreet.curator.purchase import Bought
 from discreet.mechanisms import GaussianVector, LaplaceVector
 from discreet.privacy import AddRemove, Concentrated, Pure
 from discreet.sql.schema import Column, Table, Type

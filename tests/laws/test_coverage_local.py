@@ -14,7 +14,7 @@ from doubles import Seeded
 from numpy.typing import NDArray
 from scipy import signal, stats
 
-from discreet.desk.survey_forecast import Outlook
+from discreet.desk.surveys import Outlook
 from discreet.local import (
     DuchiMean,
     Frequencies,

@@ -26,8 +26,8 @@ from discreet.curator import Curator, above_noise
 from discreet.curator.error_bars import Spans
 from discreet.curator.noisy_statistics import Engine, Group, measure
 from discreet.curator.price import Priced
+from discreet.curator.purchase import Bought
 from discreet.curator.quote import Terms
-from discreet.curator.till import Bought
 from discreet.engines import Counted
 from discreet.mechanisms import GaussianVector, LaplaceVector
 from discreet.sql.plan import Measurement, Rank, Statistic

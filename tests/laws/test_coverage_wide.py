@@ -13,12 +13,12 @@ from covering import RUNS, Coverage, coverage
 from doubles import Seeded
 
 from discreet.curator import above_noise, catalogue
+from discreet.curator.answer import estimates
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.curator.error_bars import Spans
-from discreet.curator.estimate import estimates
 from discreet.curator.noisy_statistics import measure
 from discreet.curator.price import priced
-from discreet.curator.till import Bought
+from discreet.curator.purchase import Bought
 from discreet.engines import Counted, DuckStore
 from discreet.privacy import AddRemove, Approximate, Concentrated
 from discreet.sql.plan import Measurement, Rank, Statistic

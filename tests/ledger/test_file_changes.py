@@ -14,7 +14,7 @@ import pytest
 
 from discreet.errors import Refusal
 from discreet.ledger import Answer, Opened, Spend, SqliteLedger
-from discreet.ledger.file_changes import glimpse
+from discreet.ledger.file_access import glimpse
 from discreet.privacy import AddRemove, Approximate
 
 

@@ -11,10 +11,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from ledger.kept import held
 
 from discreet.errors import Busy, Ground, Refusal
-from discreet.ledger import file_access, guest_heads
-from discreet.ledger.guest_heads import EACH, Bringer, keep, kept
+from discreet.ledger import file_access, witness
 from discreet.ledger.head import Head, sign
-from discreet.ledger.witness import Outside
+from discreet.ledger.witness import EACH, Bringer, Outside, keep, kept
 
 ANN, BOB, CLEO = Bringer("ann"), Bringer("bob"), Bringer("cleo", custodian=True)
 
@@ -45,7 +44,7 @@ def test_one_person_brings_so_many_ledgers_and_leaves_room_for_others(tmp_path: 
 
 
 def test_analysts_together_leave_room_for_custodians(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guest_heads, "MOST", 3)
+    monkeypatch.setattr(witness, "MOST", 3)
     for name in ("a", "b", "c"):
         bring(tmp_path, Bringer(name))
     with pytest.raises(Refusal, match="this witness keeps the heads of 3 ledgers, and no more; ask a custodian"):

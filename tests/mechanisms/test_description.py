@@ -14,7 +14,7 @@ from audit.examples import EXAMPLES
 
 from discreet.errors import Refusal
 from discreet.mechanisms import REGISTRY, Laplace, Takes, described, rebuilt
-from discreet.mechanisms.description import description, digest
+from discreet.mechanisms.registry import description, digest
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mechanisms.chances import Whatever
 
 from discreet.errors import Refusal
-from discreet.mechanisms.int64 import LIMIT, floors, whole
+from discreet.mechanisms.grid import LIMIT, floors, whole
 
 STRANGE = [
     None,

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from mechanisms.chances import Whatever, fits
 
 from discreet.errors import Refusal
-from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.int64 import LIMIT
+from discreet.mechanisms.grid import LIMIT, Grid
 from discreet.mechanisms.relation import Caps, Column, Frame
 from discreet.privacy import Replace
 

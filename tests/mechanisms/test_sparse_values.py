@@ -12,7 +12,7 @@ from doubles import Seeded
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.mechanisms.int64 import LIMIT
+from discreet.mechanisms.grid import LIMIT
 from discreet.mechanisms.session import Above, State
 from discreet.mechanisms.sparse import RefreshedSparseVector, SparseVector, _clamped
 

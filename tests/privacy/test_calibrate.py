@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import Refusal
 from discreet.privacy.calibrate import (
+    Sensitivity,
     concentrated_for,
     gaussian_error,
     gaussian_for,
@@ -26,7 +27,6 @@ from discreet.privacy.calibrate import (
 )
 from discreet.privacy.loss import Concentrated, Pure
 from discreet.privacy.neighbours import AddRemove
-from discreet.privacy.sensitivity import Sensitivity
 from discreet.privacy.tradeoff import Gaussian
 
 ONE = Sensitivity.of_count()

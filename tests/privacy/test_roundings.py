@@ -13,9 +13,20 @@ from scipy import fft, special
 from discreet.interval import normal_tail
 from discreet.privacy.convolve import _profile, _weights
 from discreet.privacy.event import DiscreteGaussianNoise, LaplaceNoise
-from discreet.privacy.grid import _discrete_gaussian, _laplace, _response, _split, on_grid
+from discreet.privacy.grid import (
+    UNIT,
+    _adding,
+    _discrete_gaussian,
+    _laplace,
+    _removing,
+    _response,
+    _split,
+    _tail_units,
+    on_grid,
+    sampled_reach,
+    sampled_tails,
+)
 from discreet.privacy.profile import Profile
-from discreet.privacy.sampled import UNIT, _adding, _removing, _tail_units, sampled_reach, sampled_tails
 
 mpmath.mp.dps = 50
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import Refusal
+from discreet.privacy.calibrate import Sensitivity
 from discreet.privacy.neighbours import AddRemove, Neighbours, Replace
-from discreet.privacy.sensitivity import Sensitivity
 
 People = tuple[tuple[int, ...], ...]  # the rows of each person
 

@@ -14,8 +14,7 @@ import pytest
 from discreet.errors import Refusal
 from discreet.privacy import Omission, Profile, Pure, account, optimal_delta
 from discreet.privacy.convolve import compose, near_delta
-from discreet.privacy.event import LaplaceNoise
-from discreet.privacy.finite import finite
+from discreet.privacy.event import LaplaceNoise, finite
 
 RARE = Fraction("1e-6")
 

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page
 from scipy.stats import chisquare
 from server.conftest import People, Place, rolled
 
-from discreet.desk.survey_forecast import guessed
+from discreet.desk.surveys import guessed
 from discreet.local import OptimizedUnary, Response, SymmetricUnary, Unary
 from discreet.mechanisms import RandomizedResponse
 from discreet.server.http.report_law import Dice

@@ -31,7 +31,7 @@ from sql.plan_text import question_text, schema_text
 from sqlglot import exp
 
 from discreet.curator.catalogue import Catalogue, Population
-from discreet.curator.declaring import Declared, declared
+from discreet.curator.declarations import Declared, declared
 from discreet.errors import Refusal
 from discreet.sql import fanout, render
 from discreet.sql.aggregation import Caps

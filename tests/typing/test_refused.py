@@ -19,10 +19,10 @@ from discreet.privacy.calibrate import gaussian_variance, laplace_scale
 from discreet.privacy.convert import convert
 from discreet.privacy.loss import Approximate, Concentrated, Pure
 from discreet.privacy.neighbours import AddRemove, Guarantee
-from discreet.privacy.odometer import Odometer
+from discreet.privacy.budget import Odometer
 from discreet.privacy.profile import Profile
 from discreet.privacy.renyi import Renyi
-from discreet.privacy.sensitivity import Sensitivity
+from discreet.privacy.calibrate import Sensitivity
 from discreet.privacy.tradeoff import Gaussian
 
 person = AddRemove("person")

@@ -7,21 +7,45 @@ through the (ε, δ) that these imply.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.bounds import Hits, roughly_at_least, roughly_at_most
+from discreet.errors import Refusal
 from discreet.interval import exp
+from discreet.mechanisms.mechanism import Pair
 from discreet.privacy.loss import Approximate, Loss, Pure
+
+Pairs: TypeAlias = Iterable[Pair[Any] | tuple[Any, Any]]
 
 Reals = NDArray[np.float64]
 POINTS = 16  # of a curve
 ZERO = Fraction(0)
 CLEARLY = 0.25  # more of ε that a test must prove for the sake of which runs are shared out by coins
 _FAR = Fraction(10**6)  # an ε beyond it promises nothing
+
+
+def named(pairs: Pairs) -> list[Pair[Any]]:
+    """Each pair with a reason, and at least one."""
+    known = [pair if isinstance(pair, Pair) else Pair(pair[0], pair[1], "as given") for pair in pairs]
+    if not known:
+        raise Refusal("expected at least one pair of neighbouring inputs, got none")
+    return known
+
+
+def neighbouring(mechanism: Callable[..., object], pairs: Pairs | None) -> list[Pair[Any]]:
+    """The pairs that are given, else the mechanism's own."""
+    if pairs is not None:
+        return named(pairs)
+    own = getattr(mechanism, "pairs", None)
+    if not callable(own):
+        raise Refusal(f"{mechanism!r} names no neighbouring inputs", hint="pass pairs=[(left, right)]")
+    return named(own())
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from discreet.audit.claim import points
-from discreet.audit.pairs import Pairs, named
+from discreet.audit.claim import Pairs, named, points
 from discreet.errors import Refusal
 from discreet.exact import spoken
 from discreet.interval import Interval, exp

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from discreet.audit.accusing_event import accuse, heard
 from discreet.audit.bounds import Hits, at_least, at_most
+from discreet.audit.claim import neighbouring
 from discreet.audit.outputs import draw
-from discreet.audit.pairs import neighbouring
 from discreet.exact import Number, count, share
 from discreet.interval import log
 from discreet.mechanisms.mechanism import Pair

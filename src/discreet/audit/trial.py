@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from discreet.audit.accusing_event import Accusation, accuse, heard
-from discreet.audit.claim import excess, points, prefers_odds
+from discreet.audit.claim import Pairs, excess, neighbouring, points, prefers_odds
 from discreet.audit.outputs import draw
-from discreet.audit.pairs import Pairs, neighbouring
 from discreet.audit.verdict import Verdict, judged
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share

@@ -6,13 +6,9 @@ They are here to be caught: nothing in this package uses them, and the registry 
 from __future__ import annotations
 
 from discreet.audit.specimen import Specimen
-from discreet.audit.zoo_data import DATA
-from discreet.audit.zoo_local import LOCAL
-from discreet.audit.zoo_noise import NOISE
-from discreet.audit.zoo_objects import OBJECTS
-from discreet.audit.zoo_rare import RARELY
-from discreet.audit.zoo_rows import ROWS
-from discreet.audit.zoo_sparse import SPARSE
+from discreet.audit.zoo_data import DATA, ROWS
+from discreet.audit.zoo_mechanisms import LOCAL, NOISE, SPARSE
+from discreet.audit.zoo_outputs import OBJECTS, RARELY
 
 _ALL = (*SPARSE, *NOISE, *DATA, *LOCAL, *RARELY, *OBJECTS, *ROWS)
 

@@ -63,7 +63,7 @@ def new(  # noqa: PLR0913  # each is an option
 
 def _prospect(task: Task) -> str:
     """What is promised and, where it can be told before there are texts, how exact it will be."""
-    from discreet.desk.survey_forecast import Outlook, guessed
+    from discreet.desk.surveys import Outlook, guessed
     from discreet.local import Oracle
 
     said = "whoever reads a report guesses right between two answers in at most "
@@ -101,7 +101,7 @@ def list_(*, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
 def show(survey: Which, *, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
     """What a survey asks and promises, and how it stands."""
     from discreet.desk import HOME as CUSTODIAN
-    from discreet.desk.survey_forecast import guessed
+    from discreet.desk.surveys import guessed
 
     standing = _surveys(home).one(CUSTODIAN, survey)
     task = standing.task

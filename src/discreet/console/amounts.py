@@ -9,7 +9,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 from discreet.curator.history import Receipt
-from discreet.curator.till import total
+from discreet.curator.purchase import total
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss
 

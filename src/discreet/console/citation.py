@@ -15,7 +15,7 @@ from discreet.console.amounts import when
 from discreet.curator import Answer
 from discreet.curator.explain import said
 from discreet.curator.history import Receipt
-from discreet.curator.till import total
+from discreet.curator.purchase import total
 from discreet.ledger import Head
 from discreet.privacy import Neighbours, Replace
 

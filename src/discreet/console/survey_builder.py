@@ -15,8 +15,7 @@ from discreet.console.layout import trouble
 from discreet.console.page_visit import Visit
 from discreet.console.survey_page import PATH, address, whole
 from discreet.desk import Visitor
-from discreet.desk.survey_forecast import Outlook, enough, fitting
-from discreet.desk.surveys import DAYS, MINIMUM, Plan, Surveys
+from discreet.desk.surveys import DAYS, MINIMUM, Outlook, Plan, Surveys, enough, fitting
 from discreet.errors import Refusal
 from discreet.mechanisms import described
 

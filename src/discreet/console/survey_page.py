@@ -12,8 +12,7 @@ from discreet.console.file_chooser import UNCHANGED
 from discreet.console.layout import trouble
 from discreet.console.page_visit import Visit
 from discreet.console.people import copied
-from discreet.desk.survey_forecast import guessed
-from discreet.desk.surveys import Line, Surveys, doubts, lines, path, ready
+from discreet.desk.surveys import Line, Surveys, doubts, guessed, lines, path, ready
 from discreet.local.receipt import Standing
 from discreet.local.result import Results
 from discreet.local.task import Task

@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
-from discreet.curator.estimate import Estimate
+from discreet.curator.answer import Estimate
 from discreet.curator.noisy_database import database, fill, show
 from discreet.curator.provenance import ROW, Side, traced
 from discreet.errors import Exceeded, Fault, Refusal

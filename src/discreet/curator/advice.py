@@ -7,12 +7,13 @@ needs no bounds itself, with noise on every bar. Whatever is said with a share h
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
-from discreet.curator.noisy_histogram import Bars, ratio
-from discreet.curator.share_intervals import Share
-from discreet.curator.till import Bought
+from discreet.curator.purchase import Bought
+from discreet.curator.share_intervals import Share, compatible
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianVector, LaplaceVector
@@ -25,6 +26,9 @@ from discreet.sql.rows import PerUnit, Scan, Summary
 from discreet.sql.schema import MOST_ROWS_A_UNIT, Table, Type
 from discreet.sql.shape import shape
 
+CONFIDENCE = Fraction(95, 100)  # of every share that is told
+RARE = Fraction(1, 1000)  # how often an empty bar may stand out of the noise, all of them together
+
 # Bar 0 holds 0, bar ±b the sizes from 2^(b−21) up to 2^(b−20), ±1 also those below; from ±61 on, which begins at 2^40,
 # a bar is eight doublings wide. The outermost, from 2^96 on, has no end, so no bounds hold it.
 _LAST = 68
@@ -34,6 +38,55 @@ _WIDE = 60  # the last bar of one doubling
 ROWS = (21, *range(23, 62))  # no number has a square of 2 or 3
 _CUT = 100  # is added to the bar of a person who has more rows than max_rows
 _NEARLY_ALL = Fraction(99, 100)
+_ONE, _NONE = Literal(1, Type.BIGINT), Literal(0, Type.BIGINT)
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Noisy numbers, each with independent noise of one law, by the name of their bar."""
+
+    heights: Mapping[int, int]
+    noise: LaplaceVector | GaussianVector
+
+    @classmethod
+    def of(cls, bought: Bought) -> Bars:
+        """The histogram that was bought: one key, one number."""
+        noise = bought.price.charge(bought.price.part.measurement.statistics[0]).mechanism
+        if not isinstance(noise, (LaplaceVector, GaussianVector)):
+            raise Refusal("a histogram needs additive noise")
+        rows = zip(bought.noisy.groups, bought.noisy.values, strict=True)
+        return cls({int(str(group[0])): row[0] for group, row in rows}, noise)
+
+    @property
+    def visible(self) -> list[int]:
+        """The bars that stand out of the noise, in order."""
+        threshold = standing_out(self.noise, len(self.heights))
+        return sorted(bar for bar, height in self.heights.items() if height > threshold)
+
+    def beyond(self, outside: Callable[[int], bool], choices: int = 1) -> Share:
+        """The share of the whole in the bars outside.
+
+        `choices` is how many sets of bars the noisy numbers could have chosen this one from: with 95 % probability what
+        would be told of each of them is true.
+        """
+        far = [height for bar, height in self.heights.items() if outside(bar)]
+        near = [height for bar, height in self.heights.items() if not outside(bar)]
+        if not far or not near:
+            return Share(float(not near), float(not near))
+        noises = (self.noise, len(far)), (self.noise, len(near))
+        return compatible(sum(far), sum(near), noises, (1 - CONFIDENCE) / choices)
+
+
+def ratio(part: int, whole: int, noise: Sequence[LaplaceVector | GaussianVector]) -> Share:
+    """The share that one noisy number is of another, which it is a part of; each with its own noise."""
+    one, two = noise
+    return compatible(part, whole - part, ((one, 1), (two, 1)), 1 - CONFIDENCE, part_of=True)
+
+
+@lru_cache(maxsize=64)
+def standing_out(noise: LaplaceVector | GaussianVector, bars: int) -> int:
+    """What none of so many empty bars exceeds, but with probability `RARE`."""
+    return noise.error(1 - RARE / bars)
 
 
 @dataclass(frozen=True)
@@ -110,9 +163,6 @@ def bounds_parts(table: Table, column: str) -> tuple[Part, ...]:
         share = Measurement(rows, (), (beyond, present), below.max_rows, below.max_groups)
         parts.append(Part("#1", share, ()))
     return tuple(parts)
-
-
-_ONE, _NONE = Literal(1, Type.BIGINT), Literal(0, Type.BIGINT)
 
 
 def _beyond(value: Field, bounds: tuple[Fraction, Fraction]) -> Expression:

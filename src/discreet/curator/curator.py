@@ -11,19 +11,17 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from discreet.curator import above_noise, advice, catalogue
 from discreet.curator.answer import Answer
-from discreet.curator.answer_cache import AtHand, Recall, answer_key
+from discreet.curator.cache import Allow, AtHand, Plans, Recall, answer_key, key_of
 from discreet.curator.declarations import Declarations, recorded_file
 from discreet.curator.explain import Due, Explanation
 from discreet.curator.history import Receipt, receipts
 from discreet.curator.noisy_statistics import Engine
 from discreet.curator.notices import bounding, notices
-from discreet.curator.paid import Counter, Flights, Paid
-from discreet.curator.plan_cache import Allow, Plans, key_of
 from discreet.curator.planner import Planner
 from discreet.curator.price import Priced, priced
+from discreet.curator.purchase import Counter, Flights, Paid, Till, cost, requires_price, total
 from discreet.curator.quote import Terms
 from discreet.curator.run import Offer, Run, Runnable, Wanted, planned, run
-from discreet.curator.till import Till, cost, requires_price, total
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
 from discreet.exact import Number, share

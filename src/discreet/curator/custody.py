@@ -14,14 +14,21 @@ from typing import TypeVar
 from discreet import durable
 from discreet.curator import catalogue
 from discreet.curator.catalogue import Catalogue, Population, type_of
-from discreet.curator.declarations import in_words, recorded, recorded_file, refuse_contradictions, refuse_followed
-from discreet.curator.declaring import Declared as Declared  # noqa: PLC0414  # custodians say it here
-from discreet.curator.declaring import declared, spelled
+from discreet.curator.declarations import Declared as Declared  # noqa: PLC0414  # custodians say it here
+from discreet.curator.declarations import (
+    declared,
+    in_words,
+    recorded,
+    recorded_file,
+    refuse_contradictions,
+    refuse_followed,
+    spelled,
+)
 from discreet.curator.source import guessed, source_types, untyped
 from discreet.curator.token import minted
 from discreet.engines.duckdb import DuckStore
+from discreet.engines.ingest import Unread, hear
 from discreet.engines.progress import Progress
-from discreet.engines.unreadable_cells import Unread, hear
 from discreet.errors import Refusal
 from discreet.exact import Number
 from discreet.ledger import Event, Grant, Hold, Opened, Retired, Revoked, found_ledger, open_ledger

@@ -6,36 +6,145 @@ ledger, no randomness.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
+from sqlglot import exp
+
 from discreet.curator import above_noise
 from discreet.curator.above_noise import Upper
-from discreet.curator.answer import Answer, Spans
-from discreet.curator.answering import barred, computed, spoken
+from discreet.curator.answer import Answer, Spans, estimates
+from discreet.curator.cache import Allow
 from discreet.curator.catalogue import Catalogue, Population
+from discreet.curator.error_bars import Spans as Bars
 from discreet.curator.explain import Explanation, explained
-from discreet.curator.paid import Paid
-from discreet.curator.plan_cache import Allow
+from discreet.curator.notices import bounding, notices
 from discreet.curator.price import Priced
 from discreet.curator.provenance import Side
-from discreet.curator.public import PublicTables
+from discreet.curator.purchase import Bought, Paid, cost
 from discreet.curator.quote import Terms, quote
 from discreet.engines import DuckStore
-from discreet.errors import Exceeded, Fault
+from discreet.errors import Exceeded, Fault, Refusal
 from discreet.ledger.entry import BudgetLoss
 from discreet.sandbox import Facts, Sandbox
 from discreet.sql.aggregation import Caps
+from discreet.sql.expression import Expression, Value
+from discreet.sql.key import canonical
 from discreet.sql.question import Part, Question
-from discreet.sql.rows import Rows
-from discreet.sql.schema import Schema
+from discreet.sql.rows import Inline, Rows
+from discreet.sql.schema import Schema, Type
 from discreet.sql.split import question, rows_of
+
+MOST_ROWS = 10_000  # of a public result that is used beside private rows
+
+_TYPES = {kind.value: kind for kind in Type} | {"integer": Type.BIGINT, "hugeint": Type.BIGINT, "decimal": Type.DOUBLE}
+_READ: dict[Type, Callable[[object], Value]] = {
+    Type.BOOLEAN: bool,
+    Type.BIGINT: lambda cell: int(str(cell)),
+    Type.DOUBLE: lambda cell: float(str(cell)),
+    Type.VARCHAR: str,
+    Type.DATE: lambda cell: canonical(cell, Type.DATE),
+    Type.TIMESTAMP: lambda cell: canonical(cell, Type.TIMESTAMP),
+}
 
 _STORE = "store"
 _REMEMBERED = 64  # sets of tables that askers see, of which it is known what follows from them
 _MEMORY = "128MB"  # of the engine that reads public tables there
+
+
+@dataclass(frozen=True)
+class PublicTables:
+    """The public tables of a home."""
+
+    store: DuckStore
+    schema: Schema
+    allow: Callable[[set[str]], None]  # refuses tables that the asker may not read
+
+    def values(self, rows: Rows, column: str) -> tuple[object, ...]:
+        """The values of a column, in their own order."""
+        return self.store.values(rows, column)
+
+    def alike(self, rows: Rows, values: tuple[Expression, ...]) -> int:
+        """The largest number of rows that have the same values; of no values, all rows."""
+        if isinstance(rows, Inline) and not values:
+            return len(rows.cells)
+        return self.store.alike(rows, values)
+
+    def answered(self, query: exp.Query) -> Inline:
+        """The answer to a question about public tables alone, as rows."""
+        names = tuple(query.named_selects)
+        named = {cte.alias_or_name for cte in query.find_all(exp.CTE)}
+        read = {table.name for table in query.find_all(exp.Table)} - named
+        tables = tuple(self.schema.table(name) for name in sorted(read))
+        for table in tables:
+            if not table.public:
+                raise Refusal(f"table {table.name!r} is not public", hint="aggregate its rows first")
+            self.allow({table.name})
+        asked = Question((), query, frozenset(table.name for table in tables), names, tuple(None for _ in names))
+        found = above_noise.run(
+            above_noise.upper(asked), {}, {table.name: str(self.store.checked(table)) for table in tables}
+        )
+        if len(found.rows) > MOST_ROWS:
+            raise Refusal(
+                f"a public query has more than {MOST_ROWS} rows", hint="add its result as a public table of its own"
+            )
+        kinds = [(name, _TYPES.get(kind.split("(")[0])) for name, kind in found.columns]
+        columns = tuple((name, kind) for name, kind in kinds if kind is not None)
+        if len(columns) < len(kinds):
+            raise Refusal("a public query has a column of a type that is not known here", hint="cast it")
+        cells = tuple(
+            tuple(None if cell is None else _READ[kind](cell) for cell, (_, kind) in zip(row, columns, strict=True))
+            for row in found.rows
+        )
+        return Inline(columns, cells, tables)
+
+
+def computed(
+    upper: above_noise.Upper, bought: Mapping[str, Bought], files: Mapping[str, str], confidence: Fraction
+) -> tuple[above_noise.Result, Spans]:
+    """Rows and their error bars: nothing here reads more than what was bought and the public tables in these files."""
+    tables = {
+        name: above_noise.noisy_table(each.price.part, each.noisy.groups, estimates(each.price.part, each.noisy.values))
+        for name, each in bought.items()
+    }
+    result = above_noise.run(upper, tables, files)
+    return result, barred(upper, bought, result, confidence)
+
+
+def barred(
+    upper: above_noise.Upper, bought: Mapping[str, Bought], result: above_noise.Result, confidence: Fraction
+) -> Spans:
+    """The error bars of rows."""
+    return Bars(upper.sides, bought, 1 - confidence).of(result.rows, result.hidden)
+
+
+def spoken(
+    upper: above_noise.Upper,
+    paid: Paid,
+    told: tuple[above_noise.Result, Spans],
+    again: tuple[Fraction, Callable[[Fraction], Spans]],
+    left: BudgetLoss | None,
+) -> Answer:
+    """What is told of rows and their error bars at one confidence; `again` says at which, and finds those at others."""
+    result, spans = told
+    confidence, at = again
+    prices = [bought.price for bought in paid.tables.values()]
+    return Answer(
+        tuple(name for name, _ in result.columns),
+        tuple(kind for _, kind in result.columns),
+        result.rows,
+        cost(paid.new),
+        left,
+        ",".join(str(bought.entry) for bought in paid.tables.values()),
+        bounding(prices, partial=upper.question.partial),
+        confidence,
+        spans,
+        at,
+        notices(prices),
+        upper.noisy,
+    )
 
 
 @dataclass(frozen=True)

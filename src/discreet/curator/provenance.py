@@ -13,7 +13,7 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from discreet.curator.aggregates import aggregated, negative, share
+from discreet.curator.aggregates import aggregated, cast, negative, rounding, share
 from discreet.curator.formula import (
     Constant,
     Formula,
@@ -28,7 +28,6 @@ from discreet.curator.formula import (
     moved,
     ratio,
 )
-from discreet.curator.rounding import cast, rounding
 from discreet.sql.conditions import inner_queries, within
 from discreet.sql.division import is_whole
 from discreet.sql.question import Part, Question

@@ -3,33 +3,74 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
-from discreet.curator.catalogue import Catalogue
-from discreet.curator.declared_rows import Drawn, drawn
+from discreet.curator.catalogue import Catalogue, Population
 from discreet.engines import DuckRelation, DuckStore
 from discreet.errors import Refusal
 from discreet.exact import Number, count
 from discreet.ledger import Answer as Said
 from discreet.ledger import Spend, SqliteLedger, payment
 from discreet.ledger.entry import BudgetLoss, Plain
-from discreet.mechanisms import TableMechanism, Takes
-from discreet.mechanisms.description import digest
+from discreet.mechanisms import Caps, Column, TableMechanism, Takes
+from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.registry import digest
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Approximate, Loss, Neighbours, Pure, convert
+from discreet.sql.aggregate import declared_grid
 from discreet.sql.identity import described
-from discreet.sql.lineage import owners
+from discreet.sql.lineage import NOTHING, Origins, owners
 from discreet.sql.plan import VERSION
 from discreet.sql.rows import Rows, scanned
-from discreet.sql.shape import one_row, shape
+from discreet.sql.schema import Type, check_caps
+from discreet.sql.shape import Facts, Shape, one_row, shape
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-
 _OF_ROWS = (Takes.ROWS, Takes.OWNED_ROWS, Takes.RELATION)
+_Charge = tuple[Neighbours, type[BudgetLoss], Number | None]  # whose budget, in which measure, at which δ
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """An outline of rows, as `mechanisms.Outline` has it, and whose budget pays for them."""
+
+    schema: Mapping[str, Column]
+    caps: Caps
+    population: Population
+    people: frozenset[str] = frozenset()  # columns that say who people are, under whatever name
+    facts: Mapping[str, Facts] = field(default_factory=dict)  # what else is known of them
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Which tables the population's promise compares."""
+        return self.population.neighbours
+
+
+def drawn(public: Shape, population: Population, max_rows: int | None = None, owners: Origins = NOTHING) -> Drawn:
+    """The outline of rows of this shape, of which a unit keeps at most `max_rows`, by default as declared.
+
+    `owners` are the tables' columns that name the units.
+    """
+    cap = public.max_rows if max_rows is None else count(max_rows, "max_rows")
+    check_caps(cap, 1)
+    if cap is None:
+        raise Refusal(
+            "a mechanism needs to know how many rows one unit may have", hint="declare --max-rows, or pass max_rows="
+        )
+    schema = {name: _column(name, facts) for name, facts in public.columns.items()}
+    people = frozenset(name for name, facts in public.columns.items() if facts.carries & owners)
+    return Drawn(schema, Caps(cap), population, people, public.columns)
+
+
+def _column(name: str, facts: Facts) -> Column:
+    keys = (False, True) if facts.keys is None and facts.type is Type.BOOLEAN else facts.keys
+    grid = declared_grid(facts)
+    own = None if grid is None else Grid(grid.low * grid.step, grid.high * grid.step, grid.step)
+    return Column(name, keys or None, own)
 
 
 class RowMechanism(Protocol[T_co]):
@@ -187,9 +228,6 @@ def _run(store: DuckStore, what: Run[T]) -> T:
     cells = store.rows(what.rows, outline.caps.max_rows)
     data: Any = [row[0] for row in cells] if len(shape(what.rows).columns) == 1 else cells
     return mechanism(data)
-
-
-_Charge = tuple[Neighbours, type[BudgetLoss], Number | None]  # whose budget, in which measure, at which δ
 
 
 def _charged(mechanism: RowMechanism[object], cap: int, charge: _Charge) -> BudgetLoss:

@@ -14,18 +14,17 @@ from discreet.curator.history import Receipt
 from discreet.curator.quote import Terms as Asked
 from discreet.curator.run import Offer
 from discreet.curator.token import Scram, matches, scram_of
-from discreet.desk.notary import Notary
+from discreet.desk.notary import Lately, Notary
 from discreet.desk.practice import Practice
 from discreet.desk.publisher import Listed, Order, Publisher, tried
-from discreet.desk.witness_status import Lately
 from discreet.errors import Refusal
 from discreet.ledger import Grant, Head
 from discreet.ledger.books import OWNER, Account, Books
 from discreet.ledger.entry import BudgetLoss, canonical
-from discreet.ledger.guest_heads import Bringer, keep, kept
 from discreet.ledger.home import Standing, standings
 from discreet.ledger.verify import Extension
 from discreet.ledger.verify import Receipt as Proof
+from discreet.ledger.witness import Bringer, keep, kept
 from discreet.privacy import Budget
 from discreet.release import Release
 from discreet.release.certificate import Certificate

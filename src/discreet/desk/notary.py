@@ -1,20 +1,51 @@
-"""What of the ledger goes through a door: signed heads, and entries with the proof that they are in it."""
+"""What of the ledger goes through a door: signed heads, entries with their proof, and what witnesses said lately."""
 
 from __future__ import annotations
 
 import hmac
 import threading
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from discreet.errors import Refusal
+from discreet.errors import Busy, Refusal
 from discreet.ledger import Answer, Event, Grant, Head, Spend, open_ledger, signing_key, verify
 from discreet.ledger.books import Books
 from discreet.ledger.entry import Entry
 from discreet.ledger.head import now
+from discreet.ledger.home import Standing
 from discreet.ledger.verify import Extension, Receipt
 from discreet.ledger.view import View
+
+_RECENT = 10.0  # seconds for which what they said is repeated
+
+
+class Lately:
+    """Asks one call after another, with pauses. Any thread may want to know, and none waits for another's call."""
+
+    def __init__(self, ask: Callable[[], Sequence[Standing]], clock: Callable[[], float] = time.monotonic) -> None:
+        self._ask, self._clock = ask, clock
+        self._asking = threading.Lock()
+        self._said: tuple[float, Sequence[Standing]] | None = None
+
+    def said(self) -> Sequence[Standing]:
+        """What they said last, if that is not long ago or they are being asked already; else what they say now."""
+        known = self._said
+        if known is not None and self._clock() - known[0] < _RECENT:
+            return known[1]
+        if not self._asking.acquire(blocking=False):
+            if known is not None:
+                return known[1]
+            raise Busy("the witnesses are being asked just now", hint="try again in a few seconds")
+        try:
+            if self._said is known:  # nobody has asked them meanwhile
+                found = self._ask()
+                self._said = self._clock(), found
+            return self._said[1]  # type: ignore[index]
+        finally:
+            self._asking.release()
 
 
 class Notary:

@@ -9,8 +9,7 @@ from typing import Any
 
 from discreet import durable
 from discreet.curator import Curator
-from discreet.curator.declared_rows import Drawn
-from discreet.curator.run import Offer, Wanted
+from discreet.curator.run import Drawn, Offer, Wanted
 from discreet.desk.notary import Notary
 from discreet.errors import Refusal
 from discreet.exact import shown

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.engines.duckdb import DuckStore
 from discreet.mechanisms import Axis, Bins, Caps, Column
-from discreet.mechanisms.int64 import whole
+from discreet.mechanisms.grid import whole
 from discreet.mechanisms.relation import grid_of, keys_of, sides
 from discreet.privacy import Neighbours
 from discreet.sql.cells import Cut, Keyed, Side

@@ -18,13 +18,13 @@ from urllib.parse import quote
 
 from discreet.errors import Busy, Refusal
 
+Glimpse = tuple[int, int, int, int, int, bytes]
+
 PATIENCE = 5.0  # seconds to wait for another program's transaction; each lasts milliseconds
 _LEAST = 0.05  # seconds that even who comes late waits
 _PAUSE = 0.001  # seconds between two looks whether it is over
 _RECENT = 2.0  # seconds for which what was found is still true
-
 _SINCE: dict[Path, tuple[float, float]] = {}  # since when another program was found to have a file, and when last
-
 _OUTSIDE = {  # what is wrong around the file, and not with it
     sqlite3.SQLITE_PERM: "it is not permitted",
     sqlite3.SQLITE_READONLY: "it may only be read",
@@ -32,6 +32,32 @@ _OUTSIDE = {  # what is wrong around the file, and not with it
     sqlite3.SQLITE_FULL: "the disk is full",
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened",
 }
+# One at a time in this process, and nobody while it forks: a child then inherits no file that is open, no SQLite
+# lock that it does not have, and no lock of ours that nobody would release.
+ALONE = threading.RLock()
+
+
+def glimpse(path: Path) -> Glimpse | None:
+    """What changes with every commit, wherever it was made; None while one is under way, or was cut off.
+
+    The header of a SQLite file has a counter of commits. Whoever writes keeps a journal beside the file until all of it
+    is written. So without a journal, a counter that is still the same stands for pages that are still the same, and a
+    file put in place of another has another inode or other times.
+    """
+    journal = f"{path}-journal"
+    if os.path.exists(journal):  # noqa: PTH110  # a path is made slowly, and every question looks several times
+        return None
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            found, header = os.fstat(file), os.read(file, 100)
+        finally:
+            os.close(file)
+    except OSError:
+        return None
+    if os.path.exists(journal):  # noqa: PTH110  # begun meanwhile: its counter may be rolled back, and counted again
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, header
 
 
 def patience(path: Path) -> float:
@@ -88,9 +114,6 @@ def unusable(error: sqlite3.Error | OSError | UnicodeDecodeError, path: Path, fi
     return damaged(file)
 
 
-# One at a time in this process, and nobody while it forks: a child then inherits no file that is open, no SQLite
-# lock that it does not have, and no lock of ours that nobody would release.
-ALONE = threading.RLock()
 os.register_at_fork(before=ALONE.acquire, after_in_parent=ALONE.release, after_in_child=ALONE.release)
 
 

@@ -14,8 +14,7 @@ from discreet.ledger import index
 from discreet.ledger.books import Books
 from discreet.ledger.checkpoint import EVERY, Checkpoint, beginning, store, stored
 from discreet.ledger.entry import GENESIS, Adopted, Answer, Entry, Event, Hold, Spend, chained
-from discreet.ledger.file_access import ALONE, connect, damaged, had, locked, unusable
-from discreet.ledger.file_changes import Glimpse, glimpse
+from discreet.ledger.file_access import ALONE, Glimpse, connect, damaged, glimpse, had, locked, unusable
 from discreet.ledger.head import now
 from discreet.ledger.pending_holds import Owed
 from discreet.ledger.view import View, entries_after

@@ -14,7 +14,7 @@ from discreet.local.reporter import Reporter, Reports
 from discreet.local.response import Response
 from discreet.noise import SECURE, Entropy, permutation
 from discreet.privacy import Approximate, Guarantee, Pure, shuffled
-from discreet.privacy.shuffle import Randomizer
+from discreet.privacy.amplify import Randomizer
 
 DELTA = Fraction(1, 10**8)  # of the promise that a crowd makes, where nobody names another
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.exact import Number, count, positive
-from discreet.mechanisms.int64 import Integers, whole
+from discreet.mechanisms.grid import Integers, whole
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
 from discreet.noise import SECURE, Entropy, gaussian, gaussians, laplace, laplaces

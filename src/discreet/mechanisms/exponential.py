@@ -1,21 +1,96 @@
-"""The exponential mechanism, and permute-and-flip, which is never worse."""
+"""Selection of one of several candidates: the exponential mechanism, and permute-and-flip, which is never worse."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
-from discreet.exact import Number, share
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import Refusal
+from discreet.exact import Number, count, positive, share
 from discreet.interval import Interval, exp, log
-from discreet.mechanisms.int64 import Integers
-from discreet.mechanisms.mechanism import USUAL
+from discreet.mechanisms.grid import Integers, whole
+from discreet.mechanisms.mechanism import USUAL, Pair, Takes, one_way, settle
 from discreet.mechanisms.registry import registered
-from discreet.mechanisms.search import first
-from discreet.mechanisms.selection import Selection
 from discreet.noise import SECURE, Entropy, exponential, permute_and_flip
-from discreet.privacy import Concentrated
+from discreet.privacy import AddRemove, Concentrated, Neighbours, Pure
+
+FARTHEST = (1 << 60) - 1  # of a score from zero: the samplers compare differences in 64 bits
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The public parameters of a choice. Scores are whole numbers, one for each candidate; the largest is the best.
+
+    `sensitivity` bounds how far neighbours move any one score. `monotone` says that, between two neighbours, no score
+    rises while another falls, as with counts when a row is added or removed; it halves the noise. When a row is
+    replaced one count falls and another rises, so with `Replace` it is refused.
+    """
+
+    takes: ClassVar[Takes] = Takes.SCORES
+
+    epsilon: Fraction
+    candidates: int
+    sensitivity: int = 1
+    monotone: bool = False
+    neighbours: Neighbours = AddRemove()
+
+    def __post_init__(self) -> None:
+        settle(
+            self,
+            epsilon=positive(self.epsilon, "epsilon"),
+            candidates=count(self.candidates, "candidates"),
+            sensitivity=count(self.sensitivity, "sensitivity"),
+            monotone=one_way(self.monotone, self.neighbours),
+            neighbours=self.neighbours,
+        )
+
+    @property
+    def privacy(self) -> Pure:
+        """ε, whatever the scores."""
+        return Pure(self.epsilon)
+
+    @property
+    def rate(self) -> Fraction:
+        """What a unit of score is worth: ε/(2 sensitivity), or ε/sensitivity for monotone scores."""
+        return self.epsilon / (self.sensitivity if self.monotone else 2 * self.sensitivity)
+
+    def pairs(self) -> tuple[Pair[tuple[int, ...]], ...]:
+        """Neighbouring scores that make a choice as telling as it gets: at a tie, and for a candidate far behind."""
+        step, others = self.sensitivity, self.candidates - 1
+        fall, behind = (0 if self.monotone else step), math.ceil(3 / self.rate)
+        return (
+            Pair((0,) * (others + 1), (step, *(-fall,) * others), "one of equal candidates gets ahead"),
+            Pair((0,) * (others + 1), (-fall, *(step,) * others), "one of equal candidates falls behind"),
+            Pair((0, *(behind,) * others), (-fall, *(behind + step,) * others), "one far behind falls back further"),
+        )
+
+    def scored(self, scores: Integers) -> NDArray[np.int64]:
+        """The scores, one for each candidate, those beyond ±(2^60 − 1) there: neighbours move no further apart."""
+        values = whole(scores, FARTHEST)
+        if values.shape != (self.candidates,):  # how many candidates there are is public
+            raise Refusal(f"expected {self.candidates} scores, got {values.shape}")
+        return values
+
+
+def first(holds: Callable[[int], bool]) -> int:
+    """The smallest n ≥ 0 for which it holds, if from some number on it does not stop holding.
+
+    What is returned was seen to hold, so a bound stays a bound even where `holds` is not monotone.
+    """
+    high = 0
+    while not holds(high):
+        high = 2 * high + 1
+    low = (high - 1) // 2  # was seen not to hold, or is −1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
 @registered("exponential")

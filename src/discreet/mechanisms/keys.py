@@ -22,9 +22,9 @@ from discreet.errors import Ground, Refusal
 from discreet.exact import Number, count, positive, share, shown, spoken
 from discreet.interval import exp, log, simpler_down
 from discreet.mechanisms.additive import GaussianVector, LaplaceVector
+from discreet.mechanisms.exponential import first
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
-from discreet.mechanisms.search import first
 from discreet.noise import SECURE, Entropy, flip
 from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Replace
 from discreet.privacy.calibrate import gaussian_tail, laplace_tail

@@ -11,8 +11,7 @@ from discreet.errors import Refusal
 from discreet.exact import count, positive, share, shown
 from discreet.mechanisms.mechanism import Pair, settle
 from discreet.mechanisms.registry import registered
-from discreet.mechanisms.smooth import Order
-from discreet.mechanisms.smooth_noise import Fitted
+from discreet.mechanisms.smooth import Fitted, Order
 from discreet.mechanisms.tails import LaplaceTails, StudentTails
 from discreet.privacy import AddRemove, Approximate, Neighbours, Pure, Replace
 

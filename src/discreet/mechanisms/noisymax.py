@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 from discreet.errors import Refusal
 from discreet.exact import Number, share, shown
 from discreet.interval import Interval, exp
-from discreet.mechanisms.exponential import PermuteAndFlip
-from discreet.mechanisms.int64 import Integers
+from discreet.mechanisms.exponential import PermuteAndFlip, Selection, first
+from discreet.mechanisms.grid import Integers
 from discreet.mechanisms.mechanism import USUAL
 from discreet.mechanisms.registry import registered
-from discreet.mechanisms.search import first
-from discreet.mechanisms.selection import Selection
 from discreet.noise import SECURE, Entropy, below, geometric, geometrics, laplace, laplaces
 from discreet.noise.vector import LARGEST, SMALLEST
 

@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import Ground, Refusal
 from discreet.exact import count, shown, spoken
-from discreet.mechanisms.grid import Grid, cells
-from discreet.mechanisms.int64 import LIMIT, whole
+from discreet.mechanisms.grid import LIMIT, Grid, cells, whole
 from discreet.mechanisms.mechanism import Takes, settle
 from discreet.noise import SECURE, Entropy, permutation
 from discreet.privacy import AddRemove, Loss, Neighbours

@@ -20,7 +20,7 @@ import numpy as np
 from discreet.errors import Refusal
 from discreet.exact import Number, count, nonnegative, positive, probability, share, shown, spoken
 from discreet.interval import log, simpler_up
-from discreet.mechanisms.int64 import LIMIT
+from discreet.mechanisms.grid import LIMIT
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, one_way, settle
 from discreet.mechanisms.registry import registered
 from discreet.mechanisms.session import Above, Below, Openable, State

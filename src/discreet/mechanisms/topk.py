@@ -15,7 +15,7 @@ from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
 from discreet.interval import simpler_down, sqrt
 from discreet.mechanisms.exponential import Exponential, PermuteAndFlip
-from discreet.mechanisms.int64 import Integers
+from discreet.mechanisms.grid import Integers
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, one_way, settle
 from discreet.mechanisms.registry import registered
 from discreet.noise import SECURE, Entropy, exponential, permute_and_flip

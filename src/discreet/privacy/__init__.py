@@ -11,9 +11,13 @@ from discreet.privacy.account import Total as Total
 from discreet.privacy.account import account as account
 from discreet.privacy.account import lifetime as lifetime
 from discreet.privacy.amplify import poisson as poisson
+from discreet.privacy.amplify import shuffled as shuffled
+from discreet.privacy.amplify import shuffled_delta as shuffled_delta
 from discreet.privacy.amplify import without_replacement as without_replacement
 from discreet.privacy.budget import Budget as Budget
+from discreet.privacy.budget import Odometer as Odometer
 from discreet.privacy.budget import balance as balance
+from discreet.privacy.calibrate import Sensitivity as Sensitivity
 from discreet.privacy.calibrate import concentrated_for as concentrated_for
 from discreet.privacy.calibrate import gaussian_error as gaussian_error
 from discreet.privacy.calibrate import gaussian_for as gaussian_for
@@ -51,12 +55,8 @@ from discreet.privacy.neighbours import Guarantee as Guarantee
 from discreet.privacy.neighbours import Neighbours as Neighbours
 from discreet.privacy.neighbours import Replace as Replace
 from discreet.privacy.neighbours import parallel as parallel
-from discreet.privacy.odometer import Odometer as Odometer
 from discreet.privacy.profile import Profile as Profile
 from discreet.privacy.renyi import Renyi as Renyi
-from discreet.privacy.sensitivity import Sensitivity as Sensitivity
-from discreet.privacy.shuffle import shuffled as shuffled
-from discreet.privacy.shuffle import shuffled_delta as shuffled_delta
 from discreet.privacy.tradeoff import Gaussian as Gaussian
 from discreet.privacy.tradeoff import tradeoff as tradeoff
 from discreet.privacy.tradeoff import winning as winning

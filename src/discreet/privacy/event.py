@@ -7,7 +7,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import Refusal
+
+Floats = TypeVar("Floats", bound=float | NDArray[np.float64])
+
+
+def finite(value: Floats, what: str) -> Floats:
+    """The value itself, if all of it is a finite number."""
+    if not np.isfinite(value).all():
+        hint = "use Renyi or Concentrated, which are exact, or add the losses"
+        raise Refusal(f"{what} cannot be computed: the numbers are beyond what floats hold", hint=hint)
+    return value
 
 
 @dataclass(frozen=True, order=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discreet.exact import Number
-from discreet.mechanisms.int64 import Integers
+from discreet.mechanisms.grid import Integers
 from discreet.mechanisms.mechanism import USUAL
 from discreet.noise import SECURE, Entropy
 from discreet.release.counts import Counts, released

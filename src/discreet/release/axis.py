@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from discreet.errors import Refusal
 from discreet.exact import exact, positive, shown
 from discreet.mechanisms import Bins, Column
-from discreet.mechanisms.description import Plain
+from discreet.mechanisms.registry import Plain
 from discreet.mechanisms.relation import Cell
 from discreet.release.bins import written
 from discreet.release.counts import MOST_CELLS

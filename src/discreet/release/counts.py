@@ -15,7 +15,7 @@ import numpy as np
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown, spoken
 from discreet.mechanisms import LaplaceVector, Pair, registered
-from discreet.mechanisms.int64 import Integers, whole
+from discreet.mechanisms.grid import Integers, whole
 from discreet.mechanisms.mechanism import USUAL, Takes, settle
 from discreet.noise import Entropy
 from discreet.privacy import AddRemove, Neighbours, Pure

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.exact import Number, share
-from discreet.mechanisms.int64 import Integers
+from discreet.mechanisms.grid import Integers
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy
 from discreet.release.counts import Counts, noise_variance, noisy, plane, released

@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, nonnegative, positive, shown
-from discreet.mechanisms.int64 import Integers
+from discreet.mechanisms.grid import Integers
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from discreet.errors import Refusal
 from discreet.exact import Number, shown
-from discreet.mechanisms.int64 import Integers
+from discreet.mechanisms.grid import Integers
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import Neighbours, Pure
 from discreet.release.automatic import Automatic

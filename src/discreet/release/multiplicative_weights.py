@@ -12,7 +12,7 @@ import numpy as np
 
 from discreet.exact import Number, count, share
 from discreet.mechanisms import Exponential
-from discreet.mechanisms.int64 import Integers
+from discreet.mechanisms.grid import Integers
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy
 from discreet.privacy.calibrate import laplace_error

@@ -14,8 +14,8 @@ from discreet.errors import Refusal
 from discreet.exact import Number
 from discreet.ledger.entry import write_loss, write_neighbours
 from discreet.mechanisms import Axis, Bins, Caps, Column, Frame, Pair, Relation, described
-from discreet.mechanisms.description import Plain
 from discreet.mechanisms.mechanism import USUAL, Takes
+from discreet.mechanisms.registry import Plain
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import Concentrated, Neighbours, Pure
 from discreet.release.axis import Side, sided

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from discreet.exact import Number, count
-from discreet.mechanisms.int64 import Integers
+from discreet.mechanisms.grid import Integers
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy
 from discreet.release.counts import Counts, level_variances, noisy, plane, released, within

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import Number, share, shown
-from discreet.mechanisms.description import Plain
+from discreet.mechanisms.registry import Plain
 from discreet.release import tables
 from discreet.release.axis import NumberAxis, Side, read_side
 from discreet.release.estimate import Curve, Reading

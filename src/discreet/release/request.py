@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields, replace
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
-from discreet.mechanisms.description import Plain
 from discreet.mechanisms.mechanism import settle
+from discreet.mechanisms.registry import Plain
 from discreet.release.bins import Cut, read_cut, written
 from discreet.release.method import KINDS, MARGINALS, methods
 from discreet.release.other_cell import IN_OTHER, read_rule

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import exact, spoken
-from discreet.mechanisms.description import Plain
+from discreet.mechanisms.registry import Plain
 from discreet.release.axis import Side
 from discreet.release.histogram import error_bar
 from discreet.release.tree_variances import Reals

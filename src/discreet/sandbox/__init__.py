@@ -8,8 +8,8 @@ memory, and its clock ends them. In one's own home there is nobody to fear, and 
 
 from discreet.sandbox.limits import Limits as Limits
 from discreet.sandbox.limits import room as room
+from discreet.sandbox.messages import Facts as Facts
 from discreet.sandbox.process_pool import DIRECT as DIRECT
 from discreet.sandbox.process_pool import Direct as Direct
 from discreet.sandbox.process_pool import Processes as Processes
 from discreet.sandbox.process_pool import Sandbox as Sandbox
-from discreet.sandbox.shared_facts import Facts as Facts

@@ -1,5 +1,5 @@
 """`python -m discreet.sandbox`: the nursery of a server's processes. Nobody but a server starts it."""
 
-from discreet.sandbox.fork_server import main
+from discreet.sandbox.worker import main
 
 main()

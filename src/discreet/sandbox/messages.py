@@ -1,4 +1,4 @@
-"""Messages between a server and its processes: a length, and then bytes."""
+"""Messages between a server and its processes: a length, and then bytes. Public facts are sent to each process once."""
 
 from __future__ import annotations
 
@@ -6,17 +6,49 @@ import io
 import pickle
 import socket
 import struct
-from typing import Any
+import threading
+from collections.abc import Callable
+from functools import cached_property
+from itertools import count
+from typing import Any, Generic, TypeVar, cast
 
 from sqlglot import serde
 
 from discreet import errors
 from discreet.errors import DiscreetError, Fault, Ground, Refusal
 
+T = TypeVar("T")
+M = TypeVar("M")
+
+_numbers = count(1)
+
 _LENGTH = struct.Struct("!Q")
 _CHUNK = 1 << 16
-
 Said = tuple[str, str, str, str, tuple[int, int] | None, str | None]  # class, message, hint, ground, place, repair
+_ROOTS = ("discreet", "sqlglot", "datetime", "decimal", "fractions", "collections", "uuid")
+_PLAIN = ("set", "frozenset", "complex", "bytearray", "object")
+
+
+class Facts(Generic[T]):
+    """A value that never changes, and what was made of it where it is used."""
+
+    def __init__(self, value: T, number: int | None = None) -> None:
+        self.value = value
+        self.number = next(_numbers) if number is None else number
+        self._made: dict[str, object] = {}
+        self._lock = threading.Lock()
+
+    @cached_property
+    def written(self) -> bytes:
+        """The value as it is sent."""
+        return pickle.dumps(self.value, pickle.HIGHEST_PROTOCOL)
+
+    def made(self, name: str, make: Callable[[T], M]) -> M:
+        """What `make` makes of the value, once."""
+        with self._lock:
+            if name not in self._made:
+                self._made[name] = make(self.value)
+            return cast("M", self._made[name])
 
 
 class Over(Exception):
@@ -50,9 +82,6 @@ def _exactly(there: socket.socket, size: int) -> bytes:
 
 
 # what may be in a reply -----------------------------------------------------------------------------------------------
-
-_ROOTS = ("discreet", "sqlglot", "datetime", "decimal", "fractions", "collections", "uuid")
-_PLAIN = ("set", "frozenset", "complex", "bytearray", "object")
 
 
 class _Values(pickle.Unpickler):

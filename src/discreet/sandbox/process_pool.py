@@ -15,10 +15,9 @@ from contextlib import contextmanager, suppress
 from typing import Any, Protocol, TypeVar, cast
 
 from discreet.errors import Exceeded, Fault
-from discreet.sandbox import fork_server
+from discreet.sandbox import worker
 from discreet.sandbox.limits import Limits
-from discreet.sandbox.messages import Over, Said, heard, receive, restored, send
-from discreet.sandbox.shared_facts import Facts
+from discreet.sandbox.messages import Facts, Over, Said, heard, receive, restored, send
 from discreet.sandbox.worker import BROKEN, SAID, VALUE
 
 T = TypeVar("T")
@@ -221,12 +220,12 @@ class Processes:
             raise _Unmade from None
         try:
             with theirs:
-                socket.send_fds(there, [fork_server.FORK], [theirs.fileno()])
-            (number,) = fork_server.PID.unpack(there.recv(fork_server.PID.size, socket.MSG_WAITALL))
+                socket.send_fds(there, [worker.FORK], [theirs.fileno()])
+            (number,) = worker.PID.unpack(there.recv(worker.PID.size, socket.MSG_WAITALL))
         except (OSError, struct.error):  # it said nothing, or not all
             ours.close()
             raise Over from None
-        if number == fork_server.NOBODY:
+        if number == worker.NOBODY:
             ours.close()
             raise _Unmade
         return _Process(number, ours)
@@ -235,7 +234,7 @@ class Processes:
         if self._nursery is None:
             ours, theirs = socket.socketpair()
             command = [sys.executable, "-m", "discreet.sandbox", str(theirs.fileno())]
-            command += [fork_server.written(self.limits), *self._modules]
+            command += [worker.written(self.limits), *self._modules]
             with theirs:
                 process = subprocess.Popen(  # noqa: S603  # our own interpreter and our own code
                     command,
@@ -255,7 +254,7 @@ class Processes:
         with self._lock, suppress(OSError):
             self._many -= 1
             if self._nursery is not None:
-                self._nursery[1].sendall(fork_server.END + fork_server.PID.pack(process.number))
+                self._nursery[1].sendall(worker.END + worker.PID.pack(process.number))
 
     def _end_nursery(self) -> None:
         if self._nursery is None:

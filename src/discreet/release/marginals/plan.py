@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import spoken
-from discreet.mechanisms.int64 import whole
+from discreet.mechanisms.grid import whole
 from discreet.noise import Entropy, gaussians, laplaces
 from discreet.noise.vector import LARGEST, SMALLEST
 from discreet.release.marginals.domain import Axes, Domain, maximal, subsets

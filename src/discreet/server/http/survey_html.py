@@ -14,8 +14,7 @@ from functools import cache
 from pathlib import Path
 from string import Template
 
-from discreet.desk.survey_forecast import guessed
-from discreet.desk.surveys import Line, ready
+from discreet.desk.surveys import Line, guessed, ready
 from discreet.errors import Refusal
 from discreet.exact import spoken
 from discreet.local.receipt import Standing

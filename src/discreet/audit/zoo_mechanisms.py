@@ -1,4 +1,7 @@
-"""Noise of the wrong kind or size: floats, a sensitivity that is too small, a scale that is itself a secret."""
+"""Mechanisms that are wrong in themselves: noise of the wrong kind or size, a careless sparse vector, odds that tell.
+
+The sparse vectors are four published forms that are not private, after Lyu, Su & Li 2017, Figure 2.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,158 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.specimen import Specimen
+from discreet.local import OptimizedUnary, bits
+from discreet.local.coin import coins
 from discreet.mechanisms.mechanism import Pair
 from discreet.noise import SECURE, Entropy, gaussians, laplaces
 from discreet.noise.uniform import words
 from discreet.privacy.loss import Approximate, Concentrated, Pure
 
+Sets = NDArray[np.uint8]
+SOUND = OptimizedUnary(Fraction(1), 4)
+
+_PAIR = Pair(0, 1, "a person with one value, and with another")
+_UNARY = "Wang, Blocki, Li & Jha 2017, “Locally differentially private protocols for frequency estimation”, Section 4.2"
+STEPS = 16  # of the grid, in one unit of a query
+BELOW, ABOVE, SILENT = 0, 1, -1
+NEVER = 1 << 40  # a value that no noise reaches
+_SOURCE = "Lyu, Su & Li 2017, “Understanding the sparse vector technique for differential privacy”, Figure 2"
 Reals = NDArray[np.float64]
 Integers = NDArray[np.int64]
+TOP = 400
+CLASSIC = Approximate(5, "0.8")
+FINE = 1 << 10  # steps of the grid in one unit, so that the discrete Gaussian is as good as the continuous one
+ONE_UNIT = Pair(0, 1, "a count with one person and without")
+ONE_UNIT_AS_FLOAT = Pair(0.0, 1.0, "a count with one person and without")
+_MIRONOV = "Mironov 2012, “On significance of the least significant bits for differential privacy”"
+_SMOOTH = "Nissim, Raskhodnikova & Smith 2007"
+
+
+def never_cleared(value: int, size: int, rng: Entropy) -> Sets:
+    """The true bit always set, others now and then."""
+    said = coins(SOUND.odds.other, size * SOUND.choices, rng).reshape(size, SOUND.choices)
+    said[:, value] = True
+    return bits.packed(said)
+
+
+def never_set(value: int, size: int, rng: Entropy) -> Sets:
+    """The true bit by a fair coin, and no other."""
+    said = np.zeros((size, SOUND.choices), dtype=np.bool_)
+    said[:, value] = coins(SOUND.odds.holder, size, rng)
+    return bits.packed(said)
+
+
+def half_the_lies(value: int, size: int, rng: Entropy) -> Sets:
+    """The true bit by a fair coin, others half as often as the price asks."""
+    said = coins(SOUND.odds.other / 2, size * SOUND.choices, rng).reshape(size, SOUND.choices)
+    said[:, value] = coins(SOUND.odds.holder, size, rng)
+    return bits.packed(said)
+
+
+def told_twice(value: int, size: int, rng: Entropy) -> Sets:
+    """Two reports, each with coins of its own."""
+    return np.hstack([SOUND.sample(value, size, rng=rng) for _ in range(2)])
+
+
+LOCAL = (
+    Specimen(
+        "never-cleared",
+        Pure(1),
+        _PAIR,
+        "a bit that is set is never cleared: a 0 rules its value out",
+        "the RAPPOR client of pure-ldp 1.2.0; Erlingsson, Pihur & Korolova 2014, Section 3, flip both ways",
+        never_cleared,
+    ),
+    Specimen(
+        "never-set",
+        Pure(1),
+        _PAIR,
+        "a bit that is clear is never set: a 1 is the truth",
+        _UNARY,
+        never_set,
+    ),
+    Specimen(
+        "half-the-lies",
+        Pure(1),
+        _PAIR,
+        "a bit of another value is set with probability 1/(2e^ε + 2): a 1 tells more than ε",
+        _UNARY,
+        half_the_lies,
+    ),
+    Specimen(
+        "told-twice",
+        Pure(1),
+        _PAIR,
+        "a person asked twice answers with fresh coins, for the price of one answer",
+        "Erlingsson, Pihur & Korolova 2014, Section 3: an answer is drawn once and kept",
+        told_twice,
+    ),
+)
+
+
+def sparse_vector(  # noqa: PLR0913  # the six published forms differ in exactly these
+    queries: Sequence[int],
+    size: int,
+    *,
+    threshold_scale: Fraction | int,
+    query_scale: Fraction | int,
+    most: int | None,
+    numeric: bool = False,
+    rng: Entropy = SECURE,
+) -> NDArray[np.int64]:
+    """`size` runs: for each query whether it is above a noisy threshold, and nothing more after `most` that are.
+
+    `numeric` answers with the noisy value itself, in steps of the grid, and with the least integer instead of `BELOW`.
+    """
+    noisy = np.tile(STEPS * np.asarray(queries, dtype=np.int64), (size, 1))
+    if query_scale:
+        noisy += laplaces(STEPS * Fraction(query_scale), noisy.size, rng=rng).reshape(noisy.shape)
+    above = noisy >= laplaces(STEPS * Fraction(threshold_scale), size, rng=rng)[:, None]
+    answers = np.where(above, noisy, -NEVER) if numeric else np.where(above, ABOVE, BELOW)
+    if most is not None:
+        answers[np.cumsum(above, axis=1) - above >= most] = -2 * NEVER if numeric else SILENT
+    return answers
+
+
+SPARSE = (
+    Specimen(
+        "svt-3",
+        Pure(2),
+        Pair((0,) * 8 + (1,), (1,) * 8 + (0,), "one person moves from the last query to the first eight"),
+        "it answers with the very noisy value that it compared: that value bounds the secret threshold from above, and"
+        " every query found below it then tells more than the threshold's noise hides",
+        f"{_SOURCE}, Algorithm 3, after lecture notes of 2011",
+        lambda queries, size, rng: sparse_vector(
+            queries, size, threshold_scale=1, query_scale=1, most=1, numeric=True, rng=rng
+        ),
+    ),
+    Specimen(
+        "svt-4",
+        Pure(1),
+        Pair((0,) * 8 + (1,) * 2, (1,) * 8 + (0,) * 2, "one person moves from the last two queries to the first eight"),
+        "the noise of a query does not grow with the number c of answers above: what it loses is (1 + 6c)/4 times ε",
+        f"{_SOURCE}, Algorithm 4, after Lee & Clifton 2014",
+        lambda queries, size, rng: sparse_vector(
+            queries, size, threshold_scale=4, query_scale=Fraction(4, 3), most=2, rng=rng
+        ),
+    ),
+    Specimen(
+        "svt-5",
+        Pure(1),
+        Pair((0, 1), (1, 0), "one person moves from the second query to the first"),
+        "the queries get no noise: two neighbours can order them differently, and the order is told",
+        f"{_SOURCE}, Algorithm 5, after Stoddard, Chen & Machanavajjhala 2014",
+        lambda queries, size, rng: sparse_vector(queries, size, threshold_scale=2, query_scale=0, most=None, rng=rng),
+    ),
+    Specimen(
+        "svt-6",
+        Pure(1),
+        Pair((0,) * 10, (1,) * 5 + (-1,) * 5, "one person adds to five queries and takes from five"),
+        "it never stops, so every answer above its threshold is given for free",
+        f"{_SOURCE}, Algorithm 6, after Chen, Xiao, Zhang & Xu 2015",
+        lambda queries, size, rng: sparse_vector(queries, size, threshold_scale=2, query_scale=2, most=None, rng=rng),
+    ),
+)
 
 
 def uniforms(size: int, *, rng: Entropy = SECURE) -> Reals:
@@ -74,17 +222,10 @@ def at_local_sensitivity(values: Sequence[int], size: int, rng: Entropy) -> Inte
     return middle + (laplaces(scale, size, rng=rng) if scale else np.zeros(size, dtype=np.int64))
 
 
-TOP = 400
-
-
 def at_smooth_bound(values: Sequence[int], size: int, rng: Entropy) -> Integers:
     """The median, with Laplace noise of scale S/ε for an ε-smooth bound S and ε = 1."""
     ordered = sorted(values)
     return ordered[len(ordered) // 2] + laplaces(smooth_bound(ordered, TOP, 1), size, rng=rng)
-
-
-CLASSIC = Approximate(5, "0.8")
-FINE = 1 << 10  # steps of the grid in one unit, so that the discrete Gaussian is as good as the continuous one
 
 
 def classic_gaussian(value: int, size: int, rng: Entropy) -> Integers:
@@ -92,11 +233,6 @@ def classic_gaussian(value: int, size: int, rng: Entropy) -> Integers:
     variance = 2 * math.log(1.25 / float(CLASSIC.delta)) / float(CLASSIC.epsilon) ** 2
     return FINE * value + gaussians(Fraction(math.ceil(variance * FINE**2)), size, rng=rng)
 
-
-ONE_UNIT = Pair(0, 1, "a count with one person and without")
-ONE_UNIT_AS_FLOAT = Pair(0.0, 1.0, "a count with one person and without")
-_MIRONOV = "Mironov 2012, “On significance of the least significant bits for differential privacy”"
-_SMOOTH = "Nissim, Raskhodnikova & Smith 2007"
 
 NOISE = (
     Specimen(

@@ -1,14 +1,18 @@
-"""Where prices are paid: spend durably, then read, then record. What was paid before is found again, free."""
+"""Purchase of noisy tables: spend durably, then read, then record. What was bought before is found again, free."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from discreet.curator.catalogue import Population
 from discreet.curator.noisy_statistics import Engine, Noisy, measure, restored, stored
 from discreet.curator.price import Priced, priced
-from discreet.curator.quote import fitting
+from discreet.curator.quote import Terms, fitting
+from discreet.engines import DuckStore
 from discreet.errors import Ground, OverBudget, Refusal
 from discreet.ledger import Answer as Said
 from discreet.ledger import Grant, Spend, SqliteLedger, payment
@@ -142,3 +146,78 @@ def total(losses: Sequence[BudgetLoss]) -> BudgetLoss | None:
     for loss in losses:
         added = loss if added is None else added + loss  # type: ignore[operator]
     return added
+
+
+@dataclass(frozen=True)
+class Paid:
+    """The tables of a question, those bought now among them, and whose budget paid."""
+
+    tables: dict[str, Bought]
+    new: dict[str, Bought]
+    population: str | None
+
+    @property
+    def cells(self) -> int:
+        """How large it is."""
+        return sum(len(row) for bought in self.tables.values() for row in bought.noisy.values)
+
+
+class Flights:
+    """Questions that are being answered in this process: who asks the same meanwhile waits, and then it is free."""
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process, self._lock = os.getpid(), threading.Lock()
+        self._under_way: dict[str, tuple[threading.Lock, int]] = {}  # with how many want it
+
+    @contextmanager
+    def alone(self, questions: Iterable[str]) -> Iterator[None]:
+        """The only one who has these questions answered. All take them in one order, so nobody waits in a ring."""
+        if os.getpid() != self._process:  # a child has the locks of its parent, and nobody who would open them
+            self._begin()
+        taken: list[tuple[str, threading.Lock]] = []
+        try:
+            for question in sorted(set(questions)):
+                with self._lock:
+                    lock, many = self._under_way.get(question, (threading.Lock(), 0))
+                    self._under_way[question] = lock, many + 1
+                lock.acquire()
+                taken.append((question, lock))
+            yield
+        finally:
+            for question, lock in taken:
+                lock.release()
+                with self._lock:
+                    _, many = self._under_way.pop(question)
+                    if many > 1:
+                        self._under_way[question] = lock, many - 1
+
+
+@dataclass(frozen=True)
+class Counter:
+    """Where one person gets what a question is made of."""
+
+    till: Till
+    store: DuckStore
+    flights: Flights
+
+    def paid(self, prices: Sequence[Priced], sql: str, asked: Terms) -> Paid:
+        """Find what was bought before, and buy the rest."""
+        with self.flights.alone(() if asked.fresh else [price.part.measurement.question for price in prices]):
+            known = {} if asked.fresh else self._known(prices, asked)
+            wanted = [price for price in prices if price.part.name not in known]
+            if wanted and not asked.named:
+                self.till.refuse_unpriced()
+            with self.store.opened(price.part.measurement.rows for price in wanted):  # before anything is paid
+                bought = self.till.buy(wanted, sql, within=asked.within)
+        return Paid({**known, **bought}, bought, self.till.population.name)
+
+    def _known(self, prices: Sequence[Priced], asked: Terms) -> dict[str, Bought]:
+        known = self.till.dearest(prices) if asked.free and not asked.named else self.till.known(prices)
+        if asked.free and len(known) < len(prices):
+            raise Refusal(
+                "this was not bought before, or its tables have changed since", hint="ask it again, and pay for it"
+            )
+        return known
