@@ -13,9 +13,9 @@ from console.test_ask_parts import ann
 from console.test_upload import run
 from nicegui import Client, ui
 
-from discreet.console import column_table
+from discreet.console import data_dictionary
+from discreet.console.data_dictionary import shelf
 from discreet.console.price_tag import Wish, counter, promised, tagged
-from discreet.console.table_browser import shelf
 from discreet.curator.custody import Custody, Declared
 from discreet.errors import OverBudget, Refusal
 from discreet.sql.schema import Column, Table, Type
@@ -63,7 +63,7 @@ def test_of_a_wide_table_the_first_columns_are_drawn(count: int, said: str | Non
             draw()
         return [each._text for each in client.elements.values()]
 
-    for draw in (lambda: shelf([wide]), lambda: column_table.columns(wide.columns)):
+    for draw in (lambda: shelf([wide]), lambda: data_dictionary.columns(wide.columns)):
         texts = run(drawn(draw))
         assert "c199" in texts
         assert "c200" not in texts

@@ -18,16 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.console import snippets
-from discreet.console.answer import Result, table_text
-from discreet.console.answer_chart import axis, bars, measures
-from discreet.console.example_questions import examples, written
+from discreet.console.answer import Result, axis, bars, measures, table_text
+from discreet.console.data_dictionary import about, facts
 from discreet.console.expert_panel import setting
 from discreet.console.price_card import spoken_button
-from discreet.console.price_steps import above, below, ladder, nearest
-from discreet.console.price_tag import HELD, RETIRED, Purse, Tag, Wish, promised, tagged
+from discreet.console.price_tag import HELD, RETIRED, Purse, Tag, Wish, above, below, ladder, nearest, promised, tagged
 from discreet.console.signin import known
-from discreet.console.sql_editor import names
-from discreet.console.table_browser import about, facts
+from discreet.console.sql_editor import examples, names, written
 from discreet.curator import Answer
 from discreet.curator.custody import Custody
 from discreet.curator.significant_digits import error, key, measured, plain

@@ -18,11 +18,11 @@ from console.conftest import Place, Watched, opened, settled, watched
 from playwright.sync_api import Browser, Page, expect
 from starlette.responses import Response
 
-from discreet.console import amounts, download
+from discreet.console import amounts, downloads
 from discreet.console.price_tag import Wish as Wanted
 from discreet.console.release_form.draft import Blueprint, beside, choices
 from discreet.console.release_form.quote import quoted
-from discreet.console.thumbnail import vignette
+from discreet.console.release_pictures import vignette
 from discreet.curator.custody import Custody
 from discreet.desk import HOME, Desk, Order, Visitor
 from discreet.errors import OverBudget, Refusal
@@ -174,18 +174,18 @@ def test_a_stamp_is_small_whatever_the_release(desk: Desk, wish: Wish, marks: in
 
 def test_files_are_those_of_the_certificate_and_nothing_else(desk: Desk, tmp_path: Path) -> None:
     entry = desk.published(HOME, COSTS).entry
-    certificate = download.certified(desk, HOME, entry)
-    assert list(download.contents(certificate)) == ["certificate.json", "cells.parquet", "index.html", "release.json"]
-    for name in download.contents(certificate):
-        said = download.response(desk, HOME, download.address(entry, name))
+    certificate = downloads.certified(desk, HOME, entry)
+    assert list(downloads.contents(certificate)) == ["certificate.json", "cells.parquet", "index.html", "release.json"]
+    for name in downloads.contents(certificate):
+        said = downloads.release_response(desk, HOME, downloads.release_address(entry, name))
         assert said.headers["content-disposition"] == f'attachment; filename="{name}"'
-    unpacked(download.response(desk, HOME, download.address(entry)), tmp_path)
+    unpacked(downloads.release_response(desk, HOME, downloads.release_address(entry)), tmp_path)
     assert checked(tmp_path / f"release-{entry}")  # else it refuses
     for path in ("other.json", "../ledger.db", f"release-{entry + 1}.zip", "certificate.JSON", "", "a/b.json"):
         with pytest.raises(Refusal):
-            download.response(desk, HOME, f"/published/{entry}/{path}")
+            downloads.release_response(desk, HOME, f"/published/{entry}/{path}")
     with pytest.raises(Refusal):
-        download.response(desk, HOME, download.address(entry - 1, "certificate.json"))
+        downloads.release_response(desk, HOME, downloads.release_address(entry - 1, "certificate.json"))
 
 
 def unpacked(said: Response, folder: Path) -> None:
@@ -319,7 +319,7 @@ def test_who_may_not_ask_about_a_table_sees_none_of_its_releases(visitor: Watche
     expect(page.get_by_role("alert")).to_contain_text(f"There is no release {entry}, or none of yours to read.")
     assert "Costs" not in page.content()
     for name in ("certificate.json", f"release-{entry}.zip"):
-        assert visitor.context.request.get(visitor.url + download.address(entry, name)).status == 404
+        assert visitor.context.request.get(visitor.url + downloads.release_address(entry, name)).status == 404
     page = visitor.signed_in("ann", "/history")  # who paid finds it in the history
     page.get_by_label("Find").fill("costs")
     expect(page.get_by_role("button", name="Show again")).to_have_count(0)

@@ -22,7 +22,7 @@ from server.pgwire.raw import Raw, errors
 from server.pgwire.test_door import COUNT, made_certificate
 from server.served import served
 
-from discreet.console.cookie import Seal
+from discreet.console.sessions import Seal
 from discreet.ledger import file_access
 from discreet.local.collector import Collector
 from discreet.server.http import Limits

@@ -11,10 +11,9 @@ from nicegui import ui
 
 from discreet.console import adding_steps, theme
 from discreet.console import table_draft as drafts
-from discreet.console.file_chooser import UNCHANGED, chooser
+from discreet.console.file_chooser import UNCHANGED, Share, chooser, progress
 from discreet.console.layout import trouble
 from discreet.console.page_visit import Visit
-from discreet.console.progress import Share, progress
 from discreet.console.table_draft import BUDGET, COLUMNS, FILE, OWNER, REVIEW, STEPS, Blamed, Draft, in_words
 from discreet.console.upload import Upload, said_size
 from discreet.curator.custody import Declared

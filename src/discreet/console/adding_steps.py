@@ -8,7 +8,7 @@ from typing import Any
 from nicegui import ui
 from nicegui.events import ValueChangeEventArguments
 
-from discreet.console import amounts, column_table, declared_words, theme
+from discreet.console import amounts, data_dictionary, theme
 from discreet.console.people import USUAL, copied
 from discreet.console.populations import PRICED
 from discreet.console.table_draft import KINDS, Draft, Field, meaning
@@ -28,8 +28,6 @@ _RELATIONS = {
     "replace": "One person exchanged for another",
 }
 _LOOKS = "looks like"
-
-
 UNREAD = (
     "A cell that cannot be read as the type you choose becomes NULL. Which columns have such cells is not told here, "
     "because that depends on the rows: discreet add says it at the server itself."
@@ -256,7 +254,7 @@ def _shared(name: str, accounts: Mapping[str, Account]) -> None:
         theme.tag("strong", f"{name} has a budget already.")
         left = amounts.figure(account.budget.left.amount)
         total = amounts.figure(account.budget.total.amount)
-        theme.tag("p", f"This table shares it: {left} of {total} is left. {declared_words.state(account)[0]}.")
+        theme.tag("p", f"This table shares it: {left} of {total} is left. {data_dictionary.state(account)[0]}.")
 
 
 def _fresh(draft: Draft) -> None:
@@ -319,8 +317,8 @@ def review(table: Table, command: str, draft: Draft) -> None:
     with theme.facts():
         theme.fact("Table", table.name)
         theme.fact("File", draft.file)
-        theme.fact("Whose rows", declared_words.owner(table))
-        if caps := declared_words.caps(table):
+        theme.fact("Whose rows", data_dictionary.owner(table))
+        if caps := data_dictionary.caps(table):
             theme.fact("Of one person", caps)
         if table.population is not None:
             shared = draft.shared or draft.owner == "link"
@@ -328,7 +326,7 @@ def review(table: Table, command: str, draft: Draft) -> None:
             new = f"new, with price {draft.price.strip()} for all answers together; the promise {chance}"
             new += "; each question must name a price" if draft.require_price else ""
             theme.fact("Population", table.population, "shares its budget" if shared else new)
-    column_table.columns(table.columns)
+    data_dictionary.columns(table.columns)
     with theme.experts():
         theme.tag("p", "The same on the server itself:").classes("d-muted d-small")
         copied(command, "Copy the command")

@@ -12,15 +12,14 @@ from nicegui import ui
 
 from discreet.console import theme
 from discreet.console.answer import Result, draw, file_name, table_text
-from discreet.console.example_questions import Example, examples
+from discreet.console.data_dictionary import shelf
 from discreet.console.expert_panel import Expert
 from discreet.console.layout import page, trouble
 from discreet.console.page_visit import Visit
 from discreet.console.price_card import Strip, note, spoken_button, too_little
 from discreet.console.price_slider import Dial
 from discreet.console.price_tag import Tag, Wish, counter, promised, tagged
-from discreet.console.sql_editor import Editor
-from discreet.console.table_browser import shelf
+from discreet.console.sql_editor import Editor, Example, examples
 from discreet.desk import Terms, Visitor
 from discreet.errors import Refusal
 from discreet.sql.schema import Table

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import importlib
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from functools import partial
 from typing import Protocol
 from urllib.parse import parse_qs, quote
@@ -18,14 +18,13 @@ from fastapi import FastAPI
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Match, Route, WebSocketRoute
 
-from discreet.console import assets, cookie, download, headers, promise_text, sample_rows, signin
+from discreet.console import assets, downloads, headers, promise_text, sessions, signin
 from discreet.console.headers import App, Message, Receive, Scope, Send
-from discreet.console.host import Hall
 from discreet.console.navigation import PLACES
-from discreet.console.page_visit import Visit, in_force
+from discreet.console.page_visit import Hall, Visit, in_force
 from discreet.console.sessions import Lines, Session, Sessions
 from discreet.console.upload import LIMIT, UPLOAD, Turned, Uploads
-from discreet.desk import HOME, Desk, Visitor
+from discreet.desk import HOME, Desk
 from discreet.errors import DiscreetError, Refusal
 
 _SWEEP = 20.0  # seconds between two looks for sessions that have lasted too long
@@ -60,19 +59,12 @@ class Stage(Protocol):
         ...
 
 
-class _Files(Protocol):
-    """A module that has files to take home."""
-
-    PATH: str
-    response: Callable[[Desk, Visitor, str], Response]
-
-
 class Gate:
     """An ASGI application for the console's paths."""
 
     def __init__(self, desk: Desk, hall: Hall, uploads: Uploads, lines: Lines) -> None:
         self._desk, self._hall, self._uploads, self._lines = desk, hall, uploads, lines
-        self._sessions, self._seal = Sessions(), cookie.Seal()
+        self._sessions, self._seal = Sessions(), sessions.Seal()
         self._loading: asyncio.Task[Stage] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._told: tuple[float, list[promise_text.Limit]] = (0.0, [])  # until when, and what strangers read
@@ -133,7 +125,7 @@ class Gate:
                 self._told = time.monotonic() + _FRESH, promise_text.widest(found)
             except Refusal:
                 pass  # too much is going on: what was told before is told again
-        text = promise_text.page(cookie.theme(scope), self._told[1])
+        text = promise_text.page(sessions.theme_of(scope), self._told[1])
         response = Response(text, media_type="text/html")
         await response(scope, receive, headers.with_headers(send, headers.headers(headers.READ)))
 
@@ -180,19 +172,21 @@ class Gate:
             case "GET", path if path.startswith("/console/"):
                 return _own(path.removeprefix("/console/"))
             case "GET", path if path.startswith(("/made-up/", "/published/")):
-                return await self._taken(scope, sample_rows if path.startswith("/made-up/") else download)
+                return await self._taken(scope)
             case "POST", "/sign-in" | "/sign-out":
                 return await self._sent(scope, receive)
         return PlainTextResponse("there is nothing of this kind here", 405)
 
-    async def _taken(self, scope: Scope, what: _Files) -> Response:
+    async def _taken(self, scope: Scope) -> Response:
         session, path = self._session(scope), scope["path"]
         if session is None:
             return PlainTextResponse("sign in first", 401)
         visitor = session.visitor
         try:
-            made = partial(what.response, self._desk, visitor, path)
-            return await self._hall.call(visitor, what.PATH, made, question=False)
+            made_up = path.startswith("/made-up/")
+            response = downloads.sample_response if made_up else downloads.release_response
+            named = downloads.SAMPLE_PATH if made_up else downloads.RELEASE_PATH
+            return await self._hall.call(visitor, named, partial(response, self._desk, visitor, path), question=False)
         except Refusal as refusal:
             return PlainTextResponse(str(refusal), 404)
 
@@ -333,7 +327,7 @@ def mount(app: FastAPI, desk: Desk, hall: Hall, *, upload: int = LIMIT, sockets:
     """
     gate = Gate(desk, hall, Uploads(desk.home, most=upload), Lines(sockets))
     plain = ("/", "/sign-in", "/sign-out", "/session", "/console/{name}", "/_nicegui/{file:path}", UPLOAD)
-    for path in (*plain, sample_rows.PATH, download.PATH, *sorted(_PAGES)):
+    for path in (*plain, downloads.SAMPLE_PATH, downloads.RELEASE_PATH, *sorted(_PAGES)):
         app.router.routes.append(_Named(path, gate))
     app.router.routes.append(WebSocketRoute("/_nicegui_ws/socket.io/", gate))
     return gate
@@ -355,7 +349,7 @@ class _Named(Route):
 
 
 def _form(scope: Scope, *, said: str = "", wrong: bool = False, after: str = "") -> Response:
-    text = signin.page(cookie.theme(scope), said=said, wrong=wrong, after=after)
+    text = signin.page(sessions.theme_of(scope), said=said, wrong=wrong, after=after)
     return Response(text, 401 if wrong else 200, media_type="text/html")
 
 

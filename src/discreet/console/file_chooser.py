@@ -1,8 +1,9 @@
-"""Where a custodian chooses a file of theirs, and sees how far it is."""
+"""A form field for a custodian's file, and bars that say how far it and its table are."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from nicegui import ui
 from nicegui.events import GenericEventArguments
@@ -15,6 +16,7 @@ from discreet.errors import Refusal
 
 UNCHANGED = "Nothing was changed."
 Chosen = Callable[[Upload], Awaitable[None]]
+_GLANCE = 0.25  # seconds
 
 
 def script() -> None:
@@ -68,3 +70,28 @@ def _arrived(visit: Visit, told: dict[str, object]) -> Upload:
     if not isinstance(told.get("id"), str):
         raise Refusal(str(told.get("said") or "the file did not arrive")[:500])
     return visit.uploads.find(visit.session, told["id"])
+
+
+@dataclass
+class Share:
+    """A share of some work, told by one thread and read by another."""
+
+    done: float = 0.0
+
+    def hear(self, done: float) -> None:
+        """What the work says of itself."""
+        self.done = done
+
+
+def progress(share: Share, what: str) -> None:
+    """A bar that follows a share."""
+    with ui.element("div").classes("d-coming").props('role="status"'):
+        bar = ui.element("progress").props('max="100"')
+        bar.props["aria-label"] = what
+        theme.tag("span", what).classes("d-muted")
+
+    def look() -> None:
+        bar.props["value"] = str(round(100 * max(0.0, min(1.0, share.done))))
+        bar.update()
+
+    ui.timer(_GLANCE, look)

@@ -1,4 +1,4 @@
-"""History: what was asked and paid, shown again free."""
+"""The page of what somebody asked and paid, each answer shown again free."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from urllib.parse import quote
 
 from nicegui import ui
 
-from discreet.console import amounts, assets, citation, past_answer, theme
+from discreet.console import amounts, assets, citation, theme
 from discreet.console.amounts import Asked
 from discreet.console.layout import page, trouble
 from discreet.console.page_visit import Visit
 from discreet.curator import Answer
+from discreet.curator.significant_digits import NO_BAR, Span, is_number, key, measured
 from discreet.desk import Desk, Visitor
 
 _MOST = 500  # payments: as many as are read at once, however long the ledger is
 _OLDER = "Older ones are found through the HTTP door, at /api/v1/history with its parameter before."
 _PAGE = 20  # questions at a time
 Made = Callable[[Answer, citation.Citation], bytes]
+_ROWS = 200  # rows on a page; a download has all
 
 
 @page("/history")
@@ -125,7 +127,7 @@ def _tools(asked: Asked, visit: Visit) -> None:
         with theme.busy(again), trouble(box, sql=asked.sql):
             answer = await visit.call(visit.desk.shown, asked.sql, {})
             with box:
-                past_answer.table(answer)
+                _table(answer)
 
     async def take(button: ui.button, made: Made, name: str, kind: str) -> None:
         with theme.busy(button), trouble(box, sql=asked.sql):
@@ -158,3 +160,37 @@ def _taken(desk: Desk, who: Visitor, asked: Asked, made: Made) -> bytes:
     answer = desk.shown(who, asked.sql, {})
     neighbours = desk.accounts(who)[asked.population].neighbours
     return made(answer, citation.cited(asked.sql, answer, desk.history(who), neighbours, desk.head(who)))
+
+
+def _table(answer: Answer) -> None:
+    """The rows, scrolling in their place."""
+    known = answer.noisy or (False,) * len(answer.columns)
+    region = ui.element("div").classes("d-scroll").props('tabindex="0" role="region" aria-label="The answer"')
+    with region, ui.element("table").classes("d-table"):
+        with ui.element("thead"), ui.element("tr"):
+            for name, kind in zip(answer.columns, answer.types, strict=True):
+                theme.tag("th", name).classes("d-num" if is_number(kind) else "").props('scope="col"')
+        with ui.element("tbody"):
+            for row, spans in list(zip(answer.rows, answer.spans, strict=True))[:_ROWS]:
+                with ui.element("tr"):
+                    for cell, kind, span, noisy in zip(row, answer.types, spans, known, strict=True):
+                        _cell(cell, kind, span, noisy=noisy)
+    if len(answer.rows) > _ROWS:
+        theme.tag("p", f"The first {_ROWS} of {len(answer.rows):,} rows. A download has all.").classes(
+            "d-muted d-small"
+        )
+    elif not answer.rows:
+        theme.tag("p", "The answer has no rows.").classes("d-muted d-small")
+    barred = any(span is not None for row in answer.spans for span in row)
+    sure = f"The error holds in {100 * float(answer.confidence):g} of 100 cases." if barred else ""
+    doubts = [sentence for sentence in answer.notices if sentence not in answer.bounding]
+    if told := " ".join(filter(None, [*doubts, sure, answer.bounding])):
+        theme.tag("p", told).classes("d-muted d-small")
+
+
+def _cell(cell: object, kind: str, span: Span, *, noisy: bool) -> None:
+    value, give = (key(cell), NO_BAR if noisy and cell is not None else "") if span is None else measured(cell, span)
+    with theme.tag("td", value).classes("d-num" if is_number(kind) else ""):
+        if give:
+            words = give if give.startswith("±") else f"({give})"
+            theme.tag("span", f" {words}").classes("d-pm")  # a space for who copies it

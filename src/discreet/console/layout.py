@@ -9,7 +9,7 @@ from nicegui import ui
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
-from discreet.console import assets, cookie, theme
+from discreet.console import assets, sessions, theme
 from discreet.console.navigation import PLACES, Place, place_at
 from discreet.console.page_visit import Ended, Visit
 from discreet.errors import Refusal
@@ -125,7 +125,7 @@ def _frame(place: Place, visit: Visit, request: Request) -> Iterator[None]:
             theme.tag("a", "discreet").props('href="/ask"').classes("d-brand")
             ui.element("span").classes("d-grow")
             _who(visit)
-            _switch(cookie.theme(request.scope))
+            _switch(sessions.theme_of(request.scope))
             with ui.element("form").props('method="post" action="/sign-out"'):
                 ui.button("Sign out", color=None).props("type=submit flat no-caps dense").classes("d-quiet")
         with ui.element("nav").classes("d-nav").props('aria-label="Pages"'):
@@ -156,10 +156,10 @@ def _switch(now: str) -> None:
     chosen = [now]
 
     def turn() -> None:
-        chosen[0] = cookie.THEMES[(cookie.THEMES.index(chosen[0]) + 1) % len(cookie.THEMES)]
+        chosen[0] = sessions.THEMES[(sessions.THEMES.index(chosen[0]) + 1) % len(sessions.THEMES)]
         dark.value = _DARK[chosen[0]]
         button.props(f'icon={_ICONS[chosen[0]]} aria-label="Theme: {chosen[0]}"')
-        kept = f"{cookie.THEME}={chosen[0]}; Path=/; Max-Age=31536000; SameSite=Strict"
+        kept = f"{sessions.THEME}={chosen[0]}; Path=/; Max-Age=31536000; SameSite=Strict"
         ui.run_javascript(f"document.cookie = '{kept}'")
 
     button = ui.button(on_click=turn, color=None).props(

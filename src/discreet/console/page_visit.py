@@ -1,4 +1,4 @@
-"""One person at one page: the desk in their name, and what to do when it says no."""
+"""A visit: one person at one page, with the desk in their name, and what is needed of the door for it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-from discreet.console.headers import Message, Receive, spoken
-from discreet.console.host import Hall
+from discreet.console.headers import Message, Receive, Scope, spoken
 from discreet.console.sessions import Lines, Session
 from discreet.console.upload import Uploads
 from discreet.desk import Desk, Visitor
@@ -106,3 +105,28 @@ def in_force(desk: Desk, visitor: Visitor) -> bool:
     if desk.scram(visitor.name) is None:  # asked first: a ledger that cannot be read is another trouble
         return False
     return desk.visitor(visitor.name) == visitor
+
+
+class Hall(Protocol):
+    """Lets people in, and has threads for what blocks."""
+
+    async def admitted(self, token: str, address: str) -> Visitor:
+        """Whose token this is. Raises a Refusal for a wrong one, and for too many wrong ones from an address."""
+        ...
+
+    def paced(self, visitor: Visitor) -> None:
+        """Raise a Refusal if somebody comes too often."""
+        ...
+
+    @property
+    def wire(self) -> tuple[str, int] | None:
+        """Where the Postgres door listens: host and port; None if it is shut."""
+        ...
+
+    def named(self, scope: Scope, visitor: Visitor) -> None:
+        """Write into the journal whose request it is."""
+        ...
+
+    async def call(self, visitor: Visitor, path: str, blocking: Callable[[], T], *, question: bool) -> T:
+        """The result of a blocking call, from a thread. Once begun it is finished, whoever waits for it."""
+        ...

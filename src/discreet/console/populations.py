@@ -7,7 +7,7 @@ from functools import partial
 
 from nicegui import ui
 
-from discreet.console import amounts, budget_charts, declared_words, theme
+from discreet.console import amounts, budget_charts, data_dictionary, theme
 from discreet.console.budget_charts import Share
 from discreet.console.confirm import confirm
 from discreet.console.file_chooser import UNCHANGED
@@ -52,7 +52,7 @@ def listed(
 
 
 def _population(visit: Visit, name: str, account: Account, tables: Sequence[str], again: Again) -> None:
-    words, kind = declared_words.state(account)
+    words, kind = data_dictionary.state(account)
     with ui.element("div").classes("d-row d-title"):
         theme.heading(name, 2)
         theme.tag("span", words).classes(f"d-badge {kind}")
@@ -69,7 +69,7 @@ def _population(visit: Visit, name: str, account: Account, tables: Sequence[str]
     budget_charts.bar(shares, ", ".join(f"{each.name} {each.amount}" for each in shares))
     with ui.element("div").classes("d-spaced"), theme.facts():
         theme.fact("In all", amounts.price(budget.total))
-        theme.fact("What is compared", declared_words.relation(account))
+        theme.fact("What is compared", data_dictionary.relation(account))
         theme.fact("Tables", ", ".join(tables) or "none")
     with theme.experts(), theme.facts():
         for title, loss in (("In all", budget.total), ("Spent", budget.spent), ("Left", budget.left)):

@@ -12,8 +12,7 @@ from nicegui.events import GenericEventArguments
 
 from discreet.console import theme
 from discreet.console.amounts import figure
-from discreet.console.price_steps import ladder, nearest
-from discreet.console.price_tag import Tag, Wish
+from discreet.console.price_tag import Tag, Wish, ladder, nearest
 from discreet.curator.significant_digits import error as error_text
 from discreet.errors import Refusal
 from discreet.exact import positive, spoken

@@ -1,13 +1,13 @@
-"""What a question costs whoever asks it now, what they have left then, and how exact it will be."""
+"""The price of a question for whoever asks it now: what they have left then, how exact it will be, and round steps."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from discreet.console.amounts import more, rest
-from discreet.console.price_steps import above, below
 from discreet.curator import Answer
 from discreet.curator.explain import LATER, NONE
 from discreet.desk import Desk, Terms, Visitor
@@ -19,6 +19,8 @@ from discreet.mechanisms.mechanism import USUAL
 
 HELD = "This population is closed for maintenance. What was bought before can still be shown."
 RETIRED = "This population is closed for good. What was bought before can still be shown."
+_ROUND = tuple(Fraction(each, 10) for each in (10, 12, 15, 20, 25, 30, 40, 50, 60, 80))
+_CHEAPEST = 100  # the cheapest price is so many times below the usual one
 
 
 @dataclass(frozen=True)
@@ -181,3 +183,37 @@ def _closed(account: Account) -> str:
 
 def _fits(price: BudgetLoss, left: BudgetLoss) -> bool:
     return type(price) is type(left) and bool(price <= left)  # type: ignore[operator]
+
+
+def ladder(usual: Fraction, most: Fraction) -> tuple[Fraction, ...]:
+    """Prices from far below the usual one to the whole budget, cheapest first. The usual one is among them."""
+    least, most = min(usual, most) / _CHEAPEST, max(usual, most)
+    first, last = (math.floor(math.log10(each)) for each in (least, most))
+    steps = {each * Fraction(10) ** power for power in range(first - 1, last + 2) for each in _ROUND}
+    return tuple(sorted({each for each in steps if least <= each <= most} | {usual, most}))
+
+
+def nearest(steps: tuple[Fraction, ...], price: Fraction) -> int:
+    """Which step is nearest to a price, as prices are compared: by how many times one is the other."""
+    if price <= 0:
+        return 0
+    return min(range(len(steps)), key=lambda each: abs(math.log(steps[each] / price)))
+
+
+def above(price: Fraction, digits: int = 3) -> Fraction:
+    """Hardly more than a price, in so many digits."""
+    unit = _unit(price, digits)
+    return math.ceil(price / unit) * unit
+
+
+def below(price: Fraction, digits: int = 6) -> Fraction:
+    """Hardly less than a price, in so many digits."""
+    if price <= 0:
+        return Fraction(0)
+    unit = _unit(price, digits)
+    return math.floor(price / unit) * unit
+
+
+def _unit(price: Fraction, digits: int) -> Fraction:
+    """What the last of so many digits counts."""
+    return Fraction(10) ** (math.floor(math.log10(price)) + 1 - digits)

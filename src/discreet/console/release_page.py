@@ -1,4 +1,4 @@
-"""One release: its pictures, free questions, what is promised, and its files."""
+"""The page of one release: its pictures, free questions, what is promised, its files, and its tables made public."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from functools import partial
 import pyarrow as pa
 from nicegui import ui
 
-from discreet.console import amounts, assets, download, listing, theme
+from discreet.console import amounts, assets, downloads, release_pictures, theme
+from discreet.console.file_chooser import UNCHANGED
+from discreet.console.layout import trouble
 from discreet.console.page_visit import Visit
-from discreet.console.register_table import registering
 from discreet.console.release_pictures import gallery
 from discreet.console.release_questions import readings
+from discreet.curator.custody import Declared
 from discreet.desk import Desk, Listed, Visitor
 from discreet.errors import Refusal
 from discreet.release import Release
@@ -59,7 +61,7 @@ def seen(desk: Desk, who: Visitor, entry: int) -> Exhibit:
         raise Refusal(f"there is no release {entry}, or none of yours to read", hint="go back to the list")
     release = desk.release(who, entry)
     sheets = {name: Sheet.of(table) for name, table in release.to_arrow().items()}
-    return Exhibit(known, release, download.certified(desk, who, entry), pictures(release), sheets)
+    return Exhibit(known, release, downloads.certified(desk, who, entry), pictures(release), sheets)
 
 
 async def exhibit(visit: Visit, entry: int) -> None:
@@ -71,7 +73,7 @@ async def exhibit(visit: Visit, entry: int) -> None:
     with ui.element("div").classes("d-row d-title"):
         theme.heading(listed.name, 2).classes("d-release-name")
     with ui.element("p").classes("d-meta d-above"):
-        theme.tag("span", listing.about(listed))
+        theme.tag("span", release_pictures.about(listed))
         theme.tag("span", amounts.when(listed.time)).classes("d-muted")
         theme.tag("span", f"{amounts.price(listed.loss)}, paid once").classes("d-muted")
         theme.tag("span", f"entry {listed.entry}").classes("d-muted")
@@ -161,19 +163,19 @@ def _files(entry: int, certificate: Certificate) -> None:
         theme.tag("p", "The folder has everything that anybody needs to read it and to check it.").classes("d-muted")
         with ui.element("div").classes("d-row"):
             button = ui.button("Download everything", icon="download").props("unelevated no-caps type=a download")
-            button.props["href"] = download.address(entry)
+            button.props["href"] = downloads.release_address(entry)
         with ui.element("ul").classes("d-file-list"):
-            for name, words in download.contents(certificate).items():
+            for name, words in downloads.contents(certificate).items():
                 with ui.element("li"):
                     link = theme.tag("a", name).props("download")
-                    link.props["href"] = download.address(entry, name)
+                    link.props["href"] = downloads.release_address(entry, name)
                     theme.tag("span", words).classes("d-muted d-small")
 
 
 def _check(entry: int, certificate: Certificate) -> None:
     with theme.card("Check it, and cite it"):
         theme.tag("p", "Unpack the download, on any machine that has discreet and no access to this one:")
-        _copied(f"discreet release verify {download.folder_name(entry)}", "Copy the command")
+        _copied(f"discreet release verify {downloads.folder_name(entry)}", "Copy the command")
         theme.tag(
             "p", "Every table is computed anew, and the proof is followed to a signed head of the ledger."
         ).classes("d-muted d-small")
@@ -190,3 +192,37 @@ def _copied(text: str, label: str) -> None:
         button = theme.tag("button", "Copy").classes("d-copy").props('type="button"')
         button.props["data-copy"] = text
         button.props["aria-label"] = label
+
+
+def registered(desk: Desk, who: Visitor, entry: int, table: str, name: str) -> None:
+    """Add a table of a release as a public one. It blocks."""
+    rows = desk.release(who, entry).to_arrow()[table]
+    desk.custody(who).add(name, rows, Declared(public=True))
+
+
+def registering(visit: Visit, entry: int, tables: Sequence[str]) -> None:
+    """A card to do so."""
+    with theme.card("Make it a public table"):
+        theme.tag("p", "Everybody who may ask can then ask about it in SQL, and questions about it are free.").classes(
+            "d-muted"
+        )
+        with ui.element("div").classes("d-asking"):
+            which = ui.select(list(tables), value=tables[0], label="Table").props("outlined dense options-dense")
+            which.classes("d-some").set_visibility(len(tables) > 1)
+            name = ui.input("Its name in SQL", value=f"released_{entry}").props("outlined dense maxlength=64")
+            name.classes("d-some")
+            button = ui.button("Make it public").props("outline no-caps")
+        box = ui.element("div").props('aria-live="polite"')
+
+    async def done() -> None:
+        called = str(name.value or "").strip()
+        with theme.busy(button), trouble(box, foot=UNCHANGED):
+            await visit.call(partial(registered, visit.desk), entry, str(which.value), called)
+            with box, ui.element("div").classes("d-good").props('role="status"'):
+                theme.tag("strong", f"{called} is a public table now.")
+                with ui.element("p"):
+                    link = theme.tag("a", "Ask about it")
+                    link.props["href"] = f"/ask?sql=SELECT%20*%20FROM%20{called}"
+
+    button.on_click(done)
+    name.on("keydown.enter", done)

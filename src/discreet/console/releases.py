@@ -6,7 +6,7 @@ from functools import partial
 
 from nicegui import ui
 
-from discreet.console import amounts, assets, listing, theme, thumbnail
+from discreet.console import amounts, assets, release_pictures, theme
 from discreet.console.layout import page
 from discreet.console.page_visit import Visit
 from discreet.console.release_form.page import workshop
@@ -62,7 +62,7 @@ async def _all(visit: Visit) -> None:
 async def _stamp(visit: Visit, listed: Listed, box: ui.element) -> None:
     """The picture comes after the card: to draw it, all of the release is read."""
     try:
-        drawn = await visit.call(partial(thumbnail.of_listed, visit.desk), listed)
+        drawn = await visit.call(partial(release_pictures.of_listed, visit.desk), listed)
     except Refusal:  # its file is missing, or not what the ledger knows: its own page says so
         with box:
             ui.icon("broken_image").props('aria-hidden="true"').classes("d-muted")
@@ -76,8 +76,8 @@ def _card(listed: Listed, visit: Visit) -> ui.element:
         box = ui.element("div").classes("d-stamp")
         with ui.element("h2").classes("d-heading"):
             link = theme.tag("a", listed.name).classes("d-release-link")
-            link.props["href"] = listing.address(listed.entry)
-        theme.tag("p", listing.about(listed)).classes("d-release-about")
+            link.props["href"] = release_pictures.address(listed.entry)
+        theme.tag("p", release_pictures.about(listed)).classes("d-release-about")
         with ui.element("p").classes("d-meta"):
             theme.tag("strong", amounts.price(listed.loss).capitalize())
             theme.tag("span", amounts.when(listed.time)).classes("d-muted")

@@ -8,12 +8,11 @@ from pathlib import Path
 
 from nicegui import ui
 
-from discreet.console import column_table, declared_words, sample_rows, theme
+from discreet.console import data_dictionary, downloads, theme
 from discreet.console.confirm import apart, confirm
-from discreet.console.file_chooser import UNCHANGED, chooser
+from discreet.console.file_chooser import UNCHANGED, Share, chooser, progress
 from discreet.console.layout import trouble
 from discreet.console.page_visit import Visit
-from discreet.console.progress import Share, progress
 from discreet.console.table_draft import in_words
 from discreet.console.upload import Upload
 from discreet.curator.declarations import stale
@@ -47,17 +46,17 @@ def _table(visit: Visit, table: Table, then: str, again: Again) -> None:
         )
         theme.tag("span", f"version {table.version}").classes("d-muted d-small")
     with theme.facts():
-        theme.fact("Whose rows", declared_words.owner(table))
+        theme.fact("Whose rows", data_dictionary.owner(table))
         if table.population is not None:
             theme.fact("Population", table.population)
-        if caps := declared_words.caps(table):
+        if caps := data_dictionary.caps(table):
             theme.fact("Of one person", caps)
-    column_table.columns(table.columns)
+    data_dictionary.columns(table.columns)
     with ui.element("div").classes("d-tools"):
         _tool("Update rows", "upload", lambda: _update(visit, table, then, again))
         for kind, words in (("csv", "Made-up rows (CSV)"), ("parquet", "Made-up rows (Parquet)")):
             with ui.element("a").classes("d-get") as link:
-                link.props["href"], link.props["download"] = sample_rows.address(table.name, kind), ""
+                link.props["href"], link.props["download"] = downloads.sample_address(table.name, kind), ""
                 ui.icon("download").props('aria-hidden="true"')
                 theme.tag("span", words)
         _tool("Remove", "delete_outline", lambda: _remove(visit, table, again))

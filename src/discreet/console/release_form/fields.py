@@ -9,8 +9,8 @@ from functools import partial
 from nicegui import ui
 
 from discreet.console import theme
+from discreet.console.data_dictionary import facts
 from discreet.console.release_form.draft import KINDS, Blueprint, Choice, choices
-from discreet.console.table_browser import facts
 from discreet.errors import Refusal
 from discreet.release.method import MARGINALS, methods
 from discreet.release.other_cell import LEFT_OUT

@@ -8,7 +8,7 @@ from functools import partial
 
 from nicegui import ui
 
-from discreet.console import assets, listing, theme
+from discreet.console import assets, release_pictures, theme
 from discreet.console.amounts import figure
 from discreet.console.confirm import apart
 from discreet.console.layout import trouble
@@ -211,7 +211,7 @@ class Workshop:
         with theme.busy(self._publish), trouble(self._warned):
             now = await self._visit.call(self._quoted, self._sheet.plan, self._dial.wish)
             if now.entry is not None:
-                ui.navigate.to(listing.address(now.entry))
+                ui.navigate.to(release_pictures.address(now.entry))
             elif promised(now.tag, shown.tag):
                 self._confirm(now)
             else:
@@ -249,7 +249,7 @@ class Workshop:
             try:
                 with theme.busy(pay, leave), trouble(box, question=True):
                     made = await self._visit.call(self._visit.desk.published, found.order)
-                    ui.navigate.to(listing.address(made.entry))
+                    ui.navigate.to(release_pictures.address(made.entry))
             finally:
                 self._paying = False
                 dialog.props(remove="persistent")

@@ -1,4 +1,4 @@
-"""The tables that may be asked about, with everything that is public about them."""
+"""The data dictionary: what is declared about tables, columns and populations, in words and as lists."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from fractions import Fraction
 
 from nicegui import ui
 
-from discreet.console import column_table, theme
-from discreet.console.example_questions import written
+from discreet.console import theme
+from discreet.console.sql_editor import written
+from discreet.console.table_draft import KINDS
 from discreet.exact import spoken
+from discreet.ledger.books import Account
+from discreet.privacy import Replace
 from discreet.sql.dates import ends
 from discreet.sql.schema import Column, Key, Table
 
 _KEYS = 6  # that are shown of a column
+MOST = 200  # columns of a table that a page shows
+_NAMED = 6  # keys that are named
 
 
 def shelf(tables: Sequence[Table]) -> None:
@@ -72,13 +77,13 @@ def _table(table: Table) -> None:
                 theme.tag("span", "public").classes("d-chip")
         theme.tag("p", about(table)).classes("d-muted d-small")
         with ui.element("ul").classes("d-columns"):
-            for column in table.columns[: column_table.MOST]:
+            for column in table.columns[:MOST]:
                 with ui.element("li"):
                     _name(column.name, "d-name")
                     theme.tag("span", " · ".join(facts(column, table))).classes("d-muted d-small d-kinds")
                     if column.description:
                         theme.tag("span", column.description).classes("d-small d-described")
-        column_table.further(table.columns)
+        further(table.columns)
 
 
 def _name(name: str, classes: str) -> None:
@@ -98,3 +103,79 @@ def _short(value: Fraction) -> str:
 
 def _key(key: Key) -> str:
     return "no value" if key is None else "true" if key is True else "false" if key is False else str(key)
+
+
+def columns(declared: Sequence[Column]) -> None:
+    """One line for each, all of them in sight; what is wider than the page scrolls by itself."""
+    region = ui.element("div").classes("d-scroll d-columns").props('tabindex="0" role="region"')
+    region.props["aria-label"] = f"{len(declared):,} columns"
+    with region, ui.element("table").classes("d-table"):
+        with ui.element("thead"), ui.element("tr"):
+            for title in ("Column", "Type", "Bounds or keys", "Description"):
+                theme.tag("th", title).props('scope="col"')
+        with ui.element("tbody"):
+            for column in declared[:MOST]:
+                with ui.element("tr"):
+                    theme.tag("td", column.name).classes("d-name")
+                    theme.tag("td", kind(column))
+                    theme.tag("td", limits(column))
+                    theme.tag("td", column.description).classes("d-muted")
+    further(declared)
+
+
+def further(declared: Sequence[Column]) -> None:
+    """How many columns are not shown, if any."""
+    if rest := len(declared[MOST:]):
+        theme.tag("p", f"And {rest:,} more {'column' if rest == 1 else 'columns'}.").classes("d-muted d-small")
+
+
+def kind(column: Column) -> str:
+    """The type of a column."""
+    return KINDS[column.type.value]
+
+
+def limits(column: Column) -> str:
+    """Bounds and keys of a column."""
+    said = []
+    if column.bounds is not None:
+        low, high = map(spoken, column.bounds) if column.type.numeric else ends(column) or ("", "")
+        said.append(f"{low} to {high}")
+        if column.step is not None and column.step != 1:
+            said.append(f"in steps of {spoken(column.step)}")
+    if column.keys is not None:
+        more = f" and {len(column.keys) - _NAMED} more" if len(column.keys) > _NAMED else ""
+        said.append(", ".join(str(key) for key in column.keys[:_NAMED]) + more)
+    return "; ".join(said)
+
+
+def owner(table: Table) -> str:
+    """Whose rows a table holds."""
+    if table.public:
+        return "nobody's: public"
+    if table.link is not None:
+        own, other, key = table.link
+        return f"found through {own} in {other}.{key}"
+    return "every row somebody of its own" if table.unit is None else f"named in {table.unit}"
+
+
+def caps(table: Table) -> str:
+    """How much one person can be in an answer."""
+    if table.public or table.unit is None:
+        return ""
+    rows = "no limit said: only people are counted" if table.max_rows is None else f"up to {table.max_rows} rows"
+    groups = "1 group" if table.max_groups == 1 else f"{table.max_groups} groups"
+    return f"{rows}; up to {groups}"
+
+
+def state(account: Account) -> tuple[str, str]:
+    """Whether a population can be asked about, and the class of its badge."""
+    if account.retired:
+        return "Closed for good", "d-off"
+    return ("On hold", "d-stop") if account.held else ("Open", "")
+
+
+def relation(account: Account) -> str:
+    """What is compared."""
+    if isinstance(account.neighbours, Replace):
+        return "one person exchanged for another; how many there are is public"
+    return "one person more or less"
