@@ -26,7 +26,7 @@ from discreet.local.collector import Collector
 from discreet.local.shuffle import DELTA
 from discreet.local.task import Task, drafted, written
 from discreet.privacy import Guarantee, Pure, Replace, shuffled
-from discreet.server.http import report_law
+from discreet.server.http import survey_html
 
 ALBUMS = ("none", "1", "2", "3", "4")
 QUESTION = "How many <b>albums</b> do you own?"
@@ -84,7 +84,7 @@ def test_figures_say_what_the_mechanism_does() -> None:
     assert figures(5, Fraction(1), 0, 100) == BLANK
     assert figures(MOST, Fraction(1), 1000, 100).facts
     assert figures(MOST + 1, Fraction(1), 1000, 100) == MANY
-    assert MOST == report_law.MOST
+    assert MOST == survey_html.MOST
 
 
 @pytest.mark.parametrize("people", [100, 10**12 - 1])

@@ -16,7 +16,7 @@ from discreet.curator.custody import found_home
 from discreet.desk import HOME, Desk
 from discreet.desk.surveys import Plan, Surveys
 from discreet.local.task import Task
-from discreet.server.http.report_law import Dice
+from discreet.server.http.survey_html import Dice
 
 ALBUMS = ("none", "1", "2", "3", "4")
 QUESTION = "How many Justin Bieber albums do you own?"

@@ -19,7 +19,7 @@ from discreet.local.receipt import Standing
 from discreet.local.seal import Handover, handed_over
 from discreet.local.task import Task
 from discreet.server.http import survey_html
-from discreet.server.http.report_law import Dice
+from discreet.server.http.survey_html import Dice
 
 _AT_ONCE = """
 ([at, answer]) => {

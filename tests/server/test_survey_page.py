@@ -14,7 +14,7 @@ from discreet.desk.surveys import Plan, doubts, lines
 from discreet.local import OptimizedUnary
 from discreet.local.batch import fresh_ids, packed, unpacked
 from discreet.local.task import Task, read_task
-from discreet.server.http.report_law import Dice
+from discreet.server.http.survey_html import Dice
 
 _BYTES = 4 + 32 + 4 + 16 + 1  # of an upload: the mark, the digest, how many, an id, one of five answers
 _BINARY = {"Content-Type": "application/octet-stream"}

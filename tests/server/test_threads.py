@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from discreet.server.threads import called
+from discreet.server.threads import Turns, called
 
 
 async def _values() -> tuple[int, list[str], str]:
@@ -52,3 +52,29 @@ async def _cancelled() -> tuple[list[str], list[str]]:
 
 def test_what_was_begun_runs_to_its_end_and_what_was_not_is_never_made() -> None:
     assert asyncio.run(_cancelled()) == (["first"], ["second", "first"])
+
+
+def test_a_person_waits_for_themselves_and_analysts_for_each_other_and_custodians_for_neither() -> None:
+    async def visit() -> list[str]:
+        turns, came = Turns(each=1, others=2), list[str]()
+
+        async def take(who: str, role: str) -> None:
+            over = await turns.taken(who, role)
+            came.append(who)
+            ended.append(over)
+
+        ended: list[object] = []
+        first = await turns.taken("ann", "analyst")
+        tasks = [asyncio.create_task(take(*each)) for each in (("ann", "analyst"), ("bob", "analyst"))]
+        await asyncio.sleep(0.01)
+        assert (came, turns.wanted("ann")) == (["bob"], 2)
+        tasks += [asyncio.create_task(take(*each)) for each in (("cid", "analyst"), ("cleo", "custodian"))]
+        await asyncio.sleep(0.01)
+        assert came == ["bob", "cleo"]
+        tasks[0].cancel()  # who gives up waiting takes nothing away
+        first()
+        await asyncio.sleep(0.01)
+        assert turns.wanted("ann") == 0
+        return came
+
+    assert asyncio.run(visit()) == ["bob", "cleo", "cid"]

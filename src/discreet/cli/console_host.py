@@ -13,8 +13,8 @@ from discreet.desk import Visitor
 from discreet.errors import DiscreetError, Refusal
 from discreet.server.http.door import Door
 from discreet.server.http.error_responses import Failure, Trouble, closing, failure_of
+from discreet.server.http.limits import Buckets
 from discreet.server.http.log import Told
-from discreet.server.http.rate_limit import Buckets
 from discreet.server.log import duration_of
 
 T = TypeVar("T")

@@ -10,6 +10,7 @@ from server.http.conftest import Place
 from server.served import Server
 
 import discreet as dp
+from discreet.server.http.limits import Buckets
 from discreet.server.http.request_body import depth
 
 QUERY = "/api/v1/query"
@@ -134,3 +135,41 @@ def _all(wire: socket.socket) -> bytes:
     except ConnectionError:
         pass
     return bytes(found)
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_burst_is_let_through_and_then_the_rate_holds() -> None:
+    clock = Clock()
+    buckets = Buckets(2, 3, clock=clock)
+    assert [buckets.take("ann") for _ in range(4)] == [0, 0, 0, 0.5]
+    clock.now += 0.5
+    assert [buckets.take("ann") for _ in range(2)] == [0, 0.5]
+    clock.now += 1000
+    assert [buckets.take("ann") for _ in range(4)] == [0, 0, 0, 0.5]  # a bucket holds no more than its burst
+
+
+def test_everybody_has_a_bucket_of_their_own() -> None:
+    buckets = Buckets(1, 1, clock=Clock())
+    assert [buckets.take(name) for name in ("ann", "bob", "ann")] == [0, 0, 1]
+
+
+def test_looking_takes_nothing() -> None:
+    buckets = Buckets(1, 1, clock=Clock())
+    assert [buckets.wait("ann"), buckets.wait("ann"), buckets.take("ann"), buckets.wait("ann")] == [0, 0, 0, 1]
+
+
+def test_only_so_many_names_are_remembered() -> None:
+    buckets = Buckets(1, 1, most=3, clock=Clock())
+    for name in "abcd":
+        buckets.take(name)
+    assert len(buckets._filled) == 3
+    assert [buckets.wait(name) for name in "abcd"] == [0, 1, 1, 1]

@@ -14,10 +14,10 @@ from discreet.errors import Refusal
 from discreet.local import Response
 from discreet.local.receipt import Receipt, Uninvited
 from discreet.local.upload_batch import Sent
-from discreet.server.http import upload_queue
+from discreet.server.http import surveys
 from discreet.server.http.error_responses import Trouble
-from discreet.server.http.pool import Pool
-from discreet.server.http.upload_queue import Inbox
+from discreet.server.http.limits import Pool
+from discreet.server.http.surveys import Inbox
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_uploads_that_wait_share_a_transaction(survey: Survey) -> None:
 
 def test_long_uploads_are_cut_into_groups(survey: Survey, monkeypatch: pytest.MonkeyPatch) -> None:
     pool, box = Pool(2, 8), Inbox(survey.collector)
-    monkeypatch.setattr(upload_queue, "_TOGETHER", 2 * len(sent(survey, 10).body))
+    monkeypatch.setattr(surveys, "_TOGETHER", 2 * len(sent(survey, 10).body))
     before = transactions(survey.home)
 
     async def run() -> list[Receipt | BaseException]:
@@ -98,7 +98,7 @@ def test_each_hears_why_it_has_no_receipt(tmp_path: Path) -> None:
 
 def test_more_than_can_wait_are_sent_away(survey: Survey, monkeypatch: pytest.MonkeyPatch) -> None:
     pool, box = Pool(1, 8), Inbox(survey.collector)
-    monkeypatch.setattr(upload_queue, "MOST", 4)
+    monkeypatch.setattr(surveys, "MOST", 4)
 
     async def run() -> list[Receipt | BaseException]:
         return await all_of(*(box.receipt(pool, sent(survey)) for _ in range(6)))

@@ -10,9 +10,7 @@ from functools import lru_cache
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.server.http.error_responses import out_of_order, stranger, too_often
-from discreet.server.http.limits import Limits
-from discreet.server.http.pool import Pool
-from discreet.server.http.rate_limit import Buckets
+from discreet.server.http.limits import Buckets, Limits, Pool
 
 _LONGEST = 256  # characters of a token; ours have 43
 _KNOWN = 10_000  # tokens that are remembered to have been right
@@ -70,19 +68,19 @@ class Admission:
 def network(address: str) -> str:
     """What one person has of addresses: of the sixth version a whole network of 64 bits."""
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])
+        ip = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return "-"
-    if isinstance(found, ipaddress.IPv6Address):
-        return str(found.ipv4_mapped or ipaddress.ip_network((found, 64), strict=False))
-    return str(found)
+    if isinstance(ip, ipaddress.IPv6Address):
+        return str(ip.ipv4_mapped or ipaddress.ip_network((ip, 64), strict=False))
+    return str(ip)
 
 
 def is_local(address: str) -> bool:
     """Whether an address is this machine's own."""
     try:
-        found = ipaddress.ip_address(address)
+        ip = ipaddress.ip_address(address)
     except ValueError:
         return address == "localhost"
-    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
-    return (mapped or found).is_loopback
+    mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
+    return (mapped or ip).is_loopback

@@ -20,19 +20,16 @@ from discreet.desk import Desk
 from discreet.errors import DiscreetError
 from discreet.server.http import survey_html
 from discreet.server.http.authentication import Admission
-from discreet.server.http.body_shape import misshapen
 from discreet.server.http.error_responses import Failure, Trouble, closing, failure_of, malformed, missing
-from discreet.server.http.limits import Limits
-from discreet.server.http.log import Told, line_of, method_of
-from discreet.server.http.metrics import Metrics
-from discreet.server.http.pool import Pool
+from discreet.server.http.json_values import Texts
+from discreet.server.http.limits import Limits, Pool
+from discreet.server.http.log import Metrics, Told, line_of, method_of
 from discreet.server.http.proxy import Proxies
 from discreet.server.http.releases import releases
-from discreet.server.http.request_body import READ, Gone, Message, Receive, Scope, Send, whole
+from discreet.server.http.request_body import READ, Gone, Message, Receive, Scope, Send, misshapen, whole
 from discreet.server.http.routes import QUERY, api, ask, open_to_all
 from discreet.server.http.survey_pages import survey_pages
 from discreet.server.http.surveys import UPLOAD, Surveys, streamed, surveys
-from discreet.server.http.written_answers import Texts
 from discreet.server.log import Log, duration_of, to_stderr
 
 _HEADERS = {
@@ -212,8 +209,8 @@ async def _unforeseen(request: Request, broken: Exception) -> Response:
 async def _misshapen(request: Request, broken: Exception) -> Response:
     if _browses(request):
         return _nothing_here()
-    found = broken.errors()[0] if isinstance(broken, RequestValidationError) and broken.errors() else {}
-    return _response(misshapen(found.get("loc", ()), found.get("type", "unknown")).failure)
+    first = broken.errors()[0] if isinstance(broken, RequestValidationError) and broken.errors() else {}
+    return _response(misshapen(first.get("loc", ()), first.get("type", "unknown")).failure)
 
 
 async def _elsewhere(request: Request, broken: Exception) -> Response:

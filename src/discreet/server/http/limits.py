@@ -1,11 +1,23 @@
-"""What the HTTP door bears. Every limit is a constant or a custodian's choice, never a fact about rows."""
+"""Limits of the HTTP door: how much and how long, how often somebody may come, how many threads work at once.
+
+Every limit is a constant or a custodian's choice, never a fact about rows.
+"""
 
 from __future__ import annotations
 
 import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from typing import ParamSpec, TypeVar
 
+from discreet.desk import Visitor
 from discreet.errors import Refusal
+from discreet.server.http.error_responses import crowded
+from discreet.server.threads import Turns, called
 
 
 @dataclass(frozen=True)
@@ -41,3 +53,85 @@ class Limits:
     def burst(self) -> int:
         """How many requests of one person may come at once."""
         return max(1, round(self.rate * self.seconds))
+
+
+class Buckets:
+    """One bucket for each name: `burst` tokens, of which `rate` come back every second.
+
+    Only so many names are remembered. Who has not come for the longest time is forgotten first, and then has a full
+    bucket again, which is what waiting would have given them. Not for several threads: an event loop owns it.
+    """
+
+    def __init__(
+        self, rate: float, burst: int, *, most: int = 10_000, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._rate, self._burst, self._most, self._clock = rate, burst, most, clock
+        self._filled: OrderedDict[str, tuple[float, float]] = OrderedDict()  # name -> tokens, and when it had them
+
+    def wait(self, name: str) -> float:
+        """The seconds until there is a token; 0 if there is one now."""
+        return max(0.0, (1 - self._tokens(name)) / self._rate)
+
+    def take(self, name: str) -> float:
+        """Take a token if there is one, and return 0; else the seconds until there is."""
+        tokens = self._tokens(name)
+        if tokens < 1:
+            return (1 - tokens) / self._rate
+        self._filled[name] = tokens - 1, self._clock()
+        self._filled.move_to_end(name)
+        if len(self._filled) > self._most:
+            self._filled.popitem(last=False)
+        return 0.0
+
+    def _tokens(self, name: str) -> float:
+        tokens, then = self._filled.get(name, (float(self._burst), 0.0))
+        return min(float(self._burst), tokens + self._rate * (self._clock() - then))
+
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+KEPT = 2  # threads that no analyst takes: for custodians, and for whoever comes in
+
+
+class Pool:
+    """So many threads, and room for so many calls to wait. What does not fit is refused before it is begun.
+
+    One person has so many threads at once, and an eighth of the room.
+    """
+
+    def __init__(self, workers: int, waiting: int, each: int = 1) -> None:
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="http")
+        self._room = workers + waiting
+        self._turns, self._most = Turns(each, max(1, workers - KEPT)), each + waiting // 8
+
+    async def call(self, blocking: Callable[P, T], /, *given: P.args, **named: P.kwargs) -> T:
+        """The result of a blocking call. Once begun it is finished, whoever waits for it."""
+        if not self._room:
+            raise crowded()
+        self._room -= 1
+        return await called(self._threads, partial(blocking, *given, **named), self._done)
+
+    async def asked(self, who: Visitor, blocking: Callable[P, T], /, *given: P.args, **named: P.kwargs) -> T:
+        """The same, when it is somebody's turn."""
+        if not self._room or self._turns.wanted(who.name) >= self._most:
+            raise crowded()
+        self._room -= 1
+        try:
+            over = await self._turns.taken(who.name, who.role)
+        except BaseException:
+            self._room += 1
+            raise
+
+        def done() -> None:
+            over()
+            self._done()
+
+        return await called(self._threads, partial(blocking, *given, **named), done)
+
+    def _done(self) -> None:
+        self._room += 1
+
+    def close(self) -> None:
+        """Finish what was begun, and take no more."""
+        self._threads.shutdown(wait=True)

@@ -1,4 +1,7 @@
-"""The HTTP door on a socket, in an event loop that others share."""
+"""The listener of the HTTP door: a socket in a shared event loop, its connections, and their TLS handshakes.
+
+An event loop would begin with TLS before anyone hears of a connection, and wait a minute for who says nothing.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import contextlib
 import logging
 import socket
 import ssl
+from collections import Counter
 from collections.abc import Callable, Generator
 from functools import partial
 from typing import Protocol, cast
@@ -17,13 +21,117 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from discreet.desk import Desk
 from discreet.server.http.authentication import network
-from discreet.server.http.connections import Crowd
 from discreet.server.http.door import NOBODY, Door
 from discreet.server.http.limits import Limits
 from discreet.server.http.proxy import Proxies
 from discreet.server.http.request_body import READ
-from discreet.server.http.tls_handshake import Handshake
 from discreet.server.log import Log, to_stderr
+
+
+class _Early(asyncio.Protocol):
+    """Keeps what comes with the last word of a handshake until somebody reads it."""
+
+    def __init__(self) -> None:
+        self.said = bytearray()
+
+    def data_received(self, data: bytes) -> None:
+        self.said += data
+
+
+class Handshake(asyncio.Protocol):
+    """A connection until it is a TLS connection; then it is what `make` makes."""
+
+    waiting = True  # nothing is done for it that anybody asked for
+
+    def __init__(self, make: Callable[[], asyncio.Protocol], tls: ssl.SSLContext, crowd: Crowd, seconds: float) -> None:
+        self._make, self._tls, self._crowd, self._seconds = make, tls, crowd, seconds
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Somebody is there."""
+        if not isinstance(transport, asyncio.Transport):  # of a socket that listens it always is
+            raise TypeError(transport)
+        self._transport = transport
+        self._task = asyncio.get_running_loop().create_task(self._begun())
+        peer = transport.get_extra_info("peername")
+        self._crowd.enter(self, network(peer[0] if peer else ""))  # and who is dropped at once is
+
+    def drop(self) -> None:
+        """Close it: somebody else needs the place."""
+        self._transport.abort()
+
+    async def _begun(self) -> None:
+        early, loop = _Early(), asyncio.get_running_loop()
+        try:
+            secured = await loop.start_tls(
+                self._transport, early, self._tls, server_side=True, ssl_handshake_timeout=self._seconds
+            )
+        except (OSError, asyncio.CancelledError):  # not TLS, too late, dropped, or gone: nobody to be told
+            self._transport.abort()
+            return
+        finally:
+            self._crowd.leave(self)
+        if secured is None or self._transport.is_closing():  # of the other one nobody would hear that it is gone
+            return
+        made = self._make()  # from here to the end nothing waits, so nothing comes in between
+        secured.set_protocol(made)
+        made.connection_made(secured)
+        if early.said:
+            made.data_received(bytes(early.said))
+
+
+class Connection(Protocol):
+    """A connection as its place is counted."""
+
+    @property
+    def waiting(self) -> bool:
+        """Whether nothing is done for it: it says nothing, or has not said all yet."""
+        ...
+
+    def drop(self) -> None:
+        """Close it."""
+        ...
+
+
+class Crowd:
+    """The connections there are, the oldest first. Not for several threads: an event loop owns it.
+
+    Who comes when there is no room is let in, and the oldest connection that only waits is closed: of the same address
+    if that has too many, else of the address that has the most. So half a request holds no place for long, and whoever
+    sends a whole one at once is heard. Only where every connection is being served the new one is closed.
+    """
+
+    def __init__(self, most: int, each: int, shared: Callable[[str], bool] = lambda _: False) -> None:
+        """`shared` says which addresses stand for many people, as those of a trusted proxy do."""
+        self._most, self._each, self._shared = most, each, shared
+        self._places: dict[Connection, str] = {}
+        self._many: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def enter(self, connection: Connection, place: str) -> None:
+        """Count one more, and make room for it."""
+        self._places[connection] = place
+        self._many[place] += 1
+        if self._many[place] > self._each and not self._shared(place):
+            self._drop_one(place, connection)
+        elif len(self._places) > self._most:
+            self._drop_one(max(self._many, key=self._many.__getitem__), connection)
+
+    def leave(self, connection: Connection) -> None:
+        """Count one less."""
+        place = self._places.pop(connection, None)
+        if place is not None:
+            self._many[place] -= 1
+            if not self._many[place]:
+                del self._many[place]
+
+    def _drop_one(self, place: str, new: Connection) -> None:
+        waiting = (each for each, where in self._places.items() if where == place and each.waiting)
+        dropped = next(waiting, new)
+        self.leave(dropped)
+        dropped.drop()
+
 
 _ESCAPED = 4  # so much longer a text may be when it is written as JSON in JSON, as sockets do
 _IDLE = 5  # seconds that a connection may rest between two requests
@@ -151,15 +259,15 @@ class _Punctual(H11Protocol):
 def _listener(host: str, port: int) -> socket.socket:
     """A socket that says it is TCP: only then does asyncio send head and body of an answer without a pause."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind((host, port))
-        found.listen(256)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(256)
     except OSError:
-        found.close()
+        listening.close()
         raise
-    return found
+    return listening
 
 
 async def serve(  # noqa: PLR0913  # what a door is made of

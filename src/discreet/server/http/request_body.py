@@ -6,9 +6,12 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from typing import Any, TypeVar
 
-from discreet.server.http.error_responses import malformed, too_deep, too_large, too_slow
+from fastapi import Request
+from pydantic import BaseModel, ValidationError
+
+from discreet.server.http.error_responses import Trouble, malformed, too_deep, too_large, too_slow
 from discreet.server.http.limits import Limits
 
 Message = MutableMapping[str, Any]
@@ -82,8 +85,8 @@ def _once(pairs: list[tuple[str, object]]) -> None:
 
 def header(scope: Scope, name: bytes) -> str:
     """The last header of this name; nothing if there is none."""
-    found: list[bytes] = [value for key, value in scope["headers"] if key == name]
-    return found[-1].decode("latin-1") if found else ""
+    values: list[bytes] = [value for key, value in scope["headers"] if key == name]
+    return values[-1].decode("latin-1") if values else ""
 
 
 def depth(body: bytes) -> int:
@@ -96,3 +99,23 @@ def depth(body: bytes) -> int:
         elif byte in b"]}":
             deep = max(0, deep - 1)
     return most
+
+
+S = TypeVar("S", bound=BaseModel)
+
+
+async def body(request: Request, shape: type[S]) -> S:
+    """The body of a request in a shape; else an error that says where it is not, and not what stands there."""
+    sent = await request.body()
+    try:
+        return shape.model_validate(json.loads(sent) if is_json(request.headers.get("content-type", "")) else sent)
+    except ValidationError as invalid:
+        first = invalid.errors(include_url=False, include_context=False, include_input=False)[0]
+        raise misshapen(("body", *first["loc"]), first["type"]) from None
+    except (ValueError, RecursionError):
+        raise misshapen(("body",), "json_invalid") from None
+
+
+def misshapen(place: tuple[str | int, ...], kind: str) -> Trouble:
+    """Where the first thing is that was not expected, and what was; never what came in its place."""
+    return malformed(f"{'.'.join(str(part) for part in place)[:100]}: {kind}")

@@ -12,14 +12,13 @@ from discreet.curator.history import Receipt
 from discreet.desk import Desk, Visitor
 from discreet.errors import DiscreetError
 from discreet.ledger.books import OWNER
-from discreet.server.http import body_shape, json_values, shapes
+from discreet.server.http import json_values, request_body, shapes
 from discreet.server.http.authentication import Admission, is_local
 from discreet.server.http.error_responses import Trouble, failure_of, not_yours
-from discreet.server.http.log import Told
-from discreet.server.http.metrics import TYPE, Metrics
-from discreet.server.http.pool import Pool
+from discreet.server.http.json_values import Texts
+from discreet.server.http.limits import Pool
+from discreet.server.http.log import TYPE, Metrics, Told
 from discreet.server.http.request_body import header
-from discreet.server.http.written_answers import Texts
 
 _FAILED: dict[int | str, dict[str, Any]] = {
     400: {"model": shapes.Failed, "description": "Refused: the question cannot be asked so. Nothing was charged."},
@@ -45,8 +44,8 @@ class Behind(Protocol):
 
 
 def _behind(request: Request) -> Behind:
-    found: Behind = request.app.state.door
-    return found
+    door: Behind = request.app.state.door
+    return door
 
 
 async def behind(request: Request) -> Behind:  # a coroutine, or FastAPI would call it in a thread
@@ -77,8 +76,8 @@ api = APIRouter(prefix="/api/v1", responses=_FAILED)
 
 
 def _told(request: Request) -> Told:
-    found: Told = request.scope["told"]
-    return found
+    told: Told = request.scope["told"]
+    return told
 
 
 @open_to_all.get("/health")
@@ -120,7 +119,7 @@ def _written(answer: Answer) -> tuple[Answer, json_values.Text]:
 async def ask(request: Request) -> Response:
     """The same, for a door that knows already which path was meant."""
     who = await admitted(request, await _BEARER(request))
-    return await query(await body_shape.body(request, shapes.Asked), request, who)
+    return await query(await request_body.body(request, shapes.Asked), request, who)
 
 
 api.add_api_route("/query", query, methods=["POST"], responses=_OVER, response_model=shapes.Answered)
@@ -136,8 +135,8 @@ async def explain(asked: shapes.Asked, door: Door, who: Who) -> shapes.Explained
 @api.post("/describe")
 async def describe(asked: shapes.Asked, door: Door, who: Who) -> shapes.Described:
     """The columns that an answer would have, and their types. Free."""
-    found = await door.pool.asked(who, door.desk.described, who, asked.sql, asked.terms())
-    return shapes.Described(columns=json_values.columns(found))
+    columns = await door.pool.asked(who, door.desk.described, who, asked.sql, asked.terms())
+    return shapes.Described(columns=json_values.columns(columns))
 
 
 @api.get("/tables")
@@ -149,8 +148,8 @@ async def tables(door: Door, who: Who) -> shapes.Tables:
 @api.get("/budget")
 async def budget(door: Door, who: Who) -> shapes.Budgets:
     """What each population may lose in all, has lost, and has left."""
-    found = await door.pool.asked(who, door.desk.budgets, who)
-    return shapes.Budgets(budgets=[json_values.budget(name, each) for name, each in found.items()])
+    budgets = await door.pool.asked(who, door.desk.budgets, who)
+    return shapes.Budgets(budgets=[json_values.budget(name, each) for name, each in budgets.items()])
 
 
 @api.get("/history")
@@ -158,10 +157,10 @@ async def history(leaf: Annotated[shapes.Leaf, Query()], door: Door, who: Who) -
     """What was asked and paid, the latest first."""
     if leaf.everybody and who.role != "custodian":
         raise not_yours("what others asked is shown to custodians")
-    found: list[Receipt] = await door.pool.asked(
+    receipts: list[Receipt] = await door.pool.asked(
         who, lambda: door.desk.history(who, own=not leaf.everybody, before=leaf.before, most=leaf.limit)
     )
-    return shapes.History(history=[json_values.receipt(each) for each in found])
+    return shapes.History(history=[json_values.receipt(each) for each in receipts])
 
 
 @api.get("/ledger/head")
@@ -173,8 +172,8 @@ async def head(door: Door, who: Who) -> shapes.Head:
 @api.get("/ledger/witnesses")
 async def witnesses(door: Door, who: Who) -> shapes.Witnesses:
     """Where heads of this ledger are kept outside it, and whether it goes on from them."""
-    found = await door.pool.asked(who, door.desk.witnesses, who)
-    return shapes.Witnesses(witnesses=[json_values.witness(each) for each in found])
+    witnesses = await door.pool.asked(who, door.desk.witnesses, who)
+    return shapes.Witnesses(witnesses=[json_values.witness(each) for each in witnesses])
 
 
 @api.get("/witness/{key}")
@@ -193,10 +192,10 @@ async def keep(key: Key, told: shapes.Keep, door: Door, who: Who) -> shapes.Kept
 @api.get("/ledger/proof/{entry}", response_model=shapes.Proof)
 async def proof(entry: Entry, door: Door, who: Who) -> Response:
     """An entry word for word, and the proof that it is in the ledger: one's own payments, and answers one may read."""
-    found = await door.pool.asked(who, door.desk.proof, who, entry)
-    if found is None:
+    proof = await door.pool.asked(who, door.desk.proof, who, entry)
+    if proof is None:
         raise not_yours(f"entry {entry} is not yours to read")
-    return Response(found.text(), media_type="application/json")
+    return Response(proof.text(), media_type="application/json")
 
 
 @open_to_all.get("/metrics", include_in_schema=False)

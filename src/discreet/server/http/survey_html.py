@@ -9,6 +9,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -17,12 +18,53 @@ from string import Template
 from discreet.desk.surveys import Line, guessed, ready
 from discreet.errors import Refusal
 from discreet.exact import spoken
+from discreet.local import Reporter, Response, Unary
 from discreet.local.receipt import Standing
 from discreet.local.seal import Handover
 from discreet.local.task import Task, moment
 from discreet.release.charts import ERRORS, NARROW, WIDE, Drawn, Ruler, bars
 from discreet.release.svg import safe
-from discreet.server.http.report_law import Dice
+
+MOST = 50  # answers on a page
+
+
+@dataclass(frozen=True)
+class Dice:
+    """How likely a report says a person's own answer, and each other one: so many out of 2^bits.
+
+    `one`: a report says exactly one answer. `set`: it says yes or no to each.
+    """
+
+    kind: str
+    choices: int
+    bits: int
+    holder: int
+    other: int
+
+    @classmethod
+    def of(cls, client: Reporter) -> Dice:
+        """The dice of a client, exactly its odds."""
+        if not isinstance(client, (Response, Unary)) or client.choices > MOST:
+            raise Refusal(
+                "this survey is not answered on a page", hint=f"pages roll response and unary of up to {MOST} answers"
+            )
+        odds = client.odds
+        whole = max(odds.holder.denominator, odds.other.denominator)
+        if whole & (whole - 1):
+            raise Refusal("the odds of this survey are no binary fractions", hint="choose another epsilon")
+        kind = "one" if isinstance(client, Response) else "set"
+        return cls(kind, client.choices, whole.bit_length() - 1, int(odds.holder * whole), int(odds.other * whole))
+
+    def told(self) -> dict[str, str | int]:
+        """For the page. Numbers are texts: JSON in a browser would round them."""
+        return {
+            "kind": self.kind,
+            "choices": self.choices,
+            "bits": self.bits,
+            "holder": str(self.holder),
+            "other": str(self.other),
+        }
+
 
 FILES = "/survey/static"
 _FOLDER = Path(__file__).with_name("static")
@@ -51,8 +93,8 @@ _NO_SHARES = (
 @cache
 def files() -> dict[str, tuple[bytes, str]]:
     """What browsers get: scripts and the style sheet, with their media types."""
-    found = (path for path in sorted(_FOLDER.iterdir()) if path.suffix in _KINDS)
-    return {path.name: (path.read_bytes(), _KINDS[path.suffix]) for path in found}
+    paths = (path for path in sorted(_FOLDER.iterdir()) if path.suffix in _KINDS)
+    return {path.name: (path.read_bytes(), _KINDS[path.suffix]) for path in paths}
 
 
 @cache

@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Annotated, ParamSpec, Protocol, TypeVar
@@ -20,7 +21,7 @@ from discreet.errors import Busy, Refusal
 from discreet.ledger.head import is_hex
 from discreet.local.batch import LARGEST
 from discreet.local.collector import Collector
-from discreet.local.receipt import Uninvited, Unknown
+from discreet.local.receipt import Receipt, Uninvited, Unknown
 from discreet.local.upload_batch import Sent
 from discreet.server.http import survey_shapes
 from discreet.server.http.authentication import network
@@ -35,13 +36,64 @@ from discreet.server.http.error_responses import (
     too_often,
     too_slow,
 )
-from discreet.server.http.limits import Limits
-from discreet.server.http.pool import Pool
-from discreet.server.http.rate_limit import Buckets
+from discreet.server.http.limits import Buckets, Limits, Pool
 from discreet.server.http.request_body import Gone, header
 from discreet.server.http.routes import behind
 from discreet.server.http.survey_shapes import Name, Version
-from discreet.server.http.upload_queue import Inbox
+
+MOST = 1024  # uploads that wait
+_TOGETHER = 1 << 22  # bytes of uploads in one transaction, unless a single one has more
+
+
+class Inbox:
+    """Of one collector, in one event loop. Each upload gets its own receipt, after all of its group are on the disk."""
+
+    def __init__(self, collector: Collector) -> None:
+        self._collector = collector
+        self._waiting: deque[tuple[Sent, asyncio.Future[Receipt]]] = deque()
+        self._emptied: asyncio.Task[None] | None = None
+
+    async def receipt(self, pool: Pool, upload: Sent) -> Receipt:
+        """Of this upload, once it is on the disk."""
+        if len(self._waiting) >= MOST:
+            raise crowded()
+        told: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
+        self._waiting.append((upload, told))
+        if self._emptied is None:
+            self._emptied = asyncio.create_task(self._empty(pool))
+        return await told
+
+    async def _empty(self, pool: Pool) -> None:
+        """One group after another, until nobody waits."""
+        try:
+            while self._waiting:
+                group = self._next()
+                await _answer(pool, self._collector, group)
+        finally:
+            self._emptied = None
+
+    def _next(self) -> list[tuple[Sent, asyncio.Future[Receipt]]]:
+        """Those that wait, as many as one transaction takes."""
+        group, size = [self._waiting.popleft()], 0
+        while self._waiting and (size := size + len(group[-1][0].body)) < _TOGETHER:
+            group.append(self._waiting.popleft())
+        return group
+
+
+async def _answer(pool: Pool, collector: Collector, group: list[tuple[Sent, asyncio.Future[Receipt]]]) -> None:
+    receipts: Sequence[Receipt | Exception]
+    try:
+        receipts = await pool.call(collector.take, [upload for upload, _ in group])
+    except Exception as broken:  # noqa: BLE001  # each of them hears it, and nobody else
+        receipts = [broken] * len(group)
+    for (_, told), each in zip(group, receipts, strict=True):
+        if told.done():
+            continue  # whoever sent it left
+        if isinstance(each, Receipt):
+            told.set_result(each)
+        else:
+            told.set_exception(each)
+
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -139,24 +191,24 @@ async def keys(door: Door, visitor: Visitor) -> Response:
     """How the key that signs tasks was changed. A device that trusts one of them finds its way to the present one."""
     door.surveys.admit(visitor)
     with _said():
-        found = await door.pool.call(door.surveys.collector.handovers)
-    return _json({"handovers": [each.body for each in found]})
+        handovers = await door.pool.call(door.surveys.collector.handovers)
+    return _json({"handovers": [each.body for each in handovers]})
 
 
 @surveys.get("/{name}", response_model=survey_shapes.Task)
 async def task(name: Name, door: Door, visitor: Visitor, version: Version = None) -> Response:
     """A task: what is asked, how answers are randomized, until when. Signed. The newest version, if none is named."""
     door.surveys.admit(visitor)
-    found = await _called(door, name, door.surveys.collector.task, name, version)
-    return Response(found.document, media_type="application/json")
+    task = await _called(door, name, door.surveys.collector.task, name, version)
+    return Response(task.document, media_type="application/json")
 
 
 @surveys.get("/{name}/results", response_model=survey_shapes.Results)
 async def results(name: Name, door: Door, visitor: Visitor, version: Version = None) -> Response:
     """What a task came to, once it was collected. Signed, and the same bytes for ever."""
     door.surveys.admit(visitor)
-    found = await _called(door, name, door.surveys.collector.results, name, version)
-    return Response(found.document, media_type="application/json")
+    results = await _called(door, name, door.surveys.collector.results, name, version)
+    return Response(results.document, media_type="application/json")
 
 
 @surveys.post("/{name}/reports", response_model=survey_shapes.Taken, openapi_extra=survey_shapes.UPLOADED)
@@ -169,12 +221,12 @@ async def reports(name: Name, request: Request, door: Door, visitor: Visitor) ->
     try:
         async with door.surveys.body(request) as body:
             with _said():
-                found = await door.surveys.inbox.receipt(door.pool, Sent(name, body, _token(request)))
+                receipt = await door.surveys.inbox.receipt(door.pool, Sent(name, body, _token(request)))
     except Trouble as refused:
         if refused.failure.status == _TOO_LONG:
             await _called(door, name, door.surveys.collector.oversize, name)
         raise
-    return _json(found.told)
+    return _json(receipt.told)
 
 
 def _json(body: object) -> Response:

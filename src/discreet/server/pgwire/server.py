@@ -11,7 +11,6 @@ from collections import Counter
 
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
-from discreet.server.fair_turns import CUSTODIAN
 from discreet.server.pgwire import frames
 from discreet.server.pgwire.execution import Execution
 from discreet.server.pgwire.failures import Failure, failure
@@ -25,6 +24,7 @@ from discreet.server.pgwire.session import Session, closing
 from discreet.server.pgwire.startup import Admitted, CancelRequest, Entrance, local
 from discreet.server.pgwire.wire import Hangup, Wire
 from discreet.server.pgwire.worker_threads import Work
+from discreet.server.threads import CUSTODIAN
 
 _LAST_WORDS = 5.0  # seconds
 

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from discreet.server.fair_turns import Turns
-from discreet.server.threads import called
+from discreet.server.threads import Turns, called
 
 T = TypeVar("T")
 

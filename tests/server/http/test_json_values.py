@@ -15,7 +15,7 @@ from server.served import served
 from discreet.curator import Answer, Curator
 from discreet.privacy import Approximate
 from discreet.server.http import json_values, shapes
-from discreet.server.http.written_answers import LARGEST, MOST, Texts
+from discreet.server.http.json_values import LARGEST, MOST, Texts
 
 SQL = "SELECT region, count(*) AS n, avg(cost) AS c FROM visits GROUP BY region"
 
