@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse, stats
 
 from discreet.errors import Refusal
-from discreet.local.decode import Decoded, decode
+from discreet.local.decode import Decoded, Spread, decode
 from discreet.local.decode_lasso import LEAST, path
 from discreet.local.rappor import Rappor
 
@@ -169,6 +169,42 @@ def test_intervals_of_one_bit_cover_as_often_as_they_say(epsilon: int, odds: dic
         assert low[0] - 1e-12 <= guess.shares[0] <= high[0] + 1e-12
         covered += float(stats.binom.pmf(ones, people, one)) if low[0] <= share <= high[0] else 0
     assert covered >= 0.95 - 1e-9
+
+
+@pytest.mark.parametrize("people", [10, 20, 60, 500])
+@pytest.mark.parametrize("share", [0.02, 0.05, 0.2, 0.5, 0.8, 0.95, 0.98])
+def test_ends_where_the_error_is_that_of_the_end_cover(share: float, people: int) -> None:
+    """Exactly, where no coin errs: who holds the text is binomial. With the error at the estimate: down to 18 %."""
+    held = np.arange(people + 1) / people
+    errors = np.sqrt(held * (1 - held) / people)
+    low, high = Spread(1 / people, 0.0, 1 / people).ends(held, errors, stats.norm.isf(0.025))
+    law = stats.binom.pmf(np.arange(people + 1), people, share)
+    assert law[(low <= share) & (share <= high)].sum() >= 0.95
+    assert np.all((low <= held) & (held <= high))
+
+
+@pytest.mark.parametrize("coins", [-0.004, 0.0, 0.004])
+def test_an_end_is_as_many_of_its_own_errors_away_as_it_says(coins: float) -> None:
+    """Beyond 0 and 1 the error is that at 0 and 1. An infinite error has no ends."""
+    shares = np.linspace(-0.3, 1.3, 33)
+    at, far = np.clip(shares, 0, 1), 2.5
+    ends = Spread(0.02, coins, 0.01).ends(shares, np.sqrt(own(at, coins)), far)
+    for end, way in zip(ends, (-1, 1), strict=True):
+        off = way * (end - shares) - (far**2 - 1) / 6 * 0.01
+        assert off == pytest.approx(far * np.sqrt(own(np.clip(end, 0, 1), coins)))
+    assert [one.tolist() for one in Spread().ends(np.zeros(1), np.full(1, np.inf), far)] == [[-np.inf], [np.inf]]
+
+
+def test_at_ordinary_odds_intervals_are_hardly_wider_than_by_the_normal_law() -> None:
+    crowd = np.random.default_rng(1).choice(["a", "b", "c"], 4000, p=[0.05, 0.25, 0.7])
+    guess = decode(CLIENT, CLIENT.tally(CLIENT.batch(crowd, rng=Seeded(1))), ["a", "b", "c"])
+    low, high = guess.interval()
+    assert high - low == pytest.approx(2 * stats.norm.isf(0.025 / 3) * guess.errors, rel=0.05)
+
+
+def own(share: NDArray[np.float64], coins: float) -> NDArray[np.float64]:
+    """A variance at a share."""
+    return 0.01 + 0.02 * share * (1 - share) + coins * share
 
 
 def test_a_cohort_without_reports_is_left_out() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
@@ -27,7 +27,49 @@ ALPHA = 0.05
 _ROUNDS = 2  # of weighing by what was fitted: a third changes nothing that a standard error would show
 _SHOWN = 20  # rows of a table
 LISTED = "p-values are for a list made without the reports"  # else what was seen in them chose what is tested
+_HALVINGS = 60  # of an interval's end: more than a double has digits
 _KNOWN = 1e-6  # how far from 1 the part of a coefficient may be that the data determine
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """How the variance of an estimated share changes with the true share, and how far one person or coin moves it.
+
+    Of the variance, `drawn` times s (1 − s) is that of drawing people, and `coins` times s what the coins of those who
+    hold the text have beyond others'. The rest is the same at every share.
+    """
+
+    drawn: Reals | float = 0.0
+    coins: Reals | float = 0.0
+    jump: Reals | float = 0.0
+
+    def ends(self, shares: Reals, errors: Reals, far: float) -> tuple[Reals, Reals]:
+        """All shares of which the estimate is at most `far` errors away, given the error at *that* share.
+
+        The given errors are those at the estimate, which tells too little of them near 0 and 1 (Wilson 1927). Further
+        out by what people and coins are skewed at most (Cornish & Fisher 1938). docs/proofs/rappor.md.
+        """
+        known = np.isfinite(errors)
+        rest = np.where(known, errors, 0) ** 2 - self._changing(shares)
+        skewed = max(0.0, far**2 - 1) / 6 * self.jump
+        low, high = (self._end(shares + way * skewed, rest, way * far) for way in (-1, 1))
+        return np.where(known, low, -np.inf), np.where(known, high, np.inf)
+
+    def _changing(self, shares: Reals) -> Reals:
+        """The part of the variance that depends on the share: beyond 0 and 1 it is that at 0 and 1."""
+        inside = np.clip(shares, 0, 1)
+        changing: Reals = self.drawn * inside * (1 - inside) + self.coins * inside
+        return changing
+
+    def _end(self, start: Reals, rest: Reals, far: float) -> Reals:
+        """By halving: errors are concave in the share, so the distance in errors passes `far` once, going outwards."""
+        near = start
+        end = start + far * np.sqrt(np.maximum(0, rest) + np.abs(self.drawn) + np.abs(self.coins))
+        for _ in range(_HALVINGS):
+            middle = (near + end) / 2
+            beyond = np.abs(middle - start) > abs(far) * np.sqrt(np.maximum(0, rest + self._changing(middle)))
+            near, end = np.where(beyond, near, middle), np.where(beyond, middle, end)
+        return np.asarray(end)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +91,7 @@ class Decoded:
     shares: Reals
     errors: Reals
     chances: Reals
+    spread: Spread = field(default=Spread(), kw_only=True)
 
     @property
     def counts(self) -> Reals:
@@ -58,10 +101,10 @@ class Decoded:
     def interval(self, confidence: Number = USUAL) -> tuple[Reals, Reals]:
         """Ends that cover the shares of all texts that were chosen, together, with about this probability.
 
-        Of all candidates (Bonferroni), as it was chance which of them were chosen.
+        Of all candidates (Bonferroni), as it was chance which of them were chosen. With the error at each end, where
+        `errors` has that at the estimate: near 0 and 1 they differ.
         """
-        off = reach(confidence, max(1, self.tested)) * self.errors
-        return self.shares - off, self.shares + off
+        return self.spread.ends(self.shares, self.errors, reach(confidence, max(1, self.tested)))
 
     def found(self, alpha: Number = ALPHA) -> tuple[Hashable, ...]:
         """The texts that somebody holds: any that nobody does is among them with a probability of at most `alpha`.
@@ -239,6 +282,18 @@ class Fit:
         known = np.abs(np.diag(self.inverse @ gram) - 1) <= _KNOWN
         return np.where(known, np.sqrt(np.maximum(spread, least)), np.inf)
 
+    def spread(self, order: NDArray[np.intp]) -> Spread:
+        """How these variances change with the shares of some texts: each estimate is a sum over reports and bits."""
+        design, x = self.design, self.matrix.toarray()
+        parts = (self.weights[:, None] * (x @ self.inverse))[:, order]  # of each bit in each estimate
+        mean, x = x[:, -1:], x[:, order]
+        reports, gap = design.reports[:, None], float(design.odds.gap)
+        person = np.add.reduceat(parts * x / reports, np.arange(0, len(x), design.bits))  # who holds a text adds to it
+        none, all_ = (float(design.odds.variance(Fraction(held))) for held in (0, 1))
+        coins = (all_ - none) * (parts**2 * (x - mean) / reports).sum(axis=0)
+        jump = np.maximum(np.abs(person).max(axis=0), (np.abs(parts) / reports).max(axis=0) / gap)
+        return Spread((design.reports[:: design.bits, None] * person**2).sum(axis=0), coins, jump)
+
     def _together(self) -> Reals:
         """XᵀWΣWX for what Σ has beside its diagonal."""
         bits, held = self.design.bits, np.maximum(self.shares, 0)
@@ -272,4 +327,5 @@ class Fit:
         order = np.argsort(-self.shares[:-1], kind="stable")
         values = tuple(given[self.chosen[i]] for i in order)
         errors, chances = self.errors[:-1], self.chances(len(given), ended)
-        return Decoded(people, len(given), values, self.shares[:-1][order], errors[order], chances[order])
+        known = values, self.shares[:-1][order], errors[order], chances[order]
+        return Decoded(people, len(given), *known, spread=self.spread(order))
