@@ -74,6 +74,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "SELECT max(m) FROM (SELECT who, max(admitted) AS m FROM stays GROUP BY who) t",
         "SELECT max(CASE WHEN sex = 'f' THEN admitted END) FROM stays",
         "SELECT max(CAST(seen AS DATE)), max(CAST(admitted AS TIMESTAMP)) FROM stays",
+        "SELECT max(seen + INTERVAL '100' YEAR), min(seen - INTERVAL '200' YEAR) FROM stays",
+        "SELECT min(TIMESTAMP '0001-01-01 00:00:00'), max(TIMESTAMP '9999-12-31 23:59:59') FROM stays",
     ],
 )
 def test_the_answer_is_that_of_an_engine_without_noise(home: Path, sql: str) -> None:
@@ -149,6 +151,15 @@ def test_a_table_is_added_with_them_on_the_command_line(tmp_path: Path) -> None:
     assert float(days) == pytest.approx((125 + 366) / 2, abs=0.01)
     assert DAYS[0] < latest < "2022-01-01"
     assert MOMENTS[0] <= moment <= MOMENTS[1]
+
+
+def test_a_moment_that_is_rounded_out_of_every_year_has_no_answer_and_its_bounds_are_told(home: Path) -> None:
+    moment = "TIMESTAMP '9999-12-31 23:59:59.999999'"
+    inner = f"SELECT who, first_value({moment}) OVER (PARTITION BY who ORDER BY who) AS late FROM stays"
+    told = Curator(home).query(f"SELECT median(late) FROM ({inner}) t", epsilon=10**6)
+    assert told.rows == ((None,),)
+    assert "above 9999-12-31 23:59:59.999999 as" in told.bounding
+    assert written(Fraction(-(10**9)), Type.DATE) == "0001-01-01"
 
 
 @pytest.mark.parametrize("kind", [Type.DATE, Type.TIMESTAMP])

@@ -15,6 +15,8 @@ from discreet.sql.schema import Column, Type
 
 _FIRST = dt.date(1970, 1, 1)
 _BEGINNING = dt.datetime(1970, 1, 1)  # noqa: DTZ001  # a moment by the clock on the wall
+_ENDS = dt.datetime.min, dt.datetime.max  # noqa: DTZ901  # likewise
+_TICK = dt.timedelta(microseconds=1)
 A_DAY = 86_400  # seconds
 _LENGTHS = {"year": 366, "quarter": 92, "month": 31, "week": 7}  # days that truncation takes away at most; else one
 NUMBERS = {Type.DATE: "day number", Type.TIMESTAMP: "second number"}
@@ -23,15 +25,17 @@ NUMBERS = {Type.DATE: "day number", Type.TIMESTAMP: "second number"}
 def number(text: object, kind: Type, what: str) -> Fraction:
     """The number of a day or a moment in ISO text."""
     moment = dt.datetime.fromisoformat(str(canonical(str(text), kind, what)))
-    return Fraction((moment - _BEGINNING) // dt.timedelta(microseconds=1), 10**6 * (A_DAY if kind is Type.DATE else 1))
+    return Fraction((moment - _BEGINNING) // _TICK, 10**6 * (A_DAY if kind is Type.DATE else 1))
 
 
 def written(value: Fraction, kind: Type) -> str:
-    """The day or the moment of a number, in ISO text; of a number, its digits."""
+    """The day or the moment of a number, the nearest of the years 1 to 9999, in ISO text; of a number, its digits."""
     if kind is Type.DATE:
-        return (_FIRST + dt.timedelta(days=int(value))).isoformat()
+        first, last = ((end - _FIRST).days for end in (dt.date.min, dt.date.max))
+        return (_FIRST + dt.timedelta(days=min(max(int(value), first), last))).isoformat()
     if kind is Type.TIMESTAMP:
-        return (_BEGINNING + dt.timedelta(microseconds=int(value * 10**6))).isoformat(" ")
+        first, last = ((end - _BEGINNING) // _TICK for end in _ENDS)
+        return (_BEGINNING + min(max(int(value * 10**6), first), last) * _TICK).isoformat(" ")
     return str(value)
 
 
@@ -66,11 +70,10 @@ def seconds(value: Expression) -> Expression:
 
 def above(column: exp.Expr, kind: Type) -> exp.Expr:
     """The day or the moment that a noisy number is, as SQL above the noise."""
-    whole: exp.Expr = exp.cast(column, "int" if kind is Type.DATE else "bigint")
-    if kind is Type.TIMESTAMP:
-        whole = exp.Mul(this=exp.Interval(this=exp.Literal.string("1"), unit=exp.Var(this="SECOND")), expression=whole)
+    if kind is Type.TIMESTAMP:  # an engine multiplies a span by no more than 2^31: in seconds, until 2038
+        return exp.UnixToTime(this=exp.cast(column, "bigint"))
     beginning = exp.cast(exp.Literal.string(_FIRST.isoformat()), kind.value)
-    return exp.Paren(this=exp.Add(this=beginning, expression=whole))
+    return exp.Paren(this=exp.Add(this=beginning, expression=exp.cast(column, "int")))
 
 
 def ranged_moment(call: Call, ranges: list[Range]) -> Range:
