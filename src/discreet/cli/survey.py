@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.home import HOME, AtHome, new_app
+from discreet.cli.options import HOME, AtHome, new_app
 from discreet.cli.printing import AsFormat, Format, print_rows
 
 if TYPE_CHECKING:
