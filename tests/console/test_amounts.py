@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from discreet.console import amounts
-from discreet.curator.history import Receipt
+from discreet.curator.purchase import Receipt
 from discreet.ledger.entry import BudgetLoss
 from discreet.privacy import Approximate, Concentrated, Pure
 

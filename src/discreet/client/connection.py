@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 from discreet.client import json_values
 from discreet.curator import Answer, Explanation
-from discreet.curator.history import Receipt
+from discreet.curator.purchase import Receipt
 from discreet.desk import Listed
 from discreet.desk.release_quote import Offered
 from discreet.errors import DiscreetError, Fault, Ground, OverBudget, Refusal

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
-from discreet.curator.history import Receipt
-from discreet.curator.purchase import total
+from discreet.curator.purchase import Receipt, total
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss
 

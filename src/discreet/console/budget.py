@@ -14,7 +14,7 @@ from discreet.console.budget_charts import Share
 from discreet.console.layout import page, trouble
 from discreet.console.page_visit import Visit
 from discreet.curator.explain import said
-from discreet.curator.history import Receipt
+from discreet.curator.purchase import Receipt
 from discreet.desk import Desk, Visitor
 from discreet.desk.desk import Person
 from discreet.errors import Refusal

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from discreet.console.amounts import when
 from discreet.curator import Answer
 from discreet.curator.explain import said
-from discreet.curator.history import Receipt
-from discreet.curator.purchase import total
+from discreet.curator.purchase import Receipt, total
 from discreet.ledger import Head
 from discreet.privacy import Neighbours, Replace
 

@@ -12,8 +12,8 @@ import pyarrow.csv
 import pyarrow.parquet
 from starlette.responses import Response
 
-from discreet.curator.practice import made_up
 from discreet.desk import Desk, Visitor
+from discreet.desk.practice import made_up
 from discreet.errors import Refusal
 from discreet.release.certificate import Certificate
 from discreet.release.folder import CERTIFICATE, PAGE, RELEASE

@@ -9,7 +9,7 @@ from nicegui import ui
 from discreet.console import amounts, assets, theme
 from discreet.console.layout import page, trouble
 from discreet.console.page_visit import Visit
-from discreet.curator.history import Receipt
+from discreet.curator.purchase import Receipt
 from discreet.errors import Refusal
 from discreet.ledger import Head, read_head
 from discreet.ledger.home import Standing

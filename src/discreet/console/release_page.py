@@ -18,12 +18,13 @@ from discreet.console.release_questions import readings
 from discreet.curator.custody import Declared
 from discreet.desk import Desk, Listed, Visitor
 from discreet.errors import Refusal
+from discreet.pictures import Picture
+from discreet.pictures.svg import rounded
 from discreet.release import Release
 from discreet.release.certificate import Certificate, letters
-from discreet.release.figures import Picture, pictures
+from discreet.release.figures import pictures
 from discreet.release.histogram import error_bar
 from discreet.release.page import cell
-from discreet.release.svg import rounded
 
 _ROWS = 100  # of a table that are shown: its file has all
 

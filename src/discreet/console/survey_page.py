@@ -16,7 +16,7 @@ from discreet.desk.surveys import Line, Surveys, doubts, guessed, lines, path, r
 from discreet.local.receipt import Standing
 from discreet.local.result import Results
 from discreet.local.task import Task
-from discreet.release.charts import ERRORS, NARROW, WIDE, Drawn, Ruler, bars
+from discreet.pictures.charts import ERRORS, NARROW, WIDE, Ruler, Series, bars
 
 PATH = "/surveys"
 _CLOSE = "Nobody can answer it any more, and the results are computed, once and for all."
@@ -96,10 +96,10 @@ def _results(task: Task, found: Results) -> None:
         link.props(f'href="{path(task)}/results" target="_blank" rel="noopener"')
 
 
-def _drawn(task: Task, shown: Sequence[Line]) -> Drawn:
+def _drawn(task: Task, shown: Sequence[Line]) -> Series:
     side = Ruler("people with this true answer, in percent", labels=tuple(line.label for line in shown))
     shares, errors = tuple(line.share for line in shown), tuple(line.reach / ERRORS for line in shown)
-    return Drawn(task.question, _WHISKERS, side, shares, errors)
+    return Series(task.question, _WHISKERS, side, shares, errors)
 
 
 def _table(shown: Sequence[Line]) -> None:

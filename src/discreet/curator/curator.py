@@ -13,13 +13,11 @@ from discreet.curator import above_noise, advice, catalogue
 from discreet.curator.answer import Answer
 from discreet.curator.cache import Allow, AtHand, Plans, Recall, answer_key, key_of
 from discreet.curator.declarations import Declarations, recorded_file
-from discreet.curator.explain import Due, Explanation
-from discreet.curator.history import Receipt, receipts
+from discreet.curator.explain import Due, Explanation, bounding, notices
 from discreet.curator.noisy_statistics import Engine
-from discreet.curator.notices import bounding, notices
 from discreet.curator.planner import Planner
 from discreet.curator.price import Priced, priced
-from discreet.curator.purchase import Counter, Flights, Paid, Till, cost, requires_price, total
+from discreet.curator.purchase import Counter, Flights, Paid, Receipt, Till, cost, receipts, requires_price, total
 from discreet.curator.quote import Terms
 from discreet.curator.run import Offer, Run, Runnable, Wanted, planned, run
 from discreet.engines import DuckStore

@@ -9,7 +9,7 @@ import hmac
 import pytest
 from server.pgwire.raw import final_response
 
-from discreet.curator.token import Scram, minted, scram_of
+from discreet.curator.custody import Scram, minted, scram_of
 from discreet.server.pgwire import scram
 from discreet.server.pgwire.failures import Failure
 

@@ -23,7 +23,8 @@ from discreet.console.release_pictures import gallery
 from discreet.curator.explain import said
 from discreet.desk import Desk, Order, Visitor
 from discreet.errors import Refusal
-from discreet.release.figures import Picture, pictures
+from discreet.pictures import Picture
+from discreet.release.figures import pictures
 from discreet.sql.schema import Table
 
 _PAUSE = 0.12  # seconds without a change, after which a price is looked up

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from discreet.curator import Answer
-from discreet.curator.history import Receipt
+from discreet.curator.purchase import Receipt
 from discreet.desk import Desk, Visitor
 from discreet.errors import DiscreetError
 from discreet.ledger.books import OWNER

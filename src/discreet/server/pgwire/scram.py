@@ -17,7 +17,7 @@ import re
 import secrets
 from dataclasses import dataclass
 
-from discreet.curator.token import ROUNDS, Scram
+from discreet.curator.custody import ROUNDS, Scram
 from discreet.server.pgwire.failures import PROTOCOL, Failure
 
 MECHANISM, BOUND = "SCRAM-SHA-256", "SCRAM-SHA-256-PLUS"

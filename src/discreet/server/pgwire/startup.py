@@ -8,7 +8,7 @@ import ssl
 import struct
 from dataclasses import dataclass
 
-from discreet.curator.token import Scram
+from discreet.curator.custody import Scram
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.server.pgwire import frames, scram

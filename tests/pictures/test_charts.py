@@ -4,59 +4,25 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from itertools import pairwise
-from xml.etree import ElementTree as ET
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from release.published import NASTY, people, released
+from pictures.drawing import SVG, at, close, marks, parsed, ruler
+from release.published import NASTY
 
-from discreet.mechanisms import Column, Frame, Grid
-from discreet.release.charts import NARROW, WIDE, Drawn, Ruler, bars, curve, histogram
-from discreet.release.figures import MOST_BARS, MOST_FIELDS, MOST_KEYS, MOST_PLANES, MOST_POINTS, pictures
-from discreet.release.heatmap import Plane, heat
-from discreet.release.histogram import Histogram, error_bar
-from discreet.release.svg import Scale, cut, figure, plain, reach, rounded, safe
+from discreet.pictures.charts import NARROW, WIDE, Ruler, Series, bars, curve, histogram
+from discreet.pictures.heatmap import Plane, heat
+from discreet.pictures.svg import Scale, cut, figure, plain, reach, rounded, safe
 
-SVG = "{http://www.w3.org/2000/svg}"
 WIDTHS = pytest.mark.parametrize("width", [WIDE, NARROW])
-
-
-def number(text: str | None) -> float:
-    return float(str(text).replace("−", "-").replace(",", "").replace(" %", ""))
-
-
-def parsed(svg: str) -> ET.Element:
-    return ET.fromstring(svg.encode())  # noqa: S314  # it is our own
-
-
-def marks(root: ET.Element, tag: str, kind: str | None = None) -> list[ET.Element]:
-    return [each for each in root.iter(SVG + tag) if each.get("class") == kind]
-
-
-def at(element: ET.Element, name: str) -> float:
-    return float(element.attrib[name])
-
-
-def ruler(root: ET.Element, kind: str, axis: str, shift: float = 0.0) -> Callable[[float], float]:
-    """From a place in the picture to the number that a reader reads there, off the two outermost ticks."""
-    ticks = marks(root, "text", kind)
-    (a, va), (b, vb) = ((at(tick, axis) - shift, number(tick.text)) for tick in (ticks[0], ticks[-1]))
-    return lambda place: va + (place - a) / (b - a) * (vb - va)
-
-
-def close(one: float, two: float, size: float) -> bool:
-    """Within a hundredth of a point, which is what places are written to, of a picture some hundred points large."""
-    return abs(one - two) <= 2e-4 * size
 
 
 @WIDTHS
 def test_bars_of_equal_bins_are_as_high_as_their_counts(width: int) -> None:
     counts, errors = (120.0, 40.0, -15.0, 300.0), (10.0, 20.0, 5.0, 40.0)
-    root = parsed(histogram(Drawn("t", "n", Ruler("age", (0.0, 5.0, 10.0, 15.0, 20.0)), counts, errors), width))
+    root = parsed(histogram(Series("t", "n", Ruler("age", (0.0, 5.0, 10.0, 15.0, 20.0)), counts, errors), width))
     up, along = ruler(root, "level", "y", 4), ruler(root, "tick", "x")
     boxes, whiskers = marks(root, "rect"), marks(root, "line", "error")
     assert len(boxes) == len(whiskers) == 4
@@ -75,7 +41,7 @@ def test_bars_of_equal_bins_are_as_high_as_their_counts(width: int) -> None:
 @WIDTHS
 def test_bars_of_unequal_bins_have_their_counts_as_areas(width: int) -> None:
     edges, counts, errors = (0.0, 1.0, 10.0, 100.0), (50.0, 90.0, 180.0), (4.0, 9.0, 18.0)
-    root = parsed(histogram(Drawn("t", "n", Ruler("cost", edges), counts, errors), width))
+    root = parsed(histogram(Series("t", "n", Ruler("cost", edges), counts, errors), width))
     up, along = ruler(root, "level", "y", 4), ruler(root, "tick", "x")
     for i, box in enumerate(marks(root, "rect")):
         size = edges[i + 1] - edges[i]
@@ -90,7 +56,7 @@ def test_bars_of_unequal_bins_have_their_counts_as_areas(width: int) -> None:
 @WIDTHS
 def test_bars_of_keys_are_as_long_as_their_counts_and_say_them(width: int) -> None:
     counts, errors, labels = (120.0, -30.0, 60.5), (5.0, 20.0, 4.0), ("north", "south", "east")
-    root = parsed(bars(Drawn("t", "n", Ruler("region", labels=labels), counts, errors), width))
+    root = parsed(bars(Series("t", "n", Ruler("region", labels=labels), counts, errors), width))
     boxes, whiskers = marks(root, "rect"), marks(root, "line", "error")
     zero = at(boxes[0], "x")
     unit = at(boxes[0], "width") / counts[0]
@@ -108,7 +74,7 @@ def test_bars_of_keys_are_as_long_as_their_counts_and_say_them(width: int) -> No
 @WIDTHS
 def test_a_curve_goes_through_its_shares_inside_its_band(width: int) -> None:
     shares, ends = (0.2, 0.7, 1.0), ((0.1, 0.5, 1.0), (0.3, 0.9, 1.0))
-    root = parsed(curve(Drawn("t", "n", Ruler("age", (0.0, 10.0, 40.0, 50.0)), shares, band=ends), width))
+    root = parsed(curve(Series("t", "n", Ruler("age", (0.0, 10.0, 40.0, 50.0)), shares, band=ends), width))
     up, along = ruler(root, "level", "y", 4), ruler(root, "tick", "x")
     (path,), (band,) = marks(root, "polyline"), marks(root, "polygon")
     points = [tuple(map(float, pair.split(","))) for pair in path.attrib["points"].split()]
@@ -121,7 +87,7 @@ def test_a_curve_goes_through_its_shares_inside_its_band(width: int) -> None:
 
 
 def test_a_curve_without_errors_has_no_band() -> None:
-    root = parsed(curve(Drawn("t", "n", Ruler("age", (0.0, 10.0, 40.0)), (0.2, 1.0))))
+    root = parsed(curve(Series("t", "n", Ruler("age", (0.0, 10.0, 40.0)), (0.2, 1.0))))
     assert marks(root, "polygon") == []
     assert len(marks(root, "polyline")) == 1
 
@@ -155,7 +121,7 @@ def test_fields_of_different_sizes_are_shaded_by_their_density() -> None:
 
 
 def test_a_picture_of_nothing_is_drawn() -> None:
-    empty = Drawn("t", "n", Ruler("age", (0.0, 5.0, 10.0)), (0.0, 0.0), (0.0, 0.0))
+    empty = Series("t", "n", Ruler("age", (0.0, 5.0, 10.0)), (0.0, 0.0), (0.0, 0.0))
     assert [at(box, "height") for box in marks(parsed(histogram(empty)), "rect")] == [0, 0]
     plane = Plane("t", "n", Ruler("a", (0.0, 1.0)), Ruler("b", (0.0, 1.0)), ((0.0,),))
     assert [at(box, "fill-opacity") for box in marks(parsed(heat(plane)), "rect")] == [0]
@@ -169,7 +135,7 @@ ALLOWED = {SVG + tag for tag in ("svg", "title", "desc", "g", "rect", "line", "t
 def drawn_with(label: str) -> list[str]:
     along = Ruler(label, (0.0, 1.0, 2.0))
     keys = Ruler(label, labels=(label, "x"))
-    one, two = Drawn(label, label, along, (1.0, 2.0), (0.1, 0.1)), Drawn(label, label, keys, (1.0, 2.0), (0.1, 0.1))
+    one, two = Series(label, label, along, (1.0, 2.0), (0.1, 0.1)), Series(label, label, keys, (1.0, 2.0), (0.1, 0.1))
     planes = Plane(label, label, keys, along, ((1.0, 2.0), (3.0, 4.0)))
     return [histogram(one), bars(two), curve(one), heat(planes), heat(planes, NARROW)]
 
@@ -242,77 +208,11 @@ def test_ticks_are_round_few_and_inside(low: float, size: float, about: int) -> 
         assert min(abs(lead - round_) for round_ in (1, 2, 5, 10)) < 1e-2
 
 
-# which pictures -------------------------------------------------------------------------------------------------------
-
-
-def test_many_bins_are_drawn_together_with_the_error_of_their_sum() -> None:
-    release = released({"kind": "ranges", "columns": ["cost"], "bins": {"cost": 1000}, "method": "hierarchy"})
-    first, second = pictures(release)
-    told = release.content
-    assert isinstance(told, Histogram)
-    root = parsed(first.wide)
-    said = [box[0].text for box in marks(root, "rect")]
-    assert len(said) == 50 <= MOST_BARS  # equal ones: 1000 bins are not 64 times as many
-    value, errors = told.ranges(np.array([20]), np.array([40]))
-    assert errors is not None
-    assert said[1] == f"10 to 20: {figure(float(value[0]), error_bar(float(errors[0]), float(value[0])) / 2, 2.0)}"
-    assert "up to 20 of the 1,000 bins together" in first.note
-    assert marks(parsed(first.narrow), "rect")[1][0].text == said[1]
-    points = marks(parsed(second.wide), "polyline")[0].attrib["points"].split()
-    assert len(points) == 251 <= MOST_POINTS + 1
-    assert "251 of 1,001 edges" in second.note
-
-
-def test_of_many_keys_the_largest_are_drawn_and_the_others_counted() -> None:
-    towns = Column("town", keys=tuple(f"Town {i}" for i in range(200)))
-    release = released({"kind": "histogram", "columns": ["town"]}, people((towns,)))
-    (drawn,) = pictures(release)
-    counts = release.counts()
-    labels = [each.text for each in marks(parsed(drawn.wide), "text", "label")]
-    assert len(labels) == MOST_KEYS
-    places = [int(str(label).removeprefix("Town ")) for label in labels]
-    assert places == sorted(places)
-    assert min(counts[places]) >= np.sort(counts)[-MOST_KEYS]
-    rest = plain(float(counts.sum() - counts[places].sum()))
-    assert "the 24 largest of 200, which the noise may have made look larger" in drawn.note
-    assert f"so they are drawn without error bars; the others have {rest}" in drawn.note
-
-
-def test_a_large_plane_is_drawn_in_fields_that_hold_all_their_cells() -> None:
-    columns = Column("x", grid=Grid(0, 97, 1)), Column("y", grid=Grid(0, 100, 1))
-    place = np.arange(5000)
-    frame = Frame.of({"x": place % 97, "y": place % 89}, *columns)
-    release = released({"kind": "histogram", "columns": ["x", "y"], "bins": {"x": 97, "y": 10}}, frame)
-    (drawn,) = pictures(release)
-    assert "Each field along x has up to 3 of the 97 cells together." in drawn.note
-    assert "along y" not in drawn.note
-    counts = release.counts()
-    root = parsed(drawn.wide)
-    fields = marks(root, "rect")
-    assert len(fields) == 33 * 10 <= MOST_FIELDS**2
-    assert fields[10][0].text == f"3 to 6, 0 to 10: {rounded(float(counts[3:6, 0].sum()), None)}"
-    assert "not equally large" in drawn.note  # the last field has one cell
-
-
-def test_marginals_are_drawn_by_column_and_by_pair_and_the_rest_is_told() -> None:
-    columns = tuple(Column(f"c{i}", keys=("a", "b", "c")) for i in range(5))
-    release = released({"kind": "marginals", "columns": [f"c{i}" for i in range(5)]}, people(columns))
-    found = pictures(release)
-    assert [each.title for each in found[:5]] == [f"Records by c{i}" for i in range(5)]
-    assert len(found) == 5 + MOST_PLANES
-    assert found[-1].note.endswith("4 more pairs of columns were counted, and are not drawn.")
-    table, error = release.counts(("c1",)), release.errors(("c1",))
-    assert error is not None
-    numbers = [each.text for each in marks(parsed(found[1].wide), "text", "number")]
-    assert numbers == [figure(float(count), error_bar(float(error[0]), float(count)) / 2, 2.0) for count in table]
-    assert marks(parsed(found[1].wide), "text", "label")[-1].text == "(other)"
-
-
 def test_bars_without_an_error_bar_look_different_and_that_is_said() -> None:
     counts, reaches = (120.0, 40.0, 60.0), (10.0, None, 5.0)
     for root in (
-        parsed(histogram(Drawn("t", "n", Ruler("age", (0.0, 5.0, 10.0, 15.0)), counts, reaches=reaches))),
-        parsed(bars(Drawn("t", "n", Ruler("r", labels=("a", "b", "c")), counts, reaches=reaches))),
+        parsed(histogram(Series("t", "n", Ruler("age", (0.0, 5.0, 10.0, 15.0)), counts, reaches=reaches))),
+        parsed(bars(Series("t", "n", Ruler("r", labels=("a", "b", "c")), counts, reaches=reaches))),
     ):
         boxes = marks(root, "rect")
         (bare,) = marks(root, "rect", "bare")
@@ -320,16 +220,3 @@ def test_bars_without_an_error_bar_look_different_and_that_is_said() -> None:
         assert bare.attrib["stroke-dasharray"]
         assert str(bare[0].text).endswith("40, no error bar")
         assert len(marks(root, "line", "error")) == 2
-    wish: dict[str, object] = {"kind": "ranges", "columns": ["cost"], "bins": {"cost": 64}, "epsilon": "0.05"}
-    first, second = pictures(released(wish))
-    assert "Pale bars in a broken line have no error bar" in first.note
-    assert marks(parsed(first.wide), "rect", "bare")
-    assert "within the band" in second.note
-
-
-def test_counts_whose_error_is_not_known_have_no_error_bars() -> None:
-    release = released({"kind": "histogram", "columns": ["age"], "method": "mwem"})
-    first, second = pictures(release)
-    assert marks(parsed(first.wide), "line", "error") == []
-    assert first.note.startswith("How far off these may be is not known.")
-    assert "is not known" in second.note

@@ -1,12 +1,12 @@
-"""A picture of released counts on two sides: a field for each pair, the stronger the more records it has."""
+"""Heat map of numbers on two sides: a field for each pair, the stronger the more records it has."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
 
-from discreet.release.charts import NARROW, WIDE, Ruler, below
-from discreet.release.svg import INK, Scale, cut, plain, reach, rect, rounded, svg, text
+from discreet.pictures.charts import NARROW, WIDE, Ruler, below
+from discreet.pictures.svg import INK, Scale, cut, plain, reach, rect, rounded, svg, text
 
 _TOLD = 400  # fields that say their numbers: more would make a page heavy, and nobody can point at them
 _SHADES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the legend

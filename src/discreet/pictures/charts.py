@@ -1,4 +1,4 @@
-"""Pictures of released counts along a side: a histogram, bars, a curve. Each is SVG text that needs nothing else.
+"""Charts of numbers along a side: a histogram, bars, a curve. Each is SVG text that needs nothing else.
 
 There is no script, style sheet, font or request in one. Its colours are variables of the page around it (`--d-accent`,
 `--d-ink`, `--d-muted`, `--d-line`), and light ones where there is none. Marks say their numbers to who points at them.
@@ -10,12 +10,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from discreet.release.svg import ACCENT, INK, Scale, cut, digits, figure, line, plain, reach, rect, rounded, svg, text
+from discreet.pictures.svg import ACCENT, INK, Scale, cut, digits, figure, line, plain, reach, rect, rounded, svg, text
 
 WIDE, NARROW = 720, 340
 ERRORS = 2.0  # standard errors to either side of a mark
 _ROW = 26  # a bar of a key and the room around it
 _TOP, _BOTTOM, _RIGHT = 26.0, 44.0, 14.0  # around a frame: for the name of what stands upright, and of what lies
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture for wide and for narrow screens, and what is said under it."""
+
+    title: str
+    note: str
+    wide: str
+    narrow: str
 
 
 @dataclass(frozen=True)
@@ -46,7 +56,7 @@ class Ruler:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Series:
     """What is drawn along a side: numbers, and how far off they may be.
 
     Either all have standard errors, and their bars reach two of them; or `reaches` says how far each bar goes, None for
@@ -89,7 +99,7 @@ class Drawn:
         return min(low, 0.0), max(high, 0.0) if max(high, 0.0) > min(low, 0.0) else 1.0
 
 
-def histogram(drawn: Drawn, width: int = WIDE) -> str:
+def histogram(drawn: Series, width: int = WIDE) -> str:
     """Bars to scale: the area of one is its count. Of equally wide bins the height is the count itself."""
     side, even = drawn.side, drawn.side.even
     sizes = [1.0 if even else high - low for low, high in pairwise(side.cuts)]
@@ -108,7 +118,7 @@ def histogram(drawn: Drawn, width: int = WIDE) -> str:
     return svg(drawn.title, drawn.note, (width, y.start + _BOTTOM), [*frame, *marks, *whiskers, zero])
 
 
-def bars(drawn: Drawn, width: int = WIDE) -> str:
+def bars(drawn: Series, width: int = WIDE) -> str:
     """A bar for each key, lying, so that its label stands beside it."""
     room = min(max(map(reach, drawn.side.labels)), width * 0.36)
     low, high = drawn.span([1.0] * len(drawn.values))
@@ -129,7 +139,7 @@ def bars(drawn: Drawn, width: int = WIDE) -> str:
     return svg(drawn.title, drawn.note, (width, foot + 6), marks)
 
 
-def curve(drawn: Drawn, width: int = WIDE) -> str:
+def curve(drawn: Series, width: int = WIDE) -> str:
     """The share of records up to each edge, as a line in a band that covers. Between two edges it is straight."""
     x, y, frame = _frame(drawn, width, (0.0, 1.0), "share of all records")
     places = [x(cutting) for cutting in drawn.side.cuts]
@@ -143,7 +153,7 @@ def curve(drawn: Drawn, width: int = WIDE) -> str:
     return svg(drawn.title, drawn.note, (width, y.start + _BOTTOM), [*frame, *shown])
 
 
-def _bar(box: tuple[float, float, float, float], drawn: Drawn, place: int) -> str:
+def _bar(box: tuple[float, float, float, float], drawn: Series, place: int) -> str:
     """A bar; one without an error bar is pale, in a broken line."""
     if not drawn.bare(place):
         return rect(box, 0.55, drawn.says(place))
@@ -151,7 +161,7 @@ def _bar(box: tuple[float, float, float, float], drawn: Drawn, place: int) -> st
     return rect(box, 0.2, drawn.says(place)).replace("<rect", outline, 1)
 
 
-def _frame(drawn: Drawn, width: int, span: tuple[float, float], what: str) -> tuple[Scale, Scale, list[str]]:
+def _frame(drawn: Series, width: int, span: tuple[float, float], what: str) -> tuple[Scale, Scale, list[str]]:
     """Both scales, and what stands around the marks: round numbers with thin lines, and the names of both sides."""
     tall = 200 if width > NARROW else 170
     y = Scale(*span, _TOP + tall, _TOP)
