@@ -17,6 +17,7 @@ from typing import Annotated, ParamSpec, Protocol, TypeVar
 from fastapi import APIRouter, Depends, Request, Response
 from starlette.requests import ClientDisconnect
 
+from discreet.addresses import network
 from discreet.errors import Busy, Refusal
 from discreet.ledger.head import is_hex
 from discreet.local.batch import LARGEST
@@ -24,7 +25,6 @@ from discreet.local.collector import Collector
 from discreet.local.receipt import Receipt, Uninvited, Unknown
 from discreet.local.upload_batch import Sent
 from discreet.server.http import survey_shapes
-from discreet.server.http.authentication import network
 from discreet.server.http.error_responses import (
     Failure,
     Trouble,
