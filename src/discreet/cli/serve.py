@@ -61,9 +61,9 @@ class Address:
     @property
     def local(self) -> bool:
         """Whether only this machine reaches it."""
-        from discreet.server.http.authentication import is_local
+        from discreet.addresses import is_loopback
 
-        return is_local(self.host)
+        return is_loopback(self.host)
 
 
 @dataclass(frozen=True)

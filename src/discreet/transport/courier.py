@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import http.client
-import ipaddress
 import json
 import ssl
 from urllib.parse import urlsplit
 
+from discreet.addresses import is_loopback
 from discreet.errors import Refusal
 from discreet.exact import shown
 from discreet.ledger.head import is_hex, strict_json
@@ -47,7 +47,7 @@ class Courier:
 
     def send(self, name: str, body: bytes, token: str | None = None) -> Receipt:
         """Upload. After a failure, send the same bytes again: they count once."""
-        if token is not None and not self._secure and not _is_local(self._host):
+        if token is not None and not self._secure and not is_loopback(self._host):
             raise Refusal("a token is sent in the clear to this machine only", hint="use https")
         if token is not None and not (token.isascii() and token.isprintable()):
             raise Refusal("expected a token as it was handed out", hint="letters, digits, _ and -")
@@ -95,13 +95,6 @@ def _parts(url: str) -> tuple[bool, str, int | None]:
     except ValueError:  # of a port, or of an IPv6 address
         pass
     raise Refusal(f"expected an address as https://survey.example.org, got {shown(url)}")
-
-
-def _is_local(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _json(content: bytes) -> dict[str, object]:

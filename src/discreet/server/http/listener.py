@@ -19,8 +19,8 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from discreet.addresses import network
 from discreet.desk import Desk
-from discreet.server.http.authentication import network
 from discreet.server.http.door import NOBODY, Door
 from discreet.server.http.limits import Limits
 from discreet.server.http.proxy import Proxies

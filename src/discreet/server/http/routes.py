@@ -7,13 +7,14 @@ from typing import Annotated, Any, Protocol
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from discreet.addresses import is_loopback
 from discreet.curator import Answer
 from discreet.curator.purchase import Receipt
 from discreet.desk import Desk, Visitor
 from discreet.errors import DiscreetError
 from discreet.ledger.books import OWNER
 from discreet.server.http import json_values, request_body, shapes
-from discreet.server.http.authentication import Admission, is_local
+from discreet.server.http.authentication import Admission
 from discreet.server.http.error_responses import Trouble, failure_of, not_yours
 from discreet.server.http.json_values import Texts
 from discreet.server.http.limits import Pool
@@ -216,8 +217,5 @@ async def metrics(
 def _at_home(request: Request) -> bool:
     """Whether it comes from this machine: not through a proxy, and not from a page under a name of its own."""
     passed_on = any(header(request.scope, name) for name in (b"forwarded", b"x-forwarded-for", b"via"))
-    return request.client is not None and is_local(request.client.host) and not passed_on and is_local(_host(request))
-
-
-def _host(request: Request) -> str:
-    return request.url.hostname or ""
+    hosts = request.client.host if request.client else "", request.url.hostname or ""
+    return not passed_on and all(map(is_loopback, hosts))

@@ -17,10 +17,10 @@ from typing import Annotated, ParamSpec, Protocol, TypeVar
 from fastapi import APIRouter, Depends, Request, Response
 from starlette.requests import ClientDisconnect
 
+from discreet.addresses import network
 from discreet.errors import Busy, Refusal
 from discreet.ledger.head import is_hex
 from discreet.server.http import survey_shapes
-from discreet.server.http.authentication import network
 from discreet.server.http.error_responses import (
     Failure,
     Trouble,

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import ipaddress
 import math
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import monotonic
 
+from discreet.addresses import network
+
 MOST_ADDRESSES = 4_096
 FIRST, LONGEST = 0.05, 3.0  # seconds
 HALF_LIFE = 60.0  # seconds after which half of the failures are forgotten
-
-
-def household(address: str) -> str:
-    """Who counts as one: an address of IPv4, a network of 64 bits of IPv6, of which one person has all."""
-    try:
-        found = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return "elsewhere"
-    if isinstance(found, ipaddress.IPv6Address) and not found.is_loopback:
-        found = found.ipv4_mapped or found
-    if isinstance(found, ipaddress.IPv6Address) and not found.is_loopback:
-        return str(ipaddress.ip_network((found, 64), strict=False))
-    return str(found)
 
 
 @dataclass
@@ -36,7 +24,7 @@ class Attempts:
 
     def failed(self, address: str) -> float:
         """Count one more failure; how many seconds its answer has to wait."""
-        who, now = household(address), self.now()
+        who, now = network(address), self.now()
         count, when = self._failures.pop(who, (0.0, now))
         count = count * math.exp2((when - now) / HALF_LIFE) + 1
         self._failures[who] = count, now

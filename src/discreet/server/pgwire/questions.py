@@ -17,6 +17,7 @@ from discreet.curator import Answer
 from discreet.curator.explain import said
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
+from discreet.lru_cache import LruCache
 from discreet.server.pgwire import client_probes, error_bars, inference, naming
 from discreet.server.pgwire.binding import Bound, bound, count
 from discreet.server.pgwire.commands import Question
@@ -41,11 +42,10 @@ from discreet.server.pgwire.types import (
     field,
     oid_of,
 )
-from discreet.server.recent_cache import Recent
 
 T = TypeVar("T")
 _AT_ONCE = 1_000  # cells of an answer that is put together while everybody else waits
-_LABELS: Recent[str, naming.Labels] = Recent(512)  # of the columns of texts that were asked lately
+_LABELS: LruCache[str, naming.Labels] = LruCache(512)  # of the columns of texts that were asked lately
 
 
 class Catalogue(Protocol):

@@ -9,6 +9,7 @@ import socket
 import ssl
 from collections import Counter
 
+from discreet.addresses import is_loopback, network
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.server.pgwire import frames
@@ -17,11 +18,11 @@ from discreet.server.pgwire.failures import Failure, failure
 from discreet.server.pgwire.fair_share import Pace, Steps
 from discreet.server.pgwire.limits import Limits
 from discreet.server.pgwire.log import Journal
-from discreet.server.pgwire.login_attempts import Attempts, household
+from discreet.server.pgwire.login_attempts import Attempts
 from discreet.server.pgwire.portals import Shelf
 from discreet.server.pgwire.questions import Catalogue, Clerk
 from discreet.server.pgwire.session import Session, closing
-from discreet.server.pgwire.startup import Admitted, CancelRequest, Entrance, local
+from discreet.server.pgwire.startup import Admitted, CancelRequest, Entrance
 from discreet.server.pgwire.wire import Hangup, Wire
 from discreet.server.pgwire.worker_threads import Work
 from discreet.server.threads import CUSTODIAN
@@ -41,7 +42,7 @@ class Server:
         self._entrance = Entrance(desk, self._logins, Attempts(), tls, desk.pepper())
         self._sessions: dict[int, tuple[int, Session]] = {}  # process -> secret, session
         self._people: Counter[str] = Counter()  # connections of each
-        self._households: Counter[str] = Counter()
+        self._networks: Counter[str] = Counter()
         self._connections: set[asyncio.Task[None]] = set()
         self._coming: dict[asyncio.Task[None], str] = {}  # those of them that are not let in yet, and from where
         self._dropped: set[asyncio.Task[None]] = set()  # those that made room for others
@@ -91,19 +92,19 @@ class Server:
             if isinstance(admitted, CancelRequest):
                 self._cancel(admitted)
                 return
-            visitor, place = admitted.visitor, household(wire.address)
+            visitor, place = admitted.visitor, network(wire.address)
             self._refuse_crowd(visitor, place)
         except (Failure, Refusal) as told:
             self._journal.refused(failure(told))
             raise
         self._people[visitor.name] += 1
-        self._households[place] += 1
+        self._networks[place] += 1
         self._journal.came(visitor.name)
         try:
             await self._visited(wire, admitted)
         finally:
             self._journal.left(visitor.name)
-            for count, key in ((self._people, visitor.name), (self._households, place)):
+            for count, key in ((self._people, visitor.name), (self._networks, place)):
                 count[key] -= 1
                 if not count[key]:
                     del count[key]
@@ -133,13 +134,13 @@ class Server:
         limits, many = self._limits, len(self._sessions)
         room = limits.connections if visitor.role == CUSTODIAN else limits.connections - limits.custodians
         own = self._people[visitor.name] >= limits.each_person
-        here = self._households[place] >= limits.each_address and visitor.role != CUSTODIAN
+        here = self._networks[place] >= limits.each_address and visitor.role != CUSTODIAN
         if many >= room or own or here:
             raise _crowded()
 
     async def _admitted(self, wire: Wire) -> Admitted | CancelRequest:
         """Who came, if they prove it in time. Where too many have not yet, the oldest of them makes room."""
-        who, task = household(wire.address), _own_task()
+        who, task = network(wire.address), _own_task()
         self._coming[task] = who
         self._pace.coming += 1
         self._make_room(who)
@@ -233,7 +234,7 @@ async def serve(  # noqa: PLR0913  # what is behind the door, where it is, what 
     """Open a door for Postgres clients. In the clear it opens on this machine's own addresses only."""
     if tls is None:
         found = await asyncio.get_running_loop().getaddrinfo(host or None, port, type=socket.SOCK_STREAM)
-        if not host or not all(local(str(address[0])) for *_, address in found):
+        if not host or not all(is_loopback(str(address[0])) for *_, address in found):
             raise Refusal(
                 f"{host!r} can be reached by others, who would see questions and answers in the clear",
                 hint="give a certificate, or listen on 127.0.0.1",

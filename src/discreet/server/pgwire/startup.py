@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import ssl
 import struct
 from dataclasses import dataclass
 
+from discreet.addresses import is_loopback
 from discreet.curator.custody import Scram
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
@@ -36,16 +36,6 @@ class CancelRequest:
     secret: int
 
 
-def local(address: str) -> bool:
-    """Whether an address is this machine's own."""
-    try:
-        found = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return False
-    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
-    return (mapped or found).is_loopback
-
-
 @dataclass(frozen=True)
 class Entrance:
     """Lets people in."""
@@ -64,7 +54,7 @@ class Entrance:
             body.end()
             return found
         fields = _started(wire, code, body)
-        if not wire.secure and not local(wire.address):
+        if not wire.secure and not is_loopback(wire.address):
             raise Failure(
                 "28000", "from elsewhere this door is reached by TLS only", hint="sslmode=require", fatal=True
             )

@@ -1,4 +1,4 @@
-"""What was made lately, so that it is not made again."""
+"""LRU cache: so many values by their keys, of which the one that was not asked for the longest goes first."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Recent(Generic[K, V]):
-    """So many values; the one that was not asked for the longest goes first. Any thread may ask."""
+class LruCache(Generic[K, V]):
+    """So many values, the least recently used of which goes first. Any thread may ask."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -30,6 +30,11 @@ class Recent(Generic[K, V]):
         """Keep a value."""
         with self._lock:
             self._add(key, value)
+
+    def drop(self, key: K) -> None:
+        """Keep this value no longer."""
+        with self._lock:
+            self._values.pop(key, None)
 
     def made(self, key: K, make: Callable[[], V]) -> V:
         """The value, made now if it is not kept; by one thread at a time."""
