@@ -6,12 +6,11 @@ A document never changes. Whatever changes is a new version, with a digest of it
 from __future__ import annotations
 
 import hashlib
-import re
 import secrets
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from typing import Any, cast
 
@@ -24,15 +23,14 @@ from discreet.ledger.head import is_hex, public_part, strict_json
 from discreet.local.hitters import HeavyHitters
 from discreet.local.mean import Mean
 from discreet.local.reporter import Reporter
-from discreet.local.seal import genuine
 from discreet.local.sketch import Sketch
 from discreet.local.vector import VectorMean
 from discreet.mechanisms import described, rebuilt
+from discreet.transport.task import genuine, moment
 
 FORMAT = "discreet-task-1"
 LONGEST = 1 << 18  # bytes of a document
 _MARK = b"discreet-task\0"
-_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 _MOST = 1 << 40  # of any number: more reports than a tally takes
 _MOST_LABELS, _LONGEST_LABEL, _LONGEST_QUESTION = 4096, 200, 2000
 _LARGEST_TALLY = 1 << 23  # bytes: it is written with every batch
@@ -242,21 +240,6 @@ def plain(text: str) -> str:
     known = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     seen = (letter for letter in known if unicodedata.category(letter) not in ("Cf", "Cc") or letter.isspace())
     return " ".join("".join(seen).split())
-
-
-def moment(text: str) -> datetime:
-    """The time that a text like 2027-01-31T12:00:00Z says."""
-    if _TIME.fullmatch(text):
-        try:
-            return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
-        except ValueError:
-            pass
-    raise Refusal(f"expected a time as 2027-01-31T12:00:00Z, got {shown(text)}")
-
-
-def written(time: datetime) -> str:
-    """The text of a time, in whole seconds."""
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _number(value: int, name: str, least: int) -> None:

@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from local.surveyed import ALBUMS, ONE, Survey, draft, sent
+from survey.surveyed import ALBUMS, ONE, Survey, draft, sent
 
 from discreet.errors import Refusal
 from discreet.local import Hadamard, HybridMean, LocalHashing, OptimizedUnary, Reporter, Response, VectorMean
-from discreet.local.batch import HEAD, LARGEST, fresh_ids, most, packed
-from discreet.local.collector import Collector
-from discreet.local.receipt import Receipt, Uninvited, Unknown
 from discreet.local.report_sums import Tally
-from discreet.local.result import read_results
-from discreet.local.seen_ids import Seen
-from discreet.local.shuffle import Shuffler
+from discreet.survey.collector import Collector
+from discreet.survey.intake import Seen
+from discreet.survey.results import read_results
+from discreet.survey.shuffle import Shuffler
+from discreet.survey.upload import HEAD, LARGEST, fresh_ids, most, packed
+from discreet.transport.task import Receipt, Uninvited, Unknown
 
 CLIENTS: list[Reporter] = [
     Response(ONE, 5),
@@ -273,7 +273,7 @@ def test_collecting_goes_on_where_it_was_cut_off(tmp_path: Path, monkeypatch: py
     survey.send([0] * 3)
     survey.collector.close(survey.task.id)
     with monkeypatch.context() as cut:
-        cut.setattr("discreet.local.collector.results", lambda *_: 1 / 0)
+        cut.setattr("discreet.survey.collector.results", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             survey.collector.collect(survey.task.id)
     survey.clock.pass_(days=-3)
@@ -304,7 +304,7 @@ def test_a_change_of_keys_that_was_cut_off_is_finished_or_undone(
     (given,) = survey.reopened().collector.handovers()
     assert survey.collector.publish(draft()).key == given.new
     with monkeypatch.context() as cut:
-        cut.setattr("discreet.local.keyring.handed_over", lambda *_: 1 / 0)
+        cut.setattr("discreet.transport.keyring.handed_over", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             survey.collector.rotate()  # made, not committed
     assert survey.reopened().collector.publish(draft()).key == given.new

@@ -9,22 +9,25 @@ import hashlib
 import secrets
 import sqlite3
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import Refusal
-from discreet.local.batch import ID, Batch, Ids
-from discreet.local.receipt import UNINVITED, Receipt, Uninvited
 from discreet.local.report_sums import Tally
 from discreet.local.reporter import Reports
-from discreet.local.seen_ids import Seen
-from discreet.local.shuffle import Shuffler
-from discreet.local.store import counted, held, mingle
-from discreet.local.task import Task
 from discreet.noise import Entropy
+from discreet.survey.shuffle import Shuffler
+from discreet.survey.store import counted, held, mingle
+from discreet.survey.task import Task
+from discreet.survey.upload import ID, IDS, Batch, Ids
+from discreet.transport.task import UNINVITED, Receipt, Uninvited
+
+_Keys = NDArray[np.uint64]
 
 
 class Sent(NamedTuple):
@@ -158,3 +161,67 @@ def add(file: sqlite3.Connection, task: Task, batch: Reports) -> Tally:
     file.execute("UPDATE collection SET tally = ? WHERE digest = ?", (whole.encode(), task.digest))
     file.execute("DELETE FROM waiting WHERE digest = ?", (task.digest,))
     return whole
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """Sorted ids, and beside each its first 8 bytes as a number: numbers are compared faster than texts."""
+
+    ids: Ids
+    keys: _Keys
+
+    @classmethod
+    def of(cls, ids: Ids) -> _Run:
+        keys = _keys(ids)
+        order = np.argsort(keys, kind="stable")
+        if _distinct(keys[order]):
+            return cls(ids[order], keys[order])
+        ordered = np.sort(ids)  # somebody drew ids that begin alike
+        return cls(ordered, _keys(ordered))
+
+    def among(self, ids: Ids, keys: _Keys) -> NDArray[np.intp]:
+        """Which of the ids are here, by their places."""
+        near = np.minimum(np.searchsorted(self.keys, keys), self.keys.size - 1)
+        alike = np.flatnonzero(self.keys[near] == keys)
+        if alike.size:
+            near = np.minimum(np.searchsorted(self.ids, ids[alike]), self.ids.size - 1)
+            alike = alike[self.ids[near] == ids[alike]]
+        return alike
+
+
+class Seen:
+    """A set of ids. Arrays are merged when one has grown as long as the one before: there are never more than a few."""
+
+    def __init__(self, runs: Iterable[bytes] = ()) -> None:
+        self._runs: list[_Run] = []
+        self.add(np.frombuffer(b"".join(runs), dtype=IDS))
+
+    def __len__(self) -> int:
+        return sum(run.ids.size for run in self._runs)
+
+    def fresh(self, ids: Ids) -> NDArray[np.bool_]:
+        """Which of these are new. Of one that stands twice, the first."""
+        keys, new = _keys(ids), np.ones(ids.size, dtype=np.bool_)
+        if not _distinct(np.sort(keys)):
+            new[:] = False
+            new[np.unique(ids, return_index=True)[1]] = True
+        for run in self._runs:
+            new[run.among(ids, keys)] = False
+        return new
+
+    def add(self, ids: Ids) -> None:
+        """Take in ids that are new."""
+        if ids.size:
+            self._runs.append(_Run.of(ids))
+        while len(self._runs) > 1 and self._runs[-2].ids.size <= self._runs[-1].ids.size:
+            last, before = self._runs.pop(), self._runs.pop()
+            self._runs.append(_Run.of(np.concatenate([before.ids, last.ids])))
+
+
+def _keys(ids: Ids) -> _Keys:
+    """In the order of the texts."""
+    return np.ascontiguousarray(ids).view(">u8")[::2].astype(np.uint64)
+
+
+def _distinct(ordered: _Keys) -> bool:
+    return not np.any(ordered[1:] == ordered[:-1])

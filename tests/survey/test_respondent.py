@@ -13,20 +13,20 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from doubles import Seeded
-from local.surveyed import ONE, Survey, draft, forgetful, sent
+from survey.surveyed import ONE, Survey, draft, forgetful, sent
 
 from discreet.errors import Refusal
 from discreet.ledger.entry import canonical
 from discreet.ledger.head import public_part
 from discreet.local import DuchiMean, LocalHashing, Rappor, Response
-from discreet.local.courier import Courier, Unreached, _json, _message
-from discreet.local.device_memory import Memory
-from discreet.local.receipt import Receipt
-from discreet.local.respondent import Respondent
-from discreet.local.result import Results, read_results
-from discreet.local.seal import Handover
-from discreet.local.task import Task
 from discreet.privacy import Pure
+from discreet.survey.device_memory import Memory
+from discreet.survey.respondent import Respondent
+from discreet.survey.results import Results, read_results
+from discreet.survey.task import Task
+from discreet.transport.courier import Unreached
+from discreet.transport.keyring import Handover
+from discreet.transport.task import Receipt
 
 KEY = Ed25519PrivateKey.generate()
 
@@ -260,22 +260,6 @@ def _signed(body: dict[str, object]) -> bytes:
     unsigned = {**{name: value for name, value in body.items() if name != "signature"}, "key": public_part(KEY)}
     whole = {**unsigned, "signature": KEY.sign(Results(unsigned).signed).hex()}
     return canonical(whole)  # type: ignore[arg-type]
-
-
-def test_a_courier_takes_no_nonsense() -> None:
-    for content in (b"[" * 100_000, b'{"a": 1, "a": 2}', b"\xff", b"[]"):
-        with pytest.raises(Unreached, match="no JSON object"):
-            _json(content)
-    assert _message(b'{"error": {"message": "no\\u001b[2J way"}}') == "no[2J way"
-    assert _message(b'{"error": "no"}') == "no reason given"
-    for token in ("a\nb", "a\r\nX: y", "ä"):
-        with pytest.raises(Refusal, match="as it was handed out"):
-            Courier("http://127.0.0.1:9").send("0" * 32, b"", token)
-    assert Courier("http://127.0.0.1:81/x").address == "http://127.0.0.1:81"
-    assert Courier("https://a.example").address == "https://a.example:443"
-    for name in ("ä" * 32, "a b", "../x", "A" * 32):
-        with pytest.raises(Refusal, match="32 small hexadecimal digits"):
-            Courier("http://127.0.0.1:9").task(name)
 
 
 def test_a_task_does_not_get_what_others_drew_later(me: Respondent) -> None:

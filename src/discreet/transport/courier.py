@@ -11,10 +11,8 @@ from discreet.addresses import is_loopback
 from discreet.errors import Refusal
 from discreet.exact import shown
 from discreet.ledger.head import is_hex, strict_json
-from discreet.local.receipt import Receipt
-from discreet.local.result import Results, read_results
-from discreet.local.seal import Handover, read_handover
-from discreet.local.task import Task
+from discreet.transport.keyring import Handover, read_handover
+from discreet.transport.task import Receipt
 
 _PATH = "/survey/v1"
 _LONGEST = 1 << 25  # bytes of an answer: results hold a tally in hexadecimal digits
@@ -61,10 +59,9 @@ class Courier:
             raise Unreached("the answer is no receipt", hint="is this a server of surveys?")
         return Receipt(**found)  # type: ignore[arg-type]  # they are numbers
 
-    def results(self, task: Task) -> Results:
-        """What a task came to: signed by whoever signed the task, or whoever they handed over to, and of this task."""
-        document = self._answered("GET", f"{_PATH}/{task.id}/results?version={task.version}")
-        return read_results(document, task=task, handovers=self.handovers())
+    def results(self, name: str, version: int) -> bytes:
+        """What a version of a task came to, to the byte."""
+        return self._answered("GET", f"{_PATH}/{name}/results?version={version}")
 
     def _answered(
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None

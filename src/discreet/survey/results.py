@@ -5,22 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from discreet.errors import Refusal
 from discreet.ledger.entry import Plain, canonical
 from discreet.ledger.head import public_part, strict_json
-from discreet.local.estimate import Estimate, Frequencies
+from discreet.local.decode import decode
+from discreet.local.estimate import Estimate, Frequencies, Reals
+from discreet.local.hitters import HeavyHitters
+from discreet.local.matching_pursuit import Pursuit
 from discreet.local.oracle import Oracle
+from discreet.local.rappor import Rappor
 from discreet.local.report_sums import Tally, label
 from discreet.local.reporter import Reporter
-from discreet.local.seal import Handover, follows, genuine
-from discreet.local.shuffle import Shuffler
-from discreet.local.task import Task
-from discreet.local.text_counts import Held, held, speaks_of_texts
+from discreet.local.sketch import Sketch
 from discreet.mechanisms import rebuilt
+from discreet.survey.shuffle import Shuffler
+from discreet.survey.task import Task
+from discreet.transport.courier import Courier
+from discreet.transport.keyring import Handover, follows
+from discreet.transport.task import genuine
 
 FORMAT = "discreet-results-2"
 FIRST = "discreet-results-1"  # says nothing of dishonest reports, and error bars of means are of an earlier kind
@@ -143,6 +149,11 @@ def read_results(
     return found
 
 
+def fetched(courier: Courier, task: Task) -> Results:
+    """What a task came to: signed by whoever signed the task, or whoever they handed over to, and of this task."""
+    return read_results(courier.results(task.id, task.version), task=task, handovers=courier.handovers())
+
+
 def _shaped(body: Mapping[str, Any]) -> bool:
     kinds: dict[str, type] = dict.fromkeys(("format", "id", "task", "collected", "tally", "key", "signature"), str)
     kinds |= {"version": int, "reports": int, "rejected": dict, "promise": dict, "estimates": list}
@@ -247,3 +258,56 @@ def honesty(client: Reporter, tally: Tally, dishonest: int) -> dict[str, Any]:
 
 def _text(number: Any) -> str:  # noqa: ANN401  # whatever a float reads
     return repr(float(number))
+
+
+@dataclass(frozen=True)
+class Held:
+    """A text, its estimated share of the people who reported, and the standard error of that.
+
+    `chance` is how likely any of all texts that were tried would seem as common if nobody held it (Bonferroni), for a
+    list made without the reports. The
+    shares of all texts that are shown lie between their `low` and `high` together, 19 times in 20: which are shown
+    depends on chance, so no one of them is to be trusted alone.
+    """
+
+    text: str
+    share: float
+    error: float
+    chance: float
+    low: float
+    high: float
+
+
+def speaks_of_texts(client: Reporter) -> TypeGuard[Rappor | Sketch | HeavyHitters]:
+    """Whether its reports tell of texts, of which nobody has a list when people are asked."""
+    return isinstance(client, (Rappor, Sketch, HeavyHitters))
+
+
+def held(client: Reporter, tally: Tally, candidates: Iterable[str] = ()) -> tuple[Held, ...]:
+    """The largest share first. Nothing but the tally is used: it costs no privacy, however often it is done."""
+    named = tuple(dict.fromkeys(candidates))
+    if not speaks_of_texts(client):
+        raise Refusal(f"{type(client).__name__} does not tell of texts", hint="its results are complete without names")
+    if isinstance(client, HeavyHitters):
+        if named:
+            raise Refusal("this mechanism finds texts itself", hint="name no candidates")
+        found = client.estimate(tally)
+        return _listed(found.values, found.shares, found.errors, found.chances, found.interval())
+    if not named:
+        raise Refusal(f"{type(client).__name__} is read with a list of candidates", hint="name the texts to look for")
+    if isinstance(client, Rappor):
+        fit = decode(client, tally, named)
+        return _listed([str(value) for value in fit.values], fit.shares, fit.errors, fit.chances, fit.interval())
+    guess = client.estimate(tally, named)
+    shares, errors = guess.counts / guess.people, guess.errors / guess.people
+    cells = client.functions.table(client.digests(named), client.rows)
+    low, high = guess.interval(together=True)
+    ends = low / guess.people, high / guess.people
+    return _listed(named, shares, errors, Pursuit.of(client.kept(tally), cells).chances, ends)
+
+
+def _listed(
+    texts: Sequence[str], shares: Reals, errors: Reals, chances: Reals, ends: tuple[Reals, Reals]
+) -> tuple[Held, ...]:
+    rows = zip(texts, *(column.tolist() for column in (shares, errors, chances, *ends)), strict=True)
+    return tuple(sorted((Held(*row) for row in rows), key=lambda one: -one.share))

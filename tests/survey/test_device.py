@@ -15,16 +15,16 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from doubles import Seeded
-from local.surveyed import ONE, Survey, draft, sent, trusting
+from survey.surveyed import ONE, Survey, draft, sent, trusting
 
 from discreet.errors import Refusal
 from discreet.local import Hadamard, LocalHashing, Rappor, Response, described
-from discreet.local.courier import Courier, Unreached
-from discreet.local.receipt import Receipt
-from discreet.local.respondent import Respondent, Upload
-from discreet.local.seal import Handover
-from discreet.local.task import Task
 from discreet.privacy import Pure
+from discreet.survey.respondent import Respondent, Upload
+from discreet.survey.task import Task
+from discreet.transport.courier import Unreached
+from discreet.transport.keyring import Handover
+from discreet.transport.task import Receipt
 
 
 class Hand:
@@ -192,8 +192,8 @@ def test_two_processes_of_a_device_share_one_secret(tmp_path: Path) -> None:
 TWICE = """
 import sys
 from pathlib import Path
-from discreet.local.respondent import Respondent
-from discreet.local.task import read_task
+from discreet.survey.respondent import Respondent
+from discreet.survey.task import read_task
 from discreet.privacy import Pure
 task = read_task(Path(sys.argv[1]).read_bytes())
 me = Respondent(Path(sys.argv[2]))
@@ -261,8 +261,8 @@ def test_a_task_of_a_stranger_is_not_answered(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from discreet.local.respondent import Respondent
-from discreet.local.task import read_task
+from discreet.survey.respondent import Respondent
+from discreet.survey.task import read_task
 
 class Dies:
     address = "nowhere"
@@ -297,22 +297,3 @@ def test_a_disk_that_is_gone_sends_nothing(tmp_path: Path) -> None:
     with pytest.raises(Refusal, match="what this device remembers cannot be read: its file is damaged"):
         me.take_part(hand, survey.task.id, 1)
     assert hand.sent == []
-
-
-@pytest.mark.parametrize(
-    "url",
-    ["ftp://x", "survey.example.org", "https://", "", "http://a:b", "http://a:99999", "http://[::1", "http://a\n.b"],
-)
-def test_a_courier_goes_to_web_addresses(url: str) -> None:
-    with pytest.raises(Refusal, match="expected an address"):
-        Courier(url)
-
-
-def test_a_courier_does_not_shout_a_token() -> None:
-    with pytest.raises(Refusal, match="in the clear"):
-        Courier("http://survey.example.org").send("0" * 32, b"", "token")
-
-
-def test_a_courier_that_meets_nobody_says_so() -> None:
-    with pytest.raises(Unreached, match="nobody answers"):
-        Courier("http://127.0.0.1:9", seconds=2).task("0" * 32)

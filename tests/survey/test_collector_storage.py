@@ -15,16 +15,17 @@ from typing import Any
 import numpy as np
 import pytest
 from doubles import Seeded
-from local.surveyed import ONE, Survey, draft, forgetful, sent
+from survey.surveyed import ONE, Survey, draft, forgetful, sent
 
 from discreet.errors import Refusal
-from discreet.local import CountMeanSketch, LocalHashing, store
-from discreet.local.collector import Collector
-from discreet.local.receipt import Receipt, Uninvited
+from discreet.local import CountMeanSketch, LocalHashing
 from discreet.local.report_sums import Tally
-from discreet.local.result import Results, results
-from discreet.local.upload_batch import Sent
 from discreet.noise import below
+from discreet.survey import store
+from discreet.survey.collector import Collector
+from discreet.survey.intake import Sent
+from discreet.survey.results import Results, results
+from discreet.transport.task import Receipt, Uninvited
 
 
 def tally(survey: Survey) -> Tally:
@@ -35,8 +36,8 @@ def tally(survey: Survey) -> Tally:
 KILLED = """
 import sys
 from pathlib import Path
-from local.surveyed import Clock
-from discreet.local.collector import Collector
+from survey.surveyed import Clock
+from discreet.survey.collector import Collector
 home, name = Path(sys.argv[1]), sys.argv[2]
 collector = Collector(home, clock=Clock())
 for path in sorted((home / "uploads").iterdir()):
@@ -266,7 +267,7 @@ def test_who_collects_gets_those_results_though_the_task_is_revised_meanwhile(
         survey.collector.forget(survey.task.id)
         return results(*given)
 
-    monkeypatch.setattr("discreet.local.collector.results", revised)
+    monkeypatch.setattr("discreet.survey.collector.results", revised)
     found = survey.collector.collect(survey.task.id)
     assert (found.body["version"], found.tally.people) == (1, 15)
     assert survey.collector.results(survey.task.id, 1).document == found.document

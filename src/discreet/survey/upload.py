@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.local.reporter import Reporter, Reports
-from discreet.local.task import Task
 from discreet.noise import SECURE, Entropy
+from discreet.survey.task import Task
 
 MARK = b"DSR1"
 ID = 16  # bytes

@@ -6,24 +6,22 @@ import secrets
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 from discreet.errors import Refusal
 from discreet.exact import count
-from discreet.local.batch import HEAD, ID, Batch, addressed, unpacked
-from discreet.local.keyring import Keyring
-from discreet.local.receipt import KINDS, OVERSIZE, Receipt, Standing, Uninvited, Unknown
-from discreet.local.result import Results, read_results, results
-from discreet.local.seal import Handover
-from discreet.local.seen_ids import Seen
-from discreet.local.shuffle import Shuffler, mixed, too_few
-from discreet.local.store import ALONE, Store, counted, held, pruned
-from discreet.local.task import LARGEST_MOST, Task, read_task, written
-from discreet.local.upload_batch import Intake, Row, Sent, add, hashed, tallied, together
 from discreet.noise import SECURE, Entropy
+from discreet.survey.intake import Intake, Row, Seen, Sent, add, hashed, tallied, together
+from discreet.survey.results import Results, read_results, results
+from discreet.survey.shuffle import Shuffler, mixed, too_few
+from discreet.survey.store import ALONE, Store, counted, held, pruned
+from discreet.survey.task import LARGEST_MOST, Task, read_task
+from discreet.survey.upload import HEAD, ID, Batch, addressed, unpacked
+from discreet.transport.keyring import Handover, Keyring
+from discreet.transport.task import KINDS, OVERSIZE, Receipt, Uninvited, Unknown, written
 
 T = TypeVar("T")
 FILE, KEY = "surveys.db", "surveys.key"
@@ -33,6 +31,16 @@ _TASKS = 256  # whose ids are in memory
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Of the newest version of a task: what was accepted and refused so far, and whether it is over."""
+
+    task: Task
+    counts: dict[str, int]
+    closed: bool
+    collected: bool
 
 
 class Collector:

@@ -8,13 +8,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from local.surveyed import Survey
+from survey.surveyed import Survey
 
 from discreet.errors import Busy, Refusal
 from discreet.ledger import file_access
-from discreet.local.collector import Collector
-from discreet.local.respondent import Respondent
-from discreet.local.upload_batch import Sent
+from discreet.survey.collector import Collector
+from discreet.survey.intake import Sent
+from discreet.survey.respondent import Respondent
 
 
 @contextmanager

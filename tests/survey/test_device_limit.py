@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from local.surveyed import draft, sent
+from survey.surveyed import draft, sent
 
 from discreet.errors import Refusal
 from discreet.ledger.head import public_part
-from discreet.local.respondent import Respondent
-from discreet.local.seal import Handover, handed_over
 from discreet.privacy import Pure
+from discreet.survey.respondent import Respondent
+from discreet.transport.keyring import Handover, handed_over
 
 KEY = Ed25519PrivateKey.generate()
 

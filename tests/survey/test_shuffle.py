@@ -9,13 +9,13 @@ from itertools import permutations
 import numpy as np
 import pytest
 from doubles import Seeded
-from local.surveyed import ONE
 from mechanisms.chances import fits
+from survey.surveyed import ONE
 
 from discreet.errors import Refusal
 from discreet.local import Hadamard, LocalHashing, OptimizedUnary, Rappor, Reporter, Response
-from discreet.local.shuffle import Shuffler, mixed
 from discreet.privacy import Approximate, Guarantee, Pure, Replace, shuffled
+from discreet.survey.shuffle import Shuffler, mixed
 
 CLIENTS: list[Reporter] = [
     Response(ONE, 2),

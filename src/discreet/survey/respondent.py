@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import Protocol
 
 from discreet.errors import Refusal
-from discreet.local import device_limit, device_memory
-from discreet.local.batch import fresh_ids, packed
 from discreet.local.client import answer
-from discreet.local.device_limit import Gauge
 from discreet.local.rappor import Rappor
 from discreet.local.rappor_device import Device
-from discreet.local.receipt import Receipt
-from discreet.local.seal import Handover, follows
-from discreet.local.task import Task, read_task
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import Pure
+from discreet.survey import device_memory
+from discreet.survey.device_memory import Gauge
+from discreet.survey.task import Task, read_task
+from discreet.survey.upload import fresh_ids, packed
+from discreet.transport.keyring import Handover, follows
+from discreet.transport.task import Receipt
 
 
 class Carrier(Protocol):
@@ -101,15 +101,15 @@ class Respondent:
             number = device_memory.linked(file, task, asked)
             if not drawn or afresh:
                 self._afford(file, task, allowed)
-                device_limit.afford(file, task, (asked, len(drawn) + 1))
+                device_memory.afford(file, task, (asked, len(drawn) + 1))
                 drawn.append(self._drawn(file, task, value))
                 number = len(drawn)
                 device_memory.keep(file, task, (asked, number), drawn[-1])
             elif number is None:  # another task asked the same, and this one gets what that got last
                 _owe(file, task, allowed)
                 number = len(drawn)
-            device_limit.afford(file, task, (asked, number))
-            device_limit.tell(file, task, (asked, number))
+            device_memory.afford(file, task, (asked, number))
+            device_memory.tell(file, task, (asked, number))
             device_memory.link(file, task, (asked, number))
             upload = Upload(task.id, self._packed(file, task, number, drawn[number - 1]))
             if to is not None:
@@ -161,12 +161,12 @@ class Respondent:
     def gauge(self, task: Task) -> Gauge:
         """What was told to whoever signs this task, over all their questions, and the most that they may be told."""
         with self._memory.transaction() as file:
-            return device_limit.gauge(file, task.key)
+            return device_memory.gauge(file, task.key)
 
     def set_limit(self, most: Pure) -> None:
         """Say how much any one collector may be told from now on: it is remembered. What was told stays told."""
         with self._memory.transaction() as file:
-            device_limit.set_limit(file, most)
+            device_memory.set_limit(file, most)
 
     def trust(self, document: bytes, name: str, *, key: str | None = None, handovers: Sequence[Handover] = ()) -> Task:
         """The task in a document, if whoever signed the last one of this name that was seen signed this one as well.
@@ -183,7 +183,7 @@ class Respondent:
             if not all(follows(each, task.key, handovers) for each in known):
                 raise Refusal("this task is signed by a stranger", hint="do not answer, and ask who runs the survey")
             device_memory.newest(file, task)
-            device_limit.acquaint(file, task.key, handovers)
+            device_memory.acquaint(file, task.key, handovers)
             file.execute("INSERT OR REPLACE INTO trusted (id, key) VALUES (?, ?)", (name, task.key))
         return task
 

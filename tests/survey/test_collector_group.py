@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from doubles import Seeded
-from local.surveyed import ONE, Clock, Survey, draft, sent
+from survey.surveyed import ONE, Clock, Survey, draft, sent
 
 from discreet.errors import Refusal
 from discreet.local import LocalHashing, Response
-from discreet.local.batch import fresh_ids, packed
-from discreet.local.collector import Collector
-from discreet.local.receipt import Receipt, Uninvited, Unknown
-from discreet.local.upload_batch import Sent
 from discreet.noise import below
+from discreet.survey.collector import Collector
+from discreet.survey.intake import Sent
+from discreet.survey.upload import fresh_ids, packed
+from discreet.transport.task import Receipt, Uninvited, Unknown
 
 
 def transactions(home: Path) -> int:
@@ -140,7 +140,7 @@ def test_a_disk_that_fails_gives_nobody_a_receipt(tmp_path: Path) -> None:
 
 
 def test_ids_of_many_tasks_do_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.local.collector._REMEMBERED", 25)
+    monkeypatch.setattr("discreet.survey.collector._REMEMBERED", 25)
     survey = Survey(tmp_path, Response(ONE, 5))
     tasks = [survey.task, *(survey.collector.publish(draft(Response(ONE, 5))) for _ in range(3))]
     bodies = [survey.upload([1] * 10, task) for task in tasks]
@@ -151,7 +151,7 @@ def test_ids_of_many_tasks_do_not_fill_the_memory(tmp_path: Path, monkeypatch: p
     for task in tasks:
         counts = survey.collector.standing(task.id).counts
         assert (counts["accepted"], counts["replayed"]) == (10, 10)
-    monkeypatch.setattr("discreet.local.collector._TASKS", 1)
+    monkeypatch.setattr("discreet.survey.collector._TASKS", 1)
     assert survey.collector.take([Sent(task.id, body) for task, body in zip(tasks, bodies, strict=True)]) == [
         Receipt(replayed=10)
     ] * len(tasks)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from local.surveyed import ALBUMS, ONE, draft
+from survey.surveyed import ALBUMS, ONE, draft
 
 from discreet.errors import Refusal
 from discreet.local import (
@@ -25,9 +25,8 @@ from discreet.local import (
     Response,
     VectorMean,
 )
-from discreet.local.seal import Handover, follows, handed_over, read_handover
 from discreet.local.sketch import Sketch
-from discreet.local.task import LONGEST, Task, read_task
+from discreet.survey.task import LONGEST, Task, read_task
 
 KEY = Ed25519PrivateKey.generate()
 
@@ -189,17 +188,3 @@ def test_a_changed_part_is_another_digest_but_a_new_window_is_the_same_question(
     other = replace(task, version=2, mechanism={"name": "response", "parameters": {"epsilon": "1", "choices": 4}})
     assert len({task.digest, later.digest, other.sign(KEY).digest}) == 3
     assert task.asked == later.asked != other.asked
-
-
-def test_trust_follows_a_chain_of_signed_handovers_and_no_other() -> None:
-    keys = [Ed25519PrivateKey.generate() for _ in range(3)]
-    first, second = handed_over(keys[0], keys[1]), handed_over(keys[1], keys[2])
-    assert follows(first.old, second.new, [first, second])
-    assert follows(first.old, first.old, [])
-    assert not follows(second.new, first.old, [first, second])  # never back
-    assert not follows(first.old, second.new, [second])
-    forged = Handover(first.old, second.new, first.signature)
-    assert not follows(first.old, second.new, [forged])
-    assert read_handover(json.dumps(first.body)) == first
-    with pytest.raises(Refusal, match="not a handover"):
-        read_handover(json.dumps(forged.body))

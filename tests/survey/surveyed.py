@@ -13,12 +13,12 @@ import pytest
 from numpy.typing import ArrayLike
 
 from discreet.local import OptimizedUnary, Reporter
-from discreet.local.batch import fresh_ids, packed
-from discreet.local.collector import Collector
-from discreet.local.receipt import Receipt
-from discreet.local.respondent import Respondent
-from discreet.local.task import Task, drafted
 from discreet.privacy import Pure
+from discreet.survey.collector import Collector
+from discreet.survey.respondent import Respondent
+from discreet.survey.task import Task, drafted
+from discreet.survey.upload import fresh_ids, packed
+from discreet.transport.task import Receipt
 
 ONE = Fraction(1)
 ALBUMS = ("Abbey Road", "Revolver", "Help!", "Let It Be")
