@@ -29,7 +29,7 @@ from discreet.ledger.home import add_witness
 from discreet.ledger.witness import Bringer, Folder
 from discreet.ledger.witness import keep as keep_guest
 from discreet.local import LocalHashing, Rappor
-from discreet.local.rappor_device import Device
+from discreet.local.rappor import Device
 from discreet.mechanisms.sealed import Sealed
 from discreet.privacy import AddRemove, Pure
 from discreet.release import Wish

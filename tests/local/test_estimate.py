@@ -15,8 +15,7 @@ from scipy import stats
 
 from discreet.errors import Refusal
 from discreet.local import Estimate, Frequencies, Hadamard, LocalHashing, Odds, OptimizedUnary
-from discreet.local.estimate import BitMean, coins_variance, simplex
-from discreet.local.inversion import Supports
+from discreet.local.estimate import BitMean, Supports, coins_variance, simplex
 
 GUESS = Frequencies(1000, np.array([500, 300, 250, 90]), Odds(Fraction(1, 2), Fraction(1, 4)))
 

@@ -15,7 +15,7 @@ from scipy import sparse, stats
 
 from discreet.errors import Refusal
 from discreet.local.decode import Decoded, Spread, decode
-from discreet.local.decode_lasso import LEAST, path
+from discreet.local.lasso import LEAST, path
 from discreet.local.rappor import Rappor
 
 SEEDS, PEOPLE, CANDIDATES, COMMON = 24, 20_000, 120, 8

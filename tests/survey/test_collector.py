@@ -17,7 +17,7 @@ from survey.surveyed import ALBUMS, ONE, Survey, draft, sent
 
 from discreet.errors import Refusal
 from discreet.local import Hadamard, HybridMean, LocalHashing, OptimizedUnary, Reporter, Response, VectorMean
-from discreet.local.report_sums import Tally
+from discreet.local.client import Tally
 from discreet.survey.collector import Collector
 from discreet.survey.intake import Seen
 from discreet.survey.results import read_results

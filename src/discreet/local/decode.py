@@ -13,13 +13,12 @@ from scipy import linalg, sparse, special
 
 from discreet.errors import Refusal
 from discreet.exact import Number, share, shown
-from discreet.local.bloom import written
+from discreet.local.bloom import BitCounts, written
+from discreet.local.client import Tally, Whole
 from discreet.local.decode_chance import tail
-from discreet.local.decode_lasso import Path, path
 from discreet.local.estimate import BitMean, Odds, Reals, reach
+from discreet.local.lasso import Path, path
 from discreet.local.rappor import Rappor
-from discreet.local.rappor_counts import BitCounts
-from discreet.local.report_sums import Tally, Whole
 from discreet.mechanisms.mechanism import USUAL
 
 MOST_CHOSEN, MOST_FILLED = 500, 0.8  # texts, and of the number of bits: beyond them a fit follows the noise

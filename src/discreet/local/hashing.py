@@ -13,12 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.interval import exp
-from discreet.local.client import answer, client, narrowest, written_down
+from discreet.local.client import Reports, Whole, answer, client, narrowest, written_down
 from discreet.local.estimate import Odds
 from discreet.local.honesty import Sizes
 from discreet.local.oracle import Oracle
-from discreet.local.report_sums import Whole
-from discreet.local.reporter import Reports
 from discreet.mechanisms import RandomizedResponse
 from discreet.noise import SECURE, Entropy, below
 from discreet.privacy.divergence import Channel

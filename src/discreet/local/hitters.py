@@ -14,11 +14,9 @@ from numpy.typing import NDArray
 from discreet.errors import Refusal
 from discreet.exact import Number, count, share, shown
 from discreet.local.bloom import text_of, texts, written
-from discreet.local.client import client, hoeffding, price
+from discreet.local.client import Reporter, Reports, Tally, Whole, client, hoeffding, price
 from discreet.local.estimate import Reals, reach
 from discreet.local.matching_pursuit import ALPHA, Pursuit
-from discreet.local.report_sums import Tally, Whole
-from discreet.local.reporter import Reporter, Reports
 from discreet.local.sketch import HadamardSketch, Rows
 from discreet.mechanisms import Pair
 from discreet.mechanisms.mechanism import USUAL, settle

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 from scipy import special
 
+from discreet.local.client import Whole
 from discreet.local.decode_chance import tail
 from discreet.local.estimate import Reals
-from discreet.local.report_sums import Whole
 from discreet.local.sketch import Rows, Sketched
 
 ALPHA = 0.05

@@ -14,10 +14,20 @@ from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, shown
-from discreet.local.client import TIMES, brief, client, hoeffding, number, price, written_down
+from discreet.local.client import (
+    TIMES,
+    Reporter,
+    Reports,
+    Tally,
+    Whole,
+    brief,
+    client,
+    hoeffding,
+    number,
+    price,
+    written_down,
+)
 from discreet.local.estimate import BitMean, Curve, Estimate, coins_variance
-from discreet.local.report_sums import Tally, Whole
-from discreet.local.reporter import Reporter, Reports
 from discreet.mechanisms import Pair, RandomizedResponse
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy, below, belows

@@ -15,11 +15,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, shown
-from discreet.local.client import client, held, hoeffding, narrowest, price, written_down
+from discreet.local.client import (
+    Reporter,
+    Reports,
+    Tally,
+    Whole,
+    client,
+    held,
+    hoeffding,
+    narrowest,
+    price,
+    written_down,
+)
 from discreet.local.estimate import Curve, Estimate, coins_variance
-from discreet.local.hybrid import HybridMean
-from discreet.local.report_sums import Tally, Whole
-from discreet.local.reporter import Reporter, Reports
+from discreet.local.piecewise import HybridMean
 from discreet.mechanisms import Pair
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy, belows

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Refusal
-from discreet.local.report_sums import Tally
-from discreet.local.reporter import Reports
+from discreet.local.client import Reports, Tally
 from discreet.noise import Entropy
 from discreet.survey.shuffle import Shuffler
 from discreet.survey.store import counted, held, mingle

@@ -15,8 +15,7 @@ from typing import Protocol
 
 from discreet.errors import Refusal
 from discreet.local.client import answer
-from discreet.local.rappor import Rappor
-from discreet.local.rappor_device import Device
+from discreet.local.rappor import Device, Rappor
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import Pure
 from discreet.survey import device_memory

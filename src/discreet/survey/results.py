@@ -12,14 +12,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from discreet.errors import Refusal
 from discreet.ledger.entry import Plain, canonical
 from discreet.ledger.head import public_part, strict_json
+from discreet.local.client import Reporter, Tally, label
 from discreet.local.decode import decode
 from discreet.local.estimate import Estimate, Frequencies, Reals
 from discreet.local.hitters import HeavyHitters
 from discreet.local.matching_pursuit import Pursuit
 from discreet.local.oracle import Oracle
 from discreet.local.rappor import Rappor
-from discreet.local.report_sums import Tally, label
-from discreet.local.reporter import Reporter
 from discreet.local.sketch import Sketch
 from discreet.mechanisms import rebuilt
 from discreet.survey.shuffle import Shuffler

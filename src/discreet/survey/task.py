@@ -20,9 +20,9 @@ from discreet.errors import Refusal
 from discreet.exact import count, shown
 from discreet.ledger.entry import Plain, canonical
 from discreet.ledger.head import is_hex, public_part, strict_json
+from discreet.local.client import Reporter
 from discreet.local.hitters import HeavyHitters
 from discreet.local.mean import Mean
-from discreet.local.reporter import Reporter
 from discreet.local.sketch import Sketch
 from discreet.local.vector import VectorMean
 from discreet.mechanisms import described, rebuilt

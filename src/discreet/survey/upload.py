@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Refusal
-from discreet.local.reporter import Reporter, Reports
+from discreet.local.client import Reporter, Reports
 from discreet.noise import SECURE, Entropy
 from discreet.survey.task import Task
 
