@@ -16,7 +16,7 @@ from discreet.errors import Refusal
 from discreet.interval import exp, log
 from discreet.local import described, rebuilt
 from discreet.local.bloom import BitCounts, Bloom, Functions, written
-from discreet.local.estimate import Odds
+from discreet.local.frequencies import Odds
 from discreet.local.rappor import Rappor
 from discreet.mechanisms import Pair
 from discreet.privacy import Pure

@@ -14,7 +14,7 @@ from discreet.console.page_visit import Visit
 from discreet.console.people import copied
 from discreet.desk.surveys import Line, Surveys, doubts, guessed, lines, path, ready
 from discreet.pictures.charts import ERRORS, NARROW, WIDE, Ruler, Series, bars
-from discreet.survey.collector import Standing
+from discreet.survey.collector import TaskStanding
 from discreet.survey.results import Results
 from discreet.survey.task import Task
 
@@ -46,7 +46,7 @@ def address(task: Task) -> str:
     return f"{PATH}?id={task.id}"
 
 
-def state(standing: Standing) -> str:
+def state(standing: TaskStanding) -> str:
     """How a survey stands, in a word or two."""
     if standing.collected:
         return "Results"
@@ -122,7 +122,7 @@ def _table(shown: Sequence[Line]) -> None:
 # what can be done -----------------------------------------------------------------------------------------------------
 
 
-def _doing(visit: Visit, surveys: Surveys, standing: Standing) -> None:
+def _doing(visit: Visit, surveys: Surveys, standing: TaskStanding) -> None:
     task, reports = standing.task, standing.counts.get("accepted", 0)
     least = task.minimum + task.dishonest
     request = ui.context.client.request
@@ -199,7 +199,7 @@ def whole(text: object) -> int:
 # what is promised -----------------------------------------------------------------------------------------------------
 
 
-def _promise(standing: Standing) -> None:
+def _promise(standing: TaskStanding) -> None:
     task = standing.task
     loss = task.reports * task.client.epsilon
     with theme.card("What is promised"):

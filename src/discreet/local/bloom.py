@@ -1,4 +1,4 @@
-"""Texts as cells: hash functions that everybody can work out, and Bloom filters made of them."""
+"""Bloom filters of texts, the hash functions that they and sketches share, and counts of a filter's bits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet.errors import Refusal
 from discreet.exact import count, shown
 from discreet.local.client import Whole
-from discreet.local.estimate import Odds, Reals
+from discreet.local.frequencies import Odds, Reals
 from discreet.mechanisms.grid import real
 from discreet.mechanisms.mechanism import settle
 

@@ -1,4 +1,4 @@
-"""What every client of this room shares: a name, a price, and answers that are read without a word about them."""
+"""Client: abstract mechanism that randomizes one person's answer, its reports as bytes, and their tally on a server."""
 
 from __future__ import annotations
 
@@ -23,18 +23,27 @@ from discreet.noise import SECURE, Entropy
 from discreet.noise.bernoulli import DIGITS
 from discreet.privacy import Neighbours, Pure, Replace
 
+Whole = NDArray[np.int64]
+Reports: TypeAlias = NDArray[Any]
+
 client = registered  # a client is a mechanism like all others, and goes through a door as they do
 
 PERSON = Replace("person")  # any two values of one person, who reports either way
 LEAST, MOST = Fraction(1, 10**6), Fraction(20)  # of ε: there, 64 binary digits lose less than 1e-9 of it
 TIMES = "mM"  # kinds of array: moments and durations are no numbers, but their lists may be whole ones
 _MOST_WRITTEN = 1 << 18
-_LONGEST = 10**600  # of a fraction's two parts
+_LONGEST_PART = 10**600  # of a fraction's two
+MOST_PEOPLE = 1 << 40  # every sum of this room over so many reports is below the next
+_FURTHEST = 1 << 62  # from zero: two such sums add up in 64 bits
+_MARK = b"dTL1"
+_LONGEST = 1 << 16  # of the client's description
+_HEAD = len(_MARK) + 4 + 8  # the mark, how long the description is, how many people
+_CHUNK = 1 << 15  # reports that are made or added up at once
 
 
 def brief(value: Fraction, name: str) -> Fraction:
     """A number that goes into the description of a client and comes out again: of at most so many digits."""
-    if max(abs(value.numerator), value.denominator) >= _LONGEST:
+    if max(abs(value.numerator), value.denominator) >= _LONGEST_PART:
         raise Refusal(f"expected {name} as a fraction of numbers below 1e600, got {name}={spoken(value)}")
     return value
 
@@ -135,15 +144,6 @@ def narrowest(values: int) -> np.dtype[Any]:
     return np.dtype(next(form for form in ("u1", "<u2", "<u4", "<u8") if values <= 1 << 8 * np.dtype(form).itemsize))
 
 
-Whole = NDArray[np.int64]
-
-MOST_PEOPLE = 1 << 40  # every sum of this room over so many reports is below the next
-_FURTHEST = 1 << 62  # from zero: two such sums add up in 64 bits
-_MARK = b"dTL1"
-_LONGEST = 1 << 16  # of the client's description
-_HEAD = len(_MARK) + 4 + 8  # the mark, how long the description is, how many people
-
-
 @dataclass(frozen=True, eq=False)
 class Tally:
     """How many reports there were, and sums over them, for one client: nothing of a single report is left.
@@ -216,10 +216,6 @@ def plain(data: bytes | bytearray | memoryview) -> bytes:
 def label(description: dict[str, Any]) -> str:
     """A description as one text, the same for equal clients."""
     return json.dumps(description, sort_keys=True, separators=(",", ":"))
-
-
-Reports: TypeAlias = NDArray[Any]
-_CHUNK = 1 << 15
 
 
 class Reporter(ABC):

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.local.client import Reports, Tally, Whole, answer, client, narrowest, written_down
-from discreet.local.estimate import Odds
-from discreet.local.honesty import Sizes
+from discreet.local.frequencies import Odds, Sizes
 from discreet.local.oracle import Oracle
 from discreet.mechanisms import RandomizedResponse
 from discreet.noise import SECURE, Entropy

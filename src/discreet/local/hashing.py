@@ -1,4 +1,4 @@
-"""Local hashing: a person draws a hash function, and tells it with a randomized cell. Short reports for many values."""
+"""Local hashing: a random hash function and a randomized cell of it. Short reports for many values."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.interval import exp
 from discreet.local.client import Reports, Whole, answer, client, narrowest, written_down
-from discreet.local.estimate import Odds
-from discreet.local.honesty import Sizes
+from discreet.local.frequencies import Odds, Sizes
 from discreet.local.oracle import Oracle
 from discreet.mechanisms import RandomizedResponse
 from discreet.noise import SECURE, Entropy, below

@@ -1,4 +1,4 @@
-"""A frequency oracle: people report one of several values at random, and a server learns how many hold each."""
+"""Frequency oracle: abstract client for one of several values; and randomized response, the simplest one."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ from discreet.local.client import (
     price,
     written_down,
 )
-from discreet.local.estimate import Frequencies, Odds
-from discreet.local.honesty import Sizes
+from discreet.local.frequencies import Frequencies, Odds, Sizes
 from discreet.mechanisms import Pair, RandomizedResponse, Share
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy

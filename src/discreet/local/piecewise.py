@@ -1,4 +1,4 @@
-"""The piecewise mechanism on a grid: a report lies near the person's number, or anywhere else."""
+"""Piecewise mechanism for means: a report lies near the person's number, or anywhere; and its hybrid with Duchi's."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.interval import exp
 from discreet.local.client import Reports, Tally, Whole, client, narrowest, rounded_down, written_down
-from discreet.local.estimate import Curve, Estimate
-from discreet.local.mean import DuchiMean, Mean
+from discreet.local.mean import Curve, DuchiMean, MeanEstimate, MeanReporter
 from discreet.noise import SECURE, Entropy, below, belows, coins, flip
 from discreet.privacy.divergence import Channel
 
@@ -23,7 +22,7 @@ LIMB = 21  # binary digits of each half of a square
 
 @client("piecewise-mean")
 @dataclass(frozen=True)
-class PiecewiseMean(Mean):
+class PiecewiseMean(MeanReporter):
     """Reports one of steps + `window` places: the `window` from the person's own on are likelier than the others.
 
     Guarantee: Pure(epsilon) for any two numbers of the person who reports, whoever reads the report.
@@ -131,7 +130,7 @@ _FROM = Fraction(61, 100)  # ε from which mixing pays
 
 @client("hybrid-mean")
 @dataclass(frozen=True)
-class HybridMean(Mean):
+class HybridMean(MeanReporter):
     """Reports as `PiecewiseMean` with a stated probability, else as `DuchiMean`, and says which.
 
     Guarantee: Pure(epsilon) for any two numbers of the person who reports, whoever reads the report.
@@ -218,8 +217,8 @@ class HybridMean(Mean):
         near, far = self.piecewise.moments(first, sums[1:4]), self.duchi.moments(people - first, sums[4:])
         return near[0] + far[0], near[1] + far[1]
 
-    def estimate(self, tally: Tally) -> Estimate:
-        """As `Mean` has it; where no report is piecewise, as `DuchiMean`."""
+    def estimate(self, tally: Tally) -> MeanEstimate:
+        """As `MeanReporter` has it; where no report is piecewise, as `DuchiMean`."""
         if self.share:
             return super().estimate(tally)
         known = self.understood(tally, least=2)

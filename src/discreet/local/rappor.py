@@ -34,9 +34,8 @@ from discreet.local.client import (
     rounded_up,
     written_down,
 )
-from discreet.local.estimate import Odds
-from discreet.local.honesty import likely_sizes
-from discreet.local.unary import packed, padded, sizes_of
+from discreet.local.frequencies import Odds
+from discreet.local.unary import likely_sizes, packed, padded, sizes_of
 from discreet.mechanisms import Pair
 from discreet.mechanisms.grid import cells
 from discreet.mechanisms.mechanism import USUAL, settle
@@ -48,6 +47,8 @@ from discreet.privacy.divergence import Channel
 _TIDY = 10**30  # ε∞ of a given f is rounded up to a multiple of 1 in so many
 _MOST_BITS, _MOST_HASHES, _MOST_COHORTS = 1 << 12, 16, 1 << 16
 _CELLS = 1 << 20  # bits that are drawn at once
+_SIZE = 32  # bytes of a secret
+_MARK = b"discreet-rappor-secret-1\n"
 _TRIED = 64  # texts among which a pair for an audit is looked for
 
 
@@ -275,10 +276,6 @@ def _objects(values: list[Any]) -> NDArray[np.generic]:
 
 def _tells(one: Fraction, said: tuple[int, ...]) -> Fraction:
     return math.prod((one if bit else 1 - one for bit in said), start=Fraction(1))
-
-
-_SIZE = 32  # bytes of a secret
-_MARK = b"discreet-rappor-secret-1\n"
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from discreet.interval import exp
 from discreet.local.client import Reports, Whole, answer, client, rounded_down
-from discreet.local.estimate import Odds
+from discreet.local.frequencies import Odds
 from discreet.local.oracle import Oracle
 from discreet.local.unary import columns, every, form_of, packed, padded, sizes_of
 from discreet.noise import SECURE, Entropy, below, coins, flip

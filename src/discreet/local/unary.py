@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -10,15 +12,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from discreet.interval import exp
 from discreet.local.client import Reports, Whole, answer, client, rounded_up, written_down
-from discreet.local.estimate import Odds
-from discreet.local.honesty import Sizes, likely_sizes
+from discreet.local.frequencies import Odds, Sizes
 from discreet.local.oracle import Oracle
 from discreet.noise import SECURE, Entropy, coins, flip
 from discreet.privacy.divergence import Channel
 
+RARE = 2.0**-40  # each side's: of 2^24 honest reports one is refused with a probability below 2^-15
 _BLOCK = 255  # bits whose sum fits into a byte
 
 
@@ -60,6 +63,53 @@ def every(choices: int) -> list[bytes]:
 
 
 _CELLS = 1 << 18  # bits that are drawn at once
+
+
+def likely_sizes(holder: Fraction, other: Fraction, size: int, held: tuple[int, int]) -> tuple[int, int]:
+    """Between which numbers of bits an honest report of so many sets: beyond either end is rarer than `RARE`.
+
+    Bits are set independently, with probability `holder` if a person's value sets them and else `other`; a value sets
+    at least and at most the numbers of them that are `held`. More are set the more of them it sets, so that the worst
+    cases are these two.
+    """
+    odds, (fewest, most) = (float(holder), float(other)), held
+    low = _first(lambda bits: _below(odds, size, fewest, bits) >= RARE, size)
+    high = size - _first(lambda bits: _above(odds, size, most, size - bits) >= RARE, size)
+    return low, high
+
+
+def _first(holds: Callable[[int], bool], size: int) -> int:
+    """The smallest number up to `size` that holds, where all above it do."""
+    low, high = 0, size
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return low
+
+
+def _below(odds: tuple[float, float], size: int, held: int, bits: int) -> float:
+    """How likely at most so many bits are set."""
+    return sum(p * _most(bits - own, size - held, odds[1]) for own, p in _own(odds[0], held))
+
+
+def _above(odds: tuple[float, float], size: int, held: int, bits: int) -> float:
+    """How likely at least so many bits are set."""
+    return sum(p * _least(bits - own, size - held, odds[1]) for own, p in _own(odds[0], held))
+
+
+def _own(chance: float, held: int) -> list[tuple[int, float]]:
+    """How many of the bits are set that a value sets, and how likely."""
+    return [(own, math.comb(held, own) * chance**own * (1 - chance) ** (held - own)) for own in range(held + 1)]
+
+
+def _most(bits: int, size: int, chance: float) -> float:
+    """How likely at most so many of independent coins fall on heads."""
+    return 0.0 if bits < 0 else 1.0 if bits >= size else float(special.bdtr(bits, size, chance))
+
+
+def _least(bits: int, size: int, chance: float) -> float:
+    """How likely at least so many do."""
+    return 1.0 if bits <= 0 else 0.0 if bits > size else float(special.bdtrc(bits - 1, size, chance))
 
 
 class Unary(Oracle):

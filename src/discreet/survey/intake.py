@@ -24,7 +24,7 @@ from discreet.survey.shuffle import Shuffler
 from discreet.survey.store import counted, held, mingle
 from discreet.survey.task import Task
 from discreet.survey.upload import ID, IDS, Batch, Ids
-from discreet.transport.task import UNINVITED, Receipt, Uninvited
+from discreet.transport.task import UNINVITED, Uninvited, UploadReceipt
 
 _Keys = NDArray[np.uint64]
 
@@ -72,12 +72,12 @@ class Intake:
         self._mine = Seen()  # ids that this transaction adds
         self._told: Counter[str] = Counter()
 
-    def told(self, receipt: Receipt) -> Receipt:
+    def told(self, receipt: UploadReceipt) -> UploadReceipt:
         """Count what becomes of an upload."""
         self._told.update(receipt.told)
         return receipt
 
-    def judge(self, batch: Batch, token: str | None) -> Receipt:
+    def judge(self, batch: Batch, token: str | None) -> UploadReceipt:
         """What becomes of an upload. Refused, and counted, if a token is needed and none came."""
         task, person = self.row.task, hashed(token or "")
         left = _left(self._file, task, person) if task.invited else batch.ids.size
@@ -86,7 +86,7 @@ class Intake:
             raise Uninvited("this task is for people who were invited, and no token of theirs came")
         fresh = self.seen.fresh(batch.ids) & self._mine.fresh(batch.ids)
         new = int(np.count_nonzero(fresh))
-        refused = Receipt(replayed=batch.ids.size - new, malformed=batch.malformed, unlikely=batch.unlikely)
+        refused = UploadReceipt(replayed=batch.ids.size - new, malformed=batch.malformed, unlikely=batch.unlikely)
         if task.early(self._now):
             return self.told(replace(refused, early=new))
         if self.row.closed is not None or task.late(self._now):

@@ -23,7 +23,7 @@ from discreet.survey.device_memory import Gauge
 from discreet.survey.task import Task, read_task
 from discreet.survey.upload import fresh_ids, packed
 from discreet.transport.keyring import Handover, follows
-from discreet.transport.task import Receipt
+from discreet.transport.task import UploadReceipt
 
 
 class Carrier(Protocol):
@@ -42,7 +42,7 @@ class Carrier(Protocol):
         """How the key that signs was changed."""
         ...
 
-    def send(self, name: str, body: bytes, token: str | None, /) -> Receipt:
+    def send(self, name: str, body: bytes, token: str | None, /) -> UploadReceipt:
         """Upload."""
         ...
 
@@ -196,7 +196,7 @@ class Respondent:
         key: str | None = None,
         afresh: bool = False,
         most: Pure | None = None,
-    ) -> Receipt:
+    ) -> UploadReceipt:
         """Fetch a task, check who signed it, answer, and send. Call it again after a failure: the same bytes go."""
         task = self.trust(carrier.task(name), name, key=key, handovers=carrier.handovers())
         to = (carrier.address, token)
@@ -208,7 +208,7 @@ class Respondent:
             rows = file.execute("SELECT id, body FROM sent WHERE over = 0 ORDER BY rowid")
             return [Upload(name, device_memory.blob(body)) for name, body in rows]
 
-    def deliver(self, carrier: Carrier) -> list[Receipt]:
+    def deliver(self, carrier: Carrier) -> list[UploadReceipt]:
         """Send again what is pending for this address, each with its token. What fails stays pending."""
         with self._memory.transaction() as file:
             rows = file.execute(
@@ -222,7 +222,7 @@ class Respondent:
                 receipts.append(self._sent(carrier, Upload(name, device_memory.blob(body)), token))
         return receipts
 
-    def _sent(self, carrier: Carrier, upload: Upload, token: str | None) -> Receipt:
+    def _sent(self, carrier: Carrier, upload: Upload, token: str | None) -> UploadReceipt:
         receipt = carrier.send(upload.id, upload.body, token)
         if not receipt.early:  # anything else is how it ends
             with self._memory.transaction() as file:
