@@ -14,19 +14,20 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from local.surveyed import draft
 from server.http.conftest import Place, settled
 from server.http.test_listener import everything, head, opened, reply
 from server.pgwire.door import opened as opened_wire
 from server.pgwire.raw import Raw, errors
 from server.pgwire.test_door import COUNT, made_certificate
 from server.served import served
+from survey.surveyed import draft
 
 from discreet.console.sessions import Seal
 from discreet.ledger import file_access
-from discreet.local.collector import Collector
 from discreet.server.http.proxy import Proxies
 from discreet.server.limits import HttpLimits
+from discreet.server.http import Limits
+from discreet.survey.collector import Collector
 
 
 @pytest.fixture(scope="module")

@@ -67,7 +67,7 @@ class DoorHall:
         try:
             if question and self._door.closing:
                 raise closing()  # noqa: TRY301  # it is written down like any other
-            found = await self._door.pool.asked(visitor, blocking)
+            outcome = await self._door.pool.asked(visitor, blocking)
         except Exception as broken:
             failure = error_response(broken)
             told.status, told.outcome = failure.status, failure.kind if question else None
@@ -77,9 +77,9 @@ class DoorHall:
             raise
         else:
             told.status = 200
-            if question and isinstance(found, Answer):
-                told.outcome, told.entry = "free" if found.cost is None else "answered", found.entry
-            return found
+            if question and isinstance(outcome, Answer):
+                told.outcome, told.entry = "free" if outcome.cost is None else "answered", outcome.entry
+            return outcome
         finally:
             self._finish()
             told.duration = duration_of(time.monotonic() - started)

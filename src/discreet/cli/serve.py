@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
-from discreet.cli.home import HOME, AtHome, new_app
+from discreet.cli.options import HOME, AtHome, new_app
 from discreet.errors import DiscreetError, Refusal
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ class Address:
 
 
 @dataclass(frozen=True)
-class Certificate:
-    """A certificate in files, and what both doors use of it."""
+class TlsFiles:
+    """Certificate and key in two files, and the TLS context that is made of them."""
 
     context: ssl.SSLContext
     cert: Path
@@ -88,7 +88,7 @@ class Certificate:
 class Shared:
     """What both doors have in common."""
 
-    certificate: Certificate | None
+    certificate: TlsFiles | None
     rate: float
     proxies: Proxies
     journal: Journal
@@ -174,7 +174,7 @@ def _address(text: str, name: str) -> Address:
     return Address(host, int(port))
 
 
-def _tls(cert: Path | None, key: Path | None) -> Certificate | None:
+def _tls(cert: Path | None, key: Path | None) -> TlsFiles | None:
 
     from discreet.server.tls import ServerContext
 
@@ -182,9 +182,9 @@ def _tls(cert: Path | None, key: Path | None) -> Certificate | None:
         return None
     if cert is None or key is None:
         raise Refusal("a certificate comes with its key", hint="give both --tls-cert and --tls-key")
-    found = Certificate(ServerContext(), cert, key)
-    found.load()
-    return found
+    files = TlsFiles(ServerContext(), cert, key)
+    files.load()
+    return files
 
 
 def _many_files() -> None:

@@ -13,10 +13,10 @@ from discreet.console.layout import trouble
 from discreet.console.page_visit import Visit
 from discreet.console.people import copied
 from discreet.desk.surveys import Line, Surveys, doubts, guessed, lines, path, ready
-from discreet.local.receipt import Standing
-from discreet.local.result import Results
-from discreet.local.task import Task
 from discreet.pictures.charts import ERRORS, NARROW, WIDE, Ruler, Series, bars
+from discreet.survey.collector import Standing
+from discreet.survey.results import Results
+from discreet.survey.task import Task
 
 PATH = "/surveys"
 _CLOSE = "Nobody can answer it any more, and the results are computed, once and for all."

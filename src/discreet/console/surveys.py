@@ -10,7 +10,7 @@ from discreet.console.page_visit import Visit
 from discreet.console.survey_builder import Builder
 from discreet.console.survey_page import PATH, address, exhibit, state
 from discreet.desk.surveys import Surveys
-from discreet.local.receipt import Standing
+from discreet.survey.collector import Standing
 
 NEW = f"{PATH}?new=1"
 _LEAD = (

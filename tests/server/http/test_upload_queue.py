@@ -7,17 +7,17 @@ from collections.abc import Awaitable
 from pathlib import Path
 
 import pytest
-from local.surveyed import ONE, Survey
-from local.test_collector_group import transactions
+from survey.surveyed import ONE, Survey
+from survey.test_collector_group import transactions
 
 from discreet.errors import Refusal
 from discreet.local import Response
-from discreet.local.receipt import Receipt, Uninvited
-from discreet.local.upload_batch import Sent
 from discreet.server.errors import HttpError
 from discreet.server.fair_share import Pool
 from discreet.server.http import surveys
 from discreet.server.http.surveys import Inbox
+from discreet.survey.intake import Sent
+from discreet.transport.task import Receipt, Uninvited
 
 
 @pytest.fixture

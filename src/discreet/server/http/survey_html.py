@@ -19,11 +19,12 @@ from discreet.desk.surveys import Line, guessed, ready
 from discreet.errors import Refusal
 from discreet.exact import spoken
 from discreet.local import Reporter, Response, Unary
-from discreet.local.receipt import Standing
-from discreet.local.seal import Handover
-from discreet.local.task import Task, moment
 from discreet.pictures.charts import ERRORS, NARROW, WIDE, Ruler, Series, bars
 from discreet.pictures.svg import safe
+from discreet.survey.collector import Standing
+from discreet.survey.task import Task
+from discreet.transport.keyring import Handover
+from discreet.transport.task import moment
 
 MOST = 50  # answers on a page
 

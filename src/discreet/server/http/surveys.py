@@ -20,10 +20,6 @@ from starlette.requests import ClientDisconnect
 from discreet.addresses import network
 from discreet.errors import Busy, Refusal
 from discreet.ledger.head import is_hex
-from discreet.local.batch import LARGEST
-from discreet.local.collector import Collector
-from discreet.local.receipt import Receipt, Uninvited, Unknown
-from discreet.local.upload_batch import Sent
 from discreet.server.errors import (
     ErrorResponse,
     HttpError,
@@ -41,6 +37,10 @@ from discreet.server.http.request_body import Gone, header
 from discreet.server.http.routes import behind
 from discreet.server.http.survey_shapes import Name, Version
 from discreet.server.limits import Buckets, HttpLimits
+from discreet.survey.collector import Collector
+from discreet.survey.intake import Sent
+from discreet.survey.upload import LARGEST
+from discreet.transport.task import Receipt, Uninvited, Unknown
 
 MOST = 1024  # uploads that wait
 _TOGETHER = 1 << 22  # bytes of uploads in one transaction, unless a single one has more
