@@ -26,7 +26,6 @@ from discreet.console.sessions import Seal
 from discreet.ledger import file_access
 from discreet.server.http.proxy import Proxies
 from discreet.server.limits import HttpLimits
-from discreet.server.http import Limits
 from discreet.survey.collector import Collector
 
 
