@@ -12,7 +12,6 @@ import pytest
 from typer.testing import CliRunner
 
 from discreet.cli import tables as commands
-from discreet.console.add_table import looked
 from discreet.console.table_draft import (
     BUDGET,
     COLUMNS,
@@ -30,6 +29,7 @@ from discreet.console.table_draft import (
     surest,
     table_name,
 )
+from discreet.console.tables import looked
 from discreet.curator import catalogue
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.curator.source import Found, found
