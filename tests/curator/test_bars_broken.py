@@ -12,13 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.curator import Curator, above_noise
-from discreet.curator.explain import explained
-from discreet.curator.formula import Given, Rounded, every, leaves
+from discreet.curator.explain import COVERED, STAGED, explained
+from discreet.curator.formula import Given, Rounded, every, leaves, rounded
 from discreet.curator.noise_sums import bar
-from discreet.curator.notices import COVERED, STAGED
 from discreet.curator.price import priced
 from discreet.curator.provenance import Side
-from discreet.curator.ranges import rounded
 from discreet.errors import Refusal
 from discreet.mechanisms import GaussianVector
 from discreet.privacy import AddRemove, Pure

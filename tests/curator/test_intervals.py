@@ -23,10 +23,9 @@ from discreet.curator.formula import (
     Root,
     Rounded,
     Sum,
-    declared,
     ratio,
 )
-from discreet.curator.intervals import Barred
+from discreet.curator.intervals import Barred, declared
 from discreet.curator.noisy_statistics import Noisy as NoisyTable
 from discreet.curator.noisy_statistics import ends_of, restored, stored
 from discreet.curator.price import RARE, priced

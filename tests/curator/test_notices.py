@@ -15,7 +15,7 @@ from scipy import stats
 
 from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared
-from discreet.curator.notices import COVERED
+from discreet.curator.explain import COVERED
 from discreet.mechanisms import GaussianKeys, LaplaceKeys
 from discreet.sql.schema import Column, Schema, Table, Type
 from discreet.sql.split import question

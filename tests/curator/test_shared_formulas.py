@@ -10,10 +10,19 @@ import clinic
 import pytest
 
 from discreet.curator import above_noise, formula, provenance
-from discreet.curator.formula import Constant, Formula, Leaf, Noisy, Product, Sum, bare, declared, every, folded, ratio
-from discreet.curator.intervals import Barred
-from discreet.curator.nonlinear_intervals import enclosed, jet
-from discreet.curator.ranges import handy
+from discreet.curator.formula import (
+    Constant,
+    Formula,
+    Leaf,
+    Noisy,
+    Product,
+    Sum,
+    every,
+    folded,
+    handy,
+    ratio,
+)
+from discreet.curator.intervals import Barred, bare, declared, enclosed, jet
 from discreet.mechanisms import LaplaceVector
 from discreet.sql.split import question
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.curator.token import minted
+from discreet.curator.custody import minted
 
 
 def test_each_verifier_has_a_salt_of_its_own() -> None:

@@ -17,8 +17,8 @@ import pytest
 
 from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared
-from discreet.curator.practice import ROWS, UNITS, made_up
 from discreet.desk import HOME, Desk
+from discreet.desk.practice import ROWS, UNITS, made_up
 from discreet.errors import OverBudget, Refusal
 from discreet.privacy import Approximate
 from discreet.sql.schema import Column, Table, Type

@@ -12,8 +12,8 @@ import typer
 from discreet.cli.printing import Format, busy, print_csv, print_json
 from discreet.curator import Curator
 from discreet.curator.explain import said
-from discreet.curator.practice import found_practice
 from discreet.desk import HOME, Desk, Order
+from discreet.desk.practice import found_practice
 from discreet.desk.publisher import called
 from discreet.desk.release_quote import OUTSIDE, Offered, offered, stepped
 from discreet.errors import Refusal

@@ -11,7 +11,7 @@ from typing import Any
 
 from discreet.curator import Answer, Explanation
 from discreet.curator.answer import Spans
-from discreet.curator.history import Receipt
+from discreet.curator.purchase import Receipt
 from discreet.desk import Listed
 from discreet.desk.release_quote import Offered
 from discreet.errors import Refusal

@@ -13,15 +13,14 @@ from discreet.curator import above_noise, advice, catalogue
 from discreet.curator.answer import Answer
 from discreet.curator.cache import Allow, AtHand, Plans, Recall, answer_key, key_of
 from discreet.curator.declarations import Declarations, recorded_file
-from discreet.curator.explain import Due, Explanation
-from discreet.curator.history import Receipt, receipts
+from discreet.curator.explain import Due, Explanation, bounding, notices
 from discreet.curator.noisy_statistics import Engine
-from discreet.curator.notices import bounding, notices
 from discreet.curator.planner import Planner
 from discreet.curator.price import Priced, priced
-from discreet.curator.purchase import Counter, Flights, Paid, Till, cost, requires_price, total
+from discreet.curator.purchase import Counter, Flights, Paid, Receipt, Till, cost, receipts, requires_price, total
 from discreet.curator.quote import Terms
 from discreet.curator.run import Offer, Run, Runnable, Wanted, planned, run
+from discreet.curator.sessions import Sessions
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
 from discreet.exact import Number, share
@@ -252,6 +251,14 @@ class Curator:
             )
         what = self._planned(Wanted(sql, lambda _: mechanism, max_rows, delta=delta))
         return run(self._ledger, self._store, self._principal, what)[0]
+
+    def paid_sessions(self) -> Sessions:
+        """The sessions of interactive mechanisms, opened and asked in this name."""
+
+        def planned(sql: str, asked: Terms) -> Question:
+            return self._under(self._declarations.now(self._principal))._question(sql, asked)  # noqa: SLF001
+
+        return Sessions(self._ledger, self._store, self._principal, self.tables, planned)
 
     def _planned(self, wanted: Wanted[T]) -> Run[T]:
         refuse_half_characters(wanted.sql)

@@ -18,6 +18,7 @@ from discreet.curator.formula import (
     Line,
     Linear,
     Noisy,
+    Range,
     Ranked,
     Total,
     changed,
@@ -30,7 +31,6 @@ from discreet.curator.noisy_statistics import Noisy as NoisyTable
 from discreet.curator.noisy_statistics import ends_of
 from discreet.curator.price import RARE, Priced
 from discreet.curator.provenance import Side
-from discreet.curator.ranges import Range
 from discreet.errors import Fault
 from discreet.mechanisms import GaussianVector, LaplaceVector
 

@@ -6,12 +6,57 @@ equal to itself alone (`eq=False`), and whatever is worked out of a formula goes
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeVar
 
-from discreet.curator.ranges import Range, handy, over, root, rounded, times
+Range = tuple[Fraction, Fraction]
+_LONGEST = 10_000  # bits of a number: a double has 1,024 before its point
+
+
+def handy(number: Fraction) -> bool:
+    """Whether a number is short enough to go on with: of squares of squares, each is twice as long as the last."""
+    return max(number.numerator.bit_length(), number.denominator.bit_length()) <= _LONGEST
+
+
+def times(one: Range, two: Range) -> Range:
+    """Every product of a number of one range with one of the other."""
+    ends = [a * b for a in one for b in two]
+    return min(ends), max(ends)
+
+
+def over(one: Range, two: Range) -> Range | None:
+    """Every quotient; None if the divisor may be 0."""
+    if two[0] <= 0 <= two[1]:
+        return None
+    ends = [a / b for a in one for b in two]
+    return min(ends), max(ends)
+
+
+def root(one: Range) -> Range:
+    """Every square root, a little further out."""
+    low, high = (math.sqrt(max(Fraction(0), end)) for end in one)
+    return Fraction(math.nextafter(low, 0.0)), Fraction(math.nextafter(high, math.inf))
+
+
+def rounded(one: Range, digits: int, way: str) -> Range:
+    """Every number of a range rounded. The ends give way a little: SQL rounds doubles, and halves either way."""
+    scale = Fraction(10) ** digits
+    tiny = max(abs(one[0]), abs(one[1])) / 2**48  # what 32 roundings of a double add up to
+    low, high = (one[0] - tiny) * scale, (one[1] + tiny) * scale
+    half = Fraction(1, 2)
+    match way:
+        case "zero":  # of whole numbers, and so exact
+            return math.trunc(one[0] * scale) / scale, math.trunc(one[1] * scale) / scale
+        case "down":
+            return math.floor(low) / scale, math.floor(high) / scale
+        case "up":
+            return math.ceil(low) / scale, math.ceil(high) / scale
+        case _:
+            return math.ceil(low - half) / scale, math.floor(high + half) / scale
+
 
 T = TypeVar("T")
 Place = int | None  # which hidden column says the row of a noisy table; None: it has one row
@@ -72,7 +117,7 @@ class Total:
 
 @dataclass(frozen=True, eq=False)
 class Sum:
-    """Of two numbers."""
+    """The sum of two numbers."""
 
     left: Formula
     right: Formula
@@ -80,7 +125,7 @@ class Sum:
 
 @dataclass(frozen=True, eq=False)
 class Product:
-    """Of two numbers."""
+    """The product of two numbers."""
 
     left: Formula
     right: Formula
@@ -88,7 +133,7 @@ class Product:
 
 @dataclass(frozen=True, eq=False)
 class Quotient:
-    """Of two numbers."""
+    """The quotient of two numbers."""
 
     above: Formula
     below: Formula
@@ -241,22 +286,6 @@ def _divided(left: Ratio, right: Ratio) -> Ratio | None:
     return None
 
 
-def declared(formula: Formula) -> Range | None:
-    """Between which numbers a formula lies whatever the rows are; None if that is not known."""
-    return folded(formula, _declared)
-
-
-def _declared(formula: Formula, inner: Sequence[Range | None]) -> Range | None:
-    match formula:
-        case Constant(value):
-            return value, value
-        case Bounded(_, low, high):
-            known = inner[0]
-            return (low, high) if known is None else (max(low, known[0]), min(high, known[1]))
-        case _:
-            return ranged(formula, inner)
-
-
 def ranged(formula: Formula, inner: Sequence[Range | None]) -> Range | None:
     """Between which numbers a formula lies if its parts lie in these ranges; None if it may be anything."""
     known = [one for one in inner if one is not None]
@@ -363,8 +392,3 @@ def moved(formula: Formula, place: Callable[[int], int], done: dict[Formula, For
                 return part
 
     return changed(formula, change, done)
-
-
-def bare(formula: Formula) -> Formula:
-    """The formula without what is declared of it."""
-    return changed(formula, lambda part: part.inner if isinstance(part, Bounded) else part)

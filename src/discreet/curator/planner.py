@@ -19,8 +19,7 @@ from discreet.curator.answer import Answer, Spans, estimates
 from discreet.curator.cache import Allow
 from discreet.curator.catalogue import Catalogue, Population
 from discreet.curator.error_bars import Spans as Bars
-from discreet.curator.explain import Explanation, explained
-from discreet.curator.notices import bounding, notices
+from discreet.curator.explain import Explanation, bounding, explained, notices
 from discreet.curator.price import Priced
 from discreet.curator.provenance import Side
 from discreet.curator.purchase import Bought, Paid, cost

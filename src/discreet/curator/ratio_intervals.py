@@ -15,9 +15,8 @@ from operator import mul
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator.formula import Leaf, Ratio
+from discreet.curator.formula import Leaf, Range, Ratio
 from discreet.curator.noise_sums import SURE, UNSEEN, Additive, Flags, Floats, Sums, masses, reach, unlisted
-from discreet.curator.ranges import Range
 from discreet.mechanisms import LaplaceVector
 
 _OUTSIDE = Fraction(1, 10**12)

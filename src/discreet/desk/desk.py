@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from discreet.curator import Answer, Curator, Due, Explanation
-from discreet.curator.custody import Custody
-from discreet.curator.history import Receipt
+from discreet.curator.custody import Custody, Scram, matches, scram_of
+from discreet.curator.purchase import Receipt
 from discreet.curator.quote import Terms as Asked
 from discreet.curator.run import Offer
-from discreet.curator.token import Scram, matches, scram_of
 from discreet.desk.notary import Lately, Notary
 from discreet.desk.practice import Practice
 from discreet.desk.publisher import Listed, Order, Publisher, tried

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from discreet.curator import Answer, Explanation
 from discreet.curator.explain import said
-from discreet.curator.history import Receipt
+from discreet.curator.purchase import Receipt
 from discreet.errors import Refusal
 from discreet.ledger import Head, read_head
 from discreet.ledger.entry import BudgetLoss, write_loss, write_neighbours
