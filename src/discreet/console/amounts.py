@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
-from discreet.curator.purchase import Receipt, total
+from discreet.curator.purchase import PastPayment, total
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss
 
@@ -23,10 +23,10 @@ class Asked:
     principal: str
     sql: str
     population: str
-    payments: tuple[Receipt, ...]
+    payments: tuple[PastPayment, ...]
 
     @property
-    def latest(self) -> Receipt:
+    def latest(self) -> PastPayment:
         """The newest payment."""
         return self.payments[0]
 
@@ -64,9 +64,9 @@ class Asked:
         return all(word in words.lower() for word in text.lower().split())
 
 
-def grouped(receipts: Iterable[Receipt]) -> list[Asked]:
+def grouped(receipts: Iterable[PastPayment]) -> list[Asked]:
     """The questions that receipts are for, the one that was paid last first."""
-    found: dict[tuple[str, str, str, int], list[Receipt]] = {}
+    found: dict[tuple[str, str, str, int], list[PastPayment]] = {}
     for each in sorted(receipts, key=lambda receipt: -receipt.entry):
         alone = 0 if each.release is None else each.entry  # releases of the same rows are different ones
         found.setdefault((each.principal, each.sql, each.population, alone), []).append(each)
@@ -133,7 +133,7 @@ class Step:
     amount: Fraction
 
 
-def stairs(receipts: Iterable[Receipt], population: str) -> list[Step]:
+def stairs(receipts: Iterable[PastPayment], population: str) -> list[Step]:
     """How spending grew, one step for each payment."""
     steps: list[Step] = []
     for each in sorted(receipts, key=lambda receipt: receipt.entry):
