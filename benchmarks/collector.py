@@ -25,9 +25,10 @@ import numpy as np
 from benchmarks.serving import Serving, serving
 from discreet.curator.custody import found_home
 from discreet.local import Hadamard, LocalHashing, OptimizedUnary, Oracle, Response
-from discreet.local.batch import fresh_ids, most, packed
-from discreet.local.collector import Collector
-from discreet.local.task import Task, drafted, written
+from discreet.survey.collector import Collector
+from discreet.survey.task import Task, drafted
+from discreet.survey.upload import fresh_ids, most, packed
+from discreet.transport.task import written
 
 ONE = Fraction(1)
 CLIENTS: dict[str, Oracle] = {

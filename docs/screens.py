@@ -17,15 +17,15 @@ import numpy as np
 from PIL import Image
 from playwright.sync_api import Page, ViewportSize, sync_playwright
 
-from discreet.cli.sample import visits
+from discreet.cli.demo import visits
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.desk import HOME as LOCAL
 from discreet.desk import Desk, Order
 from discreet.desk.surveys import Plan, Surveys
-from discreet.local.batch import fresh_ids, packed
-from discreet.local.collector import Collector
-from discreet.local.task import Task
 from discreet.release import Wish
+from discreet.survey.collector import Collector
+from discreet.survey.task import Task
+from discreet.survey.upload import fresh_ids, packed
 
 IMAGES = Path(__file__).parent / "images"
 SIZES: dict[str, ViewportSize] = {"wide": {"width": 1280, "height": 800}, "narrow": {"width": 390, "height": 844}}

@@ -21,12 +21,13 @@ from discreet.desk import HOME, Desk, Visitor
 from discreet.desk.surveys import Outlook, Plan, Surveys, enough, fitting, guessed, lines
 from discreet.errors import Refusal
 from discreet.local import DuchiMean, OptimizedUnary, Response
-from discreet.local.batch import fresh_ids, packed
-from discreet.local.collector import Collector
-from discreet.local.shuffle import DELTA
-from discreet.local.task import Task, drafted, written
 from discreet.privacy import Guarantee, Pure, Replace, shuffled
 from discreet.server.http import survey_html
+from discreet.survey.collector import Collector
+from discreet.survey.shuffle import DELTA
+from discreet.survey.task import Task, drafted
+from discreet.survey.upload import fresh_ids, packed
+from discreet.transport.task import written
 
 ALBUMS = ("none", "1", "2", "3", "4")
 QUESTION = "How many <b>albums</b> do you own?"

@@ -11,8 +11,7 @@ import clinic
 import pytest
 from typer.testing import CliRunner
 
-from discreet.cli import add as adding
-from discreet.console.add_table import looked
+from discreet.cli import tables as commands
 from discreet.console.table_draft import (
     BUDGET,
     COLUMNS,
@@ -30,6 +29,7 @@ from discreet.console.table_draft import (
     surest,
     table_name,
 )
+from discreet.console.tables import looked
 from discreet.curator import catalogue
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.curator.source import SourceColumn, found
@@ -113,7 +113,7 @@ def test_the_command_declares_the_same(file: Path, tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)
     words = shlex.split(command(draft).replace("\\\n", " "))
     assert words[:2] == ["discreet", "add"]
-    done = CliRunner().invoke(adding.app, [*words[2:], "--home", str(homes[1])])
+    done = CliRunner().invoke(commands.app, [*words[1:], "--home", str(homes[1])])
     assert done.exit_code == 0, done.output
     assert catalogue.read(homes[0]) == catalogue.read(homes[1])
 

@@ -14,8 +14,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from disk import Disk, careless, holding
 from ledger.kept import held
-from local.surveyed import ONE, Survey, trusting
 from release.published import paid, released
+from survey.surveyed import ONE, Survey, trusting
 
 from discreet.curator import catalogue
 from discreet.curator.custody import Custody, found_home
@@ -30,12 +30,12 @@ from discreet.ledger.witness import Bringer, Folder
 from discreet.ledger.witness import keep as keep_guest
 from discreet.local import LocalHashing, Rappor
 from discreet.local.rappor_device import Device
-from discreet.local.receipt import Receipt
-from discreet.local.seal import Handover
 from discreet.mechanisms.sealed import Sealed
 from discreet.privacy import AddRemove, Pure
 from discreet.release import Wish
 from discreet.release.folder import write
+from discreet.transport.keyring import Handover
+from discreet.transport.task import Receipt
 
 KEY = Ed25519PrivateKey.generate()
 COSTS = Order.of("visits", Wish("histogram", ("cost",), epsilon="0.5", bins={"cost": 10}, max_rows=3))

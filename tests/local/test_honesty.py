@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from doubles import Seeded
 from local.examples import EXAMPLES, ORACLES
-from local.surveyed import Survey, trusting
 from scipy import stats
+from survey.surveyed import Survey, trusting
 
 from discreet.desk.surveys import doubts, lines
 from discreet.errors import Refusal
@@ -27,17 +27,17 @@ from discreet.local import (
     OptimizedUnary,
     Oracle,
     Rappor,
-    Respondent,
     Response,
     SubsetSelection,
     SymmetricUnary,
     Tally,
     VectorMean,
 )
-from discreet.local.batch import fresh_ids, packed
 from discreet.local.hashing import Family
 from discreet.local.honesty import RARE, SUSPECT
-from discreet.local.receipt import Receipt
+from discreet.survey import Respondent
+from discreet.survey.upload import fresh_ids, packed
+from discreet.transport.task import Receipt
 
 ONE = Fraction(1)
 POISON = np.packbits(np.ones((1, 50), bool), axis=1, bitorder="little")  # a yes to each of fifty answers

@@ -12,7 +12,7 @@ from doubles import Seeded
 from discreet.local.estimate import Odds
 from discreet.local.matching_pursuit import ALPHA, Pursuit
 from discreet.local.sketch import CountMeanSketch, HadamardSketch, Rows
-from discreet.local.text_counts import held
+from discreet.survey.results import held
 
 TRIED = 256
 

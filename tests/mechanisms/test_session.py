@@ -16,13 +16,12 @@ from pathlib import Path
 
 import pytest
 from doubles import Seeded
-from mechanisms.sessions import KINDS, VALUES, T, asked, opened
+from mechanisms.sessions import KINDS, VALUES, Opened, T, asked, opened
 
 from discreet.errors import Fault, OverBudget, Refusal
 from discreet.mechanisms.registry import described
 from discreet.mechanisms.sealed import CLOSED
-from discreet.mechanisms.session import Above, Answer, Below, Session
-from discreet.mechanisms.sparse import RefreshedSparseVector, SparseVector
+from discreet.mechanisms.sparse import Above, Below, Comparison, RefreshedSparseVector, SparseVector
 from discreet.privacy import AddRemove, Guarantee, Pure
 
 TESTS = Path(__file__).parents[1]
@@ -67,7 +66,7 @@ def test_a_session_answers_as_the_same_mechanism_in_memory(
 ) -> None:
     rng = Seeded(9)
     session = mechanism.open(tmp_path / "state", tmp_path / "key", dataset="v1", pay=lambda _: None, rng=rng)
-    answers: list[Answer] = []
+    answers: list[Comparison] = []
     while not session.closed:
         answers.append(session.ask(VALUES[len(answers)]))
     assert tuple(answers) == mechanism(VALUES, rng=Seeded(9)) == session.answers
@@ -218,7 +217,7 @@ def test_any_value_is_answered(value: object, tmp_path: Path) -> None:
     assert session.asked == 1
 
 
-LOOKS: list[Callable[[Session], object]] = [
+LOOKS: list[Callable[[Opened], object]] = [
     lambda session: session.ask(60, number=1, question="how many?"),
     lambda session: session.answers,
     lambda session: session.asked,
@@ -228,7 +227,7 @@ LOOKS: list[Callable[[Session], object]] = [
 
 @pytest.mark.parametrize("look", LOOKS, ids=["again", "answers", "asked", "closed"])
 def test_a_recorded_answer_is_durable_before_it_leaves(
-    look: Callable[[Session], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    look: Callable[[Opened], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The disk fails after the rename, when the folder should be flushed: nothing of the new state may be seen."""
     session, flush, failing = opened(KINDS[0], tmp_path), os.fsync, True
@@ -258,7 +257,7 @@ from fractions import Fraction
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from doubles import Seeded
-from mechanisms.sessions import KINDS, VALUES, T, asked, opened
+from mechanisms.sessions import KINDS, VALUES, Opened, T, asked, opened
 import discreet.mechanisms.sealed as sealed
 from discreet.mechanisms.registry import rebuilt
 import discreet.mechanisms.sparse

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from discreet.errors import Refusal
 from discreet.interval import log
 from discreet.mechanisms.registry import described, rebuilt
-from discreet.mechanisms.session import Above, Answer, Below, State, finished
-from discreet.mechanisms.sparse import RefreshedSparseVector, SparseVector
+from discreet.mechanisms.session import finished
+from discreet.mechanisms.sparse import Above, Below, Comparison, RefreshedSparseVector, SparseState, SparseVector
 from discreet.privacy import Approximate, Pure, Replace
 
 Sparse = SparseVector | RefreshedSparseVector
@@ -126,7 +126,7 @@ def test_values_that_move_both_ways_break_the_monotone_price() -> None:
     assert loss(law(left, mechanism), law(right, mechanism)) > 1
 
 
-def shown(answers: Sequence[Answer]) -> Said:
+def shown(answers: Sequence[Comparison]) -> Said:
     return tuple(isinstance(answer, Above) for answer in answers)
 
 
@@ -159,7 +159,7 @@ def test_only_the_lecture_s_form_draws_its_threshold_anew_and_only_after_a_hard_
     θ = 2 · 2/1. False alarms: 1e-10 (Dvoretzky, Kiefer & Wolfowitz; Massart 1990), if the bits were fresh.
     """
     runs, rng = 1500 if anew else 20, Seeded(9)
-    thresholds = np.array([mechanism.step(State(old), value, rng).threshold for _ in range(runs)])
+    thresholds = np.array([mechanism.step(SparseState(old), value, rng).threshold for _ in range(runs)])
     if not anew:
         assert set(thresholds.tolist()) == {old}
         return
@@ -264,7 +264,7 @@ def test_all_answers_are_right_within_the_error(mechanism: Sparse) -> None:
     alpha, rng = mechanism.error(Fraction(9, 10)), Seeded(7)
     values = [T + round(alpha * x / 10) for x in range(-12, 0)] * 3 + [T, T + alpha // 2, T + 2 * alpha, T + 2 * alpha]
 
-    def right(answers: tuple[Answer, ...]) -> bool:
+    def right(answers: tuple[Comparison, ...]) -> bool:
         for value, answer in zip(values, answers, strict=False):
             if isinstance(answer, Below) and value > T + alpha:
                 return False
@@ -305,7 +305,7 @@ def test_every_whole_number_is_answered(mechanism: Sparse, value: int) -> None:
     ("value", "once", "refreshed"), [(T - 1, Below, Below), (T, Above, Below), (T + 1, Above, Above)]
 )
 def test_on_a_tie_the_first_says_above_and_the_lecture_s_form_below(
-    value: int, once: type[Answer], refreshed: type[Answer]
+    value: int, once: type[Comparison], refreshed: type[Comparison]
 ) -> None:
     """With hardly any noise the comparison itself shows: ≥ in Theorem 1, > in Theorem 2."""
     price = Fraction(10**3)

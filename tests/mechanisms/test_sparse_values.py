@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.mechanisms.grid import LIMIT
-from discreet.mechanisms.session import Above, State
-from discreet.mechanisms.sparse import RefreshedSparseVector, SparseVector, _clamped
+from discreet.mechanisms.sparse import Above, RefreshedSparseVector, SparseState, SparseVector, _clamped
 
 WHOLE: list[tuple[object, int]] = [
     (float("inf"), LIMIT),
@@ -63,7 +62,7 @@ def test_every_value_counts_as_a_whole_number(value: object, counts_as: int) -> 
     sure = SparseVector(Fraction(10**3), Fraction(10**3), -LIMIT, epsilon_numbers=Fraction(10**3))
     again = RefreshedSparseVector(Fraction(10**3), -LIMIT, epsilon_numbers=Fraction(10**3))
     for mechanism in (sure, again):
-        state = mechanism.step(State(-LIMIT - 1), value, Seeded(2))  # type: ignore[arg-type]
+        state = mechanism.step(SparseState(-LIMIT - 1), value, Seeded(2))  # type: ignore[arg-type]
         assert state.answers == (Above(counts_as),)
 
 

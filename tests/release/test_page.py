@@ -13,8 +13,8 @@ from playwright.sync_api import Browser
 from release.published import AGE, NASTY, SQL, people, published, released
 
 from discreet.mechanisms import Column
+from discreet.pictures.svg import rounded
 from discreet.release.histogram import error_bar
-from discreet.release.svg import rounded
 
 HOSTILE = Column("<b onclick=alert(4)>", keys=NASTY)
 CASES: dict[str, dict[str, object]] = {

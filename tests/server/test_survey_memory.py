@@ -15,11 +15,11 @@ from server.conftest import ALBUMS, People, Person, Place
 from discreet.desk import HOME
 from discreet.desk.surveys import Plan
 from discreet.ledger.head import public_part
-from discreet.local.receipt import Standing
-from discreet.local.seal import Handover, handed_over
-from discreet.local.task import Task
 from discreet.server.http import survey_html
 from discreet.server.http.survey_html import Dice
+from discreet.survey.collector import Standing
+from discreet.survey.task import Task
+from discreet.transport.keyring import Handover, handed_over
 
 _AT_ONCE = """
 ([at, answer]) => {

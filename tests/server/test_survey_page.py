@@ -12,9 +12,9 @@ from server.conftest import ALBUMS, People, Person, Place
 from discreet.desk import HOME
 from discreet.desk.surveys import Plan, doubts, lines
 from discreet.local import OptimizedUnary
-from discreet.local.batch import fresh_ids, packed, unpacked
-from discreet.local.task import Task, read_task
 from discreet.server.http.survey_html import Dice
+from discreet.survey.task import Task, read_task
+from discreet.survey.upload import fresh_ids, packed, unpacked
 
 _BYTES = 4 + 32 + 4 + 16 + 1  # of an upload: the mark, the digest, how many, an id, one of five answers
 _BINARY = {"Content-Type": "application/octet-stream"}

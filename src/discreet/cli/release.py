@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.add import pairs
-from discreet.cli.home import HOME, AtHome, NoHome, new_app
+from discreet.cli.options import HOME, AtHome, NoHome, new_app, pairs
 from discreet.cli.printing import AsFormat, Format, busy, print_csv, print_json, print_rows
 from discreet.errors import Refusal
 

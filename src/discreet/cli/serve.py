@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
-from discreet.cli.home import HOME, AtHome, new_app
+from discreet.cli.options import HOME, AtHome, new_app
 from discreet.errors import DiscreetError, Refusal
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from discreet.sandbox import Processes
     from discreet.server.http.door import Door
     from discreet.server.http.proxy import Proxies
-    from discreet.server.pgwire.log import Journal
+    from discreet.server.journal import Journal
 
 app = new_app()
 _Wire = list[tuple[str, int]]  # host and port of the Postgres door, once it is open
@@ -61,14 +61,14 @@ class Address:
     @property
     def local(self) -> bool:
         """Whether only this machine reaches it."""
-        from discreet.server.http.authentication import is_local
+        from discreet.addresses import is_loopback
 
-        return is_local(self.host)
+        return is_loopback(self.host)
 
 
 @dataclass(frozen=True)
-class Certificate:
-    """A certificate in files, and what both doors use of it."""
+class TlsFiles:
+    """Certificate and key in two files, and the TLS context that is made of them."""
 
     context: ssl.SSLContext
     cert: Path
@@ -88,7 +88,7 @@ class Certificate:
 class Shared:
     """What both doors have in common."""
 
-    certificate: Certificate | None
+    certificate: TlsFiles | None
     rate: float
     proxies: Proxies
     journal: Journal
@@ -147,7 +147,7 @@ def serve(  # noqa: PLR0913  # the two doors and what they share
             )
     from discreet.desk import Desk
     from discreet.sandbox import Processes
-    from discreet.server.pgwire.log import Journal
+    from discreet.server.journal import Journal
 
     _many_files()
     shared = Shared(tls, rate, proxies, Journal())
@@ -174,7 +174,7 @@ def _address(text: str, name: str) -> Address:
     return Address(host, int(port))
 
 
-def _tls(cert: Path | None, key: Path | None) -> Certificate | None:
+def _tls(cert: Path | None, key: Path | None) -> TlsFiles | None:
 
     from discreet.server.tls import ServerContext
 
@@ -182,9 +182,9 @@ def _tls(cert: Path | None, key: Path | None) -> Certificate | None:
         return None
     if cert is None or key is None:
         raise Refusal("a certificate comes with its key", hint="give both --tls-cert and --tls-key")
-    found = Certificate(ServerContext(), cert, key)
-    found.load()
-    return found
+    files = TlsFiles(ServerContext(), cert, key)
+    files.load()
+    return files
 
 
 def _many_files() -> None:
@@ -274,13 +274,13 @@ async def _first(one: Awaitable[object], other: Awaitable[object]) -> None:
 
 async def _http(desk: Desk, address: Address, shared: Shared, wire: _Wire) -> Open:
     from discreet.cli.console_host import Console
-    from discreet.server.http import Limits
     from discreet.server.http import serve as open_door
+    from discreet.server.limits import HttpLimits
 
     def annex(door: Door) -> Console:
         return Console(door, lambda: wire[0] if wire else None)
 
-    limits, beside = Limits(rate=shared.rate), shared.journal.metrics
+    limits, beside = HttpLimits(rate=shared.rate), shared.journal.metrics
     where = desk, address.host, address.port, shared.context
     return await open_door(*where, limits=limits, annex=annex, proxies=shared.proxies, beside=beside)
 

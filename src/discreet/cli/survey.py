@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.home import HOME, AtHome, new_app
+from discreet.cli.options import HOME, AtHome, new_app
 from discreet.cli.printing import AsFormat, Format, print_rows
 
 if TYPE_CHECKING:
     from discreet.desk.surveys import Surveys
-    from discreet.local.receipt import Standing
-    from discreet.local.result import Results
-    from discreet.local.task import Task
+    from discreet.survey.collector import Standing
+    from discreet.survey.results import Results
+    from discreet.survey.task import Task
 
 app = new_app()
 
@@ -46,7 +46,7 @@ def new(  # noqa: PLR0913  # each is an option
     """Open a survey. Its address stands alone on the last line."""
     from discreet.desk import HOME as CUSTODIAN
     from discreet.desk.surveys import Filter, Plan, path
-    from discreet.local.device_limit import USUAL
+    from discreet.survey.device_memory import USUAL
 
     shape = Filter(bits, hashes, cohorts) if texts else None
     plan = Plan(question, tuple(answer or ()), epsilon, minimum, days, invited, dishonest, shape, most)

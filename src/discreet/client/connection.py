@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import ipaddress
 import json
 import os
 import ssl
@@ -13,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
+from discreet.addresses import is_loopback
 from discreet.client import json_values
 from discreet.curator import Answer, Explanation
 from discreet.curator.purchase import PastPayment
@@ -51,7 +51,7 @@ class Connection:
             raise _no_address(url)
         if parts.username or parts.password:
             raise Refusal("an address holds no password", hint="pass token=, or set DISCREET_TOKEN")
-        if parts.scheme == "http" and not _is_local(parts.hostname):
+        if parts.scheme == "http" and not is_loopback(parts.hostname):
             raise Refusal("a token is sent in the clear to this machine only", hint="use https")
         token = token or os.environ.get("DISCREET_TOKEN", "")
         if not token or not token.isascii() or not token.isprintable() or " " in token:
@@ -217,13 +217,6 @@ def _split(url: str) -> tuple[SplitResult, int | None]:
     except ValueError:
         raise _no_address(url) from None
     return parts, port
-
-
-def _is_local(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 _GROUNDS = {ground.value: ground for ground in Ground}

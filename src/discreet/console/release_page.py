@@ -9,21 +9,21 @@ from functools import partial
 import pyarrow as pa
 from nicegui import ui
 
-from discreet.console import amounts, assets, downloads, release_pictures, theme
-from discreet.console.file_chooser import UNCHANGED
-from discreet.console.layout import trouble
-from discreet.console.page_visit import Visit
+from discreet.console import assets, downloads, prices, release_pictures, theme
+from discreet.console.layout import UNCHANGED, trouble
+from discreet.console.pages import Visit
 from discreet.console.release_pictures import gallery
 from discreet.console.release_questions import readings
 from discreet.curator.custody import Declared
 from discreet.desk import Desk, Listed, Visitor
 from discreet.errors import Refusal
+from discreet.pictures import Picture
+from discreet.pictures.svg import rounded
 from discreet.release import Release
 from discreet.release.certificate import Certificate, letters
-from discreet.release.figures import Picture, pictures
+from discreet.release.figures import pictures
 from discreet.release.histogram import error_bar
 from discreet.release.page import cell
-from discreet.release.svg import rounded
 
 _ROWS = 100  # of a table that are shown: its file has all
 
@@ -74,8 +74,8 @@ async def exhibit(visit: Visit, entry: int) -> None:
         theme.heading(listed.name, 2).classes("d-release-name")
     with ui.element("p").classes("d-meta d-above"):
         theme.tag("span", release_pictures.about(listed))
-        theme.tag("span", amounts.when(listed.time)).classes("d-muted")
-        theme.tag("span", f"{amounts.price(listed.loss)}, paid once").classes("d-muted")
+        theme.tag("span", prices.when(listed.time)).classes("d-muted")
+        theme.tag("span", f"{prices.price(listed.loss)}, paid once").classes("d-muted")
         theme.tag("span", f"entry {listed.entry}").classes("d-muted")
     with theme.card("What was counted"):
         gallery(found.pictures)

@@ -8,17 +8,13 @@ from collections.abc import Sequence
 
 import numpy as np
 from nicegui import ui
-from numpy.typing import NDArray
 
 from discreet.console import theme
 from discreet.desk import Desk, Listed, Visitor
+from discreet.pictures import Picture, thumbnail
 from discreet.release import Release
-from discreet.release.figures import Picture
 from discreet.release.method import HISTOGRAM, MARGINALS, RANGES
-from discreet.release.svg import rect, svg
 
-_SIZE = (240.0, 72.0)
-_BARS, _FIELDS = 48, (12, 40)  # that one can still tell apart
 _KEPT = 512  # of the last ones that were looked at: to draw one, all of a release is read
 
 _drawn: OrderedDict[str, str] = OrderedDict()  # by the digest of the release
@@ -70,37 +66,7 @@ def of_listed(desk: Desk, visitor: Visitor, listed: Listed) -> str:
 
 def vignette(release: Release) -> str:
     """Bars, or fields."""
-    counts = np.asarray(release.counts(release.tables[0]), dtype=np.float64)
-    if counts.ndim == 1:
-        return _svg(_bars(_joined(counts, 0, _BARS)))
-    plane = counts.sum(axis=tuple(range(2, counts.ndim)))
-    return _svg(_fields(_joined(_joined(plane, 0, _FIELDS[0]), 1, _FIELDS[1])))
-
-
-def _svg(marks: list[str]) -> str:
-    return svg("", "", _SIZE, marks).replace('role="img"', 'aria-hidden="true" preserveAspectRatio="none"')
-
-
-def _joined(counts: NDArray[np.float64], axis: int, most: int) -> NDArray[np.float64]:
-    """Sums of neighbours, such that no more than so many are left."""
-    return np.add.reduceat(counts, np.arange(0, counts.shape[axis], -(-counts.shape[axis] // most)), axis=axis)
-
-
-def _bars(counts: NDArray[np.float64]) -> list[str]:
-    width, height = _SIZE
-    most, step = max(float(counts.max()), 1e-9), width / counts.size
-    tall = [max(1.0, height * max(0.0, float(count)) / most) for count in counts]
-    return [rect((place * step, height - each, step * 0.88, each), 0.6) for place, each in enumerate(tall)]
-
-
-def _fields(counts: NDArray[np.float64]) -> list[str]:
-    most, (rows, columns) = max(float(counts.max()), 1e-9), counts.shape
-    width, height = _SIZE[0] / columns, _SIZE[1] / rows
-    return [
-        rect((column * width, row * height, width * 0.94, height * 0.9), max(0.04, float(counts[row, column]) / most))
-        for row in range(rows)
-        for column in range(columns)
-    ]
+    return thumbnail(np.asarray(release.counts(release.tables[0]), dtype=np.float64))
 
 
 def address(entry: int) -> str:

@@ -10,14 +10,14 @@ from nicegui import ui
 
 from discreet.console import theme
 from discreet.console.layout import trouble
-from discreet.console.page_visit import Visit
+from discreet.console.pages import Visit
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.exact import exact
+from discreet.pictures.svg import plain, rounded
 from discreet.release import Histogram, NumberAxis, Reading, Release
 from discreet.release.axis import KeyAxis, Side
 from discreet.release.histogram import error_bar
-from discreet.release.svg import plain, rounded
 
 _CHOICES = 200  # keys in a list; of more, one is written
 _AXES = 40  # columns that are asked about

@@ -21,6 +21,7 @@ from discreet.curator.price import Priced, priced
 from discreet.curator.purchase import Buyer, PastPayment, Purchase, SingleFlight, past_payments, requires_price, total
 from discreet.curator.quote import Terms, TermsGiven
 from discreet.curator.run import Offer, Run, Runnable, Wanted, planned, run
+from discreet.curator.sessions import Sessions
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
 from discreet.exact import Number, share
@@ -252,6 +253,14 @@ class Curator:
             )
         what = self._planned(Wanted(sql, lambda _: mechanism, max_rows, delta=delta))
         return run(self._ledger, self._store, self._principal, what)[0]
+
+    def paid_sessions(self) -> Sessions:
+        """The sessions of interactive mechanisms, opened and asked in this name."""
+
+        def planned(sql: str, asked: Terms) -> Question:
+            return self._under(self._declarations.now(self._principal))._question(sql, asked)  # noqa: SLF001
+
+        return Sessions(self._ledger, self._store, self._principal, self.tables, planned)
 
     def _planned(self, wanted: Wanted[T]) -> Run[T]:
         refuse_half_characters(wanted.sql)

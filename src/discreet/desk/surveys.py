@@ -15,15 +15,14 @@ from discreet.exact import Number, count
 from discreet.interval import exp
 from discreet.local import OptimizedUnary, Oracle, Rappor, Reporter, Response
 from discreet.local.client import price
-from discreet.local.collector import Collector
 from discreet.local.estimate import reach
 from discreet.local.honesty import SUSPECT
-from discreet.local.receipt import Standing
-from discreet.local.result import Results
-from discreet.local.shuffle import DELTA, Promise, Shuffler
-from discreet.local.task import USUAL_MOST, Task, drafted, written
-from discreet.local.text_counts import speaks_of_texts
 from discreet.mechanisms.mechanism import USUAL
+from discreet.survey.collector import Collector, Standing
+from discreet.survey.results import Results, speaks_of_texts
+from discreet.survey.shuffle import DELTA, Promise, Shuffler
+from discreet.survey.task import USUAL_MOST, Task, drafted
+from discreet.transport.task import written
 
 _FAR = reach(USUAL)  # standard errors to either side hold the truth 19 times in 20
 _SKEWED = (_FAR**2 - 1) / 6 + 1 / 2  # reports by which it may be off beyond that: docs/proofs/unary.md

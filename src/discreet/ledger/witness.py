@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from discreet import durable
+from discreet.addresses import is_loopback
 from discreet.errors import Busy, Ground, Refusal
 from discreet.ledger import merkle
 from discreet.ledger.file_access import take
@@ -355,16 +356,12 @@ def _in_time(where: str, call: Callable[[], T], seconds: float) -> T:
 def witness_of(where: str, token: str = "") -> Witness:
     """The witness that people mean by a folder or an address."""
     if where.startswith(("http://", "https://")):
-        if where.startswith("http://") and not _local(where):
+        if where.startswith("http://") and not is_loopback(urllib.parse.urlsplit(where).hostname or ""):
             raise Refusal(f"{where} would see the token in the clear", hint="use https")
         return Server(where.rstrip("/"), token)
     if "://" in where:
         raise Refusal(f"a witness is a folder, or a discreet serve at an https address, got {where!r}")
     return Folder(Path(where).absolute())
-
-
-def _local(address: str) -> bool:
-    return urllib.parse.urlsplit(address).hostname in ("localhost", "127.0.0.1", "::1")
 
 
 def refuse_no_key(key: str) -> str:

@@ -11,8 +11,6 @@ A client randomizes a person's answer before anything leaves; a server adds up r
     (3, 2000)
 """
 
-from discreet.local.collector import Collector as Collector
-from discreet.local.courier import Courier as Courier
 from discreet.local.decode import decode as decode
 from discreet.local.estimate import Estimate as Estimate
 from discreet.local.estimate import Frequencies as Frequencies
@@ -28,22 +26,13 @@ from discreet.local.oracle import Oracle as Oracle
 from discreet.local.piecewise import PiecewiseMean as PiecewiseMean
 from discreet.local.rappor import Rappor as Rappor
 from discreet.local.rappor_device import Device as Device
-from discreet.local.receipt import Receipt as Receipt
 from discreet.local.report_sums import Tally as Tally
 from discreet.local.reporter import Reporter as Reporter
-from discreet.local.respondent import Respondent as Respondent
 from discreet.local.response import Response as Response
 from discreet.local.response import classroom as classroom
-from discreet.local.result import Results as Results
-from discreet.local.result import read_results as read_results
-from discreet.local.shuffle import Shuffler as Shuffler
 from discreet.local.sketch import CountMeanSketch as CountMeanSketch
 from discreet.local.sketch import HadamardSketch as HadamardSketch
 from discreet.local.subset import SubsetSelection as SubsetSelection
-from discreet.local.task import Task as Task
-from discreet.local.task import drafted as drafted
-from discreet.local.task import read_task as read_task
-from discreet.local.text_counts import Held as Held
 from discreet.local.unary import OptimizedUnary as OptimizedUnary
 from discreet.local.unary import SymmetricUnary as SymmetricUnary
 from discreet.local.unary import Unary as Unary

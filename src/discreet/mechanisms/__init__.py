@@ -65,12 +65,14 @@ from discreet.mechanisms.response import Share as Share
 from discreet.mechanisms.sample import Aggregate as Aggregate
 from discreet.mechanisms.sample import BlockMean as BlockMean
 from discreet.mechanisms.sample import SampleAggregate as SampleAggregate
-from discreet.mechanisms.session import Above as Above
-from discreet.mechanisms.session import Answer as Answer
-from discreet.mechanisms.session import Below as Below
+from discreet.mechanisms.session import Allowance as Allowance
 from discreet.mechanisms.session import Interactive as Interactive
+from discreet.mechanisms.session import Openable as Openable
 from discreet.mechanisms.session import Session as Session
 from discreet.mechanisms.smooth import Order as Order
+from discreet.mechanisms.sparse import Above as Above
+from discreet.mechanisms.sparse import Below as Below
+from discreet.mechanisms.sparse import Comparison as Comparison
 from discreet.mechanisms.sparse import RefreshedSparseVector as RefreshedSparseVector
 from discreet.mechanisms.sparse import SparseVector as SparseVector
 from discreet.mechanisms.tails import LaplaceTails as LaplaceTails

@@ -1,4 +1,4 @@
-"""An opened sparse vector: paid whole at the start, asked one question at a time, resumed after a crash.
+"""A session: an interactive mechanism that is paid whole, asked one question at a time, and resumed after a crash.
 
 Whatever is true about a session lies in its state file. Every question reads it, answers, writes it, and only then does
 the answer leave. Nothing is remembered in memory: a killed process, a second process and a copied object all continue
@@ -8,86 +8,57 @@ from the same place. A question that was answered is never drawn again.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from discreet.errors import OverBudget, Refusal
 from discreet.exact import count
-from discreet.mechanisms.mechanism import settle
-from discreet.mechanisms.registry import described
+from discreet.mechanisms.mechanism import Takes, settle
+from discreet.mechanisms.registry import Plain, described
 from discreet.mechanisms.sealed import Sealed
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import Guarantee, Loss, Neighbours
 
+S = TypeVar("S")
+Q = TypeVar("Q")
+A = TypeVar("A")
 L = TypeVar("L", bound=Loss)
+Q_contra = TypeVar("Q_contra", contravariant=True)
+A_co = TypeVar("A_co", covariant=True)
 L_co = TypeVar("L_co", bound=Loss, covariant=True)
 
 FORMAT = 1  # of the state's text; a new meaning gets a new number
-_DIGITS = 600  # of one number in it: Python turns at least 640 into text, whatever it is configured to
+_LAST = "last"  # beside what the mechanism keeps: a digest of the last question
 _ROOM = 1 << 26  # characters
 
 
 @dataclass(frozen=True)
-class Above:
-    """A hard answer: the value seems to reach the threshold, or to exceed it; what a tie is, its mechanism says.
+class Allowance:
+    """How much of one thing a session gives in all, and has given."""
 
-    `number` is its own noisy value, if that was paid for.
+    name: str
+    used: int
+    most: int
+
+    def __str__(self) -> str:
+        return f"{self.used} {self.name} of {self.most}"
+
+
+class Interactive(Protocol[S, Q_contra, A_co, L_co]):
+    """A mechanism whose answers come one by one, from a secret state. It is bought whole.
+
+    Its promise is for everything that it answers, each question chosen after the earlier answers. What it answered is
+    part of its state, so an answer that was written is never drawn again. A step is total: no query makes it raise.
     """
 
-    number: int | None = None
-
-
-@dataclass(frozen=True)
-class Below:
-    """An easy answer, ⊥: the value does not seem to reach the threshold, or not to exceed it."""
-
-
-Answer = Above | Below
-
-
-@dataclass(frozen=True)
-class State:
-    """The noisy threshold, which is secret, and the answers given: all are `Below` except those listed as hard."""
-
-    threshold: int = field(repr=False)
-    asked: int = 0
-    hard: tuple[tuple[int, int | None], ...] = ()
-
-    def answer(self, number: int) -> Answer:
-        """What question `number` was answered, from 1 on."""
-        return next((Above(released) for place, released in self.hard if place == number), Below())
-
     @property
-    def answers(self) -> tuple[Answer, ...]:
-        """All answers, in order."""
-        given: list[Answer] = [Below()] * self.asked
-        for place, released in self.hard:
-            given[place - 1] = Above(released)
-        return tuple(given)
-
-    def followed(self, answer: Answer, threshold: int) -> State:
-        """The state once one more question is answered."""
-        turn = self.asked + 1
-        hard = (*self.hard, (turn, answer.number)) if isinstance(answer, Above) else self.hard
-        return State(threshold, turn, hard)
-
-
-class Interactive(Protocol[L_co]):
-    """A mechanism whose answers come one by one. It is bought whole, for at most `hard` hard ones of `questions`."""
-
-    @property
-    def hard(self) -> int:
-        """How many hard answers are paid for."""
-        ...
-
-    @property
-    def questions(self) -> int:
-        """How many questions may be asked."""
+    def takes(self) -> Takes:
+        """What its questions are answered from: a fact of the class."""
         ...
 
     @property
@@ -101,39 +72,59 @@ class Interactive(Protocol[L_co]):
         ...
 
     @property
-    def widest(self) -> Fraction:
-        """The largest scale of its noise: how much room a number may need."""
+    def room(self) -> int:
+        """Characters that a state needs as JSON, whatever it says; refused where no file could hold it."""
         ...
 
-    def start(self, rng: Entropy) -> State:
+    def start(self, rng: Entropy) -> S:
         """Before the first question."""
         ...
 
-    def step(self, state: State, value: int, rng: Entropy) -> State:
-        """After one more question whose true value this is."""
+    def step(self, state: S, query: Q_contra, rng: Entropy) -> S:
+        """After one more question; `query` is what was measured for it, exactly."""
+        ...
+
+    def answers(self, state: S) -> tuple[A_co, ...]:
+        """All that it answered, in order."""
+        ...
+
+    def used(self, state: S) -> tuple[Allowance, ...]:
+        """What it gives, and what of it is given: when one is used up, the session is closed. Follows from answers."""
+        ...
+
+    def encode(self, state: S) -> Mapping[str, Plain]:
+        """The state as JSON holds it, no part of it called `last`."""
+        ...
+
+    def decode(self, content: Mapping[str, Any]) -> S:
+        """The state that `encode` wrote."""
         ...
 
 
-def finished(mechanism: Interactive[Loss], state: State) -> bool:
+AnyInteractive: TypeAlias = Interactive[Any, Any, Any, Loss]
+
+
+def finished(mechanism: Interactive[S, Any, Any, Loss], state: S) -> bool:
     """Whether no further question may be answered."""
-    return len(state.hard) >= mechanism.hard or state.asked >= mechanism.questions
+    return any(each.used >= each.most for each in mechanism.used(state))
 
 
 @dataclass(frozen=True)
-class Session:
+class Session(Generic[S, Q, A]):
     """The open door to one state file. Holds no secret, and opens no file but that of its own mechanism and data."""
 
-    mechanism: Interactive[Loss]
+    mechanism: Interactive[S, Q, A, Loss]
     path: Path
     key_file: Path
     dataset: str
     rng: Entropy = field(default=SECURE, repr=False, compare=False)
+    most_room: int = field(default=_ROOM, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self._digits > _DIGITS or self._room > _ROOM:  # else it would fail after it was paid
+        if self.mechanism.room > self.most_room:  # else it would fail after it was paid
             raise Refusal(
-                f"a session of noise up to {self._digits} digits and {self._room} characters is too large",
-                hint=f"at most {_DIGITS} and {_ROOM}: larger epsilons, or fewer hard answers",
+                f"a session of {self.mechanism.room} characters is too large",
+                hint=f"at most {self.most_room}: larger epsilons, or fewer answers",
             )
         settle(self, path=self.sealed.path, key_file=self.sealed.key_file)  # whatever the working folder is later
 
@@ -149,110 +140,128 @@ class Session:
     @property
     def asked(self) -> int:
         """How many questions were answered."""
-        return self._read()[0].asked
+        return len(self.answers)
 
     @property
-    def answers(self) -> tuple[Answer, ...]:
+    def answers(self) -> tuple[A, ...]:
         """Every answer given so far: public, and free to look at again."""
-        return self._read()[0].answers
+        return self.mechanism.answers(self._read()[0])
+
+    @property
+    def used(self) -> tuple[Allowance, ...]:
+        """What of it is used up, and how much there is."""
+        return self.mechanism.used(self._read()[0])
 
     @property
     def closed(self) -> bool:
-        """Whether the last hard answer, or the last question, is gone."""
+        """Whether something of it is used up."""
         return finished(self.mechanism, self._read()[0])
 
-    def ask(self, value: int, *, number: int | None = None, question: str = "") -> Answer:
-        """The answer to the next question, whose true value is `value`; it is on disk before it is returned.
-
-        Any value is answered: a fraction counts as the whole number below it, what is no number as 0.
+    def ask(self, query: Q, *, number: int | None = None, question: str = "") -> A:
+        """The answer to the next question, for which `query` was measured; it is on disk before it is returned.
 
         After a crash, ask again with the same `number` and `question`: if an answer was drawn, it is that one.
+        """
+        return self.answered(lambda: nullcontext(lambda: query), number=number, question=question)
+
+    def answered(
+        self,
+        measured: Callable[[], AbstractContextManager[Callable[[], Q]]],
+        *,
+        number: int | None = None,
+        question: str = "",
+    ) -> A:
+        """The same, measured only if an answer is drawn, and while nobody else asks.
+
+        What goes wrong inside the context may speak of data; what is refused on entering it does not.
         """
         label = sha256(question.encode()).hexdigest()
         with self.sealed.locked():
             state, last = self._read()
-            turn = state.asked + 1 if number is None else count(number, "number")
-            if turn == state.asked and label == last:
-                return state.answer(turn)
-            if turn != state.asked + 1:
-                raise Refusal(f"question {turn} is not the next", hint=f"the next is {state.asked + 1}; see .answers")
-            if finished(self.mechanism, state):
-                raise OverBudget(
-                    f"the session is closed: {len(state.hard)} hard answers of {self.mechanism.hard}, "
-                    f"{state.asked} questions of {self.mechanism.questions}",
-                    hint="open and pay for a new one",
+            before = self.mechanism.answers(state)
+            turn = len(before) + 1 if number is None else count(number, "number")
+            if turn == len(before) and label == last:
+                return before[-1]
+            if turn != len(before) + 1:
+                raise Refusal(
+                    f"question {turn} is not the next", hint=f"the next is {len(before) + 1}; see the answers so far"
                 )
-            after = self.mechanism.step(state, value, self.rng)
-            _write(self, after, label)
-        return after.answer(turn)
+            if finished(self.mechanism, state):
+                used = ", ".join(map(str, self.mechanism.used(state)))
+                raise OverBudget(f"the session is closed: {used}", hint="open and pay for a new one")
+            with measured() as query:
+                after = self.mechanism.step(state, query(), self.rng)
+                self._write(after, label)
+        return self.mechanism.answers(after)[-1]
 
-    def _read(self) -> tuple[State, str]:
+    def open(self, pay: Callable[[Guarantee[Any]], object]) -> None:
+        """Pay the whole price, then draw the secret and write it, encrypted (SOUNDNESS 9).
+
+        A crash between paying and writing leaves a price paid for nothing: it is never paid back.
+        """
+        with self.sealed.locked():
+            if self.sealed.taken:
+                raise Refusal(f"there is already a state file {self.path}", hint="resume it, or choose another name")
+            self.sealed.create_key()
+            pay(Guarantee(self.mechanism.privacy, self.mechanism.neighbours))
+            self._write(self.mechanism.start(self.rng))
+
+    def _read(self) -> tuple[S, str]:
         content = json.loads(self.sealed.read())
-        hard = tuple((int(place), released) for place, released in content["hard"])
-        return State(int(content["threshold"]), int(content["asked"]), hard), str(content["last"])
+        last = str(content.pop(_LAST))
+        return self.mechanism.decode(content), last
 
-    @property
-    def _digits(self) -> int:
-        """Of any number in a state, and its sign: noise of 2^64 scales is met with probability e^−2^64."""
-        return _decimals(2**63 + 2**64 * (int(self.mechanism.widest) + 1)) + 1
-
-    @property
-    def _room(self) -> int:
-        """Characters that a state needs, whatever it says."""
-        place = _decimals(self.mechanism.questions)
-        return 128 + 64 + place + self._digits + self.mechanism.hard * (place + self._digits + 8)
+    def _write(self, state: S, label: str = "") -> None:
+        """Make this the state, durably, in as many bytes as any other."""
+        text, room = json.dumps({**self.mechanism.encode(state), _LAST: label}), self.mechanism.room
+        self.sealed.write(text.ljust(-(-len(text) // room) * room).encode())
 
 
-def _decimals(number: int) -> int:
-    """At least as many digits as a number > 0 has: three bits are less than one."""
-    return number.bit_length() // 3 + 1
-
-
-def _write(session: Session, state: State, label: str = "") -> None:
-    """Make this the state, durably, in as many bytes as any other."""
-    content = {"threshold": state.threshold, "asked": state.asked, "hard": state.hard, "last": label}
-    text, room = json.dumps(content), session._room  # noqa: SLF001  # only here may a state be written
-    session.sealed.write(text.ljust(-(-len(text) // room) * room).encode())
-
-
-class Openable(Generic[L]):
+class Openable(Generic[S, Q, A, L]):
     """What every interactive mechanism can do: run whole in memory, or be opened and resumed."""
 
-    def __call__(self: Interactive[L], values: Sequence[int], /, *, rng: Entropy = SECURE) -> tuple[Answer, ...]:
-        """A whole session in memory: the answers, until the last hard one. How many values there are is public."""
+    def __call__(self: Interactive[S, Q, A, L], queries: Iterable[Q], /, *, rng: Entropy = SECURE) -> tuple[A, ...]:
+        """A whole session in memory: the answers, until it is closed. How many queries there are is public."""
         state = self.start(rng)
-        for value in values:
+        for query in queries:
             if finished(self, state):
                 break
-            state = self.step(state, value, rng)
-        return state.answers
+            state = self.step(state, query, rng)
+        return self.answers(state)
+
+    def told(self, answer: A) -> Plain:
+        """An answer as JSON holds it; one that is plain already as it is."""
+        return answer  # type: ignore[return-value]  # where it is not plain, the class says how it is told
+
+    def heard(self, told: Any) -> A:  # noqa: ANN401  # what came through a door
+        """The answer that `told` told."""
+        return told  # type: ignore[no-any-return]
 
     def open(
-        self: Interactive[L],
+        self: Interactive[S, Q, A, L],
         path: Path | str,
         key_file: Path | str,
         *,
         dataset: str,
         pay: Callable[[Guarantee[L]], object],
         rng: Entropy = SECURE,
-    ) -> Session:
-        """Pay the whole price, then draw the secret and write it, encrypted, to `path` (SOUNDNESS 9).
+    ) -> Session[S, Q, A]:
+        """A new session, paid first, its state in `path`; a key is made where `key_file` has none.
 
-        `dataset` names the version of the data; the state opens for no other. A key is made where `key_file` has none.
-        A crash between paying and writing leaves a price paid for nothing: it is never paid back.
+        `dataset` names the version of the data; the state opens for no other.
         """
         session = Session(self, Path(path), Path(key_file), dataset, rng)
-        with session.sealed.locked():
-            if session.sealed.taken:
-                raise Refusal(f"there is already a state file {session.path}", hint="resume it, or choose another name")
-            session.sealed.create_key()
-            pay(Guarantee(self.privacy, self.neighbours))
-            _write(session, self.start(rng))
+        session.open(pay)
         return session
 
     def resume(
-        self: Interactive[L], path: Path | str, key_file: Path | str, *, dataset: str, rng: Entropy = SECURE
-    ) -> Session:
+        self: Interactive[S, Q, A, L],
+        path: Path | str,
+        key_file: Path | str,
+        *,
+        dataset: str,
+        rng: Entropy = SECURE,
+    ) -> Session[S, Q, A]:
         """The session as it was left; refused unless key, mechanism and data version are those it was opened with."""
         session = Session(self, Path(path), Path(key_file), dataset, rng)
         session.sealed.read()

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -22,19 +23,90 @@ from discreet.exact import Number, count, nonnegative, positive, probability, sh
 from discreet.interval import log, simpler_up
 from discreet.mechanisms.grid import LIMIT
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, one_way, settle
-from discreet.mechanisms.registry import registered
-from discreet.mechanisms.session import Above, Below, Openable, State
+from discreet.mechanisms.registry import Plain, registered
+from discreet.mechanisms.session import Allowance, Openable
 from discreet.noise import Entropy, laplace
-from discreet.privacy import AddRemove, Approximate, Neighbours, Pure
+from discreet.privacy import AddRemove, Approximate, Loss, Neighbours, Pure
 from discreet.privacy.calibrate import laplace_error
 
 _EASY = 8  # easy questions in a worst pair: the loss of a session approaches its bound as they grow in number
+L = TypeVar("L", bound=Loss)
+
+_DIGITS = 600  # of one number in a state: Python turns at least 640 into text, whatever it is configured to
 ZERO = Fraction(0)
+
+
+@dataclass(frozen=True)
+class Above:
+    """A hard answer: the value seems to reach the threshold, or to exceed it; what a tie is, its mechanism says.
+
+    `number` is its own noisy value, if that was paid for.
+    """
+
+    number: int | None = None
+
+
+@dataclass(frozen=True)
+class Below:
+    """An easy answer, ⊥: the value does not seem to reach the threshold, or not to exceed it."""
+
+
+Comparison: TypeAlias = Above | Below
+
+
+@dataclass(frozen=True)
+class SparseState:
+    """The noisy threshold, which is secret, and the answers given: all are `Below` except those listed as hard."""
+
+    threshold: int = field(repr=False)
+    asked: int = 0
+    hard: tuple[tuple[int, int | None], ...] = ()
+
+    @property
+    def answers(self) -> tuple[Comparison, ...]:
+        """All answers, in order."""
+        given: list[Comparison] = [Below()] * self.asked
+        for place, released in self.hard:
+            given[place - 1] = Above(released)
+        return tuple(given)
+
+    def followed(self, answer: Comparison, threshold: int) -> SparseState:
+        """The state once one more question is answered."""
+        turn = self.asked + 1
+        hard = (*self.hard, (turn, answer.number)) if isinstance(answer, Above) else self.hard
+        return SparseState(threshold, turn, hard)
+
+
+class _Sparse(Openable[SparseState, int, Comparison, L]):
+    """What both forms keep, and how they tell it."""
+
+    def answers(self, state: SparseState) -> tuple[Comparison, ...]:
+        """All answers, in order."""
+        return state.answers
+
+    def encode(self, state: SparseState) -> Mapping[str, Plain]:
+        """As JSON holds it."""
+        return {"threshold": state.threshold, "asked": state.asked, "hard": [list(each) for each in state.hard]}
+
+    def decode(self, content: Mapping[str, Any]) -> SparseState:
+        """As it was written."""
+        hard = tuple((int(place), released) for place, released in content["hard"])
+        return SparseState(int(content["threshold"]), int(content["asked"]), hard)
+
+    def told(self, answer: Comparison) -> Plain:
+        """Whether it is above, and the number if one was paid for."""
+        if isinstance(answer, Below):
+            return {"above": False}
+        return {"above": True} if answer.number is None else {"above": True, "number": answer.number}
+
+    def heard(self, told: Mapping[str, Any]) -> Comparison:
+        """The answer that was told so."""
+        return Above(told.get("number")) if told["above"] else Below()
 
 
 @registered("sparse-vector")
 @dataclass(frozen=True)
-class SparseVector(Openable[Pure]):
+class SparseVector(_Sparse[Pure]):
     """Says which of many values reach a public threshold, and stops after `hard` of them.
 
     Guarantee: if each value differs by at most `sensitivity` between neighbours, Pure(epsilon_threshold +
@@ -118,6 +190,15 @@ class SparseVector(Openable[Pure]):
         """The largest of these scales."""
         return max(self.threshold_scale, self.question_scale, self.number_scale or ZERO)
 
+    @property
+    def room(self) -> int:
+        """Characters of a state, whatever it says."""
+        return _room(self)
+
+    def used(self, state: SparseState) -> tuple[Allowance, ...]:
+        """Hard answers, and questions."""
+        return _used(self, state)
+
     def error(self, confidence: Number = USUAL) -> int:
         """α such that, with this probability, all answers of a session together are right within α.
 
@@ -131,11 +212,11 @@ class SparseVector(Openable[Pure]):
         """Easy questions rise by the sensitivity, hard ones fall by it, or stay where values may only move one way."""
         return (_pair(self, 0 if self.monotone else self.sensitivity),)
 
-    def start(self, rng: Entropy) -> State:
+    def start(self, rng: Entropy) -> SparseState:
         """The noisy threshold, drawn once."""
-        return State(self.threshold + laplace(self.threshold_scale, rng=rng))
+        return SparseState(self.threshold + laplace(self.threshold_scale, rng=rng))
 
-    def step(self, state: State, value: int, rng: Entropy) -> State:
+    def step(self, state: SparseState, value: int, rng: Entropy) -> SparseState:
         """Compare with fresh noise, and with yet other noise release the number."""
         true = _clamped(value)
         if true + laplace(self.question_scale, rng=rng) < state.threshold:
@@ -145,7 +226,7 @@ class SparseVector(Openable[Pure]):
 
 @registered("sparse-vector-refreshed")
 @dataclass(frozen=True)
-class RefreshedSparseVector(Openable[Approximate]):
+class RefreshedSparseVector(_Sparse[Approximate]):
     """The lecture's form: the noisy threshold is drawn anew after each hard answer, and δ > 0 buys smaller noise.
 
     Guarantee: if each value differs by at most `sensitivity` between neighbours, Approximate(epsilon + epsilon_numbers,
@@ -208,6 +289,15 @@ class RefreshedSparseVector(Openable[Approximate]):
         """The largest of these scales."""
         return max(self.question_scale, self.number_scale or ZERO)
 
+    @property
+    def room(self) -> int:
+        """Characters of a state, whatever it says."""
+        return _room(self)
+
+    def used(self, state: SparseState) -> tuple[Allowance, ...]:
+        """Hard answers, and questions."""
+        return _used(self, state)
+
     def error(self, confidence: Number = USUAL) -> int:
         """α such that, with this probability, all answers of a session together are right within α, as there."""
         return _error(self, self.hard, confidence)
@@ -216,11 +306,11 @@ class RefreshedSparseVector(Openable[Approximate]):
         """Easy questions rise by the sensitivity, hard ones fall by it."""
         return (_pair(self, self.sensitivity),)
 
-    def start(self, rng: Entropy) -> State:
+    def start(self, rng: Entropy) -> SparseState:
         """The first noisy threshold."""
-        return State(self.threshold + laplace(self.threshold_scale, rng=rng))
+        return SparseState(self.threshold + laplace(self.threshold_scale, rng=rng))
 
-    def step(self, state: State, value: int, rng: Entropy) -> State:
+    def step(self, state: SparseState, value: int, rng: Entropy) -> SparseState:
         """Compare with fresh noise; after a hard answer, draw the threshold anew."""
         true = _clamped(value)
         if true + laplace(self.question_scale, rng=rng) <= state.threshold:
@@ -269,6 +359,24 @@ def _clamped(value: object) -> int:
 
 def _number(true: int, scale: Fraction | None, rng: Entropy) -> int | None:
     return None if scale is None else true + laplace(scale, rng=rng)
+
+
+def _used(mechanism: SparseVector | RefreshedSparseVector, state: SparseState) -> tuple[Allowance, ...]:
+    hard = Allowance("hard answers", len(state.hard), mechanism.hard)
+    return hard, Allowance("questions", state.asked, mechanism.questions)
+
+
+def _room(mechanism: SparseVector | RefreshedSparseVector) -> int:
+    """Noise of 2^64 scales is met with probability e^−2^64."""
+    digits, place = _decimals(2**63 + 2**64 * (int(mechanism.widest) + 1)) + 1, _decimals(mechanism.questions)
+    if digits > _DIGITS:
+        raise Refusal(f"noise of up to {digits} digits is too large for a session", hint="take larger epsilons")
+    return 128 + 64 + place + digits + mechanism.hard * (place + digits + 8)
+
+
+def _decimals(number: int) -> int:
+    """At least as many digits as a number > 0 has: three bits are less than one."""
+    return number.bit_length() // 3 + 1
 
 
 def _error(mechanism: SparseVector | RefreshedSparseVector, thresholds: int, confidence: Number) -> int:

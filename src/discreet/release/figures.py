@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.pictures.charts import NARROW, WIDE, Picture, Ruler, Series, bars, curve, histogram
+from discreet.pictures.heatmap import Plane, heat
+from discreet.pictures.svg import figure, plain
 from discreet.release.axis import NumberAxis, Side
-from discreet.release.charts import NARROW, WIDE, Drawn, Ruler, bars, curve, histogram
-from discreet.release.heatmap import Plane, heat
 from discreet.release.histogram import MORE, TIMES, Histogram, error_bar
 from discreet.release.marginals.released import Marginals
 from discreet.release.release import Release
-from discreet.release.svg import figure, plain
 from discreet.release.tree_variances import Reals
 
 MOST_BARS = 64  # of a histogram: more would be thinner than a line on a narrow screen
@@ -31,19 +31,9 @@ _SOME = "Pale bars in a broken line have no error bar: they cut through cells th
 _NO_ERRORS = "How far off these may be is not known."
 _BAND = "The truth lies within the band 19 times in 20, at one value at a time."
 _LARGEST = (
-    "Drawn are the {drawn} largest of {all:,}, which the noise may have made look larger, so they are drawn without "
+    "Series are the {drawn} largest of {all:,}, which the noise may have made look larger, so they are drawn without "
     "error bars; the others have {rest} records together."
 )
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A picture for wide and for narrow screens, and what is said under it."""
-
-    title: str
-    note: str
-    wide: str
-    narrow: str
 
 
 def pictures(release: Release) -> list[Picture]:
@@ -98,7 +88,7 @@ def _along(side: Side, line: Line) -> Picture:
             note.append("The area of a bar is its count, because the bins are not equally wide.")
         note += _together(side.bins, cuts, "bar", "bins")
         note += _beside(side, line)
-        drawn = Drawn(title, " ".join(note), ruler, _plain(values), reaches=_reaches(values, errors))
+        drawn = Series(title, " ".join(note), ruler, _plain(values), reaches=_reaches(values, errors))
         return _picture(histogram, drawn)
     values, errors = line(list(range(len(side) + 1)))
     note = _errors_said(errors) if len(side) <= MOST_KEYS else []
@@ -110,7 +100,7 @@ def _along(side: Side, line: Line) -> Picture:
         note.append(_LARGEST.format(drawn=MOST_KEYS, all=len(side), rest=plain(round(rest))))
     ruler = Ruler(side.column, labels=tuple(_label(side.labels[place]) for place in shown))
     reaches = _reaches(values[shown], None if errors is None else errors[shown])
-    return _picture(bars, Drawn(title, " ".join(note), ruler, _plain(values[shown]), reaches=reaches))
+    return _picture(bars, Series(title, " ".join(note), ruler, _plain(values[shown]), reaches=reaches))
 
 
 def _errors_said(errors: Reals | None) -> list[str]:
@@ -146,7 +136,7 @@ def _shares(side: NumberAxis, told: Histogram) -> Picture:
     note += [_BAND] if band is not None else [_NO_ERRORS]
     if len(cuts) - 1 < len(side):
         note.append(f"{len(cuts):,} of {len(side) + 1:,} edges are drawn, and straight lines between them.")
-    drawn = Drawn(
+    drawn = Series(
         f"Records up to each {side.column}",
         " ".join(note),
         _merged(side, cuts),
@@ -166,7 +156,7 @@ def _band(shares: Reals, halves: Reals) -> tuple[tuple[float, ...], tuple[float,
     return _plain(np.maximum.accumulate(lower)), _plain(np.minimum.accumulate(upper[::-1])[::-1])
 
 
-def _picture(draw: Callable[[Drawn, int], str], drawn: Drawn) -> Picture:
+def _picture(draw: Callable[[Series, int], str], drawn: Series) -> Picture:
     return Picture(drawn.title, drawn.note, draw(drawn, WIDE), draw(drawn, NARROW))
 
 

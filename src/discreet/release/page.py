@@ -14,15 +14,16 @@ import pyarrow as pa
 
 from discreet.exact import exact
 from discreet.ledger.entry import Plain
+from discreet.pictures import Picture
+from discreet.pictures.svg import plain, rounded, safe
 from discreet.privacy import Approximate, Concentrated, epsilon_at
 from discreet.release.axis import KeyAxis, Side
 from discreet.release.bins import written as written_out
 from discreet.release.certificate import Certificate, letters
-from discreet.release.figures import Picture, pictures
+from discreet.release.figures import pictures
 from discreet.release.histogram import error_bar
 from discreet.release.other_cell import IN_OTHER, LEFT_OUT
 from discreet.release.release import Release
-from discreet.release.svg import plain, rounded, safe
 
 _ROWS = 12  # of a table, and keys of a column, that are shown
 _STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")

@@ -16,11 +16,11 @@ from server.catalogue.public import BILLS, ODD, TABLES, Board, catalogue
 from discreet.curator.custody import Custody
 from discreet.desk import Desk, Visitor
 from discreet.errors import Exceeded, Refusal
+from discreet.lru_cache import LruCache
 from discreet.server.catalogue import Catalogue, database
 from discreet.server.catalogue.bounded import Number, Vector
 from discreet.server.catalogue.catalogue import DATABASES
 from discreet.server.catalogue.facts import facts
-from discreet.server.recent_cache import Recent
 
 FOLDER = Path(__file__).parent
 QUESTIONS = json.loads((FOLDER / "sent.json").read_text(encoding="utf-8"))
@@ -261,7 +261,7 @@ def test_it_follows_what_changes() -> None:
 
 
 def test_databases_are_kept_up_to_a_number() -> None:
-    kept: Recent[int, str] = Recent(2)
+    kept: LruCache[int, str] = LruCache(2)
     made = [kept.made(key, lambda key=key: f"made {key}") for key in (1, 2, 1, 3)]  # type: ignore[misc]
     assert made == ["made 1", "made 2", "made 1", "made 3"]
     assert [kept.get(key) for key in (1, 2, 3)] == ["made 1", None, "made 3"]

@@ -18,9 +18,9 @@ from server.served import Server
 
 from discreet.ledger import SqliteLedger, sign, verify
 from discreet.local import Response
-from discreet.local.batch import fresh_ids, packed
-from discreet.local.collector import Collector
-from discreet.local.task import drafted
+from discreet.survey.collector import Collector
+from discreet.survey.task import drafted
+from discreet.survey.upload import fresh_ids, packed
 
 load_all_checks()
 # A question may be refused though its JSON has the right shape: most texts are no SQL. And who tries wrong tokens again

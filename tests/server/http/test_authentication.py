@@ -13,7 +13,6 @@ from server.served import Server, served
 import discreet as dp
 from discreet.curator.custody import Custody
 from discreet.errors import Refusal
-from discreet.server.http.authentication import network
 
 GUARDED = [
     ("POST", "/api/v1/query"),
@@ -106,22 +105,6 @@ def test_wrong_tokens_make_an_address_wait_but_lock_nobody_out(tmp_path: Path) -
         assert waiting.error["sqlstate"] == "53300"
         assert server.call("GET", "/api/v1/tables", place.ann).status == 200  # who was right before goes on
         assert server.call("GET", "/api/v1/tables").status == 401  # no token is no try
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
-        ("2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff", True),  # whoever has one of these has them all
-        ("2001:db8:1:2::1", "2001:db8:1:3::1", False),
-        ("fe80::1%eth0", "fe80::2%eth1", True),
-        ("192.0.2.1", "192.0.2.2", False),
-        ("::ffff:192.0.2.1", "192.0.2.1", True),  # the same machine, through a socket of the sixth version
-        ("::ffff:192.0.2.1", "::ffff:192.0.2.2", False),
-        ("no address", "nor this", True),
-    ],
-)
-def test_tries_are_counted_by_what_one_person_has_of_addresses(one: str, other: str, *, same: bool) -> None:
-    assert (network(one) == network(other)) is same
 
 
 def test_a_person_who_comes_too_often_waits_and_others_do_not(tmp_path: Path) -> None:

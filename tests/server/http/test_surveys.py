@@ -19,20 +19,21 @@ from typing import Any
 import clinic
 import numpy as np
 import pytest
-from local.surveyed import ONE, sent, trusting
-from local.wired import WIRED, Read, allowed, drawn, even, transformed, worst
 from numpy.typing import ArrayLike
 from server.served import Reply, Server, served
+from survey.surveyed import ONE, sent, trusting
+from survey.wired import WIRED, Read, allowed, drawn, even, transformed, worst
 
 from discreet.errors import Refusal
 from discreet.local import CLIENTS, LocalHashing, OptimizedUnary, Rappor, Reporter, Response
-from discreet.local.batch import LARGEST, fresh_ids, packed
-from discreet.local.collector import Collector
-from discreet.local.courier import Courier, Unreached
-from discreet.local.receipt import Receipt
-from discreet.local.respondent import Respondent
-from discreet.local.task import Task, drafted, read_task, written
 from discreet.noise import SECURE
+from discreet.survey.collector import Collector
+from discreet.survey.respondent import Respondent
+from discreet.survey.results import fetched
+from discreet.survey.task import Task, drafted, read_task
+from discreet.survey.upload import LARGEST, fresh_ids, packed
+from discreet.transport.courier import Courier, Unreached
+from discreet.transport.task import Receipt, written
 
 BINARY = {"Content-Type": "application/octet-stream"}
 NONE = Receipt().told
@@ -85,11 +86,11 @@ def test_from_a_device_to_the_results(server: Server, home: Path, tmp_path: Path
         assert me.take_part(courier, task.id, i % 4) == Receipt(accepted=1)
         assert me.take_part(courier, task.id, 0) == Receipt(replayed=1)
     with pytest.raises(Unreached, match="status 404"):
-        courier.results(task)
+        fetched(courier, task)
     collector = Collector(home)
     collector.close(task.id)
     found = collector.collect(task.id)
-    assert courier.results(task) == found
+    assert fetched(courier, task) == found
     assert found.body["reports"] == 12
     collector.rotate()
     collector.revise(task.id, minimum=11)
@@ -105,7 +106,7 @@ def test_results_of_an_older_version_stay_where_they_were(server: Server, home: 
     second = collector.revise(task.id, minimum=11)
     assert server.call("GET", f"/survey/v1/{task.id}/results").status == 404
     assert server.call("GET", f"/survey/v1/{task.id}/results?version=1").body == found.document
-    assert courier.results(task) == found
+    assert fetched(courier, task) == found
     assert read_task(server.call("GET", f"/survey/v1/{task.id}?version=1").body) == task
     assert read_task(server.call("GET", f"/survey/v1/{task.id}").body) == second
     for version in ("3", "1000000000000"):
@@ -146,7 +147,7 @@ def answers(name: str, server: Server, home: Path, folder: Path, devices: int) -
     collector.close(task.id)
     reports = np.concatenate([sent(body, task)[1] for body in courier.bodies])
     assert collector.collect(task.id).tally == wired.client.tally(reports)
-    found = courier.results(task)
+    found = fetched(courier, task)
     assert (found.client, found.tally.people) == (wired.client, devices * wired.each)
     parts = [reports[i : i + wired.each] for i in range(0, len(reports), wired.each)]
     return [(wired.outcome(part, wired.value), wired.outcome(part, wired.other)) for part in parts]
@@ -183,7 +184,7 @@ def test_texts_are_asked_for_by_rappor_and_named_afterwards(server: Server, home
     collector = Collector(home)
     collector.close(task.id)
     collector.collect(task.id)
-    found = courier.results(task)
+    found = fetched(courier, task)
     assert found.body["estimates"] == []  # nobody had a list
     counts = found.client.estimate(found.tally)  # type: ignore[attr-defined]
     assert (counts.reports.sum(), counts.ones.shape) == (2001, (4, 16))

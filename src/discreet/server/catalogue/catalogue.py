@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from discreet.desk import Desk, Visitor
+from discreet.lru_cache import LruCache
 from discreet.sandbox import Facts
 from discreet.server.catalogue import bounded
 from discreet.server.catalogue.bounded import Answer, Tables
 from discreet.server.catalogue.scope import Columns
-from discreet.server.recent_cache import Recent
 
 DATABASES = 8  # that are kept: one for each set of tables that somebody may see
 ANSWERS = 128  # that are kept of each
@@ -24,7 +24,7 @@ class _Kept:
     """What a visitor may see, and what was asked about it lately by whom: it never changes, so neither do answers."""
 
     tables: Facts[Tables]
-    answers: Recent[tuple[str, str], Answer] = field(default_factory=lambda: Recent(ANSWERS))
+    answers: LruCache[tuple[str, str], Answer] = field(default_factory=lambda: LruCache(ANSWERS))
 
 
 class Catalogue:
@@ -32,8 +32,8 @@ class Catalogue:
 
     def __init__(self, desk: Desk) -> None:
         self._desk, self._sandbox = desk, desk.sandbox
-        self._kept: Recent[Tables, _Kept] = Recent(DATABASES)
-        self._handled: Recent[str, bool] = Recent(TEXTS)
+        self._kept: LruCache[Tables, _Kept] = LruCache(DATABASES)
+        self._handled: LruCache[str, bool] = LruCache(TEXTS)
 
     def remembered(self, sql: str) -> bool | None:
         """Whether a text asks about the catalogue only, if that was found out lately; None else."""

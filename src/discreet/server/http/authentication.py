@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import ipaddress
-from collections import OrderedDict
-from functools import lru_cache
 
+from discreet.addresses import network
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
-from discreet.server.http.error_responses import out_of_order, stranger, too_often
-from discreet.server.http.limits import Buckets, Limits, Pool
+from discreet.lru_cache import LruCache
+from discreet.server.errors import out_of_order, stranger, too_often
+from discreet.server.fair_share import Pool
+from discreet.server.limits import Buckets, HttpLimits
 
 _LONGEST = 256  # characters of a token; ours have 43
 _KNOWN = 10_000  # tokens that are remembered to have been right
@@ -26,11 +26,11 @@ class Admission:
     let through to the ledger nevertheless: who shares an address with a burglar is not locked out.
     """
 
-    def __init__(self, desk: Desk, pool: Pool, limits: Limits) -> None:
+    def __init__(self, desk: Desk, pool: Pool, limits: HttpLimits) -> None:
         self._desk, self._pool = desk, pool
         self._people = Buckets(limits.rate, limits.burst)
         self._failures = Buckets(limits.forgiven, limits.failures)
-        self._right: OrderedDict[bytes, Visitor] = OrderedDict()
+        self._right: LruCache[bytes, Visitor] = LruCache(_KNOWN)
 
     async def admitted(self, token: str | None, address: str) -> Visitor:
         """Whose token this is."""
@@ -43,10 +43,10 @@ class Admission:
         if visitor is None or not self._desk.stands(visitor):
             visitor = await self._recognised(token)
         if visitor is None:
-            self._right.pop(digest, None)
+            self._right.drop(digest)
             self._failures.take(place)
             raise stranger()
-        self._remember(digest, visitor)
+        self._right.put(digest, visitor)
         if seconds := self._people.take(visitor.name):
             raise too_often(seconds)
         return visitor
@@ -56,31 +56,3 @@ class Admission:
             return await self._pool.call(self._desk.bearer, token)
         except Refusal:  # it speaks of files, and to whom is not known yet
             raise out_of_order() from None
-
-    def _remember(self, digest: bytes, visitor: Visitor) -> None:
-        self._right[digest] = visitor
-        self._right.move_to_end(digest)
-        if len(self._right) > _KNOWN:
-            self._right.popitem(last=False)
-
-
-@lru_cache(maxsize=1024)
-def network(address: str) -> str:
-    """What one person has of addresses: of the sixth version a whole network of 64 bits."""
-    try:
-        ip = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return "-"
-    if isinstance(ip, ipaddress.IPv6Address):
-        return str(ip.ipv4_mapped or ipaddress.ip_network((ip, 64), strict=False))
-    return str(ip)
-
-
-def is_local(address: str) -> bool:
-    """Whether an address is this machine's own."""
-    try:
-        ip = ipaddress.ip_address(address)
-    except ValueError:
-        return address == "localhost"
-    mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
-    return (mapped or ip).is_loopback

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from discreet.addresses import parsed
 from discreet.errors import Refusal
 from discreet.server.http.request_body import Scope
 
@@ -34,8 +35,8 @@ class Proxies:
 
     def trusts(self, address: str) -> bool:
         """Whether a proxy has this address."""
-        found = _address(address)
-        return found is not None and any(found in network for network in self.networks)
+        known = parsed(address)
+        return known is not None and any(known in network for network in self.networks)
 
     def resolved(self, scope: Scope) -> None:
         """Put into a request who sent it and how, if it comes from a proxy that is trusted.
@@ -53,7 +54,7 @@ class Proxies:
             passed = [_bare(step.get("for", "")) for step in steps]
             secure = secure or steps[-1].get("proto", "").strip('"').lower() in ("https", "wss")
         for text in reversed(passed):
-            if _address(_bare(text)) is None:
+            if parsed(_bare(text)) is None:
                 break
             scope["client"] = _bare(text), 0
             if not self.trusts(_bare(text)):
@@ -73,11 +74,3 @@ def _bare(text: str) -> str:
     if text.startswith("["):
         return text[1:].partition("]")[0]
     return text.partition(":")[0] if text.count(":") == 1 else text
-
-
-def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        found = ipaddress.ip_address(text.partition("%")[0])
-    except ValueError:
-        return None
-    return (found.ipv4_mapped or found) if isinstance(found, ipaddress.IPv6Address) else found

@@ -7,18 +7,19 @@ from typing import Annotated, Any, Protocol
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from discreet.addresses import is_loopback
 from discreet.curator import Answer
 from discreet.curator.purchase import PastPayment
 from discreet.desk import Desk, Visitor
 from discreet.errors import DiscreetError
 from discreet.ledger.books import OWNER
+from discreet.server.errors import HttpError, error_response, not_yours
+from discreet.server.fair_share import Pool
 from discreet.server.http import json_values, request_body, shapes
-from discreet.server.http.authentication import Admission, is_local
-from discreet.server.http.error_responses import Trouble, failure_of, not_yours
+from discreet.server.http.authentication import Admission
 from discreet.server.http.json_values import Texts
-from discreet.server.http.limits import Pool
-from discreet.server.http.log import TYPE, Metrics, Told
 from discreet.server.http.request_body import header
+from discreet.server.journal import TYPE, Metrics, RequestNote
 
 _FAILED: dict[int | str, dict[str, Any]] = {
     400: {"model": shapes.Failed, "description": "Refused: the question cannot be asked so. Nothing was charged."},
@@ -75,8 +76,8 @@ open_to_all = APIRouter()
 api = APIRouter(prefix="/api/v1", responses=_FAILED)
 
 
-def _told(request: Request) -> Told:
-    told: Told = request.scope["told"]
+def _told(request: Request) -> RequestNote:
+    told: RequestNote = request.scope["told"]
     return told
 
 
@@ -92,8 +93,8 @@ async def query(asked: shapes.Asked, request: Request, who: Who) -> Response:
     told.outcome = "fault"
     try:
         answer, text = await _answered(door, who, asked)
-    except (DiscreetError, Trouble) as refused:
-        told.outcome = failure_of(refused).kind
+    except (DiscreetError, HttpError) as refused:
+        told.outcome = error_response(refused).kind
         raise
     told.outcome, told.entry = "free" if answer.cost is None else "answered", answer.entry
     return Response(text, media_type="application/json")
@@ -216,8 +217,5 @@ async def metrics(
 def _at_home(request: Request) -> bool:
     """Whether it comes from this machine: not through a proxy, and not from a page under a name of its own."""
     passed_on = any(header(request.scope, name) for name in (b"forwarded", b"x-forwarded-for", b"via"))
-    return request.client is not None and is_local(request.client.host) and not passed_on and is_local(_host(request))
-
-
-def _host(request: Request) -> str:
-    return request.url.hostname or ""
+    hosts = request.client.host if request.client else "", request.url.hostname or ""
+    return not passed_on and all(map(is_loopback, hosts))

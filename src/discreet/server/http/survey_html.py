@@ -19,11 +19,12 @@ from discreet.desk.surveys import Line, guessed, ready
 from discreet.errors import Refusal
 from discreet.exact import spoken
 from discreet.local import Reporter, Response, Unary
-from discreet.local.receipt import Standing
-from discreet.local.seal import Handover
-from discreet.local.task import Task, moment
-from discreet.release.charts import ERRORS, NARROW, WIDE, Drawn, Ruler, bars
-from discreet.release.svg import safe
+from discreet.pictures.charts import ERRORS, NARROW, WIDE, Ruler, Series, bars
+from discreet.pictures.svg import safe
+from discreet.survey.collector import Standing
+from discreet.survey.task import Task
+from discreet.transport.keyring import Handover
+from discreet.transport.task import moment
 
 MOST = 50  # answers on a page
 
@@ -206,7 +207,7 @@ def _nothing(standing: Standing) -> str:
 
 
 def _found(task: Task, people: int, lines: Sequence[Line], doubts: Sequence[str]) -> str:
-    drawn = Drawn(
+    drawn = Series(
         task.question,
         _WHISKERS,
         Ruler("people with this true answer, in percent", labels=tuple(line.label for line in lines)),

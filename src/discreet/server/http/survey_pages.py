@@ -9,11 +9,11 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Response
 
 from discreet.desk.surveys import doubts, lines
-from discreet.local.collector import Collector
-from discreet.local.receipt import Unknown
+from discreet.server.errors import missing
 from discreet.server.http import survey_html
-from discreet.server.http.error_responses import missing
 from discreet.server.http.surveys import Door
+from discreet.survey.collector import Collector
+from discreet.transport.task import Unknown
 
 survey_pages = APIRouter(prefix="/survey", include_in_schema=False)  # for people: programs read /survey/v1
 

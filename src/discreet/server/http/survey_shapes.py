@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 from fastapi import Path, Query
 from pydantic import BaseModel, Field
 
-from discreet.local.batch import HEAD, LARGEST
 from discreet.server.http import shapes
+from discreet.survey.upload import HEAD, LARGEST
 
 Count = Annotated[int, Field(ge=0)]
 Name = Annotated[str, Path(json_schema_extra={"pattern": "^[0-9a-f]{32}$"}, description="The id of a survey.")]

@@ -1,0 +1,251 @@
+"""A task: what a survey asks, how answers are randomized, until when; signed, so that nobody can ask for more.
+
+A document never changes. Whatever changes is a new version, with a digest of its own, and reports name the digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Any, cast
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from discreet.errors import Refusal
+from discreet.exact import count, shown
+from discreet.ledger.entry import Plain, canonical
+from discreet.ledger.head import is_hex, public_part, strict_json
+from discreet.local.hitters import HeavyHitters
+from discreet.local.mean import Mean
+from discreet.local.reporter import Reporter
+from discreet.local.sketch import Sketch
+from discreet.local.vector import VectorMean
+from discreet.mechanisms import described, rebuilt
+from discreet.transport.task import genuine, moment
+
+FORMAT = "discreet-task-1"
+LONGEST = 1 << 18  # bytes of a document
+_MARK = b"discreet-task\0"
+_MOST = 1 << 40  # of any number: more reports than a tally takes
+_MOST_LABELS, _LONGEST_LABEL, _LONGEST_QUESTION = 4096, 200, 2000
+_LARGEST_TALLY = 1 << 23  # bytes: it is written with every batch
+_WIDEST = 1 << 16  # bytes of a report
+_MEANT = 2  # reports of a mean that has a standard error
+_LARGEST_BATCH = 1 << 28  # bytes of reports that wait for others
+USUAL_MOST, LARGEST_MOST = 1 << 20, 1 << 24  # reports of a task: their ids take 16 bytes each on the disk
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is asked, of whom, until when. `question` and `domain` are for people; `mechanism` is for their devices.
+
+    At least `minimum` honest reports stand behind anything that is said, whatever at most `dishonest` reports are. A
+    person sends at most `reports` of them: a server holds those to it who were `invited`, each with a token. It takes
+    at most `most` reports in all, so that strangers cannot fill its disk.
+    """
+
+    id: str
+    version: int
+    question: str
+    mechanism: dict[str, Any] = field(hash=False)
+    domain: tuple[str, ...]
+    opens: str
+    closes: str
+    minimum: int
+    reports: int
+    dishonest: int
+    invited: bool
+    key: str = ""
+    signature: str = ""
+    most: int = USUAL_MOST
+
+    def __post_init__(self) -> None:
+        if not is_hex(self.id, 16):
+            raise Refusal(f"expected an id of 32 small hexadecimal digits, got {shown(self.id)}")
+        for name in ("version", "minimum", "reports", "most"):
+            _number(getattr(self, name), name, 1)
+        _number(self.dishonest, "dishonest", 0)
+        if not self.question.strip() or len(self.question) > _LONGEST_QUESTION:
+            raise Refusal(f"expected a question of at most {_LONGEST_QUESTION} characters")
+        if moment(self.opens) >= moment(self.closes):
+            raise Refusal(f"expected opens < closes, got opens={self.opens} closes={self.closes}")
+        self._check_labels()
+        if self.client.form.itemsize > _WIDEST or len(self.client.tally(_none(self.client)).encode()) > _LARGEST_TALLY:
+            raise Refusal("reports of this mechanism are too large to collect", hint="take fewer values")
+        self._check_size()
+
+    def _check_size(self) -> None:
+        least = self.minimum + self.dishonest
+        if least < _MEANT and isinstance(self.client, (Mean, VectorMean)):
+            raise Refusal(f"a mean has an error bar from {_MEANT} reports on, got minimum={self.minimum}")
+        if not least <= self.most <= LARGEST_MOST:
+            raise Refusal(
+                f"expected minimum + dishonest <= most <= 2^24, got {shown(least)} and most={shown(self.most)}",
+                hint="with fewer reports nothing is ever said, and with more a server's memory is full",
+            )
+        if least * self.client.form.itemsize > _LARGEST_BATCH:
+            raise Refusal("so many reports of this mechanism do not wait for each other", hint="take a smaller minimum")
+
+    def _check_labels(self) -> None:
+        choices = getattr(self.client, "choices", None)
+        if any(not label or len(label) > _LONGEST_LABEL for label in self.domain):
+            raise Refusal(f"expected labels of 1 to {_LONGEST_LABEL} characters")
+        if len(set(self.domain)) != len(self.domain) or len(self.domain) > _MOST_LABELS:
+            raise Refusal(f"expected at most {_MOST_LABELS} labels, and each once")
+        if choices is None and self.domain:
+            raise Refusal(f"{type(self.client).__name__} has no choices, so it takes no labels")
+        if choices is not None and len(self.domain) != choices:
+            raise Refusal(f"expected a label for each of the {choices} choices, got {len(self.domain)}")
+
+    @cached_property
+    def client(self) -> Reporter:
+        """The mechanism that a device runs."""
+        found = rebuilt(self.mechanism.get("name"), self.mechanism.get("parameters"))
+        if not isinstance(found, Reporter) or self.mechanism != described(found):  # one spelling, and so one digest
+            raise Refusal("the mechanism is not written as `described` writes it")
+        return found
+
+    @property
+    def body(self) -> dict[str, Plain]:
+        """The document as JSON. Of `most` it speaks only where it is not the usual one."""
+        said = {"format": FORMAT, **asdict(self), "domain": list(self.domain)}
+        if self.most == USUAL_MOST:
+            del said["most"]
+        return cast("dict[str, Plain]", said)
+
+    @property
+    def signed(self) -> bytes:
+        """The bytes under the signature."""
+        return _MARK + canonical({name: value for name, value in self.body.items() if name != "signature"})
+
+    @cached_property
+    def document(self) -> bytes:
+        """What is handed out, to the byte."""
+        return canonical(self.body)
+
+    @cached_property
+    def digest(self) -> bytes:
+        """SHA-256 of the document: 32 bytes that every upload begins with."""
+        return hashlib.sha256(self.document).digest()
+
+    @cached_property
+    def asked(self) -> bytes:
+        """What a person is asked, whatever the version: the question, its answers, and how they are randomized."""
+        said = {"question": self.question, "domain": list(self.domain), "mechanism": self.mechanism}
+        return hashlib.sha256(b"discreet-question\0" + canonical(cast("Plain", said))).digest()
+
+    @cached_property
+    def meant(self) -> bytes:
+        """What a person is asked, however it is spelled: capitals, blanks and look-alike letters do not count."""
+        said = {
+            "question": plain(self.question),
+            "domain": [plain(label) for label in self.domain],
+            "mechanism": self.mechanism,
+        }
+        return hashlib.sha256(b"discreet-meaning\0" + canonical(cast("Plain", said))).digest()
+
+    @cached_property
+    def posed(self) -> bytes:
+        """The question and its answers alone, however they are randomized."""
+        said = {"question": self.question, "domain": list(self.domain)}
+        return hashlib.sha256(b"discreet-posed\0" + canonical(cast("Plain", said))).digest()
+
+    def genuine(self) -> bool:
+        """Whether the signature is the key's."""
+        return genuine(self.key, self.signature, self.signed)
+
+    def sign(self, key: Ed25519PrivateKey) -> Task:
+        """The same, said by the holder of this key."""
+        unsigned = replace(self, key=public_part(key), signature="")
+        return replace(unsigned, signature=key.sign(unsigned.signed).hex())
+
+    def early(self, now: datetime) -> bool:
+        """Whether it is not open yet."""
+        return now < moment(self.opens)
+
+    def late(self, now: datetime) -> bool:
+        """Whether it is over."""
+        return now >= moment(self.closes)
+
+
+def drafted(  # noqa: PLR0913  # what a survey is
+    question: str,
+    client: Reporter,
+    domain: Sequence[str],
+    *,
+    opens: str,
+    closes: str,
+    minimum: int,
+    reports: int = 1,
+    dishonest: int = 0,
+    invited: bool = False,
+    most: int = USUAL_MOST,
+) -> Task:
+    """The first version of a new task, not signed yet. A sketch without a key of its own gets one: see `.client`."""
+    name, means = secrets.token_hex(16), described(_keyed(client))
+    given = (opens, closes, minimum, reports, dishonest, invited)
+    return Task(name, 1, question, means, tuple(domain), *given, most=most)
+
+
+def _keyed(client: Reporter) -> Reporter:
+    """The same with a key of its own, where it hashes texts and has none: what is said is over the choice of the key.
+
+    RAPPOR keeps the key that it has: a person's permanent response is one for all tasks that ask the same.
+    """
+    if isinstance(client, (Sketch, HeavyHitters)) and not client.key:
+        return replace(client, key=secrets.randbits(128))
+    return client
+
+
+def read_task(document: bytes) -> Task:
+    """The task in a document, if it is spelled as we do and signed by the key that it names."""
+    found = None
+    if len(document) <= LONGEST:
+        try:
+            found = _read(strict_json(document.decode()))
+        except (ValueError, TypeError, AttributeError):
+            found = None
+    if found is None or found.document != document:
+        raise Refusal("this is not a task document")
+    if not found.genuine():
+        raise Refusal(
+            "the signature of this task is not its key's", hint="somebody changed the document: do not answer"
+        )
+    return found
+
+
+def _read(body: object) -> Task | None:
+    """Kinds of parts are checked here, values by `Task`."""
+    kinds: dict[str, type] = {"str": str, "int": int, "bool": bool, "dict[str, Any]": dict, "tuple[str, ...]": list}
+    wanted = {part.name: kinds[str(part.type)] for part in fields(Task)}
+    if not isinstance(body, dict) or body.pop("format", None) != FORMAT:
+        return None
+    body.setdefault("most", USUAL_MOST)  # one that spells it out is not written as we do
+    if set(body) != set(wanted):
+        return None
+    if any(type(body[name]) is not kind for name, kind in wanted.items()):
+        return None
+    if any(type(label) is not str for label in body["domain"]):
+        return None
+    return Task(**{**body, "domain": tuple(body["domain"])})
+
+
+def plain(text: str) -> str:
+    """A text without what nobody sees: one form of each letter (NFKC), small, with one blank between words."""
+    known = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    seen = (letter for letter in known if unicodedata.category(letter) not in ("Cf", "Cc") or letter.isspace())
+    return " ".join("".join(seen).split())
+
+
+def _number(value: int, name: str, least: int) -> None:
+    if count(value, name, least=least) > _MOST:
+        raise Refusal(f"expected {name} of at most 2^40, got {shown(value)}")
+
+
+def _none(client: Reporter) -> Any:  # noqa: ANN401  # an array of no report
+    return client.decode(b"")

@@ -1,0 +1,12 @@
+"""Transport: what devices and strangers send, and what they are sent.
+
+Tasks that are signed, keys that hand over to one another, receipts, and a courier that carries them over HTTP.
+"""
+
+from discreet.transport.courier import Courier as Courier
+from discreet.transport.courier import Unreached as Unreached
+from discreet.transport.keyring import Handover as Handover
+from discreet.transport.keyring import Keyring as Keyring
+from discreet.transport.task import Receipt as Receipt
+from discreet.transport.task import Uninvited as Uninvited
+from discreet.transport.task import Unknown as Unknown
