@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Unpack
 
 import duckdb
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pytest
 
 from discreet.curator import Curator, catalogue
 from discreet.curator.custody import Custody, Declared, found_home
+from discreet.curator.quote import TermsGiven
 from discreet.sql.cells import BoundedRows
 from discreet.sql.split import rows_of
 
@@ -46,7 +48,7 @@ def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
     return home(tmp_path_factory.mktemp("cap") / "home", seven())
 
 
-def by_region(curator: Curator, numbers: str, **terms: object) -> Mapping[str, tuple[float, ...]]:
+def by_region(curator: Curator, numbers: str, **terms: Unpack[TermsGiven]) -> Mapping[str, tuple[float, ...]]:
     sql = f"SELECT region, {numbers} FROM t GROUP BY region ORDER BY region"
     return {str(row[0]): row[1:] for row in curator.query(sql, **terms).rows}  # type: ignore[misc]
 

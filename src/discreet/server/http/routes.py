@@ -9,7 +9,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from discreet.addresses import is_loopback
 from discreet.curator import Answer
-from discreet.curator.purchase import Receipt
+from discreet.curator.purchase import PastPayment
 from discreet.desk import Desk, Visitor
 from discreet.errors import DiscreetError
 from discreet.ledger.books import OWNER
@@ -158,7 +158,7 @@ async def history(leaf: Annotated[shapes.Leaf, Query()], door: Door, who: Who) -
     """What was asked and paid, the latest first."""
     if leaf.everybody and who.role != "custodian":
         raise not_yours("what others asked is shown to custodians")
-    receipts: list[Receipt] = await door.pool.asked(
+    receipts: list[PastPayment] = await door.pool.asked(
         who, lambda: door.desk.history(who, own=not leaf.everybody, before=leaf.before, most=leaf.limit)
     )
     return shapes.History(history=[json_values.receipt(each) for each in receipts])
