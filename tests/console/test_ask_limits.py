@@ -15,7 +15,7 @@ from nicegui import Client, ui
 
 from discreet.console import data_dictionary
 from discreet.console.data_dictionary import shelf
-from discreet.console.price_tag import Wish, counter, promised, tagged
+from discreet.console.prices import Wish, counter, promised, tagged
 from discreet.curator.custody import Custody, Declared
 from discreet.errors import OverBudget, Refusal
 from discreet.sql.schema import Column, Table, Type

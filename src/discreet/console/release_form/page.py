@@ -9,13 +9,10 @@ from functools import partial
 from nicegui import ui
 
 from discreet.console import assets, release_pictures, theme
-from discreet.console.amounts import figure
-from discreet.console.confirm import apart
-from discreet.console.layout import trouble
-from discreet.console.page_visit import Visit
-from discreet.console.price_card import Strip, note, too_little
-from discreet.console.price_slider import Dial
-from discreet.console.price_tag import Tag, Wish, promised
+from discreet.console.layout import apart, trouble
+from discreet.console.pages import Visit
+from discreet.console.price_card import Dial, Strip, note, too_little
+from discreet.console.prices import Tag, Wish, figure, promised
 from discreet.console.release_form.draft import Blueprint, beside
 from discreet.console.release_form.fields import PlanSheet
 from discreet.console.release_form.quote import Quotation, quoted

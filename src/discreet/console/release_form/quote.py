@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.console.price_tag import Purse, Tag, Wish, above, purse_of
+from discreet.console.prices import Purse, Tag, Wish, above, purse_of
 from discreet.console.release_form.draft import Blueprint
 from discreet.curator.run import Offer
 from discreet.desk import Desk, Order, Visitor

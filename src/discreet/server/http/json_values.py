@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from discreet.curator import Answer, Explanation
 from discreet.curator.explain import said
-from discreet.curator.purchase import Receipt
+from discreet.curator.purchase import PastPayment
 from discreet.errors import Refusal
 from discreet.ledger import Head, read_head
 from discreet.ledger.entry import BudgetLoss, write_loss, write_neighbours
@@ -166,7 +166,7 @@ def head_in(told: shapes.Head, key: str) -> Head:
     return head
 
 
-def receipt(value: Receipt) -> shapes.Receipt:
+def receipt(value: PastPayment) -> shapes.Receipt:
     """One payment."""
     return shapes.Receipt(
         entry=value.entry,

@@ -14,8 +14,8 @@ from discreet.desk.release_quote import Offered, offered
 from discreet.errors import DiscreetError
 from discreet.release import Wish
 from discreet.release.folder import CERTIFICATE
+from discreet.server.errors import HttpError, error_response
 from discreet.server.http import json_values, shapes
-from discreet.server.http.error_responses import Trouble, failure_of
 from discreet.server.http.routes import Behind, Door, Entry, Who, api
 from discreet.sql.parse import LONGEST
 
@@ -163,8 +163,8 @@ async def publish(asked: Ordered, request: Request, door: Door, who: Who) -> Pub
     told.outcome = "fault"
     try:
         found, note, free = await door.pool.asked(who, _made, door, who, asked)
-    except (DiscreetError, Trouble) as refused:
-        told.outcome = failure_of(refused).kind
+    except (DiscreetError, HttpError) as refused:
+        told.outcome = error_response(refused).kind
         raise
     told.outcome, told.entry = "free" if free else "answered", str(found.entry)
     return _published(found, note)

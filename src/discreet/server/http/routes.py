@@ -9,17 +9,17 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from discreet.addresses import is_loopback
 from discreet.curator import Answer
-from discreet.curator.purchase import Receipt
+from discreet.curator.purchase import PastPayment
 from discreet.desk import Desk, Visitor
 from discreet.errors import DiscreetError
 from discreet.ledger.books import OWNER
+from discreet.server.errors import HttpError, error_response, not_yours
+from discreet.server.fair_share import Pool
 from discreet.server.http import json_values, request_body, shapes
 from discreet.server.http.authentication import Admission
-from discreet.server.http.error_responses import Trouble, failure_of, not_yours
 from discreet.server.http.json_values import Texts
-from discreet.server.http.limits import Pool
-from discreet.server.http.log import TYPE, Metrics, Told
 from discreet.server.http.request_body import header
+from discreet.server.journal import TYPE, Metrics, RequestNote
 
 _FAILED: dict[int | str, dict[str, Any]] = {
     400: {"model": shapes.Failed, "description": "Refused: the question cannot be asked so. Nothing was charged."},
@@ -76,8 +76,8 @@ open_to_all = APIRouter()
 api = APIRouter(prefix="/api/v1", responses=_FAILED)
 
 
-def _told(request: Request) -> Told:
-    told: Told = request.scope["told"]
+def _told(request: Request) -> RequestNote:
+    told: RequestNote = request.scope["told"]
     return told
 
 
@@ -93,8 +93,8 @@ async def query(asked: shapes.Asked, request: Request, who: Who) -> Response:
     told.outcome = "fault"
     try:
         answer, text = await _answered(door, who, asked)
-    except (DiscreetError, Trouble) as refused:
-        told.outcome = failure_of(refused).kind
+    except (DiscreetError, HttpError) as refused:
+        told.outcome = error_response(refused).kind
         raise
     told.outcome, told.entry = "free" if answer.cost is None else "answered", answer.entry
     return Response(text, media_type="application/json")
@@ -158,7 +158,7 @@ async def history(leaf: Annotated[shapes.Leaf, Query()], door: Door, who: Who) -
     """What was asked and paid, the latest first."""
     if leaf.everybody and who.role != "custodian":
         raise not_yours("what others asked is shown to custodians")
-    receipts: list[Receipt] = await door.pool.asked(
+    receipts: list[PastPayment] = await door.pool.asked(
         who, lambda: door.desk.history(who, own=not leaf.everybody, before=leaf.before, most=leaf.limit)
     )
     return shapes.History(history=[json_values.receipt(each) for each in receipts])

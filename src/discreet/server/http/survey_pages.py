@@ -9,8 +9,8 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Response
 
 from discreet.desk.surveys import doubts, lines
+from discreet.server.errors import missing
 from discreet.server.http import survey_html
-from discreet.server.http.error_responses import missing
 from discreet.server.http.surveys import Door
 from discreet.survey.collector import Collector
 from discreet.transport.task import Unknown

@@ -20,10 +20,9 @@ from starlette.requests import ClientDisconnect
 from discreet.addresses import network
 from discreet.errors import Busy, Refusal
 from discreet.ledger.head import is_hex
-from discreet.server.http import survey_shapes
-from discreet.server.http.error_responses import (
-    Failure,
-    Trouble,
+from discreet.server.errors import (
+    ErrorResponse,
+    HttpError,
     crowded,
     malformed,
     missing,
@@ -32,10 +31,12 @@ from discreet.server.http.error_responses import (
     too_often,
     too_slow,
 )
-from discreet.server.http.limits import Buckets, Limits, Pool
+from discreet.server.fair_share import Pool
+from discreet.server.http import survey_shapes
 from discreet.server.http.request_body import Gone, header
 from discreet.server.http.routes import behind
 from discreet.server.http.survey_shapes import Name, Version
+from discreet.server.limits import Buckets, HttpLimits
 from discreet.survey.collector import Collector
 from discreet.survey.intake import Sent
 from discreet.survey.upload import LARGEST
@@ -117,7 +118,7 @@ def streamed(path: str) -> bool:
 class Surveys:
     """What these paths need: the collector of a home, and how often and how much at once people may send."""
 
-    def __init__(self, home: Path, limits: Limits) -> None:
+    def __init__(self, home: Path, limits: HttpLimits) -> None:
         self.collector = Collector(home)
         self._limits = limits
         self.inbox = Inbox(self.collector)
@@ -222,8 +223,8 @@ async def reports(name: Name, request: Request, door: Door, visitor: Visitor) ->
         async with door.surveys.body(request) as body:
             with _said():
                 receipt = await door.surveys.inbox.receipt(door.pool, Sent(name, body, _token(request)))
-    except Trouble as refused:
-        if refused.failure.status == _TOO_LONG:
+    except HttpError as refused:
+        if refused.response.status == _TOO_LONG:
             await _called(door, name, door.surveys.collector.oversize, name)
         raise
     return _json(receipt.told)
@@ -249,7 +250,7 @@ def _said() -> Iterator[None]:
     except Unknown:
         raise missing(404) from None
     except Uninvited as refused:
-        raise Trouble(Failure(401, "refusal", refused.message, _UNINVITED, "28P01", headers=_BEARER)) from None
+        raise HttpError(ErrorResponse(401, "refusal", refused.message, _UNINVITED, "28P01", headers=_BEARER)) from None
     except Busy:  # in a constant sentence, and for a moment
         raise
     except Refusal:  # it speaks of files

@@ -1,4 +1,4 @@
-"""A visit: one person at one page, with the desk in their name, and what is needed of the door for it."""
+"""Pages of the console, and visits: one person at one page, with the desk in their name, and the door that they use."""
 
 from __future__ import annotations
 
@@ -14,6 +14,36 @@ from discreet.console.sessions import Lines, Session
 from discreet.console.upload import Uploads
 from discreet.desk import Desk, Visitor
 from discreet.errors import DiscreetError, Refusal
+
+
+@dataclass(frozen=True)
+class Place:
+    """A page that can be gone to."""
+
+    path: str
+    title: str
+    short: str  # where there is little room
+    icon: str  # a name of Material Icons
+    custodian: bool = False  # whether only custodians are let in
+
+
+PLACES = (
+    Place("/ask", "Ask", "Ask", "chat_bubble_outline"),
+    Place("/budget", "Budget", "Budget", "donut_large"),
+    Place("/history", "History", "History", "history"),
+    Place("/releases", "Releases", "Releases", "bar_chart"),
+    Place("/surveys", "Surveys", "Surveys", "how_to_vote"),
+    Place("/data", "Data", "Data", "table_chart", custodian=True),
+    Place("/ledger", "Ledger", "Ledger", "verified"),
+    Place("/promise", "What is promised", "Promise", "shield"),
+)
+FIRST = PLACES[0]
+
+
+def place_at(path: str) -> Place:
+    """The place at a path; the first one if there is none."""
+    return next((place for place in PLACES if place.path == path), FIRST)
+
 
 _SURE = 1.0  # seconds for which a grant that was in force is believed to be
 _GONE = {"type": "websocket.disconnect", "code": 1008}
