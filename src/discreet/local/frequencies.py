@@ -223,7 +223,11 @@ def reach(confidence: Number, many: int = 1) -> float:
 
 @dataclass(frozen=True)
 class Supports:
-    """How many of so many people's reports support a value, of holders and of others."""
+    """How many of so many people's reports support a value, of holders and of others.
+
+    If t of n people hold it, they are Bin(t, p) + Bin(n − t, q). They rise with t, so the counts which neither tail
+    excludes are all between two ends. docs/proofs/unary.md.
+    """
 
     people: int
     holder: float

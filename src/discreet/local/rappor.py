@@ -1,4 +1,4 @@
-"""RAPPOR: a text as a Bloom filter, randomized once for good, and again for every report."""
+"""RAPPOR: a text as a Bloom filter, randomized once for good and again for each report; and the device it needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subset selection: a person reports a set of values that may hold the true one.
+"""Subset selection: a client whose report is a set of values that may hold the true one.
 
 For rare values it has about the smallest error of all clients here. Reports grow with the number of values, so it is
 for few of them.

@@ -1,4 +1,4 @@
-"""Unary encoding: a bit for every value, each flipped on its own. Errors do not grow with the number of values."""
+"""Unary encoding: a bit for every value, each flipped on its own; and reports that are sets of bits."""
 
 from __future__ import annotations
 

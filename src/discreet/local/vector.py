@@ -1,4 +1,4 @@
-"""Means of many numbers at once: each person reports a few of theirs, and pays for those alone."""
+"""Mechanism for means of many numbers at once: each person reports a few of theirs, and pays for those alone."""
 
 from __future__ import annotations
 

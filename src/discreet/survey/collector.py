@@ -1,4 +1,4 @@
-"""A collector: takes in reports of tasks, counts each once, keeps sums of them, and says what they came to, once."""
+"""Collector: takes in reports of tasks, counts each once, keeps sums of them, and says what they came to, once."""
 
 from __future__ import annotations
 

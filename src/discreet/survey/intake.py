@@ -1,4 +1,4 @@
-"""Uploads of one task that came together: judged one after another, written at once, in one transaction.
+"""Intake: the uploads of one task that came together, judged one after another and written in one transaction.
 
 Each has its own receipt, the same as if it had come alone. What a task keeps is read and written once for all of them.
 """

@@ -1,4 +1,4 @@
-"""A person's device: randomizes an answer once, remembers what it said, and says the same ever after.
+"""Respondent: a person's device, which randomizes an answer once, remembers it, and says the same ever after.
 
 An answer that is drawn afresh each time a question comes again averages out. So a draw is kept, and sent again; the
 true answer is not kept at all. For RAPPOR a secret is kept, from which a text's permanent response follows.

@@ -1,4 +1,4 @@
-"""What a task came to: estimates with standard errors, what was promised, how many reports; frozen and signed."""
+"""Results of a task: estimates with standard errors, what was promised, how many reports; frozen and signed."""
 
 from __future__ import annotations
 

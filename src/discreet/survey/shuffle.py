@@ -1,4 +1,4 @@
-"""A shuffler: keeps reports until enough are there, forgets who sent them and when, and hands them on in no order."""
+"""Shuffler: keeps reports until enough are there, forgets who sent them and when, and hands them on in no order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task: what a survey asks, how answers are randomized, until when; signed, so that nobody can ask for more.
+"""Task of a survey: what is asked, how answers are randomized, until when; signed, so that nobody asks for more.
 
 A document never changes. Whatever changes is a new version, with a digest of its own, and reports name the digest.
 """

@@ -1,4 +1,4 @@
-"""Tasks, uploads and results over HTTP, with nothing but Python's own library: it runs on people's devices."""
+"""Courier: carries tasks, uploads and results over HTTP, with Python's own library alone, for people's devices."""
 
 from __future__ import annotations
 

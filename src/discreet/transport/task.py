@@ -1,4 +1,4 @@
-"""What all tasks share that are sent to strangers' devices: a signature, an opening and a closing time, receipts."""
+"""What all tasks share that are sent to strangers' devices: a signature, opening and closing times, receipts."""
 
 from __future__ import annotations
 
