@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from discreet.curator import Answer, Explanation
 from discreet.curator.explain import said
-from discreet.curator.purchase import Receipt
+from discreet.curator.purchase import PastPayment
 from discreet.errors import Refusal
 from discreet.ledger import Head, read_head
 from discreet.ledger.entry import BudgetLoss, write_loss, write_neighbours
@@ -158,7 +158,7 @@ def head_in(told: schemas.HeadJson, key: str) -> Head:
     return head
 
 
-def payment(value: Receipt) -> schemas.PaymentJson:
+def payment(value: PastPayment) -> schemas.PaymentJson:
     """One payment."""
     return schemas.PaymentJson.model_validate({**vars(value), "loss": loss(value.loss)})
 

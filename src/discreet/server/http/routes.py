@@ -9,7 +9,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from discreet.addresses import is_loopback
 from discreet.curator import Answer
-from discreet.curator.purchase import Receipt
+from discreet.curator.purchase import PastPayment
 from discreet.desk import Desk, Visitor
 from discreet.errors import DiscreetError
 from discreet.ledger.books import OWNER
@@ -160,7 +160,7 @@ async def history(leaf: Annotated[schemas.HistoryRequest, Query()], door: Door, 
     """What was asked and paid, the latest first."""
     if leaf.everybody and who.role != "custodian":
         raise not_yours("what others asked is shown to custodians")
-    receipts: list[Receipt] = await door.pool.asked(
+    receipts: list[PastPayment] = await door.pool.asked(
         who, lambda: door.desk.history(who, own=not leaf.everybody, before=leaf.before, most=leaf.limit)
     )
     return schemas.HistoryResponse(history=[json_values.payment(each) for each in receipts])
