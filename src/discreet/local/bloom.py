@@ -10,11 +10,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.declared.cells import real
 from discreet.errors import Refusal
 from discreet.exact import count, shown
 from discreet.local.client import Whole
 from discreet.local.frequencies import Odds, Reals
-from discreet.mechanisms.grid import real
 from discreet.mechanisms.mechanism import settle
 
 Digests = Whole  # one row of four 64-bit numbers for each text: its SHA-256

@@ -13,10 +13,10 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet.declared.cells import cells, real
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown, spoken
 from discreet.interval import Interval, log, simpler_up
-from discreet.mechanisms.grid import cells, real
 from discreet.mechanisms.mechanism import USUAL, Takes, settle
 from discreet.mechanisms.registry import described, registered
 from discreet.noise import SECURE, Entropy

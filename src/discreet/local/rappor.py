@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import durable
+from discreet.declared.cells import cells
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, probability, shown
 from discreet.interval import exp, log, simpler_up
@@ -37,7 +38,6 @@ from discreet.local.client import (
 from discreet.local.frequencies import Odds
 from discreet.local.unary import likely_sizes, packed, padded, sizes_of
 from discreet.mechanisms import Pair
-from discreet.mechanisms.grid import cells
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy, below, belows, coins, flip
 from discreet.noise.bernoulli import DIGITS
