@@ -12,6 +12,7 @@ from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
+from discreet.declared.table import Table
 from discreet.errors import Refusal
 from discreet.server.pgwire.lexer import Word, words
 from discreet.server.pgwire.statements import Question
@@ -35,7 +36,6 @@ from discreet.server.pgwire.types import (
 from discreet.sql import aliases
 from discreet.sql.column_names import label, outermost
 from discreet.sql.parse import read
-from discreet.sql.schema import Table
 
 _MARK = "discreet_parameter"  # a function of no type, which can stand wherever a value can
 _LONGEST = 20_000
