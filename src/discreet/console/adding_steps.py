@@ -9,7 +9,7 @@ from nicegui import ui
 from nicegui.events import ValueChangeEventArguments
 
 from discreet.console import data_dictionary, prices, theme
-from discreet.console.table_draft import KINDS, Draft, Field, meaning
+from discreet.console.table_draft import KINDS, ColumnDraft, TableDraft, meaning
 from discreet.ledger.books import Account
 from discreet.sql.schema import Table
 
@@ -62,7 +62,7 @@ def choice(label: str, options: Mapping[str, str], kept: object, name: str, afte
 # whose rows -----------------------------------------------------------------------------------------------------------
 
 
-def owner(draft: Draft, tables: Sequence[Table]) -> None:
+def owner(draft: TableDraft, tables: Sequence[Table]) -> None:
     """Whose rows they are."""
     theme.tag("p", "This decides who is protected: everything that belongs to one person counts as one.").classes(
         "d-lead"
@@ -95,7 +95,7 @@ def owner(draft: Draft, tables: Sequence[Table]) -> None:
                 details[kind].set_visibility(draft.owner == kind)
 
 
-def _owner_details(draft: Draft, kind: str, tables: Sequence[Table], renamed: Redraw) -> None:
+def _owner_details(draft: TableDraft, kind: str, tables: Sequence[Table], renamed: Redraw) -> None:
     names = {each.name: each.name for each in draft.fields}
     if kind == "unit":
         choice("Column with the person", names, draft, "unit", renamed)
@@ -119,7 +119,7 @@ def _owner_details(draft: Draft, kind: str, tables: Sequence[Table], renamed: Re
 # columns --------------------------------------------------------------------------------------------------------------
 
 
-def columns(draft: Draft) -> None:
+def columns(draft: TableDraft) -> None:
     """Types, bounds, keys and descriptions, and how much one person may be."""
     proposed = [each for each in draft.fields if each.found.own is None and each.found.proposed is not None]
     theme.tag(
@@ -156,7 +156,7 @@ def columns(draft: Draft) -> None:
         _caps(draft)
 
 
-def _field(each: Field, *, own: bool) -> None:
+def _field(each: ColumnDraft, *, own: bool) -> None:
     with ui.element("section").classes("d-field") as made:
         made.props["aria-label"] = each.name
         with ui.element("div").classes("d-field-name"):
@@ -191,7 +191,7 @@ def _field(each: Field, *, own: bool) -> None:
         draw()
 
 
-def _caps(draft: Draft) -> None:
+def _caps(draft: TableDraft) -> None:
     theme.heading("How much one person can be", 3)
     theme.tag(
         "p",
@@ -210,7 +210,7 @@ def _caps(draft: Draft) -> None:
 # budget ---------------------------------------------------------------------------------------------------------------
 
 
-def budget(draft: Draft, tables: Sequence[Table], accounts: Mapping[str, Account]) -> None:
+def budget(draft: TableDraft, tables: Sequence[Table], accounts: Mapping[str, Account]) -> None:
     """What all answers together may cost."""
     if draft.owner == "public":
         theme.empty("Public rows need no budget.", "Questions about them are answered exactly, for nothing.", "public")
@@ -255,7 +255,7 @@ def _shared(name: str, accounts: Mapping[str, Account]) -> None:
         theme.tag("p", f"This table shares it: {left} of {total} is left. {data_dictionary.state(account)[0]}.")
 
 
-def _fresh(draft: Draft) -> None:
+def _fresh(draft: TableDraft) -> None:
     def mean() -> None:
         words = "Kept in rho: better for many questions." if draft.measure == "rho" else ""
         example = "" if draft.price.strip() else "For example 3. "
@@ -307,7 +307,7 @@ def _fresh(draft: Draft) -> None:
 # review ---------------------------------------------------------------------------------------------------------------
 
 
-def review(table: Table, command: str, draft: Draft) -> None:
+def review(table: Table, command: str, draft: TableDraft) -> None:
     """Exactly what will be declared."""
     theme.tag("p", "This is what will be declared. Everybody who may ask sees it; the rows nobody sees.").classes(
         "d-lead"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -19,14 +17,13 @@ from discreet.curator.significant_digits import NO_BAR, Span, is_number, key, me
 
 _ROWS = 50  # on one page of the table
 SURE = (Fraction(90, 100), Fraction(95, 100), Fraction(99, 100))
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would compute a text that begins so
 MOST = 40  # bars that one can still tell apart
 _TICKS = 6
 _MARGIN = 0.25  # of an error bar, on either side of a single dot
 
 
 @dataclass(frozen=True)
-class Result:
+class ShownAnswer:
     """An answer as it is shown now."""
 
     sql: str
@@ -37,10 +34,10 @@ class Result:
 
 
 Surer = Callable[[Fraction], Awaitable[None]]
-Saved = Callable[[Result], Awaitable[None]]
+Saved = Callable[[ShownAnswer], Awaitable[None]]
 
 
-def draw(result: Result, surer: Surer, saved: Saved) -> None:
+def draw(result: ShownAnswer, surer: Surer, saved: Saved) -> None:
     """Draw it where we are; `surer` is called when another confidence is chosen, `saved` when a file is wanted."""
     with theme.card() as made:
         made.classes("d-result").props('aria-label="Answer" tabindex="-1"')
@@ -64,7 +61,7 @@ def draw(result: Result, surer: Surer, saved: Saved) -> None:
         _small_print(result)
 
 
-def _chooser(result: Result, surer: Surer) -> None:
+def _chooser(result: ShownAnswer, surer: Surer) -> None:
     chosen = {each: f"{float(each):.0%}" for each in SURE}
     toggle = ui.toggle(list(chosen.values()), value=chosen.get(result.confidence))
     toggle.props('no-caps unelevated dense toggle-color=primary aria-label="How sure the error bars are"')
@@ -79,7 +76,7 @@ def _chooser(result: Result, surer: Surer) -> None:
 # picture --------------------------------------------------------------------------------------------------------------
 
 
-def _picture(result: Result) -> None:
+def _picture(result: ShownAnswer) -> None:
     columns = measures(result.answer, result.spans)
     if not columns:
         return
@@ -146,7 +143,7 @@ def _bar(bar: Bar, scale: Axis, name: str, *, single: bool) -> None:
 # table ----------------------------------------------------------------------------------------------------------------
 
 
-def _table(result: Result) -> None:
+def _table(result: ShownAnswer) -> None:
     rows, first = result.answer.rows, [0]
     with ui.element("div").classes("d-scroll").props('tabindex="0" role="region" aria-label="Table of the answer"'):
         table = ui.element("table").classes("d-cells")
@@ -170,7 +167,7 @@ def _table(result: Result) -> None:
     drawn(0)
 
 
-def _cells(result: Result, start: int, end: int) -> None:
+def _cells(result: ShownAnswer, start: int, end: int) -> None:
     answer, noisy = result.answer, _noisy(result)
     noisy = [has or own for has, own in zip(noisy, answer.noisy or noisy, strict=True)]
     with ui.element("thead"), ui.element("tr"):
@@ -196,7 +193,7 @@ def _cell(cell: object, kind: str, span: Span, *, noisy: bool) -> None:
         theme.tag("td", give).classes("d-give d-error")
 
 
-def _noisy(result: Result) -> list[bool]:
+def _noisy(result: ShownAnswer) -> list[bool]:
     """Of each column, whether it holds a number with an error."""
     return [any(row[each] is not None for row in result.spans) for each in range(len(result.answer.columns))]
 
@@ -204,7 +201,7 @@ def _noisy(result: Result) -> list[bool]:
 # what belongs to it ---------------------------------------------------------------------------------------------------
 
 
-def _small_print(result: Result) -> None:
+def _small_print(result: ShownAnswer) -> None:
     answer = result.answer
     with ui.element("div").classes("d-print d-small d-muted"):
         if not result.made_up:
@@ -232,38 +229,9 @@ def _receipt(answer: Answer) -> str:
     return f"{paid}{left}{entry} "
 
 
-def file_name(result: Result) -> str:
+def file_name(result: ShownAnswer) -> str:
     """What the file of an answer is called."""
     return "made-up.csv" if result.made_up else f"answer-{result.answer.entry.replace(',', '-') or 'public'}.csv"
-
-
-def table_text(result: Result) -> str:
-    """An answer as CSV: beside each number with an error, between which numbers the truth lies."""
-    answer = result.answer
-    noisy = _noisy(result)
-    sure = f"{float(result.confidence):.0%}"
-    head = [
-        title
-        for name, has in zip(answer.columns, noisy, strict=True)
-        for title in ((name, f"{name} low {sure}", f"{name} high {sure}") if has else (name,))
-    ]
-    rows = [
-        [
-            text
-            for cell, span, has in zip(row, spans, noisy, strict=True)
-            for text in ((_raw(cell), *(("", "") if span is None else span)) if has else (_raw(cell),))
-        ]
-        for row, spans in zip(answer.rows, result.spans, strict=True)
-    ]
-    written = io.StringIO()
-    csv.writer(written, lineterminator="\n").writerows([[*map(_raw, head)], *rows])
-    return written.getvalue()
-
-
-def _raw(cell: object) -> object:
-    if isinstance(cell, str) and cell.startswith(_FORMULAS):
-        return f"'{cell}"
-    return "" if cell is None else cell
 
 
 @dataclass(frozen=True)

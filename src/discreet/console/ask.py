@@ -11,8 +11,9 @@ from fractions import Fraction
 from nicegui import ui
 
 from discreet.console import theme
-from discreet.console.answer import Result, draw, file_name, table_text
+from discreet.console.answer import ShownAnswer, draw, file_name
 from discreet.console.data_dictionary import shelf
+from discreet.console.downloads import shown_csv
 from discreet.console.expert_panel import Expert
 from discreet.console.layout import page, trouble
 from discreet.console.pages import Visit
@@ -52,7 +53,7 @@ class Desktop:
         self._tag: Tag | None = None
         self._asking = False
         self._population = ""
-        self._result: Result | None = None
+        self._result: ShownAnswer | None = None
         with theme.card("Your question"):
             self._examples(examples(tables))
             self._editor = Editor(given, tables, changed=self._typed, entered=self._ask)
@@ -253,7 +254,7 @@ class Desktop:
                 raise
             await self._let_look(fresh, tag)
             return
-        self._shown(Result(tag.sql, answer, answer.spans, answer.confidence))
+        self._shown(ShownAnswer(tag.sql, answer, answer.spans, answer.confidence))
         if self._editor.text == tag.sql:
             await self._price()
 
@@ -264,9 +265,9 @@ class Desktop:
             self._show(tag)
             terms: Terms = tag.payment
             answer = await self._visit.call(self._visit.desk.tried, sql, terms)
-            self._shown(Result(sql, answer, answer.spans, answer.confidence, made_up=True))
+            self._shown(ShownAnswer(sql, answer, answer.spans, answer.confidence, made_up=True))
 
-    def _shown(self, result: Result) -> None:
+    def _shown(self, result: ShownAnswer) -> None:
         self._result = result
         self._news.set_text(f"The answer has come, with {len(result.answer.rows)} rows.")
         self._answer.clear()
@@ -274,9 +275,10 @@ class Desktop:
             draw(result, self._surer, self._saved)
         self._mark()
 
-    async def _saved(self, result: Result) -> None:
+    async def _saved(self, result: ShownAnswer) -> None:
         with trouble(self._said):
-            content = await self._visit.call(lambda _: table_text(result).encode())  # it may be long
+            told = result.answer, result.spans, result.confidence
+            content = await self._visit.call(lambda _: shown_csv(*told).encode())  # it may be long
             ui.download.content(content, file_name(result), "text/csv")
 
     async def _surer(self, confidence: Fraction) -> None:

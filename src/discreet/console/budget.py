@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -11,9 +11,10 @@ from functools import partial
 from nicegui import ui
 
 from discreet.console import assets, prices, theme
+from discreet.console.history import PaidQuestion, grouped
 from discreet.console.layout import page, trouble
 from discreet.console.pages import Visit
-from discreet.console.prices import Step, figure, path
+from discreet.console.prices import figure, moment
 from discreet.curator.explain import said
 from discreet.curator.purchase import Receipt
 from discreet.desk import Desk, Visitor
@@ -36,7 +37,7 @@ _LIFT = (
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _BudgetRead:
     """Everything that the page shows, read at one time."""
 
     accounts: Mapping[str, Account]
@@ -75,8 +76,8 @@ async def budget(visit: Visit) -> None:
     await show()
 
 
-def _seen(desk: Desk, who: Visitor) -> _Seen:
-    return _Seen(desk.accounts(who), desk.people(who), desk.history(who), _usual(desk, who))
+def _seen(desk: Desk, who: Visitor) -> _BudgetRead:
+    return _BudgetRead(desk.accounts(who), desk.people(who), desk.history(who), _usual(desk, who))
 
 
 def _usual(desk: Desk, who: Visitor) -> dict[str, BudgetLoss]:
@@ -98,7 +99,7 @@ def _lift(desk: Desk, who: Visitor, name: str) -> None:
     desk.custody(who).lift(name)
 
 
-def _population(name: str, seen: _Seen, visit: Visit, lifted: Lifted) -> None:
+def _population(name: str, seen: _BudgetRead, visit: Visit, lifted: Lifted) -> None:
     account = seen.accounts[name]
     with theme.card() as made:
         made.props["aria-label"] = name
@@ -155,22 +156,22 @@ def _hold(name: str, lifted: Lifted) -> None:
         ui.button("Lift the hold", on_click=ask).props("outline no-caps")
 
 
-def _spending(name: str, seen: _Seen, visit: Visit) -> None:
+def _spending(name: str, seen: _BudgetRead, visit: Visit) -> None:
     spent, total = seen.accounts[name].budget.spent, seen.accounts[name].budget.total
     left = seen.accounts[name].budget.left
     retired = seen.accounts[name].retired
     with ui.element("p").classes("d-big"):
         theme.tag("strong", prices.figure((spent if retired else left).amount, up=retired))
         theme.tag("span", f"{'spent' if retired else 'left'} of {prices.figure(total.amount)}").classes("d-muted")
-    rest = Share("Left", prices.figure(left.amount), prices.part(left, total), "left")
+    rest = BudgetPiece("Left", prices.figure(left.amount), prices.part(left, total), "left")
     if visit.custodian:
-        shares = [Share("Spent", prices.figure(spent.amount, up=True), prices.part(spent, total), "own"), rest]
+        shares = [BudgetPiece("Spent", prices.figure(spent.amount, up=True), prices.part(spent, total), "own"), rest]
     else:
         own = seen.people[0].used.get(name, 0 * total) if seen.people else 0 * total
         others = spent.less(own)  # type: ignore[arg-type]
         shares = [
-            Share("You spent", prices.figure(own.amount, up=True), prices.part(own, total), "own"),
-            Share("Others together", prices.figure(others.amount, up=True), prices.part(others, total), "others"),
+            BudgetPiece("You spent", prices.figure(own.amount, up=True), prices.part(own, total), "own"),
+            BudgetPiece("Others together", prices.figure(others.amount, up=True), prices.part(others, total), "others"),
             rest,
         ]
     bar(shares, ", ".join(f"{each.name} {each.amount}" for each in shares))
@@ -178,13 +179,13 @@ def _spending(name: str, seen: _Seen, visit: Visit) -> None:
         _how_many(name, seen, visit, left)
 
 
-def _how_many(name: str, seen: _Seen, visit: Visit, left: BudgetLoss) -> None:
+def _how_many(name: str, seen: _BudgetRead, visit: Visit, left: BudgetLoss) -> None:
     """How far the rest reaches, in questions."""
     mine = next((person for person in seen.people if person.name == visit.visitor.name), None)
     if mine is not None and mine.allowance is not None and type(mine.allowance) is type(left):
         left = left.meet(prices.rest(mine.allowance, mine.used.get(name, 0 * mine.allowance)))
     last = next(
-        (each for each in prices.grouped(seen.receipts) if each.population == name and _own(each, visit)),
+        (each for each in grouped(seen.receipts) if each.population == name and _own(each, visit)),
         None,
     )
     likes = [("at the usual price", seen.usual.get(name)), ("like your last one", None if last is None else last.price)]
@@ -199,12 +200,12 @@ def _how_many(name: str, seen: _Seen, visit: Visit, left: BudgetLoss) -> None:
                 theme.tag("span", f"({prices.price(each)} each)").classes("d-muted")
 
 
-def _own(asked: prices.Asked, visit: Visit) -> bool:
+def _own(asked: PaidQuestion, visit: Visit) -> bool:
     return asked.principal == visit.visitor.name
 
 
-def _over_time(name: str, seen: _Seen, visit: Visit) -> None:
-    steps = prices.stairs(seen.receipts, name)
+def _over_time(name: str, seen: _BudgetRead, visit: Visit) -> None:
+    steps = stairs(seen.receipts, name)
     theme.heading("Spending over time" if visit.custodian else "Your spending over time", 3)
     if not steps:
         theme.tag("p", "Nothing was spent yet." if visit.custodian else "You have spent nothing yet.").classes(
@@ -218,7 +219,7 @@ def _over_time(name: str, seen: _Seen, visit: Visit) -> None:
         theme.tag("p", "The dashed line is what everybody spent together.").classes("d-muted d-small")
 
 
-def _who_spent(name: str, seen: _Seen) -> None:
+def _who_spent(name: str, seen: _BudgetRead) -> None:
     total = seen.accounts[name].budget.total
     people = sorted(
         (person for person in seen.people if person.role == "analyst" or person.used.get(name)),
@@ -251,8 +252,8 @@ def _allowance(name: str, me: Person, allowance: BudgetLoss) -> None:
     theme.heading("Your own limit", 3)
     left = prices.rest(allowance, used)
     shares = [
-        Share("You spent", prices.figure(used.amount, up=True), prices.part(used, allowance), "own"),
-        Share("Left for you", prices.figure(left.amount), prices.part(left, allowance), "left"),
+        BudgetPiece("You spent", prices.figure(used.amount, up=True), prices.part(used, allowance), "own"),
+        BudgetPiece("Left for you", prices.figure(left.amount), prices.part(left, allowance), "left"),
     ]
     bar(shares, ", ".join(f"{each.name} {each.amount}" for each in shares))
 
@@ -271,7 +272,7 @@ _AREA = (600.0, 140.0)
 
 
 @dataclass(frozen=True)
-class Share:
+class BudgetPiece:
     """A piece of a bar: whose it is, how much, and which part of the whole."""
 
     name: str
@@ -280,7 +281,7 @@ class Share:
     kind: str  # own, others or left
 
 
-def bar(shares: Sequence[Share], label: str) -> None:
+def bar(shares: Sequence[BudgetPiece], label: str) -> None:
     """One bar of several pieces, with its legend in words."""
     with ui.element("div").classes("d-gauge").props('role="img"') as made:
         made.props["aria-label"] = label
@@ -301,7 +302,7 @@ def meter(part: float) -> None:
         ui.element("span").style(f"width: {100 * part:.1f}%")
 
 
-def line(steps: Sequence[Step], now: datetime, whole: Fraction, level: Fraction | None) -> None:
+def line(steps: Sequence[SpentSince], now: datetime, whole: Fraction, level: Fraction | None) -> None:
     """Spending over time. The top of the picture is the whole budget; a level is what everybody spent together."""
     width, height = _AREA
     drawn = path(steps, now, whole, _AREA)
@@ -324,3 +325,35 @@ def line(steps: Sequence[Step], now: datetime, whole: Fraction, level: Fraction 
         with ui.element("figcaption").classes("d-line-foot"):
             theme.tag("span", f"{steps[0].since:%-d %b %Y}")
             theme.tag("span", "now")
+
+
+@dataclass(frozen=True)
+class SpentSince:
+    """So much was spent in all since then."""
+
+    since: datetime
+    amount: Fraction
+
+
+def stairs(receipts: Iterable[Receipt], population: str) -> list[SpentSince]:
+    """How spending grew, one step for each payment."""
+    steps: list[SpentSince] = []
+    for each in sorted(receipts, key=lambda receipt: receipt.entry):
+        if each.population == population:
+            before = steps[-1].amount if steps else Fraction(0)
+            steps.append(SpentSince(moment(each.time), before + each.loss.amount))
+    return steps
+
+
+def path(steps: Sequence[SpentSince], now: datetime, whole: Fraction, area: tuple[float, float]) -> str:
+    """The steps as the path of an SVG, from the first payment to now, in an area of this width and height."""
+    if not steps or not whole:
+        return ""
+    width, height = area
+    begin = steps[0].since
+    long = max((now - begin).total_seconds(), 1.0)
+    drawn = [f"M0 {height:.1f}"]
+    for step in steps:
+        x = width * min(1.0, (step.since - begin).total_seconds() / long)
+        drawn.append(f"H{x:.1f}V{height * (1 - float(min(Fraction(1), step.amount / whole))):.1f}")
+    return f"{''.join(drawn)}H{width:.1f}"

@@ -10,7 +10,7 @@ from nicegui import ui
 from starlette.requests import Request
 
 from discreet.console import assets, data_dictionary, prices, tables, theme
-from discreet.console.budget import Share, bar
+from discreet.console.budget import BudgetPiece, bar
 from discreet.console.expert_panel import reached
 from discreet.console.layout import UNCHANGED, apart, confirm, page, trouble
 from discreet.console.pages import Visit
@@ -26,7 +26,7 @@ _PARTS = {"tables": "Tables", "populations": "Populations", "people": "People"}
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _DataRead:
     """Everything that the page shows, read at one time."""
 
     tables: Sequence[Table]
@@ -35,8 +35,8 @@ class _Seen:
     people: Sequence[Person]
 
 
-def _seen(desk: Desk, who: Visitor) -> _Seen:
-    return _Seen(desk.tables(who), desk.accounts(who), desk.custody(who).requiring_price(), desk.people(who))
+def _seen(desk: Desk, who: Visitor) -> _DataRead:
+    return _DataRead(desk.tables(who), desk.accounts(who), desk.custody(who).requiring_price(), desk.people(who))
 
 
 @page("/data")
@@ -56,7 +56,7 @@ async def data(visit: Visit) -> None:
             with shown:
                 draw(found)
 
-    def draw(found: _Seen) -> None:
+    def draw(found: _DataRead) -> None:
         with ui.tabs(on_change=lambda event: part.__setitem__(0, str(event.value))) as chosen:
             chosen.props("no-caps align=left dense").classes("d-tabs")
             for name, words in _PARTS.items():
@@ -72,11 +72,11 @@ async def data(visit: Visit) -> None:
             with ui.tab_panel("people"):
                 _people(visit, found.people, [table.name for table in found.tables], show)
 
-    def add(found: _Seen) -> None:
+    def add(found: _DataRead) -> None:
         part[0] = "tables"
         shown.clear()
         with shown:
-            tables.Adding(visit, found.tables, found.accounts, show)
+            tables.NewTable(visit, found.tables, found.accounts, show)
 
     await show()
 
@@ -117,13 +117,13 @@ def _population(visit: Visit, name: str, account: Account, tables: Sequence[str]
         theme.tag("span", words).classes(f"d-badge {kind}")
     budget = account.budget
     shares = [
-        Share(
+        BudgetPiece(
             "Spent",
             prices.figure(budget.spent.amount, up=True),
             prices.part(budget.spent, budget.total),
             "own",
         ),
-        Share("Left", prices.figure(budget.left.amount), prices.part(budget.left, budget.total), "left"),
+        BudgetPiece("Left", prices.figure(budget.left.amount), prices.part(budget.left, budget.total), "left"),
     ]
     bar(shares, ", ".join(f"{each.name} {each.amount}" for each in shares))
     with ui.element("div").classes("d-spaced"), theme.facts():
@@ -284,7 +284,7 @@ def _let_in(visit: Visit, tables: Sequence[str], again: Again) -> None:
             token = await visit.call(partial(_granted, visit.desk), who, str(role.value), allowed)
             inner.clear()
             with inner:  # the token goes when it closes
-                _shown_once(who, token, connections(who, origin, visit.hall.wire), dialog)
+                _shown_once(who, token, connections(who, origin, visit.host.wire), dialog)
             await again()
 
     button.on_click(done)

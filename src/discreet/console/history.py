@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from urllib.parse import quote
 
@@ -11,10 +12,11 @@ from nicegui import ui
 from discreet.console import assets, downloads, prices, theme
 from discreet.console.layout import page, trouble
 from discreet.console.pages import Visit
-from discreet.console.prices import Asked
 from discreet.curator import Answer
+from discreet.curator.purchase import Receipt, total
 from discreet.curator.significant_digits import NO_BAR, Span, is_number, key, measured
 from discreet.desk import Desk, Visitor
+from discreet.ledger.entry import BudgetLoss
 
 _MOST = 500  # payments: as many as are read at once, however long the ledger is
 _OLDER = "Older ones are found through the HTTP door, at /api/v1/history with its parameter before."
@@ -35,7 +37,7 @@ async def history(visit: Visit) -> None:
     receipts = await visit.call(visit.desk.history, most=_MOST)
     if len(receipts) == _MOST:
         theme.tag("p", f"These are the latest {_MOST:,} payments. {_OLDER}").classes("d-muted d-small")
-    every = prices.grouped(receipts)
+    every = grouped(receipts)
     if not every:
         theme.empty("Nothing was asked yet.", "The first question will stand here.", "history")
         return
@@ -54,7 +56,7 @@ class _Pages:
     """The questions that fit a text, some at a time."""
 
     def __init__(
-        self, every: list[Asked], visit: Visit, shown: ui.element, count: ui.element, further: ui.button
+        self, every: list[PaidQuestion], visit: Visit, shown: ui.element, count: ui.element, further: ui.button
     ) -> None:
         self._every, self._visit, self._shown, self._count, self._further = every, visit, shown, count, further
         self._wanted, self._drawn = every, 0
@@ -81,7 +83,7 @@ class _Pages:
         self._further.set_visibility(self._drawn < len(self._wanted))
 
 
-def _asked(asked: Asked, visit: Visit) -> None:
+def _asked(asked: PaidQuestion, visit: Visit) -> None:
     with theme.card() as made:
         made.classes("d-asked").props("role=article")
         with ui.element("div").classes("d-meta"):
@@ -103,7 +105,7 @@ def _asked(asked: Asked, visit: Visit) -> None:
         _tools(asked, visit)
 
 
-def _payments(asked: Asked) -> None:
+def _payments(asked: PaidQuestion) -> None:
     with ui.element("details").classes("d-payments"):
         theme.tag("summary", f"{len(asked.payments)} payments")
         with ui.element("div").classes("d-scroll"), ui.element("table").classes("d-table"):
@@ -119,7 +121,7 @@ def _payments(asked: Asked) -> None:
                         theme.tag("td", "none" if each.answer is None else str(each.answer)).classes("d-num")
 
 
-def _tools(asked: Asked, visit: Visit) -> None:
+def _tools(asked: PaidQuestion, visit: Visit) -> None:
     tools = ui.element("div").classes("d-tools")
     box = ui.element("div").classes("d-answer").props('aria-live="polite"')
 
@@ -155,7 +157,7 @@ def _link(words: str, icon: str, path: str) -> None:
     button.props["href"] = path
 
 
-def _taken(desk: Desk, who: Visitor, asked: Asked, made: Made) -> bytes:
+def _taken(desk: Desk, who: Visitor, asked: PaidQuestion, made: Made) -> bytes:
     """The file of an answer. Never at a price."""
     answer = desk.shown(who, asked.sql, {})
     neighbours = desk.accounts(who)[asked.population].neighbours
@@ -194,3 +196,60 @@ def _cell(cell: object, kind: str, span: Span, *, noisy: bool) -> None:
         if give:
             words = give if give.startswith("±") else f"({give})"
             theme.tag("span", f" {words}").classes("d-pm")  # a space for who copies it
+
+
+@dataclass(frozen=True)
+class PaidQuestion:
+    """A question of one person, and everything they ever paid for it, the latest first."""
+
+    principal: str
+    sql: str
+    population: str
+    payments: tuple[Receipt, ...]
+
+    @property
+    def latest(self) -> Receipt:
+        """The newest payment."""
+        return self.payments[0]
+
+    @property
+    def release(self) -> str | None:
+        """The name of the release that was bought; None if it was no release."""
+        return self.latest.release
+
+    @property
+    def paid(self) -> BudgetLoss:
+        """The sum of them."""
+        return total([each.loss for each in self.payments]) or self.latest.loss
+
+    @property
+    def price(self) -> BudgetLoss:
+        """What it cost the last time: its parts are paid at once, so their entries follow each other."""
+        parts = [each.loss for place, each in enumerate(self.payments) if each.entry == self.latest.entry - place]
+        return total(parts) or self.latest.loss
+
+    @property
+    def is_question(self) -> bool:
+        """Whether it is SQL that can be asked again: advice on bounds and mechanisms are paid for as well."""
+        begins = self.sql.lstrip(" \t\r\n(").lower()
+        return self.release is None and begins.startswith(("select", "with", "from", "values"))
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether something was paid for which no answer is kept."""
+        return any(each.answer is None for each in self.payments)
+
+    def holds(self, text: str) -> bool:
+        """Whether somebody who looks for this text would want to see it."""
+        entries = " ".join(str(each.entry) for each in self.payments)
+        words = f"{self.release or ''} {self.sql} {self.principal} {self.population} {entries}"
+        return all(word in words.lower() for word in text.lower().split())
+
+
+def grouped(receipts: Iterable[Receipt]) -> list[PaidQuestion]:
+    """The questions that receipts are for, the one that was paid last first."""
+    found: dict[tuple[str, str, str, int], list[Receipt]] = {}
+    for each in sorted(receipts, key=lambda receipt: -receipt.entry):
+        alone = 0 if each.release is None else each.entry  # releases of the same rows are different ones
+        found.setdefault((each.principal, each.sql, each.population, alone), []).append(each)
+    return [PaidQuestion(*key[:3], tuple(payments)) for key, payments in found.items()]

@@ -15,8 +15,8 @@ from discreet.console import adding_steps, assets, data_dictionary, downloads, t
 from discreet.console import table_draft as drafts
 from discreet.console.layout import UNCHANGED, apart, confirm, trouble
 from discreet.console.pages import Visit
-from discreet.console.table_draft import BUDGET, COLUMNS, FILE, OWNER, REVIEW, STEPS, Blamed, Draft, in_words
-from discreet.console.upload import Upload, said_size
+from discreet.console.table_draft import BUDGET, COLUMNS, FILE, OWNER, REVIEW, STEPS, StepRefusal, TableDraft, in_words
+from discreet.console.upload import UploadedFile, said_size
 from discreet.curator.custody import Declared
 from discreet.curator.declarations import stale
 from discreet.curator.source import Found, found, source_types
@@ -95,7 +95,7 @@ def _update(visit: Visit, table: Table, then: str, again: Again) -> None:
         with ui.element("div").classes("d-row d-foot"):
             leave = ui.button("Leave it", on_click=dialog.close, color=None).props("flat no-caps").classes("d-quiet")
 
-    async def chosen(upload: Upload) -> None:
+    async def chosen(upload: UploadedFile) -> None:
         inner.clear()
         with dialog, theme.busy(leave), trouble(box, foot=UNCHANGED):
             await taken(upload)
@@ -105,8 +105,8 @@ def _update(visit: Visit, table: Table, then: str, again: Again) -> None:
         if not dialog.is_deleted and dialog.value:
             choose()
 
-    async def taken(upload: Upload) -> None:
-        share = Share()
+    async def taken(upload: UploadedFile) -> None:
+        share = WorkDone()
         with inner:
             progress(share, f"Reading {upload.name}")
         try:
@@ -126,7 +126,7 @@ def _update(visit: Visit, table: Table, then: str, again: Again) -> None:
     dialog.open()
 
 
-def _updated(desk: Desk, who: Visitor, name: str, path: Path, share: Share) -> None:
+def _updated(desk: Desk, who: Visitor, name: str, path: Path, share: WorkDone) -> None:
     desk.custody(who).update(name, path, progress=share.hear)
 
 
@@ -136,7 +136,7 @@ _MOST = 500  # columns that can be described on a page
 _TITLES = ("The file", "Whose rows", "Columns", "Budget", "Review")
 
 
-class Adding:
+class NewTable:
     """A table on its way in."""
 
     def __init__(
@@ -147,8 +147,8 @@ class Adding:
         left: Callable[[], Awaitable[None]],
     ) -> None:
         self._visit, self._tables, self._accounts, self._left = visit, tables, accounts, left
-        self._draft = Draft()
-        self._upload: Upload | None = None
+        self._draft = TableDraft()
+        self._upload: UploadedFile | None = None
         self._step = FILE
         with ui.element("div").classes("d-row d-spread"):
             theme.heading("Add a table", 2)
@@ -219,7 +219,7 @@ class Adding:
 
     # going -----------------------------------------------------------------------------------------------------------
 
-    async def _chosen(self, upload: Upload) -> None:
+    async def _chosen(self, upload: UploadedFile) -> None:
         self._upload = upload
         try:
             columns = await self._asked(_looked)
@@ -228,14 +228,14 @@ class Adding:
             self._visit.uploads.drop(upload)
             raise
         name = self._draft.name or drafts.table_name(upload.name)
-        self._draft = Draft(file=upload.name, fields=drafts.described(columns), name=name)
+        self._draft = TableDraft(file=upload.name, fields=drafts.described(columns), name=name)
         self._draw(FILE)
 
     async def _go_on(self) -> None:
         with theme.busy(self._next, self._back), trouble(self._box, foot=UNCHANGED):
             try:
                 await (self._add() if self._step == REVIEW else self._check())
-            except Blamed as blamed:
+            except StepRefusal as blamed:
                 if blamed.step != self._step:
                     self._draw(blamed.step)
                 raise
@@ -247,7 +247,7 @@ class Adding:
         self._draw(self._step + 1, table)
 
     async def _add(self) -> None:
-        draft, share = self._draft, Share()
+        draft, share = self._draft, WorkDone()
         said = list(drafts.stages(draft))
         await self._asked(partial(_rehearsed, name=draft.name.strip(), stages=said))
         with self._box:
@@ -268,8 +268,8 @@ class Adding:
         try:
             with visit.uploads.reading(upload) as path:
                 return await visit.call(partial(doing, visit.desk), path)
-        except Blamed as blamed:
-            raise Blamed(blamed.step, in_words(blamed, str(upload.path))) from None
+        except StepRefusal as blamed:
+            raise StepRefusal(blamed.step, in_words(blamed, str(upload.path))) from None
         except Refusal as refusal:
             raise in_words(refusal, str(upload.path)) from None
 
@@ -314,16 +314,16 @@ def _rehearsed(desk: Desk, who: Visitor, path: Path, *, name: str, stages: Seque
         try:
             table = custody.rehearse(name, path, said)
         except Refusal as refusal:
-            raise Blamed(step, refusal) from None
+            raise StepRefusal(step, refusal) from None
     return table
 
 
-def _added(desk: Desk, who: Visitor, path: Path, *, as_said: tuple[str, Declared], share: Share) -> None:
+def _added(desk: Desk, who: Visitor, path: Path, *, as_said: tuple[str, Declared], share: WorkDone) -> None:
     name, said = as_said
     desk.custody(who).add(name, path, said, progress=share.hear)
 
 
-Chosen = Callable[[Upload], Awaitable[None]]
+Chosen = Callable[[UploadedFile], Awaitable[None]]
 _GLANCE = 0.25  # seconds
 
 
@@ -371,7 +371,7 @@ def chooser(visit: Visit, chosen: Chosen) -> None:
     field.on("change", heard, js_handler=f"(event) => window.discreetBring(event.target, {most}, emit)")
 
 
-def _arrived(visit: Visit, told: dict[str, object]) -> Upload:
+def _arrived(visit: Visit, told: dict[str, object]) -> UploadedFile:
     if told.get("large"):
         limit = said_size(visit.uploads.most)
         raise Refusal(f"a file may have {limit} here", hint="add it on the server itself, with discreet add")
@@ -381,7 +381,7 @@ def _arrived(visit: Visit, told: dict[str, object]) -> Upload:
 
 
 @dataclass
-class Share:
+class WorkDone:
     """A share of some work, told by one thread and read by another."""
 
     done: float = 0.0
@@ -391,7 +391,7 @@ class Share:
         self.done = done
 
 
-def progress(share: Share, what: str) -> None:
+def progress(share: WorkDone, what: str) -> None:
     """A bar that follows a share."""
     with ui.element("div").classes("d-coming").props('role="status"'):
         bar = ui.element("progress").props('max="100"')
