@@ -64,9 +64,7 @@ def choice(label: str, options: Mapping[str, str], kept: object, name: str, afte
 
 def owner(draft: TableDraft, tables: Sequence[Table]) -> None:
     """Whose rows they are."""
-    theme.tag("p", "This decides who is protected: everything that belongs to one person counts as one.").classes(
-        "d-lead"
-    )
+    theme.lead("This decides who is protected: everything that belongs to one person counts as one.")
     details: dict[str, ui.element] = {}
 
     def renamed() -> None:
@@ -113,7 +111,7 @@ def _owner_details(draft: TableDraft, kind: str, tables: Sequence[Table], rename
 
         choice("Column of the other table", {name: name for name in targets}, draft, "link_to", typed)
         if not targets:
-            theme.tag("p", "There is no table yet that names people.").classes("d-muted")
+            theme.muted("There is no table yet that names people.")
 
 
 # columns --------------------------------------------------------------------------------------------------------------
@@ -122,12 +120,11 @@ def _owner_details(draft: TableDraft, kind: str, tables: Sequence[Table], rename
 def columns(draft: TableDraft) -> None:
     """Types, bounds, keys and descriptions, and how much one person may be."""
     proposed = [each for each in draft.fields if each.found.own is None and each.found.proposed is not None]
-    theme.tag(
-        "p",
+    theme.lead(
         "Everybody who may ask sees what you say here. Say what you know without the rows: bounds that were read off "
-        "the rows would tell about the people in them.",
-    ).classes("d-lead")
-    theme.tag("p", UNREAD).classes("d-muted d-small")
+        "the rows would tell about the people in them."
+    )
+    theme.note(UNREAD)
 
     def draw() -> None:
         box.clear()
@@ -193,18 +190,17 @@ def _field(each: ColumnDraft, *, own: bool) -> None:
 
 def _caps(draft: TableDraft) -> None:
     theme.heading("How much one person can be", 3)
-    theme.tag(
-        "p",
+    theme.muted(
         "A person with more rows than this counts with this many of them, chosen at random once per table version. "
-        "Small numbers make answers more exact, as long as few people have more.",
-    ).classes("d-muted")
+        "Small numbers make answers more exact, as long as few people have more."
+    )
     with ui.element("div").classes("d-fields"):
         with ui.element("div"):
             text("Most rows of one person", draft, "max_rows").props('inputmode="numeric"')
-            theme.tag("p", "Empty: only the number of people can be asked.").classes("d-muted d-small")
+            theme.note("Empty: only the number of people can be asked.")
         with ui.element("div"):
             text("Most groups of one person", draft, "max_groups").props('inputmode="numeric" placeholder="1"')
-            theme.tag("p", "In how many groups of one question a person counts. Empty: 1.").classes("d-muted d-small")
+            theme.note("In how many groups of one question a person counts. Empty: 1.")
 
 
 # budget ---------------------------------------------------------------------------------------------------------------
@@ -220,11 +216,10 @@ def budget(draft: TableDraft, tables: Sequence[Table], accounts: Mapping[str, Ac
         people = next((table.population for table in tables if table.name == target), None)
         _shared(people or "", accounts)
         return
-    theme.tag(
-        "p",
+    theme.lead(
         "Every answer has a privacy price. Here you set what all answers about these people may cost together, for "
-        "ever. It cannot be raised later.",
-    ).classes("d-lead")
+        "ever. It cannot be raised later."
+    )
     draft.population = draft.people
 
     def draw() -> None:
@@ -239,7 +234,7 @@ def budget(draft: TableDraft, tables: Sequence[Table], accounts: Mapping[str, Ac
         text("Name of the population", draft, "population", draw)
         words = "Tables with the same population share one budget. "
         there = ", ".join(accounts)
-        theme.tag("p", words + (f"There are: {there}." if there else "There is none yet.")).classes("d-muted d-small")
+        theme.note(words + (f"There are: {there}." if there else "There is none yet."))
     box = ui.element("div")
     draw()
 
@@ -271,11 +266,10 @@ def _fresh(draft: TableDraft) -> None:
         price.props('inputmode="decimal" placeholder="3"')
     told = theme.tag("p").classes("d-said").props('aria-live="polite"')
     chance = text("Chance that the promise does not hold", draft, "delta")
-    theme.tag(
-        "p",
+    theme.note(
         "It should be far below one in the number of people: 1e-8 is one in a hundred million. With 0, groups that "
-        "you did not declare can never be named.",
-    ).classes("d-muted d-small")
+        "you did not declare can never be named."
+    )
     with ui.element("fieldset").classes("d-choices d-inline"):
         theme.tag("legend", "What is protected")
         for kind, words in _RELATIONS.items():
@@ -285,20 +279,19 @@ def _fresh(draft: TableDraft) -> None:
                     radio.props["^checked"] = ""
                 radio.on("change", lambda _, kind=kind: related(kind), args=[])
                 theme.tag("span", words)
-    theme.tag(
-        "p",
+    theme.note(
         "With an exchange, how many people there are is public, and questions cost twice as much. If in doubt, take "
-        "the first.",
-    ).classes("d-muted d-small")
+        "the first."
+    )
     ui.checkbox(
         theme.PRICED,
         value=draft.require_price,
         on_change=lambda event: setattr(draft, "require_price", bool(event.value)),
     )
-    theme.tag("p", theme.UNPRICED).classes("d-muted d-small")
+    theme.note(theme.UNPRICED)
     with theme.experts():
         choice("Kept in", {"epsilon": "epsilon", "rho": "rho (zero-concentrated)"}, draft, "measure", mean)
-        theme.tag("p", "The price is epsilon, or rho; the chance is delta.").classes("d-muted d-small")
+        theme.note("The price is epsilon, or rho; the chance is delta.")
 
     chance.classes("d-short-wide")
     mean()
@@ -309,9 +302,7 @@ def _fresh(draft: TableDraft) -> None:
 
 def review(table: Table, command: str, draft: TableDraft) -> None:
     """Exactly what will be declared."""
-    theme.tag("p", "This is what will be declared. Everybody who may ask sees it; the rows nobody sees.").classes(
-        "d-lead"
-    )
+    theme.lead("This is what will be declared. Everybody who may ask sees it; the rows nobody sees.")
     with theme.facts():
         theme.fact("Table", table.name)
         theme.fact("File", draft.file)
@@ -326,5 +317,5 @@ def review(table: Table, command: str, draft: TableDraft) -> None:
             theme.fact("Population", table.population, "shares its budget" if shared else new)
     data_dictionary.columns(table.columns)
     with theme.experts():
-        theme.tag("p", "The same on the server itself:").classes("d-muted d-small")
+        theme.note("The same on the server itself:")
         theme.copied(command, "Copy the command")

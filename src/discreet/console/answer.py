@@ -49,9 +49,7 @@ def draw(result: ShownAnswer, surer: Surer, saved: Saved) -> None:
                 'flat no-caps dense aria-label="Download as CSV"'
             ).classes("d-quiet")
         if result.made_up:
-            with ui.element("p").classes("d-made-up").props('role="note"'):
-                ui.icon("science").props('aria-hidden="true"')
-                theme.tag("span", "These rows were made up from what is declared. They say nothing about anyone.")
+            theme.made_up()
         if not result.answer.rows:
             theme.empty("No group is large enough to be named.", "Group by fewer columns, or pay more.", "filter_none")
         else:
@@ -97,7 +95,7 @@ def _picture(result: ShownAnswer) -> None:
 
 def _bars(found: tuple[Bar, ...], name: str, *, single: bool) -> None:
     if not found:
-        theme.tag("p", "There is no number to draw in this column.").classes("d-muted")
+        theme.muted("There is no number to draw in this column.")
         return
     shown = found[:MOST]
     scale = axis(shown, from_zero=not single)
@@ -115,7 +113,7 @@ def _bars(found: tuple[Bar, ...], name: str, *, single: bool) -> None:
                 for tick in scale.ticks:
                     theme.tag("span", plain(tick)).style(f"left:{scale.at(tick)}%")
         if len(found) > MOST:
-            theme.tag("p", f"The first {MOST} of {len(found):,} groups.").classes("d-muted d-small")
+            theme.note(f"The first {MOST} of {len(found):,} groups.")
 
 
 def _bar(bar: Bar, scale: Axis, name: str, *, single: bool) -> None:

@@ -15,7 +15,7 @@ from discreet.console.answer import ShownAnswer, draw, file_name
 from discreet.console.data_dictionary import shelf
 from discreet.console.downloads import shown_csv
 from discreet.console.expert_panel import Expert
-from discreet.console.layout import page, trouble
+from discreet.console.layout import origin, page, trouble
 from discreet.console.pages import Visit
 from discreet.console.price_card import Dial, Strip, note, spoken_button, too_little
 from discreet.console.prices import Tag, Wish, counter, promised, tagged
@@ -35,19 +35,17 @@ async def ask(visit: Visit) -> None:
     """The page."""
     theme.lead("Ask in SQL. You see what it costs before you pay, and how exact the answer will be.")
     tables = await visit.call(visit.desk.tables)
-    request = ui.context.client.request
-    given = request.query_params.get("sql", "")[:_LONGEST]  # it is shown and priced, never asked
-    origin = f"{request.url.scheme}://{request.url.netloc}"
+    given = ui.context.client.request.query_params.get("sql", "")[:_LONGEST]  # it is shown and priced, never asked
     with ui.element("div").classes("d-ask"):
         shelf(tables)
         with ui.element("div").classes("d-work"):
-            Desktop(visit, tables, given, origin)
+            Desktop(visit, tables, given)
 
 
 class Desktop:
     """The question that somebody works on, and what became of it."""
 
-    def __init__(self, visit: Visit, tables: list[Table], given: str, origin: str) -> None:
+    def __init__(self, visit: Visit, tables: list[Table], given: str) -> None:
         self._visit = visit
         self._turn = 0  # grows with every change: what belongs to an earlier one comes too late
         self._tag: Tag | None = None
@@ -58,11 +56,11 @@ class Desktop:
             self._examples(examples(tables))
             self._editor = Editor(given, tables, changed=self._typed, entered=self._ask)
             with ui.element("div").classes("d-tag"):
-                self._said = ui.element("div").props('aria-live="polite"')
+                self._said = theme.live()
                 with ui.element("div") as self._numbers:
                     self._strip = Strip()
                     self._dial = Dial(self._price)
-                    self._warned = ui.element("div").props('aria-live="polite"')  # below the slider: that stays
+                    self._warned = theme.live()  # below the slider: that stays
             with ui.element("div").classes("d-row d-doing"):
                 self._button = ui.button("Ask", on_click=self._ask).props("unelevated no-caps")
                 self._button.classes("d-main-button").tooltip("Ctrl + Enter")
@@ -70,7 +68,7 @@ class Desktop:
                 self._try.props("outline no-caps").classes("d-second")
                 link = ui.button("Copy link", icon="link", color=None).props("flat no-caps").classes("d-quiet")
                 link.props["data-copy"] = "link"
-            self._expert = Expert(visit, origin, wish=lambda: self._dial.wish, changed=self._want)
+            self._expert = Expert(visit, origin(), wish=lambda: self._dial.wish, changed=self._want)
         self._news = ui.label().classes("d-away").props('role="status"')  # for who hears the page
         self._earlier = theme.tag("p", _EARLIER).classes("d-hint d-earlier").props('role="status"')
         self._earlier.set_visibility(False)

@@ -10,9 +10,9 @@ from functools import partial
 
 from nicegui import ui
 
-from discreet.console import assets, prices, theme
+from discreet.console import prices, theme
 from discreet.console.history import PaidQuestion, grouped
-from discreet.console.layout import page, trouble
+from discreet.console.layout import page, styles, trouble
 from discreet.console.pages import Visit
 from discreet.console.prices import figure, moment
 from discreet.curator.explain import said
@@ -49,12 +49,12 @@ class _BudgetRead:
 @page("/budget")
 async def budget(visit: Visit) -> None:
     """The page."""
-    ui.add_head_html(f'<link rel="stylesheet" href="{assets.address("records.css")}">')
+    styles("records.css")
     theme.lead(
         "Every answer tells a little about the people in the data, and has a price for it. All prices together stay "
         "below a limit that was set once. When it is spent, nothing more is answered."
     )
-    box, shown = ui.element("div").props('aria-live="polite"'), ui.element("div")
+    box, shown = theme.live(), ui.element("div")
 
     async def show() -> None:
         with theme.busy(button), trouble(box):
@@ -68,7 +68,7 @@ async def budget(visit: Visit) -> None:
 
     async def lifted(name: str) -> None:
         with trouble(box):
-            await visit.call(partial(_lift, visit.desk), name)
+            await visit.custody(lambda custody: custody.lift(name))
             ui.notify(f"The hold on {name} is lifted.", type="positive")
         await show()
 
@@ -93,10 +93,6 @@ def _usual(desk: Desk, who: Visitor) -> dict[str, BudgetLoss]:
         if told is not None:
             found[table.population] = told
     return found
-
-
-def _lift(desk: Desk, who: Visitor, name: str) -> None:
-    desk.custody(who).lift(name)
 
 
 def _population(name: str, seen: _BudgetRead, visit: Visit, lifted: Lifted) -> None:
@@ -163,18 +159,12 @@ def _spending(name: str, seen: _BudgetRead, visit: Visit) -> None:
     with ui.element("p").classes("d-big"):
         theme.tag("strong", prices.figure((spent if retired else left).amount, up=retired))
         theme.tag("span", f"{'spent' if retired else 'left'} of {prices.figure(total.amount)}").classes("d-muted")
-    rest = BudgetPiece("Left", prices.figure(left.amount), prices.part(left, total), "left")
-    if visit.custodian:
-        shares = [BudgetPiece("Spent", prices.figure(spent.amount, up=True), prices.part(spent, total), "own"), rest]
-    else:
+    pieces = [spent_of("Spent", spent, total)]
+    if not visit.custodian:
         own = seen.people[0].used.get(name, 0 * total) if seen.people else 0 * total
         others = spent.less(own)  # type: ignore[arg-type]
-        shares = [
-            BudgetPiece("You spent", prices.figure(own.amount, up=True), prices.part(own, total), "own"),
-            BudgetPiece("Others together", prices.figure(others.amount, up=True), prices.part(others, total), "others"),
-            rest,
-        ]
-    bar(shares, ", ".join(f"{each.name} {each.amount}" for each in shares))
+        pieces = [spent_of("You spent", own, total), spent_of("Others together", others, total, "others")]
+    bar(*pieces, left_of("Left", left, total))
     if not retired:
         _how_many(name, seen, visit, left)
 
@@ -208,15 +198,13 @@ def _over_time(name: str, seen: _BudgetRead, visit: Visit) -> None:
     steps = stairs(seen.receipts, name)
     theme.heading("Spending over time" if visit.custodian else "Your spending over time", 3)
     if not steps:
-        theme.tag("p", "Nothing was spent yet." if visit.custodian else "You have spent nothing yet.").classes(
-            "d-muted"
-        )
+        theme.muted("Nothing was spent yet." if visit.custodian else "You have spent nothing yet.")
         return
     spent, total = seen.accounts[name].budget.spent, seen.accounts[name].budget.total
     level = None if visit.custodian else spent.amount
     line(steps, datetime.now(UTC), total.amount, level)
     if level is not None:
-        theme.tag("p", "The dashed line is what everybody spent together.").classes("d-muted d-small")
+        theme.note("The dashed line is what everybody spent together.")
 
 
 def _who_spent(name: str, seen: _BudgetRead) -> None:
@@ -228,34 +216,26 @@ def _who_spent(name: str, seen: _BudgetRead) -> None:
     if not seen.accounts[name].budget.spent.amount:
         return
     theme.heading("Who spent what", 3)
-    with ui.element("div").classes("d-scroll"), ui.element("table").classes("d-table"):
-        with ui.element("thead"), ui.element("tr"):
-            for title, kind in (("Who", ""), ("Spent", "d-num"), ("", "d-wide"), ("Own limit", "d-num")):
-                theme.tag("th", title).classes(kind).props('scope="col"')
-        with ui.element("tbody"):
-            for person in people:
-                used = person.used.get(name, 0 * total)
-                with ui.element("tr"):
-                    with theme.tag("td", person.name):
-                        if not person.role:
-                            theme.tag("span", "not let in any more").classes("d-muted d-note")
-                    theme.tag("td", prices.figure(used.amount, up=True)).classes("d-num")
-                    with ui.element("td").classes("d-wide"):
-                        meter(prices.part(used, total))
-                    same = type(person.allowance) is type(total)  # a limit in another measure lets nobody ask here
-                    limit = prices.figure(person.allowance.amount) if person.allowance and same else "none"
-                    theme.tag("td", limit).classes("d-num" if same else "d-num d-muted")
+    with theme.table((("Who", ""), ("Spent", "d-num"), ("", "d-wide"), ("Own limit", "d-num"))):
+        for person in people:
+            used = person.used.get(name, 0 * total)
+            with ui.element("tr"):
+                with theme.tag("td", person.name):
+                    if not person.role:
+                        theme.tag("span", "not let in any more").classes("d-muted d-note")
+                theme.tag("td", prices.figure(used.amount, up=True)).classes("d-num")
+                with ui.element("td").classes("d-wide"):
+                    meter(prices.part(used, total))
+                same = type(person.allowance) is type(total)  # a limit in another measure lets nobody ask here
+                limit = prices.figure(person.allowance.amount) if person.allowance and same else "none"
+                theme.tag("td", limit).classes("d-num" if same else "d-num d-muted")
 
 
 def _allowance(name: str, me: Person, allowance: BudgetLoss) -> None:
     used = me.used.get(name, 0 * allowance)
     theme.heading("Your own limit", 3)
     left = prices.rest(allowance, used)
-    shares = [
-        BudgetPiece("You spent", prices.figure(used.amount, up=True), prices.part(used, allowance), "own"),
-        BudgetPiece("Left for you", prices.figure(left.amount), prices.part(left, allowance), "left"),
-    ]
-    bar(shares, ", ".join(f"{each.name} {each.amount}" for each in shares))
+    bar(spent_of("You spent", used, allowance), left_of("Left for you", left, allowance))
 
 
 def _for_experts(account: Account) -> None:
@@ -281,10 +261,20 @@ class BudgetPiece:
     kind: str  # own, others or left
 
 
-def bar(shares: Sequence[BudgetPiece], label: str) -> None:
+def spent_of(name: str, spent: BudgetLoss, whole: BudgetLoss, kind: str = "own") -> BudgetPiece:
+    """The piece of a whole that was spent."""
+    return BudgetPiece(name, prices.figure(spent.amount, up=True), prices.part(spent, whole), kind)
+
+
+def left_of(name: str, left: BudgetLoss, whole: BudgetLoss) -> BudgetPiece:
+    """The piece of a whole that is left."""
+    return BudgetPiece(name, prices.figure(left.amount), prices.part(left, whole), "left")
+
+
+def bar(*shares: BudgetPiece) -> None:
     """One bar of several pieces, with its legend in words."""
     with ui.element("div").classes("d-gauge").props('role="img"') as made:
-        made.props["aria-label"] = label
+        made.props["aria-label"] = ", ".join(f"{each.name} {each.amount}" for each in shares)
         for each in shares:
             if each.part > 0:
                 ui.element("span").classes(f"d-piece d-{each.kind}").style(f"flex-grow: {max(each.part, 0.004):.4f}")

@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 from nicegui import ui
 
-from discreet.console import assets, downloads, prices, theme
-from discreet.console.layout import page, trouble
+from discreet.console import downloads, prices, theme
+from discreet.console.layout import page, styles, trouble
 from discreet.console.pages import Visit
 from discreet.curator import Answer
 from discreet.curator.purchase import Receipt, total
@@ -28,7 +28,7 @@ _ROWS = 200  # rows on a page; a download has all
 @page("/history")
 async def history(visit: Visit) -> None:
     """The page."""
-    ui.add_head_html(f'<link rel="stylesheet" href="{assets.address("records.css")}">')
+    styles("records.css")
     theme.lead(
         "What everybody asked and paid. To see an answer again costs nothing."
         if visit.custodian
@@ -36,7 +36,7 @@ async def history(visit: Visit) -> None:
     )
     receipts = await visit.call(visit.desk.history, most=_MOST)
     if len(receipts) == _MOST:
-        theme.tag("p", f"These are the latest {_MOST:,} payments. {_OLDER}").classes("d-muted d-small")
+        theme.note(f"These are the latest {_MOST:,} payments. {_OLDER}")
     every = grouped(receipts)
     if not every:
         theme.empty("Nothing was asked yet.", "The first question will stand here.", "history")
@@ -108,17 +108,11 @@ def _asked(asked: PaidQuestion, visit: Visit) -> None:
 def _payments(asked: PaidQuestion) -> None:
     with ui.element("details").classes("d-payments"):
         theme.tag("summary", f"{len(asked.payments)} payments")
-        with ui.element("div").classes("d-scroll"), ui.element("table").classes("d-table"):
-            with ui.element("thead"), ui.element("tr"):
-                for title, kind in (("Entry", "d-num"), ("When", ""), ("Price", "d-num"), ("Answer in entry", "d-num")):
-                    theme.tag("th", title).classes(kind).props('scope="col"')
-            with ui.element("tbody"):
-                for each in asked.payments:
-                    with ui.element("tr"):
-                        theme.tag("td", str(each.entry)).classes("d-num")
-                        theme.tag("td", prices.when(each.time))
-                        theme.tag("td", prices.figure(each.loss.amount, up=True)).classes("d-num")
-                        theme.tag("td", "none" if each.answer is None else str(each.answer)).classes("d-num")
+        with theme.table((("Entry", "d-num"), ("When", ""), ("Price", "d-num"), ("Answer in entry", "d-num"))):
+            for each in asked.payments:
+                price = prices.figure(each.loss.amount, up=True)
+                answer = "none" if each.answer is None else str(each.answer)
+                theme.row((str(each.entry), "d-num"), (prices.when(each.time), ""), (price, "d-num"), (answer, "d-num"))
 
 
 def _tools(asked: PaidQuestion, visit: Visit) -> None:
@@ -167,32 +161,26 @@ def _taken(desk: Desk, who: Visitor, asked: PaidQuestion, made: Made) -> bytes:
 def _table(answer: Answer) -> None:
     """The rows, scrolling in their place."""
     known = answer.noisy or (False,) * len(answer.columns)
-    region = ui.element("div").classes("d-scroll").props('tabindex="0" role="region" aria-label="The answer"')
-    with region, ui.element("table").classes("d-table"):
-        with ui.element("thead"), ui.element("tr"):
-            for name, kind in zip(answer.columns, answer.types, strict=True):
-                theme.tag("th", name).classes("d-num" if is_number(kind) else "").props('scope="col"')
-        with ui.element("tbody"):
-            for row, spans in list(zip(answer.rows, answer.spans, strict=True))[:_ROWS]:
-                with ui.element("tr"):
-                    for cell, kind, span, noisy in zip(row, answer.types, spans, known, strict=True):
-                        _cell(cell, kind, span, noisy=noisy)
+    kinds = ["d-num" if is_number(kind) else "" for kind in answer.types]
+    with theme.table(zip(answer.columns, kinds, strict=True), "The answer"):
+        for row, spans in list(zip(answer.rows, answer.spans, strict=True))[:_ROWS]:
+            with ui.element("tr"):
+                for cell, kind, span, noisy in zip(row, kinds, spans, known, strict=True):
+                    _cell(cell, kind, span, noisy=noisy)
     if len(answer.rows) > _ROWS:
-        theme.tag("p", f"The first {_ROWS} of {len(answer.rows):,} rows. A download has all.").classes(
-            "d-muted d-small"
-        )
+        theme.note(f"The first {_ROWS} of {len(answer.rows):,} rows. A download has all.")
     elif not answer.rows:
-        theme.tag("p", "The answer has no rows.").classes("d-muted d-small")
+        theme.note("The answer has no rows.")
     barred = any(span is not None for row in answer.spans for span in row)
     sure = f"The error holds in {100 * float(answer.confidence):g} of 100 cases." if barred else ""
     doubts = [sentence for sentence in answer.notices if sentence not in answer.bounding]
     if told := " ".join(filter(None, [*doubts, sure, answer.bounding])):
-        theme.tag("p", told).classes("d-muted d-small")
+        theme.note(told)
 
 
 def _cell(cell: object, kind: str, span: Span, *, noisy: bool) -> None:
     value, give = (key(cell), NO_BAR if noisy and cell is not None else "") if span is None else measured(cell, span)
-    with theme.tag("td", value).classes("d-num" if is_number(kind) else ""):
+    with theme.tag("td", value).classes(kind):
         if give:
             words = give if give.startswith("±") else f"({give})"
             theme.tag("span", f" {words}").classes("d-pm")  # a space for who copies it

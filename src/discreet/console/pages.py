@@ -8,13 +8,16 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
 from discreet.console.headers import Message, Receive, Scope, spoken
 from discreet.console.sessions import BrowserSession, Sockets
 from discreet.console.upload import Uploads
 from discreet.desk import Desk, Visitor
 from discreet.errors import DiscreetError, Refusal
+
+if TYPE_CHECKING:
+    from discreet.curator.custody import Custody
 
 _QUERY = re.compile(r"[\w.~%&=+*!'()-]{1,20000}", re.ASCII)  # as browsers write it; nothing that could end a header
 _SURE = 1.0  # seconds for which a grant that was in force is believed to be
@@ -105,6 +108,10 @@ class Visit:
                 raise
             self.end("revoked")
             raise Ended("revoked") from None
+
+    async def custody(self, doing: Callable[[Custody], T]) -> T:
+        """What the custodian's side of the home answers: `await visit.custody(lambda custody: custody.lift(name))`."""
+        return await self.call(lambda who: doing(self.desk.custody(who)))
 
     async def in_force(self) -> bool:
         """Whether the grant by which they signed in is in force still."""

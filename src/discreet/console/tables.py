@@ -13,7 +13,7 @@ from nicegui.events import GenericEventArguments
 
 from discreet.console import adding_steps, assets, data_dictionary, downloads, theme
 from discreet.console import table_draft as drafts
-from discreet.console.layout import UNCHANGED, apart, confirm, trouble
+from discreet.console.layout import UNCHANGED, apart, changed, confirm, trouble
 from discreet.console.pages import Visit
 from discreet.console.table_draft import BUDGET, COLUMNS, FILE, OWNER, REVIEW, STEPS, StepRefusal, TableDraft, in_words
 from discreet.console.upload import UploadedFile, said_size
@@ -26,7 +26,10 @@ from discreet.ledger.books import Account
 from discreet.sql.schema import Table
 
 Again = Callable[[], Awaitable[None]]
+T = TypeVar("T")
 
+_MOST = 500  # columns that can be described on a page
+_TITLES = ("The file", "Whose rows", "Columns", "Budget", "Review")
 _REMOVE = (
     "Its rows are deleted, and nobody can ask about it any more. What was spent stays spent, and answers that were "
     "given stay in the ledger. This cannot be taken back."
@@ -58,30 +61,18 @@ def _table(visit: Visit, table: Table, then: str, again: Again) -> None:
             theme.fact("Of one person", caps)
     data_dictionary.columns(table.columns)
     with ui.element("div").classes("d-tools"):
-        _tool("Update rows", "upload", lambda: _update(visit, table, then, again))
+        theme.tool("Update rows", lambda: _update(visit, table, then, again), "upload")
         for kind, words in (("csv", "Made-up rows (CSV)"), ("parquet", "Made-up rows (Parquet)")):
             with ui.element("a").classes("d-get") as link:
                 link.props["href"], link.props["download"] = downloads.sample_address(table.name, kind), ""
                 ui.icon("download").props('aria-hidden="true"')
                 theme.tag("span", words)
-        _tool("Remove", "delete_outline", lambda: _remove(visit, table, again))
-
-
-def _tool(words: str, icon: str, doing: Callable[[], None]) -> None:
-    ui.button(words, icon=icon, on_click=doing, color=None).props("flat dense no-caps").classes("d-quiet")
+        theme.tool("Remove", lambda: _remove(visit, table, again), "delete_outline")
 
 
 def _remove(visit: Visit, table: Table, again: Again) -> None:
-    async def done() -> None:
-        await visit.call(partial(_removed, visit.desk), table.name)
-        ui.notify(f"{table.name} is removed.", type="positive")
-        await again()
-
+    done = changed(visit, lambda custody: custody.remove(table.name), f"{table.name} is removed.", again)
     confirm(f"Remove {table.name}?", _REMOVE, table.name, "Remove it", done)
-
-
-def _removed(desk: Desk, who: Visitor, name: str) -> None:
-    desk.custody(who).remove(name)
 
 
 def _update(visit: Visit, table: Table, then: str, again: Again) -> None:
@@ -91,7 +82,7 @@ def _update(visit: Visit, table: Table, then: str, again: Again) -> None:
             "p", "They take the place of all rows that are there. What is declared stays, and so does the budget."
         )
         inner = ui.element("div")
-        box = ui.element("div").props('aria-live="polite"')
+        box = theme.live()
         with ui.element("div").classes("d-row d-foot"):
             leave = ui.button("Leave it", on_click=dialog.close, color=None).props("flat no-caps").classes("d-quiet")
 
@@ -111,7 +102,7 @@ def _update(visit: Visit, table: Table, then: str, again: Again) -> None:
             progress(share, f"Reading {upload.name}")
         try:
             with visit.uploads.reading(upload) as path:
-                await visit.call(partial(_updated, visit.desk), table.name, path, share)
+                await visit.custody(lambda custody: custody.update(table.name, path, progress=share.hear))
         except Refusal as refusal:
             raise in_words(refusal, str(upload.path)) from None
         finally:
@@ -124,16 +115,6 @@ def _update(visit: Visit, table: Table, then: str, again: Again) -> None:
 
     choose()
     dialog.open()
-
-
-def _updated(desk: Desk, who: Visitor, name: str, path: Path, share: WorkDone) -> None:
-    desk.custody(who).update(name, path, progress=share.hear)
-
-
-T = TypeVar("T")
-
-_MOST = 500  # columns that can be described on a page
-_TITLES = ("The file", "Whose rows", "Columns", "Budget", "Review")
 
 
 class NewTable:
@@ -152,13 +133,11 @@ class NewTable:
         self._step = FILE
         with ui.element("div").classes("d-row d-spread"):
             theme.heading("Add a table", 2)
-            ui.button("Back to the tables", icon="arrow_back", on_click=self._leave, color=None).props(
-                "flat dense no-caps"
-            ).classes("d-quiet")
+            theme.tool("Back to the tables", self._leave, "arrow_back")
         self._trail = ui.element("ol").classes("d-trail")
         with theme.card():
             self._panel = ui.element("div")
-            self._box = ui.element("div").props('aria-live="polite"')
+            self._box = theme.live()
             with ui.element("div").classes("d-row d-foot"):
                 self._next = ui.button("Next", on_click=self._go_on).props("unelevated no-caps")
                 self._back = ui.button("Back", on_click=self._go_back, color=None).props("flat no-caps")
@@ -201,21 +180,20 @@ class NewTable:
 
     def _file(self) -> None:
         if self._upload is None:
-            theme.tag(
-                "p",
+            theme.lead(
                 "It is kept in a private folder of this server until the table is added, and deleted then, or when "
-                "you leave. Only you see what columns it has.",
-            ).classes("d-lead")
+                "you leave. Only you see what columns it has."
+            )
             chooser(self._visit, self._chosen)
             return
         with ui.element("div").classes("d-said d-row"):
             ui.icon("description").props('aria-hidden="true"')
             size = said_size(self._upload.size)
             theme.tag("span", f"{self._upload.name}, {size}, {len(self._draft.fields)} columns").classes("d-grow")
-            ui.button("Another file", on_click=self._another, color=None).props("flat dense no-caps").classes("d-quiet")
+            theme.tool("Another file", self._another)
         with ui.element("div").classes("d-fields"), ui.element("div"):
             adding_steps.text("Name of the table", self._draft, "name")
-            theme.tag("p", "As people write it in questions: letters, digits and _.").classes("d-muted d-small")
+            theme.note("As people write it in questions: letters, digits and _.")
 
     # going -----------------------------------------------------------------------------------------------------------
 
@@ -347,7 +325,7 @@ def chooser(visit: Visit, chosen: Chosen) -> None:
             "click", js_handler="() => window.discreetStop()"
         )
     coming.set_visibility(False)
-    box = ui.element("div").props('aria-live="polite"')
+    box = theme.live()
     client = ui.context.client
 
     async def heard(event: GenericEventArguments) -> None:
