@@ -79,7 +79,7 @@ def counted(home: Path, measurement: Measurement) -> Counted:
 
 def in_sql(home: Path, measurement: Measurement) -> Counted:
     """The same without the stream: by the SQL for rows that are anywhere."""
-    with store(home)._reading(measurement.rows) as (connection, salt, located):
+    with store(home).reading(measurement.rows) as (connection, salt, located):
         rows = connection.execute(bounding.counts(measurement, located, salt)).fetchall()
     width = len(measurement.keys)
     return Counted(
@@ -92,7 +92,7 @@ def present(numbers: Counted) -> dict[tuple[object, ...], tuple[int, ...]]:
 
 
 def passes(home: Path, measurement: Measurement) -> bool:
-    with store(home)._reading(measurement.rows) as (_, _, located):
+    with store(home).reading(measurement.rows) as (_, _, located):
         return streamed(measurement, located, FARTHEST) is not None
 
 

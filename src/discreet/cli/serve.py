@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from discreet.sandbox import Processes
     from discreet.server.http.door import Door
     from discreet.server.http.proxy import Proxies
-    from discreet.server.pgwire.log import Journal
+    from discreet.server.journal import Journal
 
 app = new_app()
 _Wire = list[tuple[str, int]]  # host and port of the Postgres door, once it is open
@@ -147,7 +147,7 @@ def serve(  # noqa: PLR0913  # the two doors and what they share
             )
     from discreet.desk import Desk
     from discreet.sandbox import Processes
-    from discreet.server.pgwire.log import Journal
+    from discreet.server.journal import Journal
 
     _many_files()
     shared = Shared(tls, rate, proxies, Journal())
@@ -274,13 +274,13 @@ async def _first(one: Awaitable[object], other: Awaitable[object]) -> None:
 
 async def _http(desk: Desk, address: Address, shared: Shared, wire: _Wire) -> Open:
     from discreet.cli.console_host import Console
-    from discreet.server.http import Limits
     from discreet.server.http import serve as open_door
+    from discreet.server.limits import HttpLimits
 
     def annex(door: Door) -> Console:
         return Console(door, lambda: wire[0] if wire else None)
 
-    limits, beside = Limits(rate=shared.rate), shared.journal.metrics
+    limits, beside = HttpLimits(rate=shared.rate), shared.journal.metrics
     where = desk, address.host, address.port, shared.context
     return await open_door(*where, limits=limits, annex=annex, proxies=shared.proxies, beside=beside)
 

@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, quote, urlencode, urlsplit
 from discreet.addresses import is_loopback
 from discreet.client import json_values
 from discreet.curator import Answer, Explanation
-from discreet.curator.purchase import Receipt
+from discreet.curator.purchase import PastPayment
 from discreet.desk import Listed
 from discreet.desk.release_quote import Offered
 from discreet.errors import DiscreetError, Fault, Ground, OverBudget, Refusal
@@ -93,9 +93,9 @@ class Connection:
             raise Refusal(f"there is no population {population!r}", hint=f"there are {sorted(found)}")
         return found[population]
 
-    def history(self, *, everybody: bool = False) -> list[Receipt]:
+    def history(self, *, everybody: bool = False) -> list[PastPayment]:
         """What was asked and paid, the latest first; of everybody for a custodian."""
-        found: list[Receipt] = []
+        found: list[PastPayment] = []
         while True:
             asked = {"everybody": str(everybody).lower(), "limit": str(_PAGE)}
             more = {"before": str(found[-1].entry)} if found else {}

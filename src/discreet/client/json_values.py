@@ -11,7 +11,7 @@ from typing import Any
 
 from discreet.curator import Answer, Explanation
 from discreet.curator.answer import Spans
-from discreet.curator.purchase import Receipt
+from discreet.curator.purchase import PastPayment
 from discreet.desk import Listed
 from discreet.desk.release_quote import Offered
 from discreet.errors import Refusal
@@ -150,10 +150,10 @@ def _column(found: dict[str, Any]) -> Column:
     )
 
 
-def receipts(found: dict[str, Any]) -> list[Receipt]:
+def receipts(found: dict[str, Any]) -> list[PastPayment]:
     """Payments."""
     return [
-        Receipt(
+        PastPayment(
             each["entry"],
             each["time"],
             each["principal"],

@@ -16,7 +16,7 @@ from discreet.console.layout import page, styles, trouble
 from discreet.console.pages import Visit
 from discreet.console.prices import figure, moment
 from discreet.curator.explain import said
-from discreet.curator.purchase import Receipt
+from discreet.curator.purchase import PastPayment
 from discreet.desk import Desk, Visitor
 from discreet.desk.desk import Person
 from discreet.errors import Refusal
@@ -42,7 +42,7 @@ class _BudgetRead:
 
     accounts: Mapping[str, Account]
     people: Sequence[Person]
-    receipts: Sequence[Receipt]
+    receipts: Sequence[PastPayment]
     usual: Mapping[str, BudgetLoss]  # what a question about a population costs if nobody names a price
 
 
@@ -325,7 +325,7 @@ class SpentSince:
     amount: Fraction
 
 
-def stairs(receipts: Iterable[Receipt], population: str) -> list[SpentSince]:
+def stairs(receipts: Iterable[PastPayment], population: str) -> list[SpentSince]:
     """How spending grew, one step for each payment."""
     steps: list[SpentSince] = []
     for each in sorted(receipts, key=lambda receipt: receipt.entry):

@@ -13,7 +13,7 @@ from discreet.console import downloads, prices, theme
 from discreet.console.layout import page, styles, trouble
 from discreet.console.pages import Visit
 from discreet.curator import Answer
-from discreet.curator.purchase import Receipt, total
+from discreet.curator.purchase import PastPayment, total
 from discreet.curator.significant_digits import NO_BAR, Span, is_number, key, measured
 from discreet.desk import Desk, Visitor
 from discreet.ledger.entry import BudgetLoss
@@ -193,10 +193,10 @@ class PaidQuestion:
     principal: str
     sql: str
     population: str
-    payments: tuple[Receipt, ...]
+    payments: tuple[PastPayment, ...]
 
     @property
-    def latest(self) -> Receipt:
+    def latest(self) -> PastPayment:
         """The newest payment."""
         return self.payments[0]
 
@@ -234,9 +234,9 @@ class PaidQuestion:
         return all(word in words.lower() for word in text.lower().split())
 
 
-def grouped(receipts: Iterable[Receipt]) -> list[PaidQuestion]:
+def grouped(receipts: Iterable[PastPayment]) -> list[PaidQuestion]:
     """The questions that receipts are for, the one that was paid last first."""
-    found: dict[tuple[str, str, str, int], list[Receipt]] = {}
+    found: dict[tuple[str, str, str, int], list[PastPayment]] = {}
     for each in sorted(receipts, key=lambda receipt: -receipt.entry):
         alone = 0 if each.release is None else each.entry  # releases of the same rows are different ones
         found.setdefault((each.principal, each.sql, each.population, alone), []).append(each)

@@ -21,6 +21,7 @@ from discreet.mechanisms.registry import digest
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Approximate, Loss, Neighbours, Pure, convert
 from discreet.sql.aggregate import declared_grid
+from discreet.sql.cells import BoundedRows
 from discreet.sql.identity import described
 from discreet.sql.lineage import NOTHING, Origins, owners
 from discreet.sql.plan import VERSION
@@ -225,7 +226,7 @@ def _run(store: DuckStore, what: Run[T]) -> T:
     mechanism, outline = what.mechanism, what.outline
     if _takes(mechanism) is Takes.RELATION:
         return mechanism(DuckRelation(store, what.rows, outline.schema, outline.caps, outline.neighbours))
-    cells = store.rows(what.rows, outline.caps.max_rows)
+    cells = store.rows(BoundedRows(what.rows, outline.caps.max_rows))
     data: Any = [row[0] for row in cells] if len(shape(what.rows).columns) == 1 else cells
     return mechanism(data)
 

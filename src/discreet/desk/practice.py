@@ -20,6 +20,7 @@ import pyarrow as pa
 from discreet.curator import Answer, Curator, catalogue
 from discreet.curator.catalogue import Catalogue, declaration
 from discreet.curator.custody import found_home
+from discreet.curator.quote import given
 from discreet.engines import DuckStore
 from discreet.errors import OverBudget
 from discreet.ledger import Dataset, Opened, SqliteLedger
@@ -144,7 +145,7 @@ class Practice:
         """The answer to a question on made-up rows. What is left, and where it stands, means nothing here."""
         terms = {**{name: value for name, value in terms.items() if name != "free"}, "fresh": True}
         return replace(
-            self.done(real, lambda curator: curator.within(granted).query(sql, **terms)), left=None, entry=""
+            self.done(real, lambda curator: curator.within(granted).query(sql, **given(terms))), left=None, entry=""
         )
 
     def done(self, real: Curator, what: Callable[[Curator], T]) -> T:

@@ -21,6 +21,7 @@ from discreet.mechanisms.additive import LaplaceVector as LaplaceVector
 from discreet.mechanisms.auction import PostedPrice as PostedPrice
 from discreet.mechanisms.exponential import Exponential as Exponential
 from discreet.mechanisms.exponential import PermuteAndFlip as PermuteAndFlip
+from discreet.mechanisms.frame import Frame as Frame
 from discreet.mechanisms.geometric import Geometric as Geometric
 from discreet.mechanisms.grid import Grid as Grid
 from discreet.mechanisms.keys import GaussianKeys as GaussianKeys
@@ -56,7 +57,6 @@ from discreet.mechanisms.relation import Axis as Axis
 from discreet.mechanisms.relation import Bins as Bins
 from discreet.mechanisms.relation import Caps as Caps
 from discreet.mechanisms.relation import Column as Column
-from discreet.mechanisms.relation import Frame as Frame
 from discreet.mechanisms.relation import Outline as Outline
 from discreet.mechanisms.relation import Relation as Relation
 from discreet.mechanisms.relation import TableMechanism as TableMechanism

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.errors import Refusal
 from discreet.exact import Number, exact, nonnegative, positive, shown
 
-Integers: TypeAlias = Sequence[int] | NDArray[np.int64]
+Integers: TypeAlias = Sequence[int] | NDArray[np.int64] | NDArray[np.object_]
 
 LIMIT = (1 << 62) - 1  # two numbers of at most this size have a sum that 64 bits hold
 

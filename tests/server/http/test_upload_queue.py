@@ -12,9 +12,9 @@ from survey.test_collector_group import transactions
 
 from discreet.errors import Refusal
 from discreet.local import Response
+from discreet.server.errors import HttpError
+from discreet.server.fair_share import Pool
 from discreet.server.http import surveys
-from discreet.server.http.error_responses import Trouble
-from discreet.server.http.limits import Pool
 from discreet.server.http.surveys import Inbox
 from discreet.survey.intake import Sent
 from discreet.transport.task import Receipt, Uninvited
@@ -34,7 +34,7 @@ def sent(survey: Survey, many: int = 1) -> Sent:
 
 
 def test_uploads_that_wait_share_a_transaction(survey: Survey) -> None:
-    pool, box = Pool(2, 8), Inbox(survey.collector)
+    pool, box = Pool(2, waiting=8), Inbox(survey.collector)
     uploads = [sent(survey) for _ in range(30)]
     before = transactions(survey.home)
 
@@ -48,7 +48,7 @@ def test_uploads_that_wait_share_a_transaction(survey: Survey) -> None:
 
 
 def test_long_uploads_are_cut_into_groups(survey: Survey, monkeypatch: pytest.MonkeyPatch) -> None:
-    pool, box = Pool(2, 8), Inbox(survey.collector)
+    pool, box = Pool(2, waiting=8), Inbox(survey.collector)
     monkeypatch.setattr(surveys, "_TOGETHER", 2 * len(sent(survey, 10).body))
     before = transactions(survey.home)
 
@@ -61,7 +61,7 @@ def test_long_uploads_are_cut_into_groups(survey: Survey, monkeypatch: pytest.Mo
 
 
 def test_who_leaves_takes_nobody_with_them(survey: Survey) -> None:
-    pool, box = Pool(1, 8), Inbox(survey.collector)
+    pool, box = Pool(1, waiting=8), Inbox(survey.collector)
 
     async def run() -> list[Receipt | BaseException]:
         waiting = [asyncio.create_task(box.receipt(pool, sent(survey))) for _ in range(5)]
@@ -78,7 +78,7 @@ def test_who_leaves_takes_nobody_with_them(survey: Survey) -> None:
 def test_each_hears_why_it_has_no_receipt(tmp_path: Path) -> None:
     survey = Survey(tmp_path, invited=True, minimum=1)
     (token,) = survey.collector.invite(survey.task.id, 1)
-    pool, box = Pool(1, 8), Inbox(survey.collector)
+    pool, box = Pool(1, waiting=8), Inbox(survey.collector)
 
     async def run() -> list[Receipt | BaseException]:
         return await all_of(box.receipt(pool, sent(survey)), box.receipt(pool, sent(survey)._replace(token=token)))
@@ -97,7 +97,7 @@ def test_each_hears_why_it_has_no_receipt(tmp_path: Path) -> None:
 
 
 def test_more_than_can_wait_are_sent_away(survey: Survey, monkeypatch: pytest.MonkeyPatch) -> None:
-    pool, box = Pool(1, 8), Inbox(survey.collector)
+    pool, box = Pool(1, waiting=8), Inbox(survey.collector)
     monkeypatch.setattr(surveys, "MOST", 4)
 
     async def run() -> list[Receipt | BaseException]:
@@ -105,5 +105,5 @@ def test_more_than_can_wait_are_sent_away(survey: Survey, monkeypatch: pytest.Mo
 
     found = asyncio.run(run())
     assert found[:4] == [Receipt(accepted=1)] * 4
-    assert all(isinstance(each, Trouble) and each.failure.status == 503 for each in found[4:])
+    assert all(isinstance(each, HttpError) and each.response.status == 503 for each in found[4:])
     pool.close()

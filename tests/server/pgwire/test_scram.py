@@ -10,8 +10,8 @@ import pytest
 from server.pgwire.raw import final_response
 
 from discreet.curator.custody import Scram, minted, scram_of
+from discreet.server.errors import WireError
 from discreet.server.pgwire import scram
-from discreet.server.pgwire.failures import Failure
 
 CLIENT, SERVER = "rOprNGfwEbeRWgbNEkqO", "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
 SALT = "W22ZaJ0SNY7soEsUEjb6gQ=="
@@ -64,7 +64,7 @@ def test_every_challenge_is_new() -> None:
     ],
 )
 def test_what_is_no_first_message_is_refused(first: str) -> None:
-    with pytest.raises(Failure) as refused:
+    with pytest.raises(WireError) as refused:
         scram.challenge(verifier("x"), first)
     assert (refused.value.code, refused.value.fatal) == ("08P01", True)
 
@@ -87,7 +87,7 @@ def test_what_is_no_first_message_is_refused(first: str) -> None:
 )
 def test_what_is_no_final_message_is_refused(final: str) -> None:
     asked = scram.challenge(verifier("x"), "n,,n=,r=abcdefghijkl")
-    with pytest.raises(Failure) as refused:
+    with pytest.raises(WireError) as refused:
         scram.signature(asked, final.replace("{nonce}", asked.nonce))
     assert refused.value.fatal
 
@@ -115,7 +115,7 @@ def test_a_bound_login_says_the_certificate_that_it_saw() -> None:
         if right:
             assert scram.signature(asked, final) is not None
         else:
-            with pytest.raises(Failure):
+            with pytest.raises(WireError):
                 scram.signature(asked, final)
 
 
@@ -125,7 +125,7 @@ def test_a_login_is_bound_if_and_only_if_it_says_so(first: str, end_point: bytes
     if first.startswith("p") == (end_point is not None):
         scram.challenge(verifier("x"), first, end_point=end_point)
     else:
-        with pytest.raises(Failure):
+        with pytest.raises(WireError):
             scram.challenge(verifier("x"), first, end_point=end_point)
 
 
@@ -133,5 +133,5 @@ def test_an_offer_that_was_taken_away_is_noticed() -> None:
     assert scram.offered(None) == ("SCRAM-SHA-256",)
     assert scram.offered(b"c" * 32) == ("SCRAM-SHA-256-PLUS", "SCRAM-SHA-256")
     scram.challenge(verifier("x"), "n,,n=,r=abcdefghijkl", refused="y")
-    with pytest.raises(Failure):
+    with pytest.raises(WireError):
         scram.challenge(verifier("x"), "y,,n=,r=abcdefghijkl", refused="y")

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet.server.errors import WireError
 from discreet.server.pgwire import commands as c
 from discreet.server.pgwire import settings as known
 from discreet.server.pgwire.calls import Call, calls
 from discreet.server.pgwire.client_probes import empty, unqualified
-from discreet.server.pgwire.failures import Failure
 from discreet.server.pgwire.lexer import words
 from discreet.server.pgwire.naming import labels, renamed
 from discreet.server.pgwire.settings import Settings, milliseconds, started
@@ -49,7 +49,7 @@ def test_a_semicolon_cuts_only_where_it_is_one(parts: list[list[str]]) -> None:
 def test_words_are_where_they_say(text: str) -> None:
     try:
         found = words(text)
-    except Failure as refused:
+    except WireError as refused:
         assert refused.code == "42601"  # noqa: PT017  # a quotation or a comment is open
         return
     assert all(text[word.start : word.end] == word.text for word in found)
@@ -141,7 +141,7 @@ def test_statements(text: str, meant: c.Statement) -> None:
     ],
 )
 def test_what_is_no_statement_here(text: str, code: str) -> None:
-    with pytest.raises(Failure) as refused:
+    with pytest.raises(WireError) as refused:
         statements(text)
     assert refused.value.code == code
 
@@ -221,7 +221,7 @@ def test_settings_become_terms() -> None:
     ],
 )
 def test_values_that_a_setting_does_not_take(name: str, value: str) -> None:
-    with pytest.raises(Failure) as refused:
+    with pytest.raises(WireError) as refused:
         Settings().put(name, value)
     assert refused.value.code == "22023"
 
@@ -241,10 +241,10 @@ def test_settings_of_ones_own_are_bounded() -> None:
     found = Settings()
     for i in range(known.MOST_OWN + len(known.KNOWN)):
         found = found.put(f"my.x{i}", "1")
-    with pytest.raises(Failure, match="at most"):
+    with pytest.raises(WireError, match="at most"):
         found.put("my.last", "1")
     for name in ("nothing", "discreet.nothing", "a.", ".a", "a.b c", "x" * 100 + ".y"):
-        with pytest.raises(Failure) as refused:
+        with pytest.raises(WireError) as refused:
             Settings().put(name, "1")
         assert refused.value.code == "42704"
 
@@ -261,7 +261,7 @@ def test_options_of_a_connection() -> None:
     ]
     assert found.value("session_authorization") == "ana"
     for options in ("x", "-c", "-c x", "-f 1", "--"):
-        with pytest.raises(Failure):
+        with pytest.raises(WireError):
             started("ana", {"options": options})
 
 
@@ -306,9 +306,9 @@ def test_what_a_transaction_keeps() -> None:
     assert run(nested, "RELEASE s", "ROLLBACK TO s").settings.value("a.b") == "1"
     assert run(nested.failed(), "ROLLBACK TO s").status == b"T"
     assert run(nested.failed(), "COMMIT").settings.known("a.b") is None
-    with pytest.raises(Failure, match="failed"):
+    with pytest.raises(WireError, match="failed"):
         nested.failed().check()
-    with pytest.raises(Failure, match="no savepoint"):
+    with pytest.raises(WireError, match="no savepoint"):
         run(nested, "RELEASE s", "RELEASE s", "ROLLBACK TO s")
     assert idle.failed() == idle
 
@@ -336,5 +336,5 @@ def test_prepare_and_execute() -> None:
     ],
 )  # fmt: skip
 def test_what_is_neither(text: str) -> None:
-    with pytest.raises(Failure):
+    with pytest.raises(WireError):
         statements(text)

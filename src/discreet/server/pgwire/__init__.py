@@ -6,7 +6,6 @@ session answers the rest (`session`): statements are told apart (`statements`), 
 `binding`). What comes back is written as the client wants it (`types`).
 """
 
-from discreet.server.pgwire.limits import Limits as Limits
 from discreet.server.pgwire.questions import Catalogue as Catalogue
 from discreet.server.pgwire.server import Server as Server
 from discreet.server.pgwire.server import serve as serve

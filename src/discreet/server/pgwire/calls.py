@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from discreet.server.pgwire.failures import BAD_VALUE, Failure
+from discreet.server.errors import BAD_VALUE, WireError
 from discreet.server.pgwire.lexer import Word, matching, words
 from discreet.server.pgwire.settings import Settings
 
@@ -76,4 +76,4 @@ def called(call: Call, settings: Settings) -> tuple[Settings, str | None]:
         case "current_setting", (str(name), "false" | "f"):
             return settings, settings.value(name)
         case _:
-            raise Failure(BAD_VALUE, f"{call.function} takes other arguments")
+            raise WireError(BAD_VALUE, f"{call.function} takes other arguments")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from discreet.server.pgwire.failures import SYNTAX, Failure
+from discreet.server.errors import SYNTAX, WireError
 
 LONGEST = 100_000  # characters; a question has fewer, a client's look into the catalogue may have more
 SHORT = 2_000  # what is remembered of texts is remembered of short ones only, so that it stays little
@@ -63,21 +63,21 @@ def words(text: str) -> tuple[Word, ...]:
 
 def _cut(text: str) -> tuple[Word, ...]:
     if len(text) > LONGEST:
-        raise Failure("54000", f"a text of SQL has at most {LONGEST} characters")
+        raise WireError("54000", f"a text of SQL has at most {LONGEST} characters")
     found: list[Word] = []
     at = 0
     while at < len(text):
         piece = _TOKEN.match(text, at)
         kind = "" if piece is None else piece.lastgroup or ""
         if piece is None or (text[at] in "'\"" and kind == "symbol"):
-            raise Failure(SYNTAX, "a quotation is not closed", position=at)
+            raise WireError(SYNTAX, "a quotation is not closed", position=at)
         end = piece.end()
         if kind == "comment":
             end = _after_comment(text, at)
         elif piece["dollar"] is not None:
             close = text.find(piece["dollar"], end)
             if close < 0:
-                raise Failure(SYNTAX, "a quotation is not closed", position=at)
+                raise WireError(SYNTAX, "a quotation is not closed", position=at)
             end = close + len(piece["dollar"])
             kind = "dollar"
         if kind not in ("space", "comment"):
@@ -97,7 +97,7 @@ def _after_comment(text: str, start: int) -> int:
         at = mark.end()
         if depth == 0:
             return at
-    raise Failure(SYNTAX, "a comment is not closed", position=start)
+    raise WireError(SYNTAX, "a comment is not closed", position=start)
 
 
 def split(text: str) -> list[list[Word]]:
@@ -118,4 +118,4 @@ def matching(listed: Sequence[Word], opening: int) -> int:
         depth += {"(": 1, ")": -1}.get(listed[index].text, 0)
         if depth == 0:
             return index
-    raise Failure(SYNTAX, "a parenthesis is not closed", position=listed[opening].start)
+    raise WireError(SYNTAX, "a parenthesis is not closed", position=listed[opening].start)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from discreet.server.errors import WireError
+from discreet.server.limits import WireLimits
 from discreet.server.pgwire.commands import Statement
-from discreet.server.pgwire.failures import Failure
 from discreet.server.pgwire.frames import Field
-from discreet.server.pgwire.limits import Limits
 from discreet.server.pgwire.result import Outcome
 from discreet.server.pgwire.settings import Settings
 from discreet.server.pgwire.types import Value
@@ -63,7 +63,7 @@ class Portal:
 class Shelf:
     """What a session keeps under names. Bounded, so that nobody fills the memory."""
 
-    limits: Limits
+    limits: WireLimits
     others: Callable[[], int] = lambda: 0  # bytes that its owner holds in all connections
     prepared: dict[str, Prepared] = field(default_factory=dict)
     portals: dict[str, Portal] = field(default_factory=dict)
@@ -71,10 +71,10 @@ class Shelf:
     def prepare(self, name: str, prepared: Prepared) -> None:
         """Keep a statement; an unnamed one replaces the one before."""
         if name and name in self.prepared:
-            raise Failure("42P05", "a prepared statement of this name is there already")
+            raise WireError("42P05", "a prepared statement of this name is there already")
         size = prepared.size + sum(other.size for key, other in self.prepared.items() if key != name)
         if len(self.prepared) >= self.limits.prepared or size > self.limits.prepared_characters:
-            raise Failure("53000", "too many statements are prepared", hint="DEALLOCATE ALL")
+            raise WireError("53000", "too many statements are prepared", hint="DEALLOCATE ALL")
         self.refuse_much(prepared.size)
         self.prepared[name] = prepared
 
@@ -87,14 +87,14 @@ class Shelf:
     def refuse_much(self, size: int) -> None:
         """Refuse to keep so many bytes more, if its owner holds too many."""
         if size > _LITTLE and self.others() + size > self.limits.held:
-            raise Failure("53200", "you hold too many rows and statements at once", hint=_HOLDING)
+            raise WireError("53200", "you hold too many rows and statements at once", hint=_HOLDING)
 
     def open(self, name: str, portal: Portal) -> None:
         """Keep a portal; an unnamed one replaces the one before."""
         if name and name in self.portals:
-            raise Failure("42P03", "a portal of this name is open already")
+            raise WireError("42P03", "a portal of this name is open already")
         if len(self.portals) >= self.limits.portals:
-            raise Failure("53000", "too many portals are open", hint="close some")
+            raise WireError("53000", "too many portals are open", hint="close some")
         self.portals[name] = portal
 
     def clear(self) -> None:
@@ -105,11 +105,11 @@ class Shelf:
     def statement(self, name: str) -> Prepared:
         """The statement of this name."""
         if name not in self.prepared:
-            raise Failure("26000", "there is no prepared statement of this name")
+            raise WireError("26000", "there is no prepared statement of this name")
         return self.prepared[name]
 
     def portal(self, name: str) -> Portal:
         """The portal of this name."""
         if name not in self.portals:
-            raise Failure("34000", "there is no portal of this name")
+            raise WireError("34000", "there is no portal of this name")
         return self.portals[name]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from discreet.server.errors import SYNTAX, UNSUPPORTED, WireError
 from discreet.server.pgwire.commands import Execute, Prepare
-from discreet.server.pgwire.failures import SYNTAX, UNSUPPORTED, Failure
 from discreet.server.pgwire.inference import named
 from discreet.server.pgwire.lexer import Word, matching
 from discreet.server.pgwire.reader import Reader
@@ -48,7 +48,7 @@ def _type(listed: Sequence[Word]) -> int:
     oid = 0 if listed[0].text.lower() == "unknown" else named([word.text.lower() for word in listed])
     if oid is None:
         shown = " ".join(word.text for word in listed)[:40]
-        raise Failure(UNSUPPORTED, f"there is no type {shown!r} for a parameter here", position=listed[0].start)
+        raise WireError(UNSUPPORTED, f"there is no type {shown!r} for a parameter here", position=listed[0].start)
     return oid
 
 
@@ -66,9 +66,9 @@ def _constant(listed: Sequence[Word]) -> str | None:
     sign = words[0].text if len(words) == 2 and words[0].text in ("-", "+") else ""
     word = words[-1] if words else listed[0]
     if len(words) != 1 + bool(sign) or (sign and word.kind != "number"):
-        raise Failure(SYNTAX, "EXECUTE takes constants", hint="write each value out", position=listed[0].start)
+        raise WireError(SYNTAX, "EXECUTE takes constants", hint="write each value out", position=listed[0].start)
     if word.kind in ("string", "number"):
         return sign + word.name
     if word.upper in ("TRUE", "FALSE", "NULL"):
         return None if word.upper == "NULL" else word.name
-    raise Failure(SYNTAX, "EXECUTE takes constants", hint="write each value out", position=word.start)
+    raise WireError(SYNTAX, "EXECUTE takes constants", hint="write each value out", position=word.start)

@@ -18,13 +18,13 @@ from discreet.curator.explain import said
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.lru_cache import LruCache
+from discreet.server.errors import WireError, wire_error
+from discreet.server.journal import CATALOGUE, QUESTION
 from discreet.server.pgwire import client_probes, error_bars, inference, naming
 from discreet.server.pgwire.binding import Bound, bound, count
 from discreet.server.pgwire.commands import Question
-from discreet.server.pgwire.failures import Failure, failure
 from discreet.server.pgwire.frames import Field
 from discreet.server.pgwire.lexer import SHORT
-from discreet.server.pgwire.log import CATALOGUE, QUESTION
 from discreet.server.pgwire.result import Notice, Outcome, Rows
 from discreet.server.pgwire.settings import Settings
 from discreet.server.pgwire.types import (
@@ -201,12 +201,12 @@ class Clerk:
 
 def _check(question: Question, values: Sequence[Value]) -> None:
     if (many := count(question)) > len(values):
-        raise Failure("42P02", f"there is no parameter ${many}", position=question.start)
+        raise WireError("42P02", f"there is no parameter ${many}", position=question.start)
 
 
-def placed(refused: Refusal, question: Question, asked: Bound) -> Failure:
+def placed(refused: Refusal, question: Question, asked: Bound) -> WireError:
     """A refusal, about the place in the text that the client sent."""
-    told = failure(refused)
+    told = wire_error(refused)
     return told.at(None if told.position is None else question.start + asked.origin(told.position))
 
 

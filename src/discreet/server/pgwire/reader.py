@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from discreet.server.errors import SYNTAX, UNSUPPORTED, WireError
 from discreet.server.pgwire.commands import Question
-from discreet.server.pgwire.failures import SYNTAX, UNSUPPORTED, Failure
 from discreet.server.pgwire.lexer import Word
 
 
@@ -71,12 +71,12 @@ class Reader:
         self.at = len(self.words) if until is None else until
         return Question(self.text[start:end], start)
 
-    def error(self) -> Failure:
+    def error(self) -> WireError:
         """The word that does not fit."""
         if self.over:
-            return Failure(SYNTAX, "the statement ends too early", position=self.words[-1].end)
+            return WireError(SYNTAX, "the statement ends too early", position=self.words[-1].end)
         word = self.words[self.at]
-        return Failure(SYNTAX, f"{word.text[:40]!r} does not fit here", position=word.start)
+        return WireError(SYNTAX, f"{word.text[:40]!r} does not fit here", position=word.start)
 
 
 ASKING = ("SELECT", "WITH", "VALUES", "TABLE", "(")
@@ -87,13 +87,13 @@ _COMMANDS = frozenset({
 })  # fmt: skip
 
 
-def refused(word: Word) -> Failure:
+def refused(word: Word) -> WireError:
     """Why a statement that begins so is none of ours."""
     if word.upper in _COMMANDS:
-        return Failure(
+        return WireError(
             UNSUPPORTED,
             f"only SELECT is answered here, got {word.upper}",
             hint="ask with SELECT … FROM …",
             position=word.start,
         )
-    return Failure(SYNTAX, f"{word.text[:40]!r} begins no statement", position=word.start)
+    return WireError(SYNTAX, f"{word.text[:40]!r} begins no statement", position=word.start)

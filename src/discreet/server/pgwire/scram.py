@@ -18,7 +18,7 @@ import secrets
 from dataclasses import dataclass
 
 from discreet.curator.custody import ROUNDS, Scram
-from discreet.server.pgwire.failures import PROTOCOL, Failure
+from discreet.server.errors import PROTOCOL, WireError
 
 MECHANISM, BOUND = "SCRAM-SHA-256", "SCRAM-SHA-256-PLUS"
 _FIRST = re.compile(
@@ -90,5 +90,5 @@ def signature(asked: Challenge, final: str) -> str | None:
     return "v=" + base64.b64encode(hmac.digest(asked.verifier.server_key, said, "sha256")).decode()
 
 
-def _malformed() -> Failure:
-    return Failure(PROTOCOL, f"this is not {MECHANISM}", fatal=True)
+def _malformed() -> WireError:
+    return WireError(PROTOCOL, f"this is not {MECHANISM}", fatal=True)

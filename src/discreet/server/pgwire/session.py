@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 
 from discreet.errors import DiscreetError
+from discreet.server.errors import PROTOCOL, SYNTAX, UNSUPPORTED, WireError, wire_error
+from discreet.server.fair_share import Steps
 from discreet.server.pgwire import frames
 from discreet.server.pgwire.commands import Copy, Execute, Fetch, Question, Statement
 from discreet.server.pgwire.copying import copied
 from discreet.server.pgwire.execution import Execution
-from discreet.server.pgwire.failures import PROTOCOL, SYNTAX, UNSUPPORTED, Failure, failure
-from discreet.server.pgwire.fair_share import Steps
 from discreet.server.pgwire.frames import MESSAGE_BYTES, Field, chosen
 from discreet.server.pgwire.portals import Portal, Prepared
 from discreet.server.pgwire.result import Outcome, counted
@@ -66,7 +66,7 @@ class Session:
             if kind in b"dcf":  # a copy that the client was to send, if there were one
                 continue
             if kind not in _HANDLERS:
-                raise Failure(PROTOCOL, "there is no message of this kind now", fatal=True)
+                raise WireError(PROTOCOL, "there is no message of this kind now", fatal=True)
             if self._skipping and kind != b"S":
                 continue
             await self._handled(kind, body)
@@ -79,7 +79,7 @@ class Session:
         before = self._execution.transaction
         try:
             await _HANDLERS[kind](self, body)
-        except (Failure, DiscreetError) as broken:
+        except (WireError, DiscreetError) as broken:
             await self._failed(kind, broken, before)
         except Hangup:
             raise
@@ -88,7 +88,7 @@ class Session:
             await self._failed(kind, broken, before)
 
     async def _failed(self, kind: bytes, broken: Exception, before: Transaction) -> None:
-        told = failure(broken)
+        told = wire_error(broken)
         if told.fatal:
             raise told
         self._wire.send(frames.error_response(told))
@@ -175,7 +175,7 @@ class Session:
         asked = frames.parse(body)
         listed = await self._statements(asked.sql)
         if len(listed) > 1:
-            raise Failure(SYNTAX, "a prepared statement is one statement", hint="prepare them one by one")
+            raise WireError(SYNTAX, "a prepared statement is one statement", hint="prepare them one by one")
         statement = listed[0] if listed else None
         oids = asked.oids
         if statement is not None:
@@ -188,9 +188,9 @@ class Session:
         prepared = self._execution.shelf.statement(asked.statement)
         if len(asked.values) != len(prepared.oids):
             needs = f"the statement has {len(prepared.oids)} parameters, and {len(asked.values)} came"
-            raise Failure(PROTOCOL, needs)
+            raise WireError(PROTOCOL, needs)
         if len(asked.formats) not in (0, 1, len(asked.values)):
-            raise Failure(PROTOCOL, "there is one format for all parameters, or one for each")
+            raise WireError(PROTOCOL, "there is one format for all parameters, or one for each")
         values = tuple(
             None if raw is None else read(oid, chosen(asked.formats, i), raw)
             for i, (oid, raw) in enumerate(zip(prepared.oids, asked.values, strict=True))
@@ -258,7 +258,7 @@ class Session:
         await self._wire.flush()
 
     async def _function(self, _: bytes) -> None:
-        raise Failure(UNSUPPORTED, "functions are called in SELECT only")
+        raise WireError(UNSUPPORTED, "functions are called in SELECT only")
 
 
 # Not in the session itself: a value that holds its own methods is freed late, with all that it keeps.
@@ -277,7 +277,7 @@ _HANDLERS: dict[bytes, Callable[[Session, bytes], Awaitable[None]]] = {
 
 def _check_formats(fields: Sequence[Field], formats: Sequence[int]) -> None:
     if len(formats) not in (0, 1, len(fields)):
-        raise Failure(PROTOCOL, "there is one format for all columns, or one for each")
+        raise WireError(PROTOCOL, "there is one format for all columns, or one for each")
 
 
 def _agreed(portal: Portal, outcome: Outcome) -> Sequence[Field]:
@@ -288,12 +288,12 @@ def _agreed(portal: Portal, outcome: Outcome) -> Sequence[Field]:
         return found
     if len(told) != len(found):
         portal.prepared.seen = None
-        raise Failure(
+        raise WireError(
             UNSUPPORTED, "cached plan must not change result type"
         )  # clients know these words, and prepare anew
     return told
 
 
-def closing() -> Failure:
+def closing() -> WireError:
     """The door closes."""
-    return Failure("57P01", "the door is closing; answers that were paid for are kept, and free", fatal=True)
+    return WireError("57P01", "the door is closing; answers that were paid for are kept, and free", fatal=True)

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from discreet.errors import Refusal
 from discreet.exact import positive, probability, share
-from discreet.server.pgwire.failures import BAD_VALUE, Failure
+from discreet.server.errors import BAD_VALUE, WireError
 from discreet.sql.schema import MOST_GROUPS_A_UNIT, MOST_ROWS_A_UNIT
 
 OURS = "discreet."
@@ -28,7 +28,7 @@ def _one_of(*allowed: str) -> Callable[[str, str], str]:
         for word in allowed:
             if re.sub(r"[^a-z0-9]", "", text.lower()) == word.lower():  # 'utf-8' with its quotes is UTF8 too
                 return allowed[0]
-        raise Failure(BAD_VALUE, f"{name} is {allowed[0]} here", hint=f"leave {name} as it is")
+        raise WireError(BAD_VALUE, f"{name} is {allowed[0]} here", hint=f"leave {name} as it is")
 
     return check
 
@@ -36,7 +36,7 @@ def _one_of(*allowed: str) -> Callable[[str, str], str]:
 def _iso(name: str, text: str) -> str:
     words = [word.strip().upper() for word in text.split(",")]
     if not set(words) <= {"ISO", "MDY", "DMY", "YMD"}:
-        raise Failure(BAD_VALUE, f"{name} is ISO here", hint=f"leave {name} as it is")
+        raise WireError(BAD_VALUE, f"{name} is ISO here", hint=f"leave {name} as it is")
     orders = [word for word in words if word != "ISO"]
     return f"ISO, {orders[-1] if orders else 'MDY'}"
 
@@ -61,13 +61,13 @@ def _switch(name: str, text: str) -> str:
         return "on"
     if text.lower() in ("off", "false", "no", "0", "f"):
         return "off"
-    raise Failure(BAD_VALUE, f"{name} is on or off")
+    raise WireError(BAD_VALUE, f"{name} is on or off")
 
 
 def _whole(most: int) -> Callable[[str, str], str]:
     def check(name: str, text: str) -> str:
         if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= most:
-            raise Failure(BAD_VALUE, f"{name} is a whole number from 1 to {most}")
+            raise WireError(BAD_VALUE, f"{name} is a whole number from 1 to {most}")
         return str(int(text))
 
     return check
@@ -80,7 +80,7 @@ def milliseconds(name: str, text: str) -> float:
     """A time as Postgres writes it: 1500, 2s, 1min."""
     found = re.fullmatch(r"\s*([0-9]{1,10})\s*([a-z]*)\s*", text)
     if found is None or found[2] not in _UNITS:
-        raise Failure(BAD_VALUE, f"{name} is a time, such as 1500 or 2s or 1min")
+        raise WireError(BAD_VALUE, f"{name} is a time, such as 1500 or 2s or 1min")
     return int(found[1]) * _UNITS[found[2]]
 
 
@@ -210,7 +210,7 @@ class Settings:
 
     def _put(self, key: str, text: str, *, local: bool) -> Settings:
         if key not in KNOWN and key not in self.own and len(self.own) + len(self.local) >= len(KNOWN) + MOST_OWN:
-            raise Failure(BAD_VALUE, f"a session has at most {MOST_OWN} settings of its own")
+            raise WireError(BAD_VALUE, f"a session has at most {MOST_OWN} settings of its own")
         others = {price: "" for price in _PRICES if key in _PRICES and price != key}
         layer = {**(self.local if local else self.own), **others, key: text}
         hidden = {name: value for name, value in self.local.items() if name not in {key, *others}}
@@ -301,29 +301,29 @@ def _options(text: str) -> list[tuple[str, str]]:
     return found
 
 
-def _no_option() -> Failure:
-    return Failure(BAD_VALUE, "the options of a connection are -c name=value", fatal=True)
+def _no_option() -> WireError:
+    return WireError(BAD_VALUE, "the options of a connection are -c name=value", fatal=True)
 
 
 def _checked(key: str, text: str) -> str:
     """What is kept of a value, if the setting takes it."""
     if len(text) > LONGEST:
-        raise Failure(BAD_VALUE, f"a setting has at most {LONGEST} characters")
+        raise WireError(BAD_VALUE, f"a setting has at most {LONGEST} characters")
     setting = KNOWN.get(key)
     if setting is None:
         if not re.fullmatch(r"[a-z_][a-z0-9_$]{0,62}(\.[a-z_][a-z0-9_$]{0,62})+", key) or key.startswith(OURS):
             raise unknown(key)
         return text
     if setting.fixed:
-        raise Failure("55P02", f"{key} cannot be changed")
+        raise WireError("55P02", f"{key} cannot be changed")
     try:
         return setting.check(key, text.strip())
     except Refusal as refused:
-        raise Failure(BAD_VALUE, refused.message, hint=refused.hint) from None
+        raise WireError(BAD_VALUE, refused.message, hint=refused.hint) from None
 
 
-def unknown(name: str) -> Failure:
+def unknown(name: str) -> WireError:
     """There is no such setting."""
     ours = ", ".join(key.removeprefix(OURS) for key in _TERMS)
     hint = f"discreet has the settings {ours}" if name.lower().startswith(OURS) else ""
-    return Failure("42704", f"there is no setting {name[:80]!r}", hint=hint)
+    return WireError("42704", f"there is no setting {name[:80]!r}", hint=hint)

@@ -11,13 +11,13 @@ from discreet.addresses import is_loopback
 from discreet.curator.custody import Scram
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
+from discreet.server.errors import PROTOCOL, UNSUPPORTED, WireError, broken_frame
+from discreet.server.fair_share import Pool
+from discreet.server.limits import LoginAttempts
 from discreet.server.pgwire import frames, scram
-from discreet.server.pgwire.failures import PROTOCOL, UNSUPPORTED, Failure, broken_frame
 from discreet.server.pgwire.frames import PASSWORD_BYTES, VERSION, Reading
-from discreet.server.pgwire.login_attempts import Attempts
 from discreet.server.pgwire.settings import Settings, started
 from discreet.server.pgwire.wire import Wire
-from discreet.server.pgwire.worker_threads import Work
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Entrance:
     """Lets people in."""
 
     desk: Desk
-    work: Work
-    attempts: Attempts
+    logins: Pool
+    attempts: LoginAttempts
     tls: ssl.SSLContext | None
     pepper: bytes
 
@@ -55,18 +55,18 @@ class Entrance:
             return found
         fields = _started(wire, code, body)
         if not wire.secure and not is_loopback(wire.address):
-            raise Failure(
+            raise WireError(
                 "28000", "from elsewhere this door is reached by TLS only", hint="sslmode=require", fatal=True
             )
         name = fields.get("user", "")
         if not name:
-            raise Failure("28000", "a connection names its user", fatal=True)
+            raise WireError("28000", "a connection names its user", fatal=True)
         if fields.get("replication", "false") not in ("false", "off", "no", "0"):
-            raise Failure(UNSUPPORTED, "there is nothing to replicate", fatal=True)
+            raise WireError(UNSUPPORTED, "there is nothing to replicate", fatal=True)
         settings = started(name, fields)
         try:
             visitor = await self._proved(wire, name)
-        except Failure:
+        except WireError:
             await asyncio.sleep(self.attempts.failed(wire.address))
             raise
         return Admitted(visitor, settings)
@@ -89,14 +89,14 @@ class Entrance:
 
     async def _proved(self, wire: Wire, name: str) -> Visitor:
         """Who comes, once their password was checked by SCRAM."""
-        visitor, known = await self.work.call("", "", lambda: self._known(name))
+        visitor, known = await self.logins.call(self._known, name)
         made = scram.nobody(name, self.pepper)  # in any case, so that it takes the same time
         offered = scram.offered(wire.end_point)
         wire.send(frames.authentication(10, b"".join(each.encode() + b"\0" for each in offered) + b"\0"))
         first = Reading(await _password(wire))
         mechanism, size = first.string(), first.number("i")
         if mechanism not in offered or size < 0:
-            raise Failure(PROTOCOL, f"{' or '.join(offered)} is the only way in", fatal=True)
+            raise WireError(PROTOCOL, f"{' or '.join(offered)} is the only way in", fatal=True)
         bound = wire.end_point if mechanism == scram.BOUND else None
         greeting = frames.text_of(first.take(size))
         asked = scram.challenge(known or made, greeting, end_point=bound, refused="y" if len(offered) > 1 else "")
@@ -104,7 +104,7 @@ class Entrance:
         wire.send(frames.authentication(11, asked.text.encode()))
         proof = scram.signature(asked, frames.text_of(await _password(wire)))
         if proof is None or visitor is None or known is None:
-            raise Failure(
+            raise WireError(
                 "28P01",
                 "password authentication failed",
                 hint="the password is the token that discreet user add printed",
@@ -126,7 +126,7 @@ async def _password(wire: Wire) -> bytes:
     await wire.flush()
     kind, body = await wire.message(PASSWORD_BYTES)
     if kind != b"p":
-        raise Failure(PROTOCOL, "a password is expected, and nothing else", fatal=True)
+        raise WireError(PROTOCOL, "a password is expected, and nothing else", fatal=True)
     return body
 
 
@@ -134,16 +134,12 @@ def _started(wire: Wire, code: int, body: Reading) -> dict[str, str]:
     """The fields of a connection's beginning."""
     major, minor = struct.unpack("!HH", struct.pack("!I", code))
     if major != VERSION >> 16:
-        raise Failure(UNSUPPORTED, "this server speaks version 3 of the protocol", fatal=True)
+        raise WireError(UNSUPPORTED, "this server speaks version 3 of the protocol", fatal=True)
     try:
         fields = frames.startup_fields(body)
-    except Failure:
-        raise _fatal(broken_frame()) from None
+    except WireError:
+        raise broken_frame().as_fatal() from None
     unknown = [name for name in fields if name.startswith("_pq_.")]
     if minor or unknown:
         wire.send(frames.negotiate(unknown))
     return fields
-
-
-def _fatal(failure: Failure) -> Failure:
-    return Failure(failure.code, failure.message, fatal=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from discreet.server.errors import NOT_PRIVATE, UNSUPPORTED, WireError
 from discreet.server.pgwire.commands import (
     ALL,
     CloseCursor,
@@ -21,7 +22,6 @@ from discreet.server.pgwire.commands import (
     Statement,
     Transact,
 )
-from discreet.server.pgwire.failures import NOT_PRIVATE, UNSUPPORTED, Failure
 from discreet.server.pgwire.lexer import SHORT, Word, matching, split
 from discreet.server.pgwire.preparing import execute, prepare
 from discreet.server.pgwire.reader import ASKING, Reader, refused
@@ -62,13 +62,13 @@ def _explain(reader: Reader) -> Statement:
         while reader.peek() in ("ANALYZE", "ANALYSE", "VERBOSE"):
             options.add(reader.take().upper)
     if options & {"ANALYZE", "ANALYSE"}:
-        raise Failure(UNSUPPORTED, "EXPLAIN ANALYZE is not supported", hint="EXPLAIN tells price and error, free")
+        raise WireError(UNSUPPORTED, "EXPLAIN ANALYZE is not supported", hint="EXPLAIN tells price and error, free")
     return Explain(execute(reader) if reader.accept("EXECUTE") else reader.question())
 
 
 def _copy(reader: Reader) -> Statement:
     if not reader.accept("("):
-        raise Failure(
+        raise WireError(
             NOT_PRIVATE,
             "COPY of a table would return rows of people",
             hint="COPY (SELECT …) TO STDOUT, with aggregates",
@@ -77,7 +77,7 @@ def _copy(reader: Reader) -> Statement:
     question = reader.question(closing)
     reader.expect(")")
     if not reader.accept("TO", "STDOUT"):
-        raise Failure(UNSUPPORTED, "a copy goes to the client only", hint="COPY (SELECT …) TO STDOUT")
+        raise WireError(UNSUPPORTED, "a copy goes to the client only", hint="COPY (SELECT …) TO STDOUT")
     reader.accept("WITH")
     if reader.accept("("):
         form, header = _copy_options(reader)
@@ -86,7 +86,7 @@ def _copy(reader: Reader) -> Statement:
         form = reader.take().name if reader.peek() in ("BINARY", "CSV") else "text"
         header = reader.accept("HEADER")
     if form not in ("text", "binary", "csv"):
-        raise Failure(UNSUPPORTED, "a copy is text, binary or csv")
+        raise WireError(UNSUPPORTED, "a copy is text, binary or csv")
     return Copy(question, form, header)
 
 
@@ -111,10 +111,10 @@ def _declare(reader: Reader) -> Statement:
     name = reader.name()
     while reader.peek() in ("BINARY", "INSENSITIVE", "ASENSITIVE", "NO", "SCROLL"):
         if reader.take().upper == "BINARY":
-            raise Failure(UNSUPPORTED, "a cursor gives the format that its reader asks for", hint="leave BINARY out")
+            raise WireError(UNSUPPORTED, "a cursor gives the format that its reader asks for", hint="leave BINARY out")
     reader.expect("CURSOR")
     if reader.accept("WITH", "HOLD"):
-        raise Failure(UNSUPPORTED, "a cursor ends with its transaction", hint="leave WITH HOLD out")
+        raise WireError(UNSUPPORTED, "a cursor ends with its transaction", hint="leave WITH HOLD out")
     reader.accept("WITHOUT", "HOLD")
     reader.expect("FOR")
     return Declare(name, reader.question())
@@ -131,7 +131,7 @@ def _fetch(reader: Reader) -> Statement:
         elif not reader.over and reader.words[reader.at].text.isdecimal():
             count = min(ALL, int(reader.take().text[:12]))
         elif reader.peek() in ("PRIOR", "FIRST", "LAST", "ABSOLUTE", "RELATIVE", "BACKWARD"):
-            raise Failure(UNSUPPORTED, "a cursor only goes forward")
+            raise WireError(UNSUPPORTED, "a cursor only goes forward")
     _ = reader.accept("FROM") or reader.accept("IN")
     return Fetch(reader.name(), count)
 
@@ -164,7 +164,7 @@ def _set(reader: Reader) -> Statement:
         return Set("client_encoding", _value(reader), local)
     if reader.accept("ROLE") or reader.accept("SESSION", "AUTHORIZATION"):
         if reader.take().name not in ("none", "default"):
-            raise Failure(NOT_PRIVATE, "nobody asks in another's name", hint="connect as that user")
+            raise WireError(NOT_PRIVATE, "nobody asks in another's name", hint="connect as that user")
         return Nothing("SET")
     name = _setting(reader)
     if not (reader.accept("=") or reader.accept("TO")):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from discreet.server.errors import WireError
 from discreet.server.pgwire.commands import Transact
-from discreet.server.pgwire.failures import Failure
 from discreet.server.pgwire.settings import Settings
 
 IDLE, OPEN, FAILED = b"I", b"T", b"E"
@@ -33,7 +33,7 @@ class Transaction:
     def check(self) -> None:
         """Refuse whatever does not end a failed transaction."""
         if self.status == FAILED:
-            raise Failure("25P02", "the transaction failed: nothing is answered until it ends", hint="say ROLLBACK")
+            raise WireError("25P02", "the transaction failed: nothing is answered until it ends", hint="say ROLLBACK")
 
     def under(self, settings: Settings) -> Transaction:
         """With other settings."""
@@ -61,7 +61,7 @@ def _save(now: Transaction, asked: Transact) -> tuple[Transaction, str]:
     now.check()
     _inside(now)
     if len(now.savepoints) >= MOST_SAVEPOINTS:
-        raise Failure("54000", f"a transaction has at most {MOST_SAVEPOINTS} savepoints")
+        raise WireError("54000", f"a transaction has at most {MOST_SAVEPOINTS} savepoints")
     return replace(now, savepoints=(*now.savepoints, (asked.name, now.settings))), asked.tag
 
 
@@ -80,14 +80,14 @@ def _back(now: Transaction, asked: Transact) -> tuple[Transaction, str]:
 
 def _inside(now: Transaction) -> None:
     if now.status == IDLE:
-        raise Failure("25P01", "savepoints are for transactions", hint="say BEGIN first")
+        raise WireError("25P01", "savepoints are for transactions", hint="say BEGIN first")
 
 
 def _place(now: Transaction, name: str) -> int:
     for place in reversed(range(len(now.savepoints))):
         if now.savepoints[place][0] == name:
             return place
-    raise Failure("3B001", f"there is no savepoint {name[:80]!r}")
+    raise WireError("3B001", f"there is no savepoint {name[:80]!r}")
 
 
 _STEPS: dict[str, Callable[[Transaction, Transact], tuple[Transaction, str]]] = {

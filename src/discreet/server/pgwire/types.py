@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
+from discreet.server.errors import BAD_INPUT, UNSUPPORTED, WireError
 from discreet.server.pgwire import numerics
-from discreet.server.pgwire.failures import BAD_INPUT, UNSUPPORTED, Failure
 from discreet.server.pgwire.frames import BINARY, Field, text_of
 
 BOOL, BYTEA, CHAR, NAME, INT8, INT2, INT4, TEXT, OID = 16, 17, 18, 19, 20, 21, 23, 25, 26
@@ -215,12 +215,12 @@ def read(oid: int, form: int, raw: bytes) -> Value:
         return _read_binary(oid, raw) if form == BINARY else _read_text(oid, text_of(raw))
     except (ValueError, OverflowError, InvalidOperation, struct.error):
         kind = KINDS[ARRAYS.get(oid, oid)].name if ARRAYS.get(oid, oid) in KINDS else "this type"
-        raise Failure(BAD_INPUT, f"a parameter is not a value of {kind}") from None
+        raise WireError(BAD_INPUT, f"a parameter is not a value of {kind}") from None
 
 
 def _read_text(oid: int, text: str) -> Value:
     if "\0" in text:
-        raise Failure("22021", "text holds no zero byte")
+        raise WireError("22021", "text holds no zero byte")
     if oid in ARRAYS:
         return [None if item is None else _read_text(ARRAYS[oid], item) for item in _items(text)]
     if oid in WHOLE:
@@ -292,7 +292,7 @@ def _read_binary(oid: int, raw: bytes) -> Value:
         return _FROM_BINARY[oid](raw)
     if oid in KINDS:
         return struct.unpack(f"!{KINDS[oid].form}", raw)[0]
-    raise Failure(UNSUPPORTED, f"parameters of type {oid} are not read in binary", hint="send it as text")
+    raise WireError(UNSUPPORTED, f"parameters of type {oid} are not read in binary", hint="send it as text")
 
 
 _FROM_BINARY: dict[int, Callable[[bytes], Value]] = {

@@ -1,6 +1,7 @@
-"""Limits of the HTTP door: how much and how long, how often somebody may come, how many threads work at once.
+"""Limits of both doors: how much and how long they bear, how often somebody may come, how slowly failed logins go.
 
-Every limit is a constant or a custodian's choice, never a fact about rows.
+Every limit is a constant or a custodian's choice, never a fact about rows. The package `limits` counts by the clock on
+the wall and remembers every name that comes, in windows; here the clock is monotonic and so many names are remembered.
 """
 
 from __future__ import annotations
@@ -9,20 +10,19 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import partial
-from typing import ParamSpec, TypeVar
+from dataclasses import dataclass, field
 
-from discreet.desk import Visitor
+from discreet.addresses import network
 from discreet.errors import Refusal
-from discreet.server.http.error_responses import crowded
-from discreet.server.threads import Turns, called
+
+MOST_ADDRESSES = 4_096
+FIRST_WAIT, LONGEST_WAIT = 0.05, 3.0  # seconds
+HALF_LIFE = 60.0  # seconds after which half of the failures are forgotten
 
 
 @dataclass(frozen=True)
-class Limits:
-    """How much, how long and how often.
+class HttpLimits:
+    """What the HTTP door bears.
 
     There is no limit on how long an answer takes: it would tell of rows. The engine has its own, which lies above every
     admissible question.
@@ -53,6 +53,30 @@ class Limits:
     def burst(self) -> int:
         """How many requests of one person may come at once."""
         return max(1, round(self.rate * self.seconds))
+
+
+@dataclass(frozen=True)
+class WireLimits:
+    """What the Postgres door bears."""
+
+    connections: int = 500  # of people who are let in
+    each_person: int = 250
+    each_address: int = 400  # an address may be many people's
+    custodians: int = 20  # of all of them that nobody else takes
+    strangers: int = 64  # connections of one address that are not let in yet; who comes next drops the oldest
+    all_strangers: int = 256  # the same, of all addresses
+    startup_seconds: float = 5.0  # until somebody is let in
+    idle_seconds: float = 3600.0  # until the next message begins
+    message_seconds: float = 30.0  # from the first byte of a message to its last
+    send_seconds: float = 60.0  # until a client takes what it is sent
+    drain_seconds: float = 60.0  # that answers under way have to arrive, when the door closes
+    threads: int = 8  # questions that are worked on at once
+    each: int = 4  # and of one person
+    kept: int = 2  # of them that only custodians take
+    held: int = 64_000_000  # bytes of rows and statements that one person has here, in all connections
+    prepared: int = 1_000  # statements of one session
+    prepared_characters: int = 4_000_000  # of all of them together
+    portals: int = 100
 
 
 class Buckets:
@@ -88,50 +112,22 @@ class Buckets:
         return min(float(self._burst), tokens + self._rate * (self._clock() - then))
 
 
-T = TypeVar("T")
-P = ParamSpec("P")
+@dataclass
+class LoginAttempts:
+    """How often each address failed lately."""
 
-KEPT = 2  # threads that no analyst takes: for custodians, and for whoever comes in
+    now: Callable[[], float] = time.monotonic
+    _failures: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)  # address -> count, when
 
+    def failed(self, address: str) -> float:
+        """Count one more failure; how many seconds its answer has to wait."""
+        who, now = network(address), self.now()
+        count, when = self._failures.pop(who, (0.0, now))
+        count = count * math.exp2((when - now) / HALF_LIFE) + 1
+        self._failures[who] = count, now
+        if len(self._failures) > MOST_ADDRESSES:
+            self._failures.popitem(last=False)  # who failed longest ago
+        return min(LONGEST_WAIT, FIRST_WAIT * math.exp2(min(count - 1, 20.0)))
 
-class Pool:
-    """So many threads, and room for so many calls to wait. What does not fit is refused before it is begun.
-
-    One person has so many threads at once, and an eighth of the room.
-    """
-
-    def __init__(self, workers: int, waiting: int, each: int = 1) -> None:
-        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="http")
-        self._room = workers + waiting
-        self._turns, self._most = Turns(each, max(1, workers - KEPT)), each + waiting // 8
-
-    async def call(self, blocking: Callable[P, T], /, *given: P.args, **named: P.kwargs) -> T:
-        """The result of a blocking call. Once begun it is finished, whoever waits for it."""
-        if not self._room:
-            raise crowded()
-        self._room -= 1
-        return await called(self._threads, partial(blocking, *given, **named), self._done)
-
-    async def asked(self, who: Visitor, blocking: Callable[P, T], /, *given: P.args, **named: P.kwargs) -> T:
-        """The same, when it is somebody's turn."""
-        if not self._room or self._turns.wanted(who.name) >= self._most:
-            raise crowded()
-        self._room -= 1
-        try:
-            over = await self._turns.taken(who.name, who.role)
-        except BaseException:
-            self._room += 1
-            raise
-
-        def done() -> None:
-            over()
-            self._done()
-
-        return await called(self._threads, partial(blocking, *given, **named), done)
-
-    def _done(self) -> None:
-        self._room += 1
-
-    def close(self) -> None:
-        """Finish what was begun, and take no more."""
-        self._threads.shutdown(wait=True)
+    def __len__(self) -> int:
+        return len(self._failures)

@@ -9,9 +9,9 @@ import pytest
 
 from discreet.curator import Curator
 from discreet.curator.custody import Custody
+from discreet.curator.quote import TermsGiven
 from discreet.errors import Fault, Ground, OverBudget, Refusal, Unsupported
-from discreet.server.http.error_responses import failure_of
-from discreet.server.pgwire.failures import INTERNAL, failure
+from discreet.server.errors import INTERNAL, error_response, wire_error
 
 ASKED: list[tuple[str, dict[str, object], Ground]] = [
     ("SELEC 1", {}, Ground.SYNTAX),
@@ -48,11 +48,11 @@ def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
 
 
 @pytest.mark.parametrize(("sql", "terms", "ground"), ASKED)
-def test_a_refusal_carries_its_ground(curator: Curator, sql: str, terms: dict[str, object], ground: Ground) -> None:
+def test_a_refusal_carries_its_ground(curator: Curator, sql: str, terms: TermsGiven, ground: Ground) -> None:
     with pytest.raises(Refusal) as said:
         curator.query(sql, **terms)
     assert said.value.ground is ground
-    assert failure(said.value).code == failure_of(said.value).sqlstate == ground.value
+    assert wire_error(said.value).code == error_response(said.value).sqlstate == ground.value
     assert isinstance(said.value, OverBudget) == (ground is Ground.BUDGET)
 
 
@@ -63,11 +63,11 @@ def test_every_ground_is_met() -> None:
 
 def test_the_text_of_a_refusal_does_not_decide() -> None:
     for text in ("this is not SQL", "there is no table 'x'", "expected one question", "x is not supported"):
-        assert failure(Refusal(text)).code == "42501"
-        assert failure(Refusal(text, ground=Ground.VALUE)).code == "22023"
-    assert failure(Unsupported("no")).code == "0A000"
-    assert failure(OverBudget("no")).code == "53400"
-    assert failure(Fault()).code == failure(ValueError("a row")).code == INTERNAL
+        assert wire_error(Refusal(text)).code == "42501"
+        assert wire_error(Refusal(text, ground=Ground.VALUE)).code == "22023"
+    assert wire_error(Unsupported("no")).code == "0A000"
+    assert wire_error(OverBudget("no")).code == "53400"
+    assert wire_error(Fault()).code == wire_error(ValueError("a row")).code == INTERNAL
 
 
 def test_what_does_not_fit_is_said_in_words(tmp_path: Path) -> None:
@@ -75,5 +75,5 @@ def test_what_does_not_fit_is_said_in_words(tmp_path: Path) -> None:
     curator.query(clinic.COUNT, epsilon="2.6")
     with pytest.raises(OverBudget) as said:
         curator.query(clinic.COUNT, epsilon=5)
-    told = failure(said.value)
+    told = wire_error(said.value)
     assert (told.message, told.hint) == ("this costs epsilon 5, and 0.4 of 3 is left", "ask for less, or a new budget")

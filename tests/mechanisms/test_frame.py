@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from mechanisms.chances import Whatever, fits
 
 from discreet.errors import Refusal
+from discreet.mechanisms.frame import Frame
 from discreet.mechanisms.grid import LIMIT, Grid
-from discreet.mechanisms.relation import Caps, Column, Frame
+from discreet.mechanisms.relation import Caps, Column
 from discreet.privacy import Replace
 
 COLOURS = ("red", "green", None)
