@@ -72,7 +72,7 @@ def blamed(home: Path, file: Path, draft: TableDraft) -> tuple[int, str]:
 def test_a_csv_file_has_no_types_until_somebody_says_them(file: Path) -> None:
     fields = described(found(file))
     assert [each.type for each in fields] == [""] * 4
-    assert [each.found.proposed for each in fields] == [Type.VARCHAR, Type.VARCHAR, Type.BIGINT, Type.DOUBLE]
+    assert [each.source.proposed for each in fields] == [Type.VARCHAR, Type.VARCHAR, Type.BIGINT, Type.DOUBLE]
     with pytest.raises(Refusal, match="choose a type for person, ward, age, cost"):
         declared(typed(fields=fields))
 

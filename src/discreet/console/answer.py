@@ -1,4 +1,4 @@
-"""An answer on its page: table, chart, where the truth may lie, and what it cost."""
+"""Answer on the ask page: table, chart, where the truth may lie, and what it cost."""
 
 from __future__ import annotations
 
@@ -93,11 +93,11 @@ def _picture(result: ShownAnswer) -> None:
     drawn(columns[0])
 
 
-def _bars(found: tuple[Bar, ...], name: str, *, single: bool) -> None:
-    if not found:
+def _bars(every: tuple[Bar, ...], name: str, *, single: bool) -> None:
+    if not every:
         theme.muted("There is no number to draw in this column.")
         return
-    shown = found[:MOST]
+    shown = every[:MOST]
     scale = axis(shown, from_zero=not single)
     with ui.element("figure").classes("d-figure d-single" if single else "d-figure"):
         theme.tag("figcaption", name).classes("d-muted d-small")
@@ -112,8 +112,8 @@ def _bars(found: tuple[Bar, ...], name: str, *, single: bool) -> None:
             with ui.element("div").classes("d-axis").props('aria-hidden="true"'):
                 for tick in scale.ticks:
                     theme.tag("span", plain(tick)).style(f"left:{scale.at(tick)}%")
-        if len(found) > MOST:
-            theme.note(f"The first {MOST} of {len(found):,} groups.")
+        if len(every) > MOST:
+            theme.note(f"The first {MOST} of {len(every):,} groups.")
 
 
 def _bar(bar: Bar, scale: Axis, name: str, *, single: bool) -> None:
@@ -266,14 +266,14 @@ def bars(answer: Answer, spans: Sequence[Sequence[Span]], column: int) -> tuple[
     """One bar for each row whose cell in a column is a number."""
     noisy = {place for place, has in enumerate(answer.noisy) if has}  # a day that is measured names no group
     shown = noisy | set(measures(answer, spans))
-    found = []
+    drawn = []
     for row, span in zip(answer.rows, spans, strict=True):
         cell = row[column]
         if cell is None or isinstance(cell, (bool, str)) or not math.isfinite(float(str(cell))):
             continue
         names = [key(each) for place, each in enumerate(row) if place not in shown]
-        found.append(Bar(" · ".join(names), cell, float(str(cell)), span[column]))
-    return tuple(found)
+        drawn.append(Bar(" · ".join(names), cell, float(str(cell)), span[column]))
+    return tuple(drawn)
 
 
 def axis(shown: Sequence[Bar], *, from_zero: bool) -> Axis:

@@ -1,4 +1,4 @@
-"""Ask: a question, its price before it is paid, and the answer with its error."""
+"""Ask page: a question, its price before it is paid, and the answer with its error."""
 
 from __future__ import annotations
 
@@ -74,18 +74,18 @@ class Desktop:
         self._earlier.set_visibility(False)
         self._answer = ui.element("div")
         self._waiting()
-        found = examples(tables)
+        offered = examples(tables)
         if given:
             ui.timer(0.01, self._price, once=True)
-        elif found:
-            ui.timer(0.2, lambda: self._rehearse(found[0].sql), once=True)
+        elif offered:
+            ui.timer(0.2, lambda: self._rehearse(offered[0].sql), once=True)
 
-    def _examples(self, found: tuple[Example, ...]) -> None:
-        if not found:
+    def _examples(self, offered: tuple[Example, ...]) -> None:
+        if not offered:
             return
         with ui.element("div").classes("d-row d-examples"):
             theme.tag("span", "For example").classes("d-muted d-small")
-            for each in found:
+            for each in offered:
                 made = theme.tag("button", each.words).classes("d-chip d-example").props('type="button"')
                 made.on("click", lambda sql=each.sql: self._editor.write(sql))
 

@@ -1,4 +1,4 @@
-"""Where browsers come in: who has a session goes on to the pages, everybody else to the form.
+"""Signing in and out: who has a session goes on to the pages, everybody else to the form.
 
 Nothing of NiceGUI is reached without a session: no page, no file, no socket.
 """
@@ -104,8 +104,8 @@ class Gate:
         """The page that everybody may read: what is promised to the people whose data it is. It names no table."""
         if time.monotonic() >= self._told[0]:
             try:
-                found = await self._host.call(HOME, scope["path"], lambda: self._desk.accounts(HOME), question=False)
-                self._told = time.monotonic() + _FRESH, promise.widest(found)
+                accounts = await self._host.call(HOME, scope["path"], lambda: self._desk.accounts(HOME), question=False)
+                self._told = time.monotonic() + _FRESH, promise.widest(accounts)
             except Refusal:
                 pass  # too much is going on: what was told before is told again
         text = promise.page(sessions.theme_of(scope), self._told[1])

@@ -58,12 +58,12 @@ async def budget(visit: Visit) -> None:
 
     async def show() -> None:
         with theme.busy(button), trouble(box):
-            found = await visit.call(partial(_seen, visit.desk))
+            read = await visit.call(partial(_seen, visit.desk))
             shown.clear()
             with shown:
-                for name in sorted(found.accounts, key=lambda name: found.accounts[name].retired):  # those last
-                    _population(name, found, visit, lifted)
-                if not found.accounts:
+                for name in sorted(read.accounts, key=lambda name: read.accounts[name].retired):  # those last
+                    _population(name, read, visit, lifted)
+                if not read.accounts:
                     theme.empty("There is no budget yet.", "It comes with the first table.", "donut_large")
 
     async def lifted(name: str) -> None:
@@ -82,17 +82,17 @@ def _seen(desk: Desk, who: Visitor) -> _BudgetRead:
 
 def _usual(desk: Desk, who: Visitor) -> dict[str, BudgetLoss]:
     """Of each population the usual price, told by a question about one of its tables that names none."""
-    found: dict[str, BudgetLoss] = {}
+    known: dict[str, BudgetLoss] = {}
     for table in desk.tables(who):
-        if table.population is None or table.population in found:
+        if table.population is None or table.population in known:
             continue
         try:
             told = desk.explained(who, f'SELECT count(*) AS n FROM "{table.name}"', {}).price  # noqa: S608  # plain
         except Refusal:
             continue
         if told is not None:
-            found[table.population] = told
-    return found
+            known[table.population] = told
+    return known
 
 
 def _population(name: str, seen: _BudgetRead, visit: Visit, lifted: Lifted) -> None:

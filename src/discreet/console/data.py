@@ -49,12 +49,12 @@ async def data(visit: Visit) -> None:
 
     async def show() -> None:
         with trouble(box):
-            found = await visit.call(partial(_seen, visit.desk))
+            read = await visit.call(partial(_seen, visit.desk))
             shown.clear()
             with shown:
-                draw(found)
+                draw(read)
 
-    def draw(found: _DataRead) -> None:
+    def draw(read: _DataRead) -> None:
         with ui.tabs(on_change=lambda event: part.__setitem__(0, str(event.value))) as chosen:
             chosen.props("no-caps align=left dense").classes("d-tabs")
             for name, words in _PARTS.items():
@@ -63,18 +63,18 @@ async def data(visit: Visit) -> None:
             with ui.tab_panel("tables"):
                 with ui.element("div").classes("d-row d-spread"):
                     theme.lead("Everybody who may ask sees what is declared here. Nobody sees the rows.")
-                    ui.button("Add a table", icon="add", on_click=lambda: add(found)).props("unelevated no-caps")
-                tables.listed(visit, found.tables, show)
+                    ui.button("Add a table", icon="add", on_click=lambda: add(read)).props("unelevated no-caps")
+                tables.listed(visit, read.tables, show)
             with ui.tab_panel("populations"):
-                _populations(visit, found.accounts, found.priced, found.tables, show)
+                _populations(visit, read.accounts, read.priced, read.tables, show)
             with ui.tab_panel("people"):
-                _people(visit, found.people, [table.name for table in found.tables], show)
+                _people(visit, read.people, [table.name for table in read.tables], show)
 
-    def add(found: _DataRead) -> None:
+    def add(read: _DataRead) -> None:
         part[0] = "tables"
         shown.clear()
         with shown:
-            tables.NewTable(visit, found.tables, found.accounts, show)
+            tables.NewTable(visit, read.tables, read.accounts, show)
 
     await show()
 

@@ -1,4 +1,4 @@
-"""The data dictionary: what is declared about tables, columns and populations, in words and as lists."""
+"""Data dictionary: what is declared about tables, columns and populations, in words and as lists."""
 
 from __future__ import annotations
 
@@ -57,16 +57,16 @@ def about(table: Table) -> str:
 
 def facts(column: Column, table: Table) -> tuple[str, ...]:
     """What is declared about a column."""
-    found = [column.type.value]
+    words = [column.type.value]
     if column.name == table.unit:
-        found.append("names the person")
+        words.append("names the person")
     if column.bounds is not None:
         low, high = map(_short, column.bounds) if column.type.numeric else ends(column) or ("", "")
-        found.append(f"{low} to {high}")
+        words.append(f"{low} to {high}")
     if column.keys is not None:
         shown = ", ".join(map(_key, column.keys[:_KEYS]))
-        found.append(f"{shown}, … {len(column.keys)} in all" if len(column.keys) > _KEYS else shown)
-    return tuple(found)
+        words.append(f"{shown}, … {len(column.keys)} in all" if len(column.keys) > _KEYS else shown)
+    return tuple(words)
 
 
 def _table(table: Table) -> None:

@@ -1,4 +1,4 @@
-"""The page of what somebody asked and paid, each answer shown again free."""
+"""History page: what somebody asked and paid, each answer shown again free."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ class _Pages:
         """From the newest on."""
         self._wanted, self._drawn = [each for each in self._every if each.holds(text)], 0
         self._shown.clear()
-        found = len(self._wanted)
-        self._count._text = f"{found} question{'' if found == 1 else 's'}"  # noqa: SLF001  # as theme.tag does
+        wanted = len(self._wanted)
+        self._count._text = f"{wanted} question{'' if wanted == 1 else 's'}"  # noqa: SLF001  # as theme.tag does
         self._count.update()
-        if not found:
+        if not wanted:
             with self._shown:
                 theme.empty("Nothing fits.", "Look for another word.", "search_off")
         self.more()
@@ -236,8 +236,8 @@ class PaidQuestion:
 
 def grouped(receipts: Iterable[PastPayment]) -> list[PaidQuestion]:
     """The questions that receipts are for, the one that was paid last first."""
-    found: dict[tuple[str, str, str, int], list[PastPayment]] = {}
+    parts: dict[tuple[str, str, str, int], list[PastPayment]] = {}
     for each in sorted(receipts, key=lambda receipt: -receipt.entry):
         alone = 0 if each.release is None else each.entry  # releases of the same rows are different ones
-        found.setdefault((each.principal, each.sql, each.population, alone), []).append(each)
-    return [PaidQuestion(*key[:3], tuple(payments)) for key, payments in found.items()]
+        parts.setdefault((each.principal, each.sql, each.population, alone), []).append(each)
+    return [PaidQuestion(*key[:3], tuple(payments)) for key, payments in parts.items()]

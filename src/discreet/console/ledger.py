@@ -1,4 +1,4 @@
-"""Ledger: everything that was paid, so that nobody can take it back unseen."""
+"""Ledger page: its signed head, who keeps it, and proofs of what is in it."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ def _head(first: Head, visit: Visit) -> None:
 
     async def verified() -> None:
         with theme.busy(verify), trouble(box):
-            found = await visit.call(visit.desk.verified, heads[-1])
+            extension = await visit.call(visit.desk.verified, heads[-1])
             with box:
-                _verified(found)
-            heads.append(found.head)
-            _drawn(found.head, shown)
+                _verified(extension)
+            heads.append(extension.head)
+            _drawn(extension.head, shown)
 
     verify.on_click(verified)
     keep.on_click(lambda: _saved(heads[-1].text(), f"head-{heads[-1].size}.json"))
@@ -96,18 +96,18 @@ def _copied(name: str, text: str) -> None:
             theme.copy(text, f"Copy: {name}")
 
 
-def _verified(found: Extension) -> None:
+def _verified(newer: Extension) -> None:
     with ui.element("div").classes("d-good").props('role="status"'):
         theme.tag("strong", "The ledger holds.")
         theme.tag(
-            "p", f"All {found.head.size:,} entries were read and computed again on {prices.when(found.head.time)}:"
+            "p", f"All {newer.head.size:,} entries were read and computed again on {prices.when(newer.head.time)}:"
         )
         with ui.element("ul"):
             for each in _CHECKED:
                 theme.tag("li", each)
-            came = found.head.size - found.size
+            came = newer.head.size - newer.size
             since = f", and {came:,} came since" if came else ", and none came since"
-            theme.tag("li", f"it begins with the {found.size:,} entries that this page showed before{since}")
+            theme.tag("li", f"it begins with the {newer.size:,} entries that this page showed before{since}")
 
 
 def _saved(text: str, name: str) -> None:
@@ -140,17 +140,17 @@ def _kept(visit: Visit) -> None:
     async def check() -> None:
         with theme.busy(button), trouble(box):
             kept = read_head(str(field.value or "").strip())
-            found = await visit.call(visit.desk.extension, kept)
+            newer = await visit.call(visit.desk.extension, kept)
             with box, ui.element("div").classes("d-good").props('role="status"'):
                 theme.tag("strong", "Yes.")
                 theme.tag(
                     "p",
-                    f"The {found.head.size:,} entries of now begin with the {kept.size:,} that you knew on "
+                    f"The {newer.head.size:,} entries of now begin with the {kept.size:,} that you knew on "
                     f"{prices.when(kept.time)}, unchanged.",
                 )
                 theme.tag("p", "To check this without us, with the file of the head that you kept:")
                 theme.copied(f"discreet ledger check extension.json --head {_file(kept)}", "Copy the command")
-                _saving("Download extension.json", lambda: _saved(found.text(), "extension.json"))
+                _saving("Download extension.json", lambda: _saved(newer.text(), "extension.json"))
 
     button.on_click(check)
 
@@ -186,12 +186,12 @@ def _proof(receipts: list[PastPayment], visit: Visit) -> None:
         with theme.busy(button), trouble(box):
             if not number.value:
                 raise Refusal("name an entry", hint="its number stands in the history")
-            found = await visit.call(visit.desk.proof, int(number.value))
-            if found is None:
+            receipt = await visit.call(visit.desk.proof, int(number.value))
+            if receipt is None:
                 who = "entries about tokens stay in the home" if visit.custodian else "a custodian may read more"
                 raise Refusal(f"entry {int(number.value)} is not yours to read", hint=who)
             with box:
-                _proved(found)
+                _proved(receipt)
 
     chosen.on_value_change(lambda change: number.set_value(change.value))
     button.on_click(prove)

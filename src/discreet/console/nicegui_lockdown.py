@@ -1,4 +1,4 @@
-"""NiceGUI, tied down: no store, no uploads, no texts of exceptions, no socket that speaks for somebody else's page.
+"""NiceGUI, locked down: no store, no uploads, no texts of exceptions, no socket that speaks for somebody else's page.
 
 NiceGUI is one application for a whole process, so this module sets it up when it is imported. It is imported when the
 first browser comes.

@@ -188,19 +188,21 @@ def tagged(desk: Desk, visitor: Visitor, sql: str, wish: Wish) -> Tag:
     purse = None if due.population is None else purse_of(desk, visitor, due.population)
     terms = wish.terms(None if purse is None else purse.total)
     try:
-        found = usual if terms == wish.plain() else desk.explained(visitor, sql, terms)
+        explained = usual if terms == wish.plain() else desk.explained(visitor, sql, terms)
     except Refusal:
         if wish.error is None:
             raise
         return tagged(desk, visitor, sql, replace(wish, error=None))  # its error depends on the data: no price buys it
-    if wish.error is not None and purse is not None and found.price is not None:
-        terms = replace(wish, error=None, price=above(found.price.amount)).terms(purse.total)  # a number one can say
-        found = desk.explained(visitor, sql, terms)
+    if wish.error is not None and purse is not None and explained.price is not None:
+        terms = replace(wish, error=None, price=above(explained.price.amount)).terms(
+            purse.total
+        )  # one can say it
+        explained = desk.explained(visitor, sql, terms)
     due = due if terms == wish.plain() else desk.due(visitor, sql, terms)
-    errors, described = dict(found.error), desk.described(visitor, sql, wish.plain())
-    columns = tuple((name, errors.get(name)) for name, _ in described if name in errors or name in found.unbarred)
-    told = found.plan, found.notices, found.unbarred, found.bounding
-    return Tag(sql, terms, found.price, due.loss, usual.price, purse, columns, *told)
+    errors, described = dict(explained.error), desk.described(visitor, sql, wish.plain())
+    columns = tuple((name, errors.get(name)) for name, _ in described if name in errors or name in explained.unbarred)
+    told = explained.plan, explained.notices, explained.unbarred, explained.bounding
+    return Tag(sql, terms, explained.price, due.loss, usual.price, purse, columns, *told)
 
 
 def promised(tag: Tag, shown: Tag | None) -> bool:

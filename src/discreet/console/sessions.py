@@ -86,10 +86,10 @@ class Sessions:
 
     def swept(self) -> list[BrowserSession]:
         """End what has lasted too long."""
-        found = [session for session in self._known.values() if self._expired(session)]
-        for session in found:
+        expired = [session for session in self._known.values() if self._expired(session)]
+        for session in expired:
             self.end(session)
-        return found
+        return expired
 
     def __len__(self) -> int:
         return len(self._known)
@@ -158,8 +158,8 @@ class CookieSeal:
 
 def theme_of(scope: Scope) -> str:
     """How somebody likes to see pages."""
-    found = _cookies(scope).get(THEME, "")
-    return found if found in THEMES else THEMES[0]
+    wanted = _cookies(scope).get(THEME, "")
+    return wanted if wanted in THEMES else THEMES[0]
 
 
 def _name(scope: Scope) -> str:

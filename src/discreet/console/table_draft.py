@@ -1,4 +1,4 @@
-"""A table that a custodian is about to add: what they said so far, and what that declares.
+"""Draft of a table that a custodian is about to add: what they said so far, and what that declares.
 
 The page edits a draft in place; everything here is a function of it. What is wrong is said by the custodian's side of
 the home, which is asked after each step about the part that is there.
@@ -39,7 +39,7 @@ _ANY = "a population of its own"  # while the budget is not said yet
 class ColumnDraft:
     """A column, as far as it is described. Texts are as the person typed them."""
 
-    found: SourceColumn
+    source: SourceColumn
     type: str = ""
     low: str = ""
     high: str = ""
@@ -50,7 +50,7 @@ class ColumnDraft:
     @property
     def name(self) -> str:
         """As the file calls it."""
-        return self.found.name
+        return self.source.name
 
     @property
     def summed(self) -> bool:
@@ -106,9 +106,9 @@ class TableDraft:
         return self.population.strip() or (self.unit if self.owner == "unit" else self.name)
 
 
-def described(found: Iterable[SourceColumn]) -> list[ColumnDraft]:
+def described(sources: Iterable[SourceColumn]) -> list[ColumnDraft]:
     """The columns of a file: with their own types, never with what they look like."""
-    return [ColumnDraft(each, type="" if each.own is None else each.own.value) for each in found]
+    return [ColumnDraft(each, type="" if each.own is None else each.own.value) for each in sources]
 
 
 def table_name(file: str) -> str:
@@ -208,7 +208,7 @@ def _owner(draft: TableDraft) -> dict[str, object]:
 
 def _columns(draft: TableDraft) -> dict[str, object]:
     fields = draft.fields
-    found: dict[str, object] = {
+    said: dict[str, object] = {
         "types": {each.name: each.type for each in fields},
         "bounds": {each.name: (_number(each.low), _number(each.high)) for each in fields if each.bounded},
         "steps": {each.name: _number(each.step) for each in fields if each.summed and each.step.strip()},
@@ -217,8 +217,8 @@ def _columns(draft: TableDraft) -> dict[str, object]:
     }
     if draft.capped:
         for name, text in (("max_rows", draft.max_rows), ("max_groups", draft.max_groups)):
-            found |= {name: _whole(text, name)} if text.strip() else {}
-    return found
+            said |= {name: _whole(text, name)} if text.strip() else {}
+    return said
 
 
 def _budget(draft: TableDraft) -> dict[str, object]:

@@ -11,7 +11,7 @@ from typing import TypeVar
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
-from discreet.console import adding_steps, assets, data_dictionary, downloads, theme
+from discreet.console import assets, data_dictionary, downloads, table_form, theme
 from discreet.console import table_draft as drafts
 from discreet.console.layout import UNCHANGED, apart, changed, confirm, trouble
 from discreet.console.pages import Visit
@@ -170,13 +170,13 @@ class NewTable:
         if step == FILE:
             self._file()
         elif step == OWNER:
-            adding_steps.owner(draft, self._tables)
+            table_form.owner(draft, self._tables)
         elif step == COLUMNS:
-            adding_steps.columns(draft)
+            table_form.columns(draft)
         elif step == BUDGET:
-            adding_steps.budget(draft, self._tables, self._accounts)
+            table_form.budget(draft, self._tables, self._accounts)
         elif review is not None:
-            adding_steps.review(review, drafts.command(draft), draft)
+            table_form.review(review, drafts.command(draft), draft)
 
     def _file(self) -> None:
         if self._upload is None:
@@ -192,7 +192,7 @@ class NewTable:
             theme.tag("span", f"{self._upload.name}, {size}, {len(self._draft.fields)} columns").classes("d-grow")
             theme.tool("Another file", self._another)
         with ui.element("div").classes("d-fields"), ui.element("div"):
-            adding_steps.text("Name of the table", self._draft, "name")
+            table_form.text("Name of the table", self._draft, "name")
             theme.note("As people write it in questions: letters, digits and _.")
 
     # going -----------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""How things look: colours, and the few shapes that every page is made of.
+"""Theme: colours, and the few shapes that every page is made of.
 
 Whatever a person wrote (a question, a name, a cell) goes through `tag` and is shown as text. Tailwind is off: classes
 are those of static/console.css, which begin with d-, and Quasar's.

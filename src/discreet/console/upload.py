@@ -1,4 +1,4 @@
-"""Files that custodians bring: streamed into a private folder of the home, known by a random id, gone with the session.
+"""Uploads of custodians: files streamed into a private folder of the home, known by a random id, gone with the session.
 
 What a browser calls its file is shown and never opened. The folder is locked as long as the server lives: what a killed
 one left there goes at the next start.
@@ -103,10 +103,10 @@ class Uploads:
 
     def find(self, session: BrowserSession, number: object) -> UploadedFile:
         """The file of this id, if this session brought it."""
-        found = self._known.get(session.visitor.name)
-        if found is None or found.session is not session or found.id != number:
+        upload = self._known.get(session.visitor.name)
+        if upload is None or upload.session is not session or upload.id != number:
             raise Refusal("the file is not here any more", hint="choose it again")
-        return found
+        return upload
 
     @contextmanager
     def reading(self, upload: UploadedFile) -> Iterator[Path]:

@@ -1,4 +1,4 @@
-"""What each step of adding a table asks for. Panels write what they hear into the draft, and know nothing else."""
+"""Form for a table in steps: what each of them asks for. It writes what it hears into the draft, and knows no more."""
 
 from __future__ import annotations
 
@@ -34,29 +34,24 @@ UNREAD = (
 
 def text(label: str, kept: object, name: str, after: Redraw | None = None) -> ui.input:
     """A field whose text is kept in an attribute."""
-
-    def heard(event: ValueChangeEventArguments[Any]) -> None:
-        setattr(kept, name, str(event.value or ""))
-        if after is not None:
-            after()
-
-    found = ui.input(label, value=getattr(kept, name), on_change=heard)
-    found.props('outlined dense autocomplete="off" spellcheck="false"')
-    return found
+    field = ui.input(label, value=getattr(kept, name), on_change=_keeping(kept, name, after))
+    return field.props('outlined dense autocomplete="off" spellcheck="false"')
 
 
 def choice(label: str, options: Mapping[str, str], kept: object, name: str, after: Redraw | None = None) -> ui.select:
     """A choice that is kept in an attribute."""
+    value, heard = getattr(kept, name), _keeping(kept, name, after)
+    field = ui.select(dict(options), value=value if value in options else None, label=label, on_change=heard)
+    return field.props("outlined dense options-dense")
 
+
+def _keeping(kept: object, name: str, after: Redraw | None) -> Callable[[ValueChangeEventArguments[Any]], None]:
     def heard(event: ValueChangeEventArguments[Any]) -> None:
         setattr(kept, name, str(event.value or ""))
         if after is not None:
             after()
 
-    value = getattr(kept, name)
-    found = ui.select(dict(options), value=value if value in options else None, label=label, on_change=heard)
-    found.props("outlined dense options-dense")
-    return found
+    return heard
 
 
 # whose rows -----------------------------------------------------------------------------------------------------------
@@ -119,7 +114,7 @@ def _owner_details(draft: TableDraft, kind: str, tables: Sequence[Table], rename
 
 def columns(draft: TableDraft) -> None:
     """Types, bounds, keys and descriptions, and how much one person may be."""
-    proposed = [each for each in draft.fields if each.found.own is None and each.found.proposed is not None]
+    proposed = [each for each in draft.fields if each.source.own is None and each.source.proposed is not None]
     theme.lead(
         "Everybody who may ask sees what you say here. Say what you know without the rows: bounds that were read off "
         "the rows would tell about the people in them."
@@ -136,8 +131,8 @@ def columns(draft: TableDraft) -> None:
 
         def take() -> None:
             for each in proposed:
-                if not each.type and each.found.proposed is not None:
-                    each.type = each.found.proposed.value
+                if not each.type and each.source.proposed is not None:
+                    each.type = each.source.proposed.value
             draw()
 
         with ui.element("div").classes("d-said d-row"):
@@ -160,8 +155,8 @@ def _field(each: ColumnDraft, *, own: bool) -> None:
             theme.tag("strong", each.name)
             if own:
                 theme.tag("span", "says whose row it is").classes("d-muted d-note")
-            if each.found.proposed is not None:
-                theme.tag("span", f"{_LOOKS} {KINDS[each.found.proposed.value]}").classes("d-muted d-note")
+            if each.source.proposed is not None:
+                theme.tag("span", f"{_LOOKS} {KINDS[each.source.proposed.value]}").classes("d-muted d-note")
 
         def draw() -> None:
             rest.clear()
