@@ -194,9 +194,7 @@ def tagged(desk: Desk, visitor: Visitor, sql: str, wish: Wish) -> Tag:
             raise
         return tagged(desk, visitor, sql, replace(wish, error=None))  # its error depends on the data: no price buys it
     if wish.error is not None and purse is not None and explained.price is not None:
-        terms = replace(wish, error=None, price=above(explained.price.amount)).terms(
-            purse.total
-        )  # one can say it
+        terms = replace(wish, error=None, price=above(explained.price.amount)).terms(purse.total)  # one can say it
         explained = desk.explained(visitor, sql, terms)
     due = due if terms == wish.plain() else desk.due(visitor, sql, terms)
     errors, described = dict(explained.error), desk.described(visitor, sql, wish.plain())

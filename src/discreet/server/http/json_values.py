@@ -13,6 +13,8 @@ from functools import lru_cache
 from discreet.curator import Answer, Explanation
 from discreet.curator.explain import said
 from discreet.curator.purchase import PastPayment
+from discreet.declared.column import Column
+from discreet.declared.table import Table
 from discreet.errors import Refusal
 from discreet.ledger import Head, read_head
 from discreet.ledger.entry import BudgetLoss, write_loss, write_neighbours
@@ -21,7 +23,6 @@ from discreet.lru_cache import LruCache
 from discreet.privacy import Budget
 from discreet.server.http import schemas
 from discreet.sql.dates import ends
-from discreet.sql.schema import Column, Table
 
 
 def cell(value: object) -> schemas.Cell:

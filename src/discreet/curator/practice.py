@@ -1,0 +1,110 @@
+"""A home to practise in: the same declarations, and rows that were made up from them alone.
+
+Nothing of it comes from anybody's rows, so everything in it may be shown: exact numbers, and what noise does to them.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+
+import pyarrow as pa
+
+from discreet.curator import catalogue
+from discreet.curator.catalogue import Catalogue, declaration
+from discreet.curator.custody import found_home
+from discreet.declared.column import Column
+from discreet.declared.key import Type, value_of
+from discreet.declared.table import Table
+from discreet.engines import DuckStore
+from discreet.ledger import Dataset, Opened, SqliteLedger
+from discreet.sql.dates import written
+
+ROWS = 2_000
+UNITS = 400  # each has five rows in a table, and the same name in all of them
+_FIRST = date(2025, 1, 1)
+_DAYS, _WORDS, _WHOLE = 365, 8, 100  # for columns of which nothing is declared
+_FARTHEST = Fraction(1 << 62)  # declared bounds may reach further than any number that is stored
+_KINDS = {
+    Type.BOOLEAN: pa.bool_(),
+    Type.BIGINT: pa.int64(),
+    Type.DOUBLE: pa.float64(),
+    Type.VARCHAR: pa.string(),
+    Type.DATE: pa.date32(),
+    Type.TIMESTAMP: pa.timestamp("us"),
+}
+
+
+def made_up(table: Table) -> pa.Table:
+    """Rows that fit what is declared about a table. The same declarations give the same rows."""
+    columns = {column.name: _cells(table, place, column) for place, column in enumerate(table.columns)}
+    return pa.table({name: pa.array(cells, _KINDS[table.column(name).type]) for name, cells in columns.items()})
+
+
+def _cells(table: Table, place: int, column: Column) -> list[object]:
+    if column.name == table.unit:
+        return [_unit(row % UNITS, column.type) for row in range(ROWS)]
+    # multiples of an irrational number, modulo 1, are spread evenly; each column has its own, so that none go together
+    slope = math.sqrt(_prime(place))
+    return [_cell(column, (row + 1) * slope % 1) for row in range(ROWS)]
+
+
+def _prime(place: int) -> int:
+    """The prime in this place."""
+    found: list[int] = []
+    number = 2
+    while len(found) <= place:
+        if all(number % each for each in found):
+            found.append(number)
+        number += 1
+    return found[-1]
+
+
+def _unit(number: int, kind: Type) -> object:
+    return number if kind is Type.BIGINT else f"somebody {number}"
+
+
+def _cell(column: Column, share: float) -> object:  # noqa: PLR0911  # one case a kind
+    """The value that lies at a share of what is declared, from 0 up to 1."""
+    if column.keys:
+        return value_of(column.keys[int(share * len(column.keys))], column.type)
+    low, high = (min(max(end, -_FARTHEST), _FARTHEST) for end in column.bounds or (Fraction(0), Fraction(_WHOLE)))
+    match column.type:
+        case Type.BOOLEAN:
+            return share >= 1 / 2
+        case Type.BIGINT:
+            return math.floor(low + Fraction(share) * (high - low + 1))
+        case Type.DOUBLE:
+            return round(float(low) + share * float(high - low), 2)
+        case Type.VARCHAR:
+            return f"{column.name} {1 + int(share * _WORDS)}"
+        case Type.DATE if column.bounds is not None:
+            return date.fromisoformat(written(low + math.floor(Fraction(share) * (high - low + 1)), column.type))
+        case Type.TIMESTAMP if column.bounds is not None:
+            return datetime.fromisoformat(written(low + math.floor(Fraction(share) * (high - low)), column.type))
+        case Type.DATE:
+            return _FIRST + timedelta(days=int(share * _DAYS))
+        case Type.TIMESTAMP:
+            return datetime.combine(_FIRST, datetime.min.time()) + timedelta(seconds=int(share * _DAYS * 86_400))
+
+
+def found_practice(folder: Path, known: Catalogue, public: Mapping[str, tuple[Path, str]]) -> None:
+    """A home with these declarations: full budgets, made-up rows, and the public rows as they are, from their files."""
+    found_home(folder, practice=True)
+    ledger, store = SqliteLedger(folder / "ledger.db", new=False), DuckStore(folder / "tables")
+    for people in known.populations.values():
+        ledger.append(Opened(people.name, people.total, people.neighbours))
+    for table in known.tables.values():
+        if table.public:
+            file, name = public[table.name]
+            shutil.copyfile(file, store.path(table))
+        else:
+            name = store.ingest(replace(table, link=None), made_up(table))  # its owner's name is made up like the rest
+        ledger.append(Dataset(table.name, table.population, table.unit, table.version, declaration(table), name))
+    store.close()
+    catalogue.write(folder, catalogue.text_of(known))
