@@ -10,6 +10,7 @@ from pathlib import Path
 from discreet.curator import Answer, Explanation
 from discreet.curator.purchase import PastPayment
 from discreet.curator.quote import Terms
+from discreet.declared.table import Table
 from discreet.desk import Listed
 from discreet.desk.release_quote import Offered
 from discreet.errors import Refusal
@@ -20,7 +21,6 @@ from discreet.ledger.verify import Receipt
 from discreet.privacy import Budget
 from discreet.release import Release, Wish
 from discreet.release.certificate import Certificate
-from discreet.sql.schema import Table
 
 
 class Database(ABC):

@@ -15,6 +15,7 @@ from discreet.curator.custody import Custody, Declared
 from discreet.curator.purchase import PastPayment
 from discreet.curator.quote import Terms
 from discreet.curator.run import Runnable
+from discreet.declared.table import Table
 from discreet.desk import HOME, Desk, Listed, Order
 from discreet.desk.desk import Person
 from discreet.desk.release_quote import Offered, offered
@@ -26,7 +27,6 @@ from discreet.ledger.verify import Receipt
 from discreet.privacy import Budget
 from discreet.release import Release, Wish
 from discreet.release.certificate import Certificate
-from discreet.sql.schema import Table
 
 T = TypeVar("T")
 
