@@ -1,4 +1,4 @@
-"""How likely a text that nobody holds explains so much by chance: its bits fall anywhere, whatever people hold."""
+"""P-value of a text: how likely one that nobody holds explains so much by chance, wherever its bits fall."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy import optimize, special
 
-from discreet.local.estimate import Reals
+from discreet.local.frequencies import Reals
 
 _LYAPUNOV = 0.56  # Berry and Esseen's constant for sums of unlike numbers (Shevtsova 2010)
 _STEEPEST = 700.0  # of the tilt, times the widest gain: its exponential is a double

@@ -1,4 +1,4 @@
-"""The non-negative lasso over a sparse design: which columns explain the data, the telling ones first."""
+"""Non-negative lasso over a sparse design: which columns explain the data, the telling ones first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from discreet.local.estimate import Reals
+from discreet.local.frequencies import Reals
 
 LEAST = 1.0  # standard errors by which a column must explain what is left, to be chosen
 _SHRINK = 0.85  # of the penalty from one step of the path to the next
@@ -19,7 +19,7 @@ _SWEEPS = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
+class LassoPath:
     """Where a path ended: the columns of a positive coefficient there, the penalty, and what is left, weighed."""
 
     chosen: NDArray[np.intp]
@@ -46,7 +46,7 @@ class Path:
         return descent.left
 
 
-def path(matrix: sparse.csc_array, data: Reals, weights: Reals, most: int) -> Path:
+def path(matrix: sparse.csc_array, data: Reals, weights: Reals, most: int) -> LassoPath:
     """Down to the penalty that is one standard error of what is left, with at most so many columns; the last is free.
 
     Minimises ½ Σ weights (data − matrix · x)² + λ Σ norm_j x_j over x ≥ 0 by coordinate descent (Friedman, Hastie &
@@ -58,14 +58,14 @@ def path(matrix: sparse.csc_array, data: Reals, weights: Reals, most: int) -> Pa
     descent.settle(np.inf)
     pull = max(LEAST, float(descent.pull().max(initial=0)))
     steps = math.ceil(math.log(pull / LEAST) / -math.log(_SHRINK))  # on one grid, whatever the columns are
-    ended = Path(np.empty(0, dtype=np.intp), LEAST * _SHRINK**-steps, descent.left.copy(), descent)
+    ended = LassoPath(np.empty(0, dtype=np.intp), LEAST * _SHRINK**-steps, descent.left.copy(), descent)
     for step in range(steps, -1, -1):
         penalty = LEAST * _SHRINK**-step
         descent.settle(penalty)
         held = np.flatnonzero(descent.x[:-1] > 0)
         if held.size > most:
             return ended
-        ended = Path(held, penalty, descent.left.copy(), descent)
+        ended = LassoPath(held, penalty, descent.left.copy(), descent)
         if penalty <= LEAST * descent.scatter:
             return ended
     return ended

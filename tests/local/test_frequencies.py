@@ -14,9 +14,9 @@ from local.laws import of_coins
 from scipy import stats
 
 from discreet.errors import Refusal
-from discreet.local import Estimate, Frequencies, Hadamard, LocalHashing, Odds, OptimizedUnary
-from discreet.local.estimate import BitMean, coins_variance, simplex
-from discreet.local.inversion import Supports
+from discreet.local import Frequencies, Hadamard, LocalHashing, MeanEstimate, Odds, OptimizedUnary
+from discreet.local.frequencies import Supports, simplex
+from discreet.local.mean import BitMean, coins_variance
 
 GUESS = Frequencies(1000, np.array([500, 300, 250, 90]), Odds(Fraction(1, 2), Fraction(1, 4)))
 
@@ -139,8 +139,8 @@ def test_the_nearest_consistent_counts_are_a_shift_that_is_cut_at_zero(counts: l
 
 def test_the_interval_of_a_mean_reaches_further_by_what_one_report_can_do() -> None:
     """Three steps of 1/2 above 10, give or take 4 steps; one report moves it by 6."""
-    mean = Estimate(Fraction(3), 4.0, 6.0).scaled(Fraction(10), Fraction(1, 2))
-    assert mean == Estimate(Fraction(23, 2), 2.0, 3.0)
+    mean = MeanEstimate(Fraction(3), 4.0, 6.0).scaled(Fraction(10), Fraction(1, 2))
+    assert mean == MeanEstimate(Fraction(23, 2), 2.0, 3.0)
     off = 1.959964 * 2 + (1.959964**2 - 1) / 6 * 3
     assert mean.interval("0.95") == pytest.approx((11.5 - off, 11.5 + off))
     assert mean.interval("0.5") == pytest.approx((11.5 - 0.67449 * 2, 11.5 + 0.67449 * 2), rel=1e-5)

@@ -1,9 +1,9 @@
-"""What many randomized reports say: unbiased counts, each with a standard error; and what is opt-in beyond that."""
+"""Estimates of how many people hold each value: unbiased counts with standard errors and exact intervals."""
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -16,14 +16,20 @@ from scipy import special
 from discreet.errors import Refusal
 from discreet.exact import Number, count, share
 from discreet.interval import simpler_up, sqrt
-from discreet.local.honesty import Sizes
-from discreet.local.inversion import RAREST, Supports
+from discreet.local.client import Whole
 from discreet.mechanisms import Share
 from discreet.mechanisms.mechanism import USUAL
 
 Reals = NDArray[np.float64]
+
+SUSPECT = 1e-3  # a sum of shares that is rarer than this looks made up
 _SHORT = 128  # counts: intervals up to so long are exact
-_TOO_SURE = "expected confidence <= 1 - 1e-300: nothing is surer than that"
+TOO_SURE = "expected confidence <= 1 - 1e-300: nothing is surer than that"
+RAREST = 1e-9  # of a tail that is added up here
+_UNSEEN = 1e-12  # more than what is outside the window of terms
+_ROUNDED, _EACH = 1e-7, 1e-14  # more than rounding of logarithms of factorials, which grow with the people
+_AT_ONCE = 256  # of numbers of supports: what they need fits into memory
+_SPREADS, _MORE = 8, 40  # the window: so many deviations, and so many more
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,27 @@ class Odds:
         """Of one report's estimate of one value's share, if so large a share holds it."""
         spread = inside * self.holder * (1 - self.holder) + (1 - inside) * self.other * (1 - self.other)
         return spread / self.gap**2
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The law of how many values an honest report supports, which is the same whatever its person holds.
+
+    Its mean, its variance or a bound on that, and how far from the mean it can be.
+    """
+
+    mean: Fraction
+    variance: Fraction
+    furthest: Fraction
+
+    def chance(self, people: int, supports: int) -> float:
+        """At most how likely so many honest reports support a number of values in all that is so far from its mean.
+
+        Bernstein's inequality: 2 exp(−t²/2(V + Mt/3)) for a sum of variance V of numbers within M of their means.
+        """
+        off = abs(supports - people * self.mean)
+        spread = 2 * (people * self.variance + self.furthest * off / 3)
+        return min(1.0, 2 * math.exp(-float(off**2 / spread))) if spread else float(off == 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,77 +217,79 @@ def reach(confidence: Number, many: int = 1) -> float:
     """How many standard errors to either side hold this much of the normal law, for each of so many."""
     rare = float((1 - share(confidence, "confidence")) / (2 * many))
     if rare < sys.float_info.min:
-        raise Refusal(_TOO_SURE)
+        raise Refusal(TOO_SURE)
     return -NormalDist().inv_cdf(rare)
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """The mean of the people who reported, exact in what the reports say, and its standard error.
+class Supports:
+    """How many of so many people's reports support a value, of holders and of others.
 
-    The standard error covers the clients' coins, which is all of the error where everybody answers truly; that other
-    people might differ is not in it. `jump` is the most by which one report is off, divided by the people.
-    docs/proofs/means.md.
+    If t of n people hold it, they are Bin(t, p) + Bin(n − t, q). They rise with t, so the counts which neither tail
+    excludes are all between two ends. docs/proofs/unary.md.
     """
 
-    value: Fraction
-    error: float
-    jump: float = 0.0
+    people: int
+    holder: float
+    other: float
 
-    def scaled(self, lower: Fraction, step: Fraction) -> Estimate:
-        """The same, if it was in steps above `lower`."""
-        return Estimate(lower + step * self.value, float(step) * self.error, float(step) * self.jump)
+    def ends(self, supports: Whole, rare: float, likely: tuple[Reals, Reals]) -> tuple[Whole, Whole]:
+        """For each number of supports the least and the largest count of which neither tail is as rare as this.
 
-    def interval(self, confidence: Number = USUAL) -> tuple[float, float]:
-        """Two ends that cover the mean with about this probability.
-
-        By the normal law, and further out by what reports are skewed at most (Cornish & Fisher 1938).
+        `likely` is where the ends may be: it makes the search shorter, and nothing else.
         """
-        far = reach(confidence)
-        off = far * self.error + max(0.0, far**2 - 1) / 6 * self.jump
-        return float(self.value) - off, float(self.value) + off
+        if supports.size > _AT_ONCE:
+            parts = [slice(start, start + _AT_ONCE) for start in range(0, supports.size, _AT_ONCE)]
+            ends = [self.ends(supports[part], rare, (likely[0][part], likely[1][part])) for part in parts]
+            return np.concatenate([low for low, _ in ends]), np.concatenate([high for _, high in ends])
+        against = Supports(self.people, 1 - self.other, 1 - self.holder)  # those who do not hold it do not support it
+        missing = against.least(self.people - supports, rare, self.people - likely[1])
+        return self.least(supports, rare, likely[0]), self.people - missing
 
-    def shift(self, dishonest: int) -> float:
-        """By how much at most the mean is moved if so many of the reports say whatever suits their senders."""
-        return count(dishonest, "dishonest", least=0) * self.jump
+    def least(self, supports: Whole, rare: float, likely: Reals) -> Whole:
+        """The least count with which so many supports or more are likelier than `rare`; all, if there is none."""
+        low, high = np.full(supports.shape, -1), np.full(supports.shape, self.people)
+        near = np.clip(np.floor(likely), 0, self.people).astype(np.int64)
+        for middle in (near - 1, near + 4):
+            low, high = self._halved(supports, rare, low, high, middle)
+        while (high - low > 1).any():
+            low, high = self._halved(supports, rare, low, high, (low + high) // 2)
+        return high
+
+    def _halved(self, supports: Whole, rare: float, low: Whole, high: Whole, middle: Whole) -> tuple[Whole, Whole]:
+        """What is left between a count that is too few and one that is enough, after a look at one more."""
+        inside = (low < middle) & (middle < high)
+        enough = self._chance(np.clip(middle, 0, self.people), supports) > rare
+        return np.where(inside & ~enough, middle, low), np.where(inside & enough, middle, high)
+
+    @property
+    def _sure(self) -> float:
+        return 1 + _ROUNDED + _EACH * self.people
+
+    def _chance(self, counts: Whole, supports: Whole) -> Reals:
+        """Pr[Bin(count, holder) + Bin(people − count, other) ≥ supports], or a hair more."""
+        sides = (counts, self.holder), (self.people - counts, self.other)
+        one, two = sorted(sides, key=lambda side: float((side[0] * side[1] * (1 - side[1])).max(initial=0)))
+        heads = _window(*one)  # of the side that varies less
+        wanted = supports[:, np.newaxis] - heads  # of the other side
+        inside = (wanted > 0) & (wanted <= two[0][:, np.newaxis])
+        k, n = np.where(inside, wanted, 1), np.where(inside, two[0][:, np.newaxis], 1)
+        tails = np.where(inside, special.betainc(k, n - k + 1, two[1]), wanted <= 0)
+        return np.asarray((_masses(heads, one[0][:, np.newaxis], one[1]) * tails).sum(axis=1) * self._sure + _UNSEEN)
 
 
-@dataclass(frozen=True)
-class BitMean(Estimate):
-    """A mean of which every report is one bit: `ends` are what a 0 and a 1 estimate, and so many said 1."""
-
-    people: int = 2
-    ones: int = 0
-    ends: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1))
-
-    def interval(self, confidence: Number = USUAL) -> tuple[float, float]:
-        """Two ends that cover the mean with at least this probability, from 1/2 on, whatever the people's numbers are.
-
-        The probability of a 1 is known to lie between two numbers (Clopper & Pearson 1934), and the mean is a line in
-        it. Where people differ, their ones vary less than those of equal people (Hoeffding 1956). docs/proofs/means.md.
-        """
-        rare = float((1 - share(confidence, "confidence")) / 2)
-        if rare < sys.float_info.min:
-            raise Refusal(_TOO_SURE)
-        zeros = self.people - self.ones
-        least = float(special.betaincinv(self.ones, zeros + 1, rare)) if self.ones else 0.0
-        most = float(special.betainccinv(self.ones + 1, zeros, rare)) if zeros else 1.0
-        low, high = (float(end) for end in self.ends)
-        return low + (high - low) * least, low + (high - low) * most
+def _window(coins: Whole, chance: float) -> Whole:
+    """For each number of coins the numbers of heads that are not negligible, as many for all."""
+    mean, spread = coins * chance, np.sqrt(coins * chance * (1 - chance))
+    first = np.maximum(0, np.floor(mean - _SPREADS * spread) - _MORE).astype(np.int64)
+    last = np.minimum(coins, np.ceil(mean + _SPREADS * spread) + _MORE).astype(np.int64)
+    return np.asarray(first[:, np.newaxis] + np.arange(int((last - first).max(initial=0)) + 1))
 
 
-Curve = tuple[Fraction, Fraction, Fraction]
-
-
-def coins_variance(curve: Curve, mean: Fraction, square: Fraction, likely: Iterable[Fraction]) -> Fraction:
-    """The variance of one report, averaged over people whose reports have this mean and this mean square.
-
-    That of a person at x is c + b x + (a − 1) x². If a ≤ 1 it is at most that of people who are all at the mean, which
-    is then taken; else at least that, and the squares tell how much more. `likely` is where the mean may be.
-    docs/proofs/means.md.
-    """
-    constant, linear, bend = curve
-    alike = max(constant + place * (linear + place * (bend - 1)) for place in likely)
-    if bend <= 1:
-        return alike
-    return max(alike, (1 - 1 / bend) * square + (constant + linear * mean) / bend)
+def _masses(heads: Whole, coins: Whole, chance: float) -> Reals:
+    """Of a binomial law; nothing beyond the number of coins."""
+    inside = heads <= coins
+    k = np.where(inside, heads, 0)
+    logs = special.gammaln(coins + 1) - special.gammaln(k + 1) - special.gammaln(coins - k + 1)
+    logs = logs + special.xlogy(k, chance) + special.xlog1py(coins - k, -chance)
+    return np.where(inside, np.exp(logs), 0.0)

@@ -12,11 +12,11 @@ from covering import Coverage
 from numpy.typing import NDArray
 from scipy import sparse, stats
 
+from discreet.local.client import Tally
 from discreet.local.decode import Decoded, decode
-from discreet.local.decode_chance import tail
-from discreet.local.decode_lasso import path
+from discreet.local.lasso import path
+from discreet.local.p_value import tail
 from discreet.local.rappor import Rappor
-from discreet.local.report_sums import Tally
 
 CANDIDATES = [f"candidate {i}" for i in range(120)]
 STRANGERS = [f"stranger {i}" for i in range(1000)]
