@@ -82,8 +82,8 @@ def list_(*, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
     from discreet.desk import HOME as CUSTODIAN
     from discreet.desk.surveys import shortened
 
-    found = _surveys(home).listed(CUSTODIAN)
-    short = shortened([each.task for each in found]) if form is Format.table else {}
+    standings = _surveys(home).listed(CUSTODIAN)
+    short = shortened([each.task for each in standings]) if form is Format.table else {}
     rows = [
         [
             short.get(each.task.id, each.task.id),
@@ -92,7 +92,7 @@ def list_(*, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
             each.counts.get("accepted", 0),
             each.task.closes,
         ]
-        for each in found
+        for each in standings
     ]
     print_rows(form, ["survey", "question", "state", "reports", "closes"], rows, right=["reports"])
 
@@ -143,8 +143,8 @@ def close(survey: Which, *, home: AtHome = HOME) -> None:
     """Take no more reports, and compute the results, once and for all."""
     from discreet.desk import HOME as CUSTODIAN
 
-    found = _surveys(home).closed(CUSTODIAN, survey)
-    typer.echo(f"survey {found.body['id']} is closed with {found.body['reports']:,} reports")
+    outcome = _surveys(home).closed(CUSTODIAN, survey)
+    typer.echo(f"survey {outcome.body['id']} is closed with {outcome.body['reports']:,} reports")
 
 
 @app.command()
@@ -177,26 +177,26 @@ def results(
     from discreet.desk import HOME as CUSTODIAN
     from discreet.desk.surveys import doubts, lines
 
-    found = _surveys(home).results(CUSTODIAN, survey)
-    if candidates is not None or not found.estimates:
-        _print_texts(found, [] if candidates is None else _read(candidates), form)
+    outcome = _surveys(home).results(CUSTODIAN, survey)
+    if candidates is not None or not outcome.estimates:
+        _print_texts(outcome, [] if candidates is None else _read(candidates), form)
         return
-    if "mean" in found.estimates[0]:
-        columns = [name for name in ("mean", "low", "high", "shift") if name in found.estimates[0]]
-        print_rows(form, columns, [[float(row[name]) for name in columns] for row in found.estimates], right=columns)
+    if "mean" in outcome.estimates[0]:
+        columns = [name for name in ("mean", "low", "high", "shift") if name in outcome.estimates[0]]
+        print_rows(form, columns, [[float(row[name]) for name in columns] for row in outcome.estimates], right=columns)
         return
-    rows = [[line.label, line.share, line.low, line.high, line.shift] for line in lines(found)]
+    rows = [[line.label, line.share, line.low, line.high, line.shift] for line in lines(outcome)]
     if form is Format.table:
         rows = [[label, *("" if n is None else f"{n:.1f}" for n in numbers)] for label, *numbers in rows]
     names = ["share", "low", "high", "shift"]
     print_rows(form, ["answer", *names], rows, right=names)
-    for sentence in doubts(found):
+    for sentence in doubts(outcome):
         typer.echo(sentence, err=True)
 
 
-def _print_texts(found: Results, candidates: list[str], form: Format) -> None:
+def _print_texts(outcome: Results, candidates: list[str], form: Format) -> None:
     """Texts with shares in percent, ends that hold all of them together, and how likely chance shows as much."""
-    texts = found.texts(candidates)
+    texts = outcome.texts(candidates)
     rows = [[one.text, 100 * one.share, 100 * one.low, 100 * one.high, one.chance] for one in texts]
     if form is Format.table:
         rows = [[text, *(f"{part:.1f}" for part in parts), f"{chance:.2g}"] for text, *parts, chance in rows]
