@@ -11,6 +11,7 @@ from discreet.cli.options import HOME, AtHome, new_app
 from discreet.cli.printing import AsFormat, Format, print_rows
 
 if TYPE_CHECKING:
+    from discreet.desk import Visitor
     from discreet.desk.surveys import Surveys
     from discreet.survey.collector import TaskStanding
     from discreet.survey.results import Results
@@ -44,13 +45,13 @@ def new(  # noqa: PLR0913  # each is an option
     home: AtHome = HOME,
 ) -> None:
     """Open a survey. Its address stands alone on the last line."""
-    from discreet.desk import HOME as CUSTODIAN
     from discreet.desk.surveys import Filter, Plan, path
     from discreet.survey.device_memory import USUAL
 
     shape = Filter(bits, hashes, cohorts) if texts else None
     plan = Plan(question, tuple(answer or ()), epsilon, minimum, days, invited, dishonest, shape, most)
-    task = _surveys(home).made(CUSTODIAN, plan)
+    surveys, who = _surveys(home)
+    task = surveys.made(who, plan)
     typer.echo(f"survey {task.id} is open until {task.closes}", err=True)
     typer.echo(_prospect(task), err=True)
     if task.client.epsilon > USUAL.epsilon:
@@ -79,10 +80,10 @@ def _prospect(task: Task) -> str:
 @app.command("list")
 def list_(*, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
     """All surveys, the latest to close first."""
-    from discreet.desk import HOME as CUSTODIAN
     from discreet.desk.surveys import shortened
 
-    standings = _surveys(home).listed(CUSTODIAN)
+    surveys, who = _surveys(home)
+    standings = surveys.listed(who)
     short = shortened([each.task for each in standings]) if form is Format.table else {}
     rows = [
         [
@@ -100,10 +101,10 @@ def list_(*, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
 @app.command()
 def show(survey: Which, *, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
     """What a survey asks and promises, and how it stands."""
-    from discreet.desk import HOME as CUSTODIAN
     from discreet.desk.surveys import guessed
 
-    standing = _surveys(home).one(CUSTODIAN, survey)
+    surveys, who = _surveys(home)
+    standing = surveys.one(who, survey)
     task = standing.task
     refused = {kind: number for kind, number in standing.counts.items() if kind != "accepted" and number}
     facts = {
@@ -129,30 +130,27 @@ def show(survey: Which, *, home: AtHome = HOME, form: AsFormat = Format.table) -
 @app.command()
 def invite(survey: Which, people: int, *, site: Site = _HERE, home: AtHome = HOME) -> None:
     """Links for so many people, one a line. Each is for one person, and kept nowhere."""
-    from discreet.desk import HOME as CUSTODIAN
     from discreet.desk.surveys import path
 
-    surveys = _surveys(home)
-    task = surveys.one(CUSTODIAN, survey).task
-    for token in surveys.invited(CUSTODIAN, survey, people):
+    surveys, who = _surveys(home)
+    task = surveys.one(who, survey).task
+    for token in surveys.invited(who, survey, people):
         typer.echo(site.rstrip("/") + path(task, token))
 
 
 @app.command()
 def close(survey: Which, *, home: AtHome = HOME) -> None:
     """Take no more reports, and compute the results, once and for all."""
-    from discreet.desk import HOME as CUSTODIAN
-
-    outcome = _surveys(home).closed(CUSTODIAN, survey)
+    surveys, who = _surveys(home)
+    outcome = surveys.closed(who, survey)
     typer.echo(f"survey {outcome.body['id']} is closed with {outcome.body['reports']:,} reports")
 
 
 @app.command()
 def forget(survey: Which, *, home: AtHome = HOME) -> None:
     """Delete report ids and invitations that a survey needs no more. Its document and results stay."""
-    from discreet.desk import HOME as CUSTODIAN
-
-    task, gone = _surveys(home).forgotten(CUSTODIAN, survey)
+    surveys, who = _surveys(home)
+    task, gone = surveys.forgotten(who, survey)
     if task.version not in gone:
         typer.echo(
             f"version {task.version} needs its report ids and invitations: only older ones are deleted", err=True
@@ -174,10 +172,10 @@ def results(
 
     `shift` is by how much the reports that were declared dishonest can move it on top of that.
     """
-    from discreet.desk import HOME as CUSTODIAN
     from discreet.desk.surveys import doubts, lines
 
-    outcome = _surveys(home).results(CUSTODIAN, survey)
+    surveys, who = _surveys(home)
+    outcome = surveys.results(who, survey)
     if candidates is not None or not outcome.estimates:
         _print_texts(outcome, [] if candidates is None else _read(candidates), form)
         return
@@ -217,11 +215,13 @@ def _read(path: Path) -> list[str]:
     return [line for line in lines if line]
 
 
-def _surveys(home: Path) -> Surveys:
+def _surveys(home: Path) -> tuple[Surveys, Visitor]:
+    """The surveys of a home, and whoever holds it, who may do everything with them."""
+    from discreet.desk import HOME as HOLDER
     from discreet.desk import Desk
     from discreet.desk.surveys import Surveys
 
-    return Surveys(Desk(home))
+    return Surveys(Desk(home)), HOLDER
 
 
 def _state(standing: TaskStanding) -> str:
