@@ -23,7 +23,7 @@ from discreet.cli.console_host import Console, DoorHost
 from discreet.console.authentication import Gate
 from discreet.console.headers import Message, Receive, Scope, spoken
 from discreet.console.pages import Visit
-from discreet.console.sessions import LINES, Sessions, Sockets
+from discreet.console.sessions import LINES, BrowserSessions, Sockets
 from discreet.console.upload import Uploads
 from discreet.curator.custody import Custody
 from discreet.desk import Desk, Visitor
@@ -240,7 +240,7 @@ def source(messages: Iterator[Message]) -> Receive:
 def visiting(home: Path, ends: list[str]) -> Visit:
     """Ann at a page; her session ends when it is told to."""
     token = Custody(home).let_in("ann", "analyst")
-    desk, sessions = Desk(home), Sessions()
+    desk, sessions = Desk(home), BrowserSessions()
     visitor = desk.bearer(token)
     assert visitor is not None
     session, _ = sessions.begin(visitor)

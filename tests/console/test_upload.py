@@ -16,7 +16,7 @@ from console.conftest import Place, opened
 from console.test_authentication import cookie_of, form
 from server.served import Reply, served
 
-from discreet.console.sessions import BrowserSession, Sessions
+from discreet.console.sessions import BrowserSession, BrowserSessions
 from discreet.console.upload import FOLDER, UPLOAD, UploadRefused, Uploads, said_size
 from discreet.curator.custody import Custody
 from discreet.desk import Visitor
@@ -62,7 +62,7 @@ def scope(**headers: str) -> dict[str, Any]:
 
 
 def session(name: str = "cleo") -> BrowserSession:
-    return Sessions().begin(Visitor(name, "custodian", "x"))[0]
+    return BrowserSessions().begin(Visitor(name, "custodian", "x"))[0]
 
 
 def left(folder: Path) -> list[Path]:

@@ -22,7 +22,7 @@ from starlette.routing import Match, Route, WebSocketRoute
 from discreet.console import assets, downloads, headers, promise, sessions
 from discreet.console.headers import Message, Receive, Scope, Send
 from discreet.console.pages import PLACES, Host, Visit, in_force, known
-from discreet.console.sessions import BrowserSession, Sessions, Sockets
+from discreet.console.sessions import BrowserSession, BrowserSessions, Sockets
 from discreet.console.upload import LIMIT, UPLOAD, UploadRefused, Uploads
 from discreet.desk import HOME, Desk
 from discreet.errors import DiscreetError, Refusal
@@ -47,7 +47,7 @@ class Gate:
 
     def __init__(self, desk: Desk, host: Host, uploads: Uploads, sockets: Sockets) -> None:
         self._desk, self._host, self._uploads, self._sockets = desk, host, uploads, sockets
-        self._sessions, self._seal = Sessions(), sessions.CookieSeal()
+        self._sessions, self._seal = BrowserSessions(), sessions.CookieSeal()
         self._loading: asyncio.Task[NiceguiApp] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._told: tuple[float, list[promise.Limit]] = (0.0, [])  # until when, and what strangers read

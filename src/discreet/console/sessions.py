@@ -41,7 +41,7 @@ class BrowserSession:
     looking: asyncio.Lock = field(default_factory=asyncio.Lock)  # held by who looks it up
 
 
-class Sessions:
+class BrowserSessions:
     """All sessions, bounded in number and in time. Not for several threads: an event loop owns it."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic, most: int = _MOST, each: int = _EACH) -> None:
