@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from discreet.declared.column import Column
+from discreet.declared.column import Column, ends
 from discreet.declared.table import Table
-from discreet.sql.dates import ends
 
 SHOWN = 20  # keys in a comment; a list may be long
 
