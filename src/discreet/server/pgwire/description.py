@@ -1,4 +1,4 @@
-"""Which type a parameter has, from the words around it and the declared types of columns. Like Postgres, else text."""
+"""Description of a question from its text, before it is asked: types of its parameters, names of its columns."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
 from discreet.declared.table import Table
-from discreet.server.pgwire.commands import Question
+from discreet.errors import Refusal
 from discreet.server.pgwire.lexer import Word, words
+from discreet.server.pgwire.statements import Question
 from discreet.server.pgwire.types import (
     ARRAY_OF,
     BOOL,
@@ -33,6 +34,8 @@ from discreet.server.pgwire.types import (
     VARCHAR,
 )
 from discreet.sql import aliases
+from discreet.sql.column_names import label, outermost
+from discreet.sql.parse import read
 
 _MARK = "discreet_parameter"  # a function of no type, which can stand wherever a value can
 _LONGEST = 20_000
@@ -236,3 +239,27 @@ def _beside(node: exp.Expr, parent: exp.Expr) -> int | None:
         if oid is not None:
             return _WIDER.get(oid, oid)
     return None
+
+
+Labels = tuple[str | None, ...]
+
+
+def labels(text: str) -> Labels:
+    """What Postgres calls each column without a name; None for one that has a name."""
+    try:
+        tree = outermost(read(text))
+    except Refusal:
+        return ()
+    columns = tree.expressions if isinstance(tree, exp.Select) else []
+    if any(column.is_star for column in columns):
+        return ()
+    return tuple(
+        None if isinstance(column, (exp.Alias, exp.Column)) else label(column) or "?column?" for column in columns
+    )
+
+
+def renamed(found: Labels, names: Sequence[str]) -> list[str]:
+    """The names of an answer's columns, with those of Postgres for columns that the text does not name."""
+    if len(found) != len(names):
+        return list(names)
+    return [own if theirs is None else theirs for own, theirs in zip(names, found, strict=True)]

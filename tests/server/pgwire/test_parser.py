@@ -9,15 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.server.errors import WireError
-from discreet.server.pgwire import commands as c
 from discreet.server.pgwire import settings as known
-from discreet.server.pgwire.calls import Call, calls
-from discreet.server.pgwire.client_probes import empty, unqualified
+from discreet.server.pgwire import statements as c
+from discreet.server.pgwire.description import labels, renamed
 from discreet.server.pgwire.lexer import words
-from discreet.server.pgwire.naming import labels, renamed
-from discreet.server.pgwire.settings import Settings, milliseconds, started
-from discreet.server.pgwire.statements import statements
-from discreet.server.pgwire.transactions import Transaction
+from discreet.server.pgwire.parser import statements
+from discreet.server.pgwire.questions import empty, unqualified
+from discreet.server.pgwire.session_state import Transaction
+from discreet.server.pgwire.settings import SettingCall, Settings, calls, milliseconds, started
 
 PIECES = st.sampled_from(
     [
@@ -266,13 +265,13 @@ def test_options_of_a_connection() -> None:
 
 
 def test_times() -> None:
-    assert [milliseconds("t", text) for text in ("0", "1500", "2s", " 1 min ", "250us")] == [0, 1500, 2000, 60000, 0.25]
+    assert [milliseconds(text, "t") for text in ("0", "1500", "2s", " 1 min ", "250us")] == [0, 1500, 2000, 60000, 0.25]
 
 
 def test_calls_of_settings() -> None:
     assert calls("SELECT set_config('a.b', 'it''s', false) AS x, pg_catalog.current_setting('jit')") == [
-        Call("set_config", ("a.b", "it's", "false"), "x"),
-        Call("current_setting", ("jit",), "current_setting"),
+        SettingCall("set_config", ("a.b", "it's", "false"), "x"),
+        SettingCall("current_setting", ("jit",), "current_setting"),
     ]
     for text in (
         "SELECT 1",
