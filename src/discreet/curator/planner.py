@@ -24,9 +24,8 @@ from discreet.curator.price import Priced
 from discreet.curator.provenance import Side
 from discreet.curator.purchase import BoughtTable, Purchase
 from discreet.curator.quote import Terms, quote
-from discreet.declared.caps import Caps
 from discreet.declared.key import Type, canonical
-from discreet.declared.table import Schema
+from discreet.declared.table import Caps, Schema
 from discreet.engines import DuckStore
 from discreet.errors import Exceeded, Fault, Refusal
 from discreet.ledger.entry import BudgetLoss
