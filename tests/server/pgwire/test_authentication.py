@@ -11,7 +11,7 @@ from server.pgwire.raw import final_response
 
 from discreet.curator.custody import Scram, minted, scram_of
 from discreet.server.errors import WireError
-from discreet.server.pgwire import scram
+from discreet.server.pgwire.authentication import challenge, nobody, offered, signature
 
 CLIENT, SERVER = "rOprNGfwEbeRWgbNEkqO", "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
 SALT = "W22ZaJ0SNY7soEsUEjb6gQ=="
@@ -24,11 +24,11 @@ def verifier(password: str) -> Scram:
 
 
 def test_the_example_of_the_rfc() -> None:
-    asked = scram.challenge(verifier("pencil"), f"n,,n=user,r={CLIENT}", SERVER)
+    asked = challenge(verifier("pencil"), f"n,,n=user,r={CLIENT}", SERVER)
     assert asked.text == f"r={CLIENT}{SERVER},s={SALT},i=4096"
     final = f"c=biws,r={CLIENT}{SERVER},p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
-    assert scram.signature(asked, final) == "v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
-    assert scram.signature(scram.challenge(verifier("pencils"), f"n,,n=user,r={CLIENT}", SERVER), final) is None
+    assert signature(asked, final) == "v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
+    assert signature(challenge(verifier("pencils"), f"n,,n=user,r={CLIENT}", SERVER), final) is None
 
 
 def test_a_minted_token_is_proved_and_no_other() -> None:
@@ -36,13 +36,13 @@ def test_a_minted_token_is_proved_and_no_other() -> None:
     known = scram_of(kept)
     assert known is not None
     for given, right in ((token, True), (token[:-1], False), (token.swapcase(), False), ("", False)):
-        asked = scram.challenge(known, "n,,n=,r=abcdefghijkl")
+        asked = challenge(known, "n,,n=,r=abcdefghijkl")
         final = final_response(given, "abcdefghijkl", asked.text)[5:].decode()
-        assert (scram.signature(asked, final) is not None) is right
+        assert (signature(asked, final) is not None) is right
 
 
 def test_every_challenge_is_new() -> None:
-    assert len({scram.challenge(verifier("x"), "n,,n=,r=abcdefghijkl").nonce for _ in range(50)}) == 50
+    assert len({challenge(verifier("x"), "n,,n=,r=abcdefghijkl").nonce for _ in range(50)}) == 50
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_every_challenge_is_new() -> None:
 )
 def test_what_is_no_first_message_is_refused(first: str) -> None:
     with pytest.raises(WireError) as refused:
-        scram.challenge(verifier("x"), first)
+        challenge(verifier("x"), first)
     assert (refused.value.code, refused.value.fatal) == ("08P01", True)
 
 
@@ -86,18 +86,18 @@ def test_what_is_no_first_message_is_refused(first: str) -> None:
     ],
 )
 def test_what_is_no_final_message_is_refused(final: str) -> None:
-    asked = scram.challenge(verifier("x"), "n,,n=,r=abcdefghijkl")
+    asked = challenge(verifier("x"), "n,,n=,r=abcdefghijkl")
     with pytest.raises(WireError) as refused:
-        scram.signature(asked, final.replace("{nonce}", asked.nonce))
+        signature(asked, final.replace("{nonce}", asked.nonce))
     assert refused.value.fatal
 
 
 def test_nobody_is_the_same_nobody_each_time() -> None:
     pepper = b"p" * 32
-    assert scram.nobody("bob", pepper) == scram.nobody("bob", pepper)
-    assert scram.nobody("bob", pepper).salt != scram.nobody("eve", pepper).salt
-    assert scram.nobody("bob", pepper).salt != scram.nobody("bob", b"q" * 32).salt
-    made, real = scram.nobody("bob", pepper), verifier("x")
+    assert nobody("bob", pepper) == nobody("bob", pepper)
+    assert nobody("bob", pepper).salt != nobody("eve", pepper).salt
+    assert nobody("bob", pepper).salt != nobody("bob", b"q" * 32).salt
+    made, real = nobody("bob", pepper), verifier("x")
     assert (len(made.salt), made.rounds, len(made.stored_key)) == (len(real.salt), real.rounds, len(real.stored_key))
 
 
@@ -110,28 +110,28 @@ def test_a_bound_login_says_the_certificate_that_it_saw() -> None:
     known = scram_of(kept)
     assert known is not None
     for seen, right in ((b"c" * 32, True), (b"d" * 32, False), (b"", False)):
-        asked = scram.challenge(known, f"{BINDING}n=,r=abcdefghijkl", end_point=b"c" * 32)
+        asked = challenge(known, f"{BINDING}n=,r=abcdefghijkl", end_point=b"c" * 32)
         final = final_response(token, "abcdefghijkl", asked.text, BINDING.encode() + seen)[5:].decode()
         if right:
-            assert scram.signature(asked, final) is not None
+            assert signature(asked, final) is not None
         else:
             with pytest.raises(WireError):
-                scram.signature(asked, final)
+                signature(asked, final)
 
 
 @pytest.mark.parametrize("first", [f"{BINDING}n=,r=abcdefghijkl", "n,,n=,r=abcdefghijkl", "y,,n=,r=abcdefghijkl"])
 @pytest.mark.parametrize("end_point", [None, b"c" * 32])
 def test_a_login_is_bound_if_and_only_if_it_says_so(first: str, end_point: bytes | None) -> None:
     if first.startswith("p") == (end_point is not None):
-        scram.challenge(verifier("x"), first, end_point=end_point)
+        challenge(verifier("x"), first, end_point=end_point)
     else:
         with pytest.raises(WireError):
-            scram.challenge(verifier("x"), first, end_point=end_point)
+            challenge(verifier("x"), first, end_point=end_point)
 
 
 def test_an_offer_that_was_taken_away_is_noticed() -> None:
-    assert scram.offered(None) == ("SCRAM-SHA-256",)
-    assert scram.offered(b"c" * 32) == ("SCRAM-SHA-256-PLUS", "SCRAM-SHA-256")
-    scram.challenge(verifier("x"), "n,,n=,r=abcdefghijkl", refused="y")
+    assert offered(None) == ("SCRAM-SHA-256",)
+    assert offered(b"c" * 32) == ("SCRAM-SHA-256-PLUS", "SCRAM-SHA-256")
+    challenge(verifier("x"), "n,,n=,r=abcdefghijkl", refused="y")
     with pytest.raises(WireError):
-        scram.challenge(verifier("x"), "y,,n=,r=abcdefghijkl", refused="y")
+        challenge(verifier("x"), "y,,n=,r=abcdefghijkl", refused="y")
