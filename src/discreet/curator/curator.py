@@ -22,8 +22,7 @@ from discreet.curator.purchase import Buyer, PastPayment, Purchase, SingleFlight
 from discreet.curator.quote import Terms, TermsGiven
 from discreet.curator.run import Offer, Run, Runnable, Wanted, planned, run
 from discreet.curator.sessions import Sessions
-from discreet.declared.caps import Caps
-from discreet.declared.table import Table
+from discreet.declared.table import Caps, Table
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
 from discreet.exact import Number, share

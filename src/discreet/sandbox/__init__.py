@@ -8,7 +8,7 @@ memory, and its clock ends them. In one's own home there is nobody to fear, and 
 
 from discreet.sandbox.limits import Limits as Limits
 from discreet.sandbox.limits import room as room
-from discreet.sandbox.messages import Facts as Facts
+from discreet.sandbox.messages import SharedValue as SharedValue
 from discreet.sandbox.process_pool import DIRECT as DIRECT
 from discreet.sandbox.process_pool import Direct as Direct
 from discreet.sandbox.process_pool import Processes as Processes

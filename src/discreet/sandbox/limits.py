@@ -39,7 +39,7 @@ class Limits:
         )
 
 
-class _Bounds:
+class _ProcessBounds:
     """What the process that we are in may hold; nothing is bounded where nobody said `made`."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class _Bounds:
         self.loaded = 0  # bytes of public tables that a custodian added: they are nobody's to be blamed for
 
 
-_BOUNDS = _Bounds()
+_BOUNDS = _ProcessBounds()
 
 
 def held() -> tuple[int, int]:

@@ -29,7 +29,7 @@ _ROOTS = ("discreet", "sqlglot", "datetime", "decimal", "fractions", "collection
 _PLAIN = ("set", "frozenset", "complex", "bytearray", "object")
 
 
-class Facts(Generic[T]):
+class SharedValue(Generic[T]):
     """A value that never changes, and what was made of it where it is used."""
 
     def __init__(self, value: T, number: int | None = None) -> None:

@@ -17,7 +17,7 @@ from contextlib import suppress
 from discreet.errors import DiscreetError
 from discreet.sandbox import limits as bounds
 from discreet.sandbox.limits import Limits
-from discreet.sandbox.messages import Facts, Over, receive, said, send
+from discreet.sandbox.messages import Over, SharedValue, receive, said, send
 
 FORK, END = b"F", b"E"
 PID = struct.Struct("!q")
@@ -113,7 +113,7 @@ def work(there: socket.socket, limits: Limits) -> None:
     """Answer calls until nobody is there, or this process has grown."""
     os.nice(_GENTLE)
     gc.freeze()  # what was loaded before the fork stays shared
-    facts: dict[int, Facts[object]] = {}
+    facts: dict[int, SharedValue[object]] = {}
     bounds.made()
     _, first = bounds.held()
     while True:
@@ -129,14 +129,14 @@ def work(there: socket.socket, limits: Limits) -> None:
             return
 
 
-def _called(job: Job, facts: dict[int, Facts[object]], limits: Limits) -> tuple[str, object]:
+def _called(job: Job, facts: dict[int, SharedValue[object]], limits: Limits) -> tuple[str, object]:
     """The value of one call as bytes, or what went wrong."""
     function, given, rows, number, written, dropped = job
     limits = limits.beside(rows)
     for old in dropped:
         facts.pop(old, None)
     if written is not None:
-        facts[number] = Facts(pickle.loads(written), number)  # noqa: S301
+        facts[number] = SharedValue(pickle.loads(written), number)  # noqa: S301
     bounds.start(limits)
     try:
         found = function(facts[number], *given) if number else function(*given)

@@ -220,7 +220,7 @@ _REPLACED = {"pg_authid": "#authid"}  # the rows below a view
 Cell = object
 
 
-class Database:
+class CatalogueDatabase:
     """The catalogue of some tables. Any thread may ask.
 
     `shown` says what a number is called and `spelled` what number a name has, for every kind of thing that has both.

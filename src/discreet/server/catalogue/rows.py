@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.declared.column import Column
+from discreet.declared.column import Column, ends
 from discreet.declared.table import Table
 from discreet.server.catalogue import types
 from discreet.server.catalogue.types import (
@@ -19,7 +19,6 @@ from discreet.server.catalogue.types import (
     Row,
     facts,
 )
-from discreet.sql.dates import ends
 
 FIRST = 16384  # Postgres numbers what people make from here on
 STRIDE = 3  # a table, the type of its rows, the type of arrays of those

@@ -28,7 +28,7 @@ from discreet.server.errors import PROTOCOL, UNSUPPORTED, WireError, broken_fram
 from discreet.server.fair_share import Pool
 from discreet.server.limits import LoginAttempts
 from discreet.server.pgwire import frames
-from discreet.server.pgwire.frames import PASSWORD_BYTES, VERSION, Reading
+from discreet.server.pgwire.frames import PASSWORD_BYTES, VERSION, MessageReader
 from discreet.server.pgwire.settings import Settings, started
 from discreet.server.pgwire.wire import Wire
 
@@ -157,7 +157,7 @@ class Entrance:
             raise
         return Admitted(visitor, settings)
 
-    async def _opening(self, wire: Wire) -> tuple[int, Reading]:
+    async def _opening(self, wire: Wire) -> tuple[int, MessageReader]:
         """What comes after the requests for TLS and GSS, of which there is one each at most."""
         asked: set[int] = set()
         while True:
@@ -179,7 +179,7 @@ class Entrance:
         made = nobody(name, self.pepper)  # in any case, so that it takes the same time
         ways = offered(wire.end_point)
         wire.send(frames.authentication(10, b"".join(each.encode() + b"\0" for each in ways) + b"\0"))
-        first = Reading(await _password(wire))
+        first = MessageReader(await _password(wire))
         mechanism, size = first.string(), first.number("i")
         if mechanism not in ways or size < 0:
             raise WireError(PROTOCOL, f"{' or '.join(ways)} is the only way in", fatal=True)
@@ -216,7 +216,7 @@ async def _password(wire: Wire) -> bytes:
     return body
 
 
-def _started(wire: Wire, code: int, body: Reading) -> dict[str, str]:
+def _started(wire: Wire, code: int, body: MessageReader) -> dict[str, str]:
     """The fields of a connection's beginning."""
     major, minor = struct.unpack("!HH", struct.pack("!I", code))
     if major != VERSION >> 16:

@@ -15,7 +15,7 @@ from sqlglot.schema import MappingSchema
 from discreet.declared.table import Table
 from discreet.errors import Refusal
 from discreet.server.pgwire.lexer import Word, words
-from discreet.server.pgwire.statements import Question
+from discreet.server.pgwire.statements import Query
 from discreet.server.pgwire.types import (
     ARRAY_OF,
     BOOL,
@@ -88,7 +88,7 @@ _WHOLE_ARGUMENTS: dict[type[exp.Expr], tuple[str, ...]] = {
 }
 
 
-def inferred(question: Question, given: Sequence[int], count: int, tables: Sequence[Table]) -> tuple[int, ...]:
+def inferred(question: Query, given: Sequence[int], count: int, tables: Sequence[Table]) -> tuple[int, ...]:
     """The types of a question's parameters: as given, else as the question uses them."""
     known = {i + 1: oid for i, oid in enumerate(given) if oid}
     if len(known) < count:
@@ -98,7 +98,7 @@ def inferred(question: Question, given: Sequence[int], count: int, tables: Seque
     return tuple(known.get(i + 1, TEXT) for i in range(max(count, len(given))))
 
 
-def examples(question: Question) -> dict[int, str]:
+def examples(question: Query) -> dict[int, str]:
     """Texts that parameters may be where not every text will do: a part of a date, the format of a moment."""
     if "$" not in question.text or not _CHOOSY.search(question.text):
         return {}
@@ -161,7 +161,7 @@ def named(listed: Sequence[str]) -> int | None:
     return None
 
 
-def _marked(question: Question) -> str:
+def _marked(question: Query) -> str:
     pieces, at = [], 0
     for word in words(question.text):
         if word.kind == "param":

@@ -18,7 +18,7 @@ MOST_PARAMETERS = 2_000
 TEXT, BINARY = 0, 1
 
 
-class Reading:
+class MessageReader:
     """Takes the fields of a message off its front. Whatever is not there is the client's mistake."""
 
     def __init__(self, body: bytes) -> None:
@@ -74,7 +74,7 @@ def text_of(raw: bytes) -> str:
 
 
 @dataclass(frozen=True)
-class Parse:
+class ParseMessage:
     """Prepare a statement."""
 
     name: str
@@ -83,7 +83,7 @@ class Parse:
 
 
 @dataclass(frozen=True)
-class Bind:
+class BindMessage:
     """Give a statement its parameters."""
 
     portal: str
@@ -94,7 +94,7 @@ class Bind:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedMessage:
     """What to describe or close: a statement (S) or a portal (P)."""
 
     kind: bytes
@@ -102,14 +102,14 @@ class Named:
 
 
 @dataclass(frozen=True)
-class Execute:
+class ExecuteMessage:
     """Run a portal, for so many rows; 0 is all."""
 
     portal: str
     rows: int
 
 
-def startup_fields(body: Reading) -> dict[str, str]:
+def startup_fields(body: MessageReader) -> dict[str, str]:
     """Who wants in, and with which settings."""
     fields: dict[str, str] = {}
     while name := body.string():
@@ -120,58 +120,58 @@ def startup_fields(body: Reading) -> dict[str, str]:
 
 def query_text(body: bytes) -> str:
     """The text of a simple query."""
-    reading = Reading(body)
+    reading = MessageReader(body)
     text = reading.string()
     reading.end()
     return text
 
 
-def parse(body: bytes) -> Parse:
+def parse(body: bytes) -> ParseMessage:
     """A Parse message."""
-    reading = Reading(body)
+    reading = MessageReader(body)
     name, sql = reading.string(), reading.string()
     oids = tuple(reading.number("I") for _ in range(reading.count(MOST_PARAMETERS)))
     reading.end()
-    return Parse(name, sql, oids)
+    return ParseMessage(name, sql, oids)
 
 
-def bind(body: bytes) -> Bind:
+def bind(body: bytes) -> BindMessage:
     """A Bind message."""
-    reading = Reading(body)
+    reading = MessageReader(body)
     portal, statement = reading.string(), reading.string()
     formats = _formats(reading)
     values = tuple(_value(reading) for _ in range(reading.count(MOST_PARAMETERS)))
     results = _formats(reading)
     reading.end()
-    return Bind(portal, statement, formats, values, results)
+    return BindMessage(portal, statement, formats, values, results)
 
 
-def _formats(reading: Reading) -> tuple[int, ...]:
+def _formats(reading: MessageReader) -> tuple[int, ...]:
     found = tuple(reading.number("h") for _ in range(reading.count(MOST_PARAMETERS)))
     if not set(found) <= {TEXT, BINARY}:
         raise WireError(PROTOCOL, "a format is 0 or 1")
     return found
 
 
-def _value(reading: Reading) -> bytes | None:
+def _value(reading: MessageReader) -> bytes | None:
     size = reading.number("i")
     return None if size == -1 else reading.take(size)
 
 
-def named(body: bytes) -> Named:
+def named(body: bytes) -> NamedMessage:
     """A Describe or Close message."""
-    reading = Reading(body)
-    found = Named(reading.take(1), reading.string())
+    reading = MessageReader(body)
+    found = NamedMessage(reading.take(1), reading.string())
     reading.end()
     if found.kind not in (b"S", b"P"):
         raise broken_frame()
     return found
 
 
-def execute(body: bytes) -> Execute:
+def execute(body: bytes) -> ExecuteMessage:
     """An Execute message."""
-    reading = Reading(body)
-    found = Execute(reading.string(), max(0, reading.number("i")))
+    reading = MessageReader(body)
+    found = ExecuteMessage(reading.string(), max(0, reading.number("i")))
     reading.end()
     return found
 
@@ -191,7 +191,7 @@ _NULL = _SIZE(-1)
 
 
 @dataclass(frozen=True)
-class Field:
+class WireField:
     """A column of an answer."""
 
     name: str
@@ -229,7 +229,7 @@ def negotiate(unknown: Sequence[str]) -> bytes:
     return message(b"v", struct.pack("!ii", VERSION, len(unknown)) + b"".join(_zero(name) for name in unknown))
 
 
-def row_description(fields: Sequence[Field], formats: Sequence[int] = ()) -> bytes:
+def row_description(fields: Sequence[WireField], formats: Sequence[int] = ()) -> bytes:
     """The columns of the rows that follow."""
     body = [struct.pack("!H", len(fields))]
     for index, field in enumerate(fields):

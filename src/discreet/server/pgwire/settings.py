@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from discreet.declared.caps import MOST_GROUPS_A_UNIT, MOST_ROWS_A_UNIT
+from discreet.declared.table import MOST_GROUPS_A_UNIT, MOST_ROWS_A_UNIT
 from discreet.errors import Refusal
 from discreet.exact import positive, probability, share
 from discreet.server.errors import BAD_VALUE, WireError

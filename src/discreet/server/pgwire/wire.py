@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from discreet.server.errors import PROTOCOL, WireError
 from discreet.server.limits import WireLimits
-from discreet.server.pgwire.frames import STARTUP_BYTES, Reading
+from discreet.server.pgwire.frames import STARTUP_BYTES, MessageReader
 
 _CHUNK = 1 << 16
 _SIZE = struct.Struct("!i")
@@ -48,12 +48,12 @@ class Wire:
 
     # in --------------------------------------------------------------------------------------------------------------
 
-    async def opening(self) -> Reading:
+    async def opening(self) -> MessageReader:
         """The first message, which has no kind."""
         (size,) = _SIZE.unpack(await self._exactly(4))
         if not 8 <= size <= STARTUP_BYTES:
             raise WireError(PROTOCOL, "this is not how a connection begins", fatal=True)
-        return Reading(await self._exactly(size - 4))
+        return MessageReader(await self._exactly(size - 4))
 
     async def message(self, most: int) -> tuple[bytes, bytes]:
         """The next message: its kind and its body."""
