@@ -19,7 +19,7 @@ from discreet.ledger.verify import Pinned, read_proof, receipt
 from discreet.mechanisms import Frame
 from discreet.privacy import Concentrated, Pure, Replace
 from discreet.release import Release
-from discreet.release.certificate import Certificate, Paid, kept, letters, spelled
+from discreet.release.certificate import Certificate, PaymentFacts, kept, letters, spelled
 
 PAID: dict[str, Plain] = {
     "population": "patients",
@@ -68,7 +68,7 @@ def test_what_it_holds_of_the_ledger_is_what_the_ledger_room_checks(certificate:
 
 
 def test_it_says_what_the_ledger_says_was_paid_and_not_by_whom(certificate: Certificate) -> None:
-    assert certificate.paid == Paid("patients", Pure(1), SQL, {"visits": 3})
+    assert certificate.paid == PaymentFacts("patients", Pure(1), SQL, {"visits": 3})
     assert certificate.entries == (3, 4)
     assert "principal" not in certificate.to_json()
 

@@ -8,8 +8,9 @@ from release.published import people, released
 
 from discreet.mechanisms import Column, Frame, Grid
 from discreet.pictures.svg import figure, plain, rounded
+from discreet.release.estimate import error_bar
 from discreet.release.figures import MOST_BARS, MOST_FIELDS, MOST_KEYS, MOST_PLANES, MOST_POINTS, pictures
-from discreet.release.histogram import Histogram, error_bar
+from discreet.release.histogram import Histogram
 
 
 def test_many_bins_are_drawn_together_with_the_error_of_their_sum() -> None:

@@ -112,7 +112,7 @@ def test_a_constant_column_and_an_empty_one_have_bins_as_well(rows: int) -> None
     """And all rows are counted, at a price at which no noise is drawn."""
     table = Frame.of({"cost": [5.0] * rows}, COSTS.columns[0])
     for epsilon in (1, 1000):
-        wish = Wish("histogram", ("cost",), epsilon=epsilon, bins={"cost": "private:8"})
+        wish = Wish.of("histogram", ("cost",), epsilon=epsilon, bins={"cost": "private:8"})
         told = publication(table, wish)(table, rng=Seeded(1))
         assert 1 <= len(told.axes[0]) <= 8
     assert told.total.value == pytest.approx(rows)
@@ -131,7 +131,7 @@ def test_a_plane_may_have_one_side_of_keys_and_one_of_private_bins() -> None:
 
 def test_few_steps_give_as_many_bins_as_there_are() -> None:
     table = Frame.of({"n": np.arange(300) % 4}, Column("n", grid=Grid(0, 4, 1)))
-    told = publication(table, Wish("histogram", ("n",), epsilon=9, bins={"n": "private:50"}))(table, rng=Seeded(1))
+    told = publication(table, Wish.of("histogram", ("n",), epsilon=9, bins={"n": "private:50"}))(table, rng=Seeded(1))
     assert len(told.axes[0]) <= 4
 
 

@@ -63,7 +63,7 @@ def wished(kind: str, *columns: str, **more: Any) -> Publication:  # noqa: ANN40
     outline = more.pop("outline", EMPTY)
     if "rho" not in more:
         more.setdefault("epsilon", 1)
-    return publication(outline, Wish(kind, columns, **more))
+    return publication(outline, Wish.of(kind, columns, **more))
 
 
 def edges(found: Publication, place: int = 0) -> list[float]:

@@ -15,11 +15,11 @@ from doubles import Seeded
 from discreet.errors import Refusal
 from discreet.mechanisms import Column, Frame, Grid
 from discreet.release import (
+    Estimate,
     Histogram,
     KeyAxis,
     Marginals,
     NumberAxis,
-    Reading,
     Release,
     Wish,
     publication,
@@ -43,7 +43,7 @@ PEOPLE = Frame.of(
 
 
 def released(kind: str, *columns: str, seed: int = 1, **more: Any) -> Release:  # noqa: ANN401
-    return publication(PEOPLE, Wish(kind, columns, **{"epsilon": 1, **more}))(PEOPLE, rng=Seeded(seed))
+    return publication(PEOPLE, Wish.of(kind, columns, **{"epsilon": 1, **more}))(PEOPLE, rng=Seeded(seed))
 
 
 LINE = released("histogram", "age", bins={"age": "0:100:10"})
@@ -82,7 +82,7 @@ def test_ranges_are_in_peoples_units_and_their_errors_cover(
     kind: str, columns: list[str], more: dict[str, Any], where: dict[str, Any]
 ) -> None:
     """Errors over standard errors have mean square 1: within five standard errors, and 1.3² is out of the question."""
-    found = publication(PEOPLE, Wish(kind, tuple(columns), **{"epsilon": 1, **more}))
+    found = publication(PEOPLE, Wish.of(kind, tuple(columns), **{"epsilon": 1, **more}))
     exactly, scores = truth(**where), []
     for seed in range(300):
         told = found(PEOPLE, rng=Seeded(seed)).range(**where)
@@ -336,9 +336,9 @@ def test_what_errors_leave_out_is_said() -> None:
     assert TABLES.whole().total.error is None
     assert TABLES.whole().errors(("age", "sex")) is None
     assert NO_ERRORS.bounding.startswith(NONE)
-    assert str(Reading(1234.5, 2.25)) == "1234.5 ± 5.4"
-    assert str(Reading(1234.5, None, (1200.0, 1300.0))) == "1234.5 (from 1200 to 1300)"
-    assert str(Reading(1234.5, None, note="so to say")) == "1234.5 (so to say)"
+    assert str(Estimate(1234.5, 2.25)) == "1234.5 ± 5.4"
+    assert str(Estimate(1234.5, None, (1200.0, 1300.0))) == "1234.5 (from 1200 to 1300)"
+    assert str(Estimate(1234.5, None, note="so to say")) == "1234.5 (so to say)"
 
 
 def test_a_release_holds_what_was_published() -> None:

@@ -12,7 +12,7 @@ import typer
 from discreet.cli.printing import Format, busy, print_csv, print_json
 from discreet.curator import Curator
 from discreet.curator.explain import said
-from discreet.desk import HOME, Desk, Order
+from discreet.desk import HOME, Desk, ReleaseOrder
 from discreet.desk.practice import found_practice
 from discreet.desk.publisher import called
 from discreet.desk.release_quote import OUTSIDE, Offered, offered, stepped
@@ -25,7 +25,7 @@ MADE_UP = "made-up rows: "
 _LONGEST = 120  # letters of a name
 
 
-def propose(home: Path, order: Order, form: Format) -> None:
+def propose(home: Path, order: ReleaseOrder, form: Format) -> None:
     """Say what a release would be and cost."""
     found = _offer(Desk(home), order)
     if form is Format.table:
@@ -35,7 +35,7 @@ def propose(home: Path, order: Order, form: Format) -> None:
         _print({"population": found.population, "price": said(found.price), **_exactness(found), **entry}, found, form)
 
 
-def publish(home: Path, order: Order, out: Path, form: Format) -> None:
+def publish(home: Path, order: ReleaseOrder, out: Path, form: Format) -> None:
     """Pay for a release, unless it was paid for before, and write its folder."""
     refuse_taken(out)  # before it is paid
     desk = Desk(home)
@@ -57,7 +57,7 @@ def publish(home: Path, order: Order, out: Path, form: Format) -> None:
     typer.echo(certificate.bounding, err=True)
 
 
-def rehearse(home: Path, order: Order, out: Path, form: Format) -> None:
+def rehearse(home: Path, order: ReleaseOrder, out: Path, form: Format) -> None:
     """Write the folder that the release of made-up rows is, which says so. The ledger that vouches for it is lost."""
     refuse_taken(out)
     real = Curator(home)
@@ -71,7 +71,7 @@ def rehearse(home: Path, order: Order, out: Path, form: Format) -> None:
     typer.echo("practice: every row was made up, nothing was paid", err=True)
 
 
-def _offer(desk: Desk, order: Order) -> Offered:
+def _offer(desk: Desk, order: ReleaseOrder) -> Offered:
     with busy("pricing"):
         found = desk.offered(HOME, order)
         return offered(found, desk.budgets(HOME)[found.run.outline.population.name].left)

@@ -15,8 +15,8 @@ from discreet.cli.printing import AsFormat, Format, busy, print_csv, print_json,
 from discreet.errors import Refusal
 
 if TYPE_CHECKING:
-    from discreet.desk import Listed
-    from discreet.release import Reading, Release
+    from discreet.desk import PaidRelease
+    from discreet.release import Estimate, Release
 
 app = new_app()
 
@@ -189,7 +189,7 @@ def ask(
     typer.echo(release.bounding, err=True)
 
 
-def _ends(found: Reading) -> tuple[float | None, float | None]:
+def _ends(found: Estimate) -> tuple[float | None, float | None]:
     """Where the error bar begins and ends, if there is one."""
     return found.interval() if found.barred else (None, None)
 
@@ -253,10 +253,10 @@ def _countable(home: Path, source: str) -> list[str]:
 
 def _publish(home: Path, source: str, wish: dict[str, Any], name: str, how: _How) -> None:
     from discreet.cli.publishing import propose, publish, rehearse
-    from discreet.desk import Order
+    from discreet.desk import ReleaseOrder
     from discreet.release import Wish
 
-    order = Order.of(source, Wish.read(wish), name)
+    order = ReleaseOrder.of(source, Wish.read(wish), name)
     if how.out is None or how.dry_run:
         propose(home, order, how.form)
     elif how.practice:
@@ -265,7 +265,7 @@ def _publish(home: Path, source: str, wish: dict[str, Any], name: str, how: _How
         publish(home, order, how.out, how.form)
 
 
-def _print_cells(release: Release, listed: Listed, form: Format) -> None:
+def _print_cells(release: Release, listed: PaidRelease, form: Format) -> None:
     tables = release.to_arrow()
     if form is Format.json:
         cells = {name: table.to_pylist() for name, table in tables.items()}

@@ -16,7 +16,7 @@ from discreet.addresses import is_loopback
 from discreet.client import json_values
 from discreet.curator import Answer, Explanation
 from discreet.curator.purchase import Receipt
-from discreet.desk import Listed
+from discreet.desk import PaidRelease
 from discreet.desk.release_quote import Offered
 from discreet.errors import DiscreetError, Fault, Ground, OverBudget, Refusal
 from discreet.ledger import Head
@@ -118,11 +118,11 @@ class Connection:
         """What a release of a table, or of a SELECT of rows, would cost and how exact it would be. Free."""
         return self._call("POST", "releases/offer", json_values.offered, _order(source, name, wish))
 
-    def publish(self, source: str, *, name: str = "", **wish: object) -> Listed:
+    def publish(self, source: str, *, name: str = "", **wish: object) -> PaidRelease:
         """Make a release at its price, unless it was made before. `release` and `certified` take its entry."""
         return self._call("POST", "releases", json_values.listed, _order(source, name, wish))
 
-    def releases(self) -> list[Listed]:
+    def releases(self) -> list[PaidRelease]:
         """The releases that one may read, the latest first."""
         return self._call("GET", "releases", lambda found: [json_values.listed(each) for each in found["releases"]])
 

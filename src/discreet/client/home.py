@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from discreet.curator import Curator
-from discreet.desk import Listed, Order
+from discreet.desk import PaidRelease, ReleaseOrder
 from discreet.desk.notary import Notary
 from discreet.desk.publisher import Publisher
 from discreet.desk.release_quote import Offered, offered
@@ -23,15 +23,15 @@ class Home(Curator):
 
     def offer(self, source: str, *, name: str = "", **wish: object) -> Offered:
         """What a release of a table, or of a SELECT of rows, would cost and how exact it would be. Free."""
-        found = self._publisher.offered(self, Order.of(source, Wish.read(wish), name))
+        found = self._publisher.offered(self, ReleaseOrder.of(source, Wish.read(wish), name))
         return offered(found, self.budget(found.run.outline.population.name).left)
 
-    def publish(self, source: str, *, name: str = "", **wish: object) -> Listed:
+    def publish(self, source: str, *, name: str = "", **wish: object) -> PaidRelease:
         """Make a release at its price, unless it was made before. `release` and `certified` take its entry."""
-        entry = self._publisher.published(self, Order.of(source, Wish.read(wish), name))
+        entry = self._publisher.published(self, ReleaseOrder.of(source, Wish.read(wish), name))
         return self._publisher.one(self._reader(), entry)
 
-    def releases(self) -> list[Listed]:
+    def releases(self) -> list[PaidRelease]:
         """The releases of this home, the latest first."""
         return self._publisher.listed(self._reader())
 

@@ -12,7 +12,7 @@ from typing import Any
 from discreet.curator import Answer, Explanation
 from discreet.curator.answer import Spans
 from discreet.curator.purchase import Receipt
-from discreet.desk import Listed
+from discreet.desk import PaidRelease
 from discreet.desk.release_quote import Offered
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss, read_loss, read_neighbours
@@ -183,9 +183,9 @@ def offered(found: dict[str, Any]) -> Offered:
     )
 
 
-def listed(found: dict[str, Any]) -> Listed:
+def listed(found: dict[str, Any]) -> PaidRelease:
     """A release that was paid for."""
-    return Listed(
+    return PaidRelease(
         found["entry"],
         found["name"],
         found["sha256"],

@@ -16,14 +16,14 @@ from discreet.console.page_visit import Visit
 from discreet.console.release_pictures import gallery
 from discreet.console.release_questions import readings
 from discreet.curator.custody import Declared
-from discreet.desk import Desk, Listed, Visitor
+from discreet.desk import Desk, PaidRelease, Visitor
 from discreet.errors import Refusal
 from discreet.pictures import Picture
 from discreet.pictures.svg import rounded
 from discreet.release import Release
 from discreet.release.certificate import Certificate, letters
+from discreet.release.estimate import error_bar
 from discreet.release.figures import pictures
-from discreet.release.histogram import error_bar
 from discreet.release.page import cell
 
 _ROWS = 100  # of a table that are shown: its file has all
@@ -48,7 +48,7 @@ class Sheet:
 class Exhibit:
     """Everything that the page shows, read at one time."""
 
-    listed: Listed
+    listed: PaidRelease
     release: Release
     certificate: Certificate
     pictures: Sequence[Picture]

@@ -10,7 +10,7 @@ import numpy as np
 from nicegui import ui
 
 from discreet.console import theme
-from discreet.desk import Desk, Listed, Visitor
+from discreet.desk import Desk, PaidRelease, Visitor
 from discreet.pictures import Picture, thumbnail
 from discreet.release import Release
 from discreet.release.method import HISTOGRAM, MARGINALS, RANGES
@@ -51,7 +51,7 @@ def _picture(picture: Picture, *, named: bool) -> None:
         theme.tag("figcaption", picture.note).classes("d-muted d-small")
 
 
-def of_listed(desk: Desk, visitor: Visitor, listed: Listed) -> str:
+def of_listed(desk: Desk, visitor: Visitor, listed: PaidRelease) -> str:
     """The picture of a release, if the visitor may read it. It blocks; what was drawn before is not drawn again."""
     with _lock:
         if (known := _drawn.get(listed.digest)) is not None:
@@ -74,7 +74,7 @@ def address(entry: int) -> str:
     return f"/releases?entry={entry}"
 
 
-def about(listed: Listed) -> str:
+def about(listed: PaidRelease) -> str:
     """What a release counts."""
     columns, tables = ", ".join(listed.wish.columns), ", ".join(listed.tables)
     return f"{_KINDS[listed.wish.kind]} of {columns}, from {tables}"

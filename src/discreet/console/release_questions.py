@@ -15,9 +15,9 @@ from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.exact import exact
 from discreet.pictures.svg import plain, rounded
-from discreet.release import Histogram, NumberAxis, Reading, Release
+from discreet.release import Estimate, Histogram, NumberAxis, Release
 from discreet.release.axis import KeyAxis, Side
-from discreet.release.histogram import error_bar
+from discreet.release.estimate import error_bar
 
 _CHOICES = 200  # keys in a list; of more, one is written
 _AXES = 40  # columns that are asked about
@@ -26,12 +26,12 @@ _OFTEN = "19 times in 20, before what bounds and caps cut off."
 _FREE = "It is computed from what is published."
 
 
-def counted(desk: Desk, who: Visitor, entry: int, asked: Mapping[str, object]) -> Reading:
+def counted(desk: Desk, who: Visitor, entry: int, asked: Mapping[str, object]) -> Estimate:
     """How many records a release has with these values. It blocks."""
     return desk.release(who, entry).range(**asked)
 
 
-def quantile(desk: Desk, who: Visitor, entry: int, level: Fraction) -> Reading:
+def quantile(desk: Desk, who: Visitor, entry: int, level: Fraction) -> Estimate:
     """Up to which value this share of the records lies. It blocks."""
     return desk.release(who, entry).quantile(level)
 
@@ -91,7 +91,7 @@ def _up_to(visit: Visit, entry: int, column: str) -> None:
     field.on_value_change(box.clear)
 
 
-def _shown(found: Reading, unit: str) -> None:
+def _shown(found: Estimate, unit: str) -> None:
     error = found.error
     if not found.barred:
         theme.number(plain(found.value), unit=unit)

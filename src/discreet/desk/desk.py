@@ -15,7 +15,7 @@ from discreet.curator.quote import Terms as Asked
 from discreet.curator.run import Offer
 from discreet.desk.notary import Lately, Notary
 from discreet.desk.practice import Practice
-from discreet.desk.publisher import Listed, Order, Publisher, tried
+from discreet.desk.publisher import PaidRelease, Publisher, ReleaseOrder, tried
 from discreet.errors import Refusal
 from discreet.ledger import Grant, Head
 from discreet.ledger.books import OWNER, Account, Books
@@ -199,22 +199,22 @@ class Desk:
 
     # what is published ----------------------------------------------------------------------------------------------
 
-    def offered(self, visitor: Visitor, order: Order) -> Offer[Release]:
+    def offered(self, visitor: Visitor, order: ReleaseOrder) -> Offer[Release]:
         """What a release would be, what it would cost, and whether it was paid for before. Free."""
         return self._publisher.offered(self._curator_of(visitor), order)
 
-    def rehearsed(self, visitor: Visitor, order: Order) -> Release:
+    def rehearsed(self, visitor: Visitor, order: ReleaseOrder) -> Release:
         """The same release of rows that were made up from what is declared. Free."""
         self.offered(visitor, order)  # what would be refused is refused here as well, also for who asks
         granted = self._granted(visitor)
         return self._practice.done(self._curator, lambda curator: tried(curator.within(granted), order))
 
-    def published(self, visitor: Visitor, order: Order) -> Listed:
+    def published(self, visitor: Visitor, order: ReleaseOrder) -> PaidRelease:
         """Make a release, at its price, unless it was made before."""
         entry = self._publisher.published(self._curator_of(visitor), order)
         return self._publisher.one(self._in_force(visitor), entry)
 
-    def releases(self, visitor: Visitor) -> list[Listed]:
+    def releases(self, visitor: Visitor) -> list[PaidRelease]:
         """The releases that a visitor may read, the latest first."""
         return self._publisher.listed(self._in_force(visitor))
 

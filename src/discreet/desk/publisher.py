@@ -27,7 +27,7 @@ _LONGEST = 120  # letters of a name
 
 
 @dataclass(frozen=True)
-class Order:
+class ReleaseOrder:
     """What is to be published: of which rows, in what form, and under which name."""
 
     sql: str  # a SELECT of private rows
@@ -36,7 +36,7 @@ class Order:
     table: str = ""  # where it is of a table by its name
 
     @classmethod
-    def of(cls, source: str, wish: Wish, name: str = "") -> Order:
+    def of(cls, source: str, wish: Wish, name: str = "") -> ReleaseOrder:
         """Of a table by its name, or of a SELECT of rows."""
         refuse_half_characters(source + name)
         if len(name) > _LONGEST or not name.isprintable():
@@ -44,7 +44,7 @@ class Order:
         table = "" if len(source.split()) > 1 else source.strip()
         return cls(_selected(table, wish) if table else source, wish, name or _usual(wish), table)
 
-    def spelled(self, curator: Curator) -> Order:
+    def spelled(self, curator: Curator) -> ReleaseOrder:
         """The same, its table and columns spelled as they are declared."""
         if not self.table:
             wish = self.wish.spelled(curator.selected(self.sql))
@@ -54,7 +54,9 @@ class Order:
         if name is None:
             return self  # which is refused when it is planned
         wish = self.wish.spelled(column.name for column in tables[name].columns)
-        return Order(_selected(name, wish), wish, _usual(wish) if self.name == _usual(self.wish) else self.name, name)
+        return ReleaseOrder(
+            _selected(name, wish), wish, _usual(wish) if self.name == _usual(self.wish) else self.name, name
+        )
 
     @property
     def wanted(self) -> Wanted[Release]:
@@ -96,7 +98,7 @@ def _refuse_uncut(column: str, known: Facts) -> None:
 
 
 @dataclass(frozen=True)
-class Listed:
+class PaidRelease:
     """A release that was paid for: the entry that holds its digest, and what the ledger says about it."""
 
     entry: int
@@ -111,7 +113,7 @@ class Listed:
     wish: Wish
 
 
-def called(order: Order, listed: Listed) -> str:
+def called(order: ReleaseOrder, listed: PaidRelease) -> str:
     """What is to be said where a release has another name than it was ordered under; nothing where none was given."""
     if order.name in (listed.name, _usual(order.wish)):
         return ""
@@ -133,11 +135,11 @@ class Publisher:
     def __init__(self, home: Path, notary: Notary) -> None:
         self._folder, self._notary = home / "releases", notary
 
-    def offered(self, curator: Curator, order: Order) -> Offer[Release]:
+    def offered(self, curator: Curator, order: ReleaseOrder) -> Offer[Release]:
         """What a release would be, and what it costs. Free."""
         return curator.offered(order.spelled(curator).wanted)
 
-    def published(self, curator: Curator, order: Order) -> int:
+    def published(self, curator: Curator, order: ReleaseOrder) -> int:
         """Pay for a release, unless it was paid for before: the entry that holds its digest."""
         order = order.spelled(curator)
 
@@ -156,18 +158,18 @@ class Publisher:
     def _path(self, known: str) -> Path:
         return self._folder / f"{known}.json"
 
-    def listed(self, reader: Grant | None) -> list[Listed]:
+    def listed(self, reader: Grant | None) -> list[PaidRelease]:
         """Those that a reader may have, the latest first: of tables that they may ask about, as with every answer."""
         return [_listed(entry, paid) for paid, entry in self._notary.releases(reader)]
 
-    def one(self, reader: Grant | None, entry: int) -> Listed:
+    def one(self, reader: Grant | None, entry: int) -> PaidRelease:
         """One of them."""
         known = self._notary.release(reader, entry)
         if known is not None:
             return _listed(known[1], known[0])
         raise Refusal(f"there is no release {entry}, or none of yours to read", hint="list them: discreet release list")
 
-    def release(self, known: Listed) -> Release:
+    def release(self, known: PaidRelease) -> Release:
         """The release itself, if its file is what the ledger knows."""
         try:
             content = self._path(known.digest).read_bytes()
@@ -177,16 +179,16 @@ class Publisher:
             raise Refusal("the file of this release is not what the ledger knows", hint="restore the home")
         return Release.from_json(content.decode())
 
-    def folder(self, known: Listed, folder: Path) -> Certificate:
+    def folder(self, known: PaidRelease, folder: Path) -> Certificate:
         """Write a release with its certificate, for everybody to read and check: the same bytes whoever asks."""
         refuse_taken(folder)
         return copy(self._certified(known), folder)
 
-    def file(self, known: Listed, name: str) -> bytes:
+    def file(self, known: PaidRelease, name: str) -> bytes:
         """One file of that folder."""
         return file(self._certified(known), name)
 
-    def _certified(self, known: Listed) -> Path:
+    def _certified(self, known: PaidRelease) -> Path:
         """Where a release is kept with its certificate, which is made once."""
         made = self._folder / str(known.entry)
         if not made.is_dir():
@@ -199,15 +201,15 @@ class Publisher:
         return made
 
 
-def tried(curator: Curator, order: Order) -> Release:
+def tried(curator: Curator, order: ReleaseOrder) -> Release:
     """A release of the rows of a home in which everything was made up."""
     order = order.spelled(curator)
     return curator.run(order.chosen(curator.offered(order.wanted).run.outline), order.sql)
 
 
-def _listed(entry: Entry, spend: Spend) -> Listed:
+def _listed(entry: Entry, spend: Spend) -> PaidRelease:
     known, name = held(entry.event.answer if isinstance(entry.event, Answer) else None)
     what: Any = spend.what
     wish = Wish.read(what["mechanism"]["release"])
     paid = spend.principal, spend.population, spend.loss, str(what["sql"]), tuple(spend.tables)
-    return Listed(entry.number, name, known, entry.time, *paid, wish)
+    return PaidRelease(entry.number, name, known, entry.time, *paid, wish)

@@ -14,11 +14,10 @@ from discreet.release.axis import KeyAxis as KeyAxis
 from discreet.release.axis import NumberAxis as NumberAxis
 from discreet.release.choosing import publication as publication
 from discreet.release.estimate import Curve as Curve
-from discreet.release.estimate import Reading as Reading
+from discreet.release.estimate import Estimate as Estimate
 from discreet.release.grids import AdaptiveGrid as AdaptiveGrid
 from discreet.release.grids import UniformGrid as UniformGrid
 from discreet.release.hierarchy import Hierarchy as Hierarchy
-from discreet.release.histogram import Estimate as Estimate
 from discreet.release.histogram import Histogram as Histogram
 from discreet.release.identity import Identity as Identity
 from discreet.release.identity import Uniform as Uniform

@@ -138,7 +138,7 @@ class Certificate:
     # where it comes from --------------------------------------------------------------------------------------------
 
     @property
-    def paid(self) -> Paid:
+    def paid(self) -> PaymentFacts:
         """What the ledger says of the payment."""
         return paid_of(_answer(self.answer).answer)
 
@@ -254,7 +254,7 @@ def letters(loss: BudgetLoss) -> str:
 
 
 @dataclass(frozen=True)
-class Paid:
+class PaymentFacts:
     """What is told of a payment: all that its entry says, but who asked and how the mechanism was built."""
 
     population: str
@@ -263,14 +263,14 @@ class Paid:
     versions: Mapping[str, Plain]  # of the tables
 
     @classmethod
-    def of(cls, spend: Spend) -> Paid:
+    def of(cls, spend: Spend) -> PaymentFacts:
         """Of an entry that paid."""
         return cls(spend.population, spend.loss, _text(spend.what, "sql"), spend.versions)
 
 
 def kept(digest: str, name: str, spend: Spend) -> Plain:
     """What the ledger's answer entry holds of a release, from which alone anybody can check it."""
-    paid = Paid.of(spend)
+    paid = PaymentFacts.of(spend)
     told: dict[str, Plain] = {"population": paid.population, "loss": write_loss(paid.loss), "sql": paid.sql}
     return {"release": {"sha256": digest, "name": name, "paid": {**told, "versions": dict(paid.versions)}}}
 
@@ -284,13 +284,13 @@ def held(answer: Plain) -> tuple[str, str]:
     raise Refusal("this answer of the ledger holds no release")
 
 
-def paid_of(answer: Plain) -> Paid:
+def paid_of(answer: Plain) -> PaymentFacts:
     """What an answer entry that holds a release says of its payment."""
     match answer:
         case {"release": {"paid": {"population": str(population), "loss": loss, "sql": str(sql), **rest}}}:
             versions = rest.pop("versions", None)
             if isinstance(versions, dict) and not rest:
-                return Paid(population, read_loss(loss), sql, versions)
+                return PaymentFacts(population, read_loss(loss), sql, versions)
     raise Refusal("this answer of the ledger does not say what was paid", hint="it was written by an early discreet")
 
 

@@ -19,7 +19,7 @@ from discreet.mechanisms.grid import Integers, whole
 from discreet.mechanisms.mechanism import USUAL, Takes, settle
 from discreet.noise import Entropy
 from discreet.privacy import AddRemove, Neighbours, Pure
-from discreet.release.histogram import MORE
+from discreet.release.estimate import MORE
 from discreet.release.tree_variances import Reals, Whole
 
 MOST_CELLS = 1 << 22  # of a release: what one machine holds and a certificate can carry

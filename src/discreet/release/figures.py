@@ -13,7 +13,8 @@ from discreet.pictures.charts import NARROW, WIDE, Picture, Ruler, Series, bars,
 from discreet.pictures.heatmap import Plane, heat
 from discreet.pictures.svg import figure, plain
 from discreet.release.axis import NumberAxis, Side
-from discreet.release.histogram import MORE, TIMES, Histogram, error_bar
+from discreet.release.estimate import MORE, TIMES, error_bar
+from discreet.release.histogram import Histogram
 from discreet.release.marginals.released import Marginals
 from discreet.release.release import Release
 from discreet.release.tree_variances import Reals

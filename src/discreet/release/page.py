@@ -20,8 +20,8 @@ from discreet.privacy import Approximate, Concentrated, epsilon_at
 from discreet.release.axis import KeyAxis, Side
 from discreet.release.bins import written as written_out
 from discreet.release.certificate import Certificate, letters
+from discreet.release.estimate import error_bar
 from discreet.release.figures import pictures
-from discreet.release.histogram import error_bar
 from discreet.release.other_cell import IN_OTHER, LEFT_OUT
 from discreet.release.release import Release
 

@@ -17,7 +17,7 @@ from discreet.exact import Number, share, shown
 from discreet.mechanisms.registry import Plain
 from discreet.release import tables
 from discreet.release.axis import NumberAxis, Side, read_side
-from discreet.release.estimate import Curve, Reading
+from discreet.release.estimate import Curve, Estimate
 from discreet.release.histogram import EXACT, FITTED, Histogram
 from discreet.release.marginals import Marginals
 from discreet.release.marginals.domain import maximal
@@ -82,11 +82,11 @@ class Release:
         return f"{own} {CUT_OFF}"
 
     @property
-    def total(self) -> Reading:
+    def total(self) -> Estimate:
         """All records."""
         return self.range()
 
-    def range(self, /, **where: object) -> Reading:
+    def range(self, /, **where: object) -> Estimate:
         """The records with these values: for numbers `age=(18, 65)`, from 18 to before 65; for keys one or a list.
 
         None is an end of the axis. A column that is not named may have any value. `OTHER` asks for the records that are
@@ -103,9 +103,9 @@ class Release:
         note = "; ".join(said for _, said in asked if said)
         content = self.content
         found = content.weighed(weights) if isinstance(content, Histogram) else content.query(columns, weights)
-        return Reading(found.value, None if note else found.error, note=note and note + _IN_A_BIN)
+        return Estimate(found.value, None if note else found.error, note=note and note + _IN_A_BIN)
 
-    def cell(self, /, **where: object) -> Reading:
+    def cell(self, /, **where: object) -> Estimate:
         """One cell: a key by its value, a bin by a number in it. In marginals, a cell of the table of these columns."""
         if isinstance(self.content, Histogram) and set(where) != set(self.columns):
             raise Refusal(f"a cell has a value of each of {list(self.columns)}, got {sorted(where)}")
@@ -120,7 +120,7 @@ class Release:
                 asked[name] = [axis.values[place]]
         return self.range(**asked)
 
-    def quantile(self, level: Number) -> Reading:
+    def quantile(self, level: Number) -> Estimate:
         """The value below which this share of the records lies, straight within a bin.
 
         Its error bar goes from an edge of a bin to an edge: where between two edges records lie is not known.
@@ -128,7 +128,7 @@ class Release:
         axis, histogram = self._line()
         found = histogram.quantile(share(level, "level"))
         span = None if found.span is None else (axis.value(found.span[0]), axis.value(found.span[1]))
-        return Reading(axis.value(found.value), None, span)
+        return Estimate(axis.value(found.value), None, span)
 
     def cdf(self) -> Curve:
         """The share of all records up to the upper edge of each bin."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
@@ -66,6 +67,11 @@ class Wish:
         if self.method is not None and self.method not in methods(self.kind):
             known = list(methods(self.kind))
             raise Refusal(f"there is no method {shown(self.method)} for {self.kind}", hint=f"take one of {known}")
+
+    @classmethod
+    def of(cls, kind: str, columns: Sequence[str] = (), **parts: Any) -> Wish:  # noqa: ANN401  # each is checked
+        """Of a kind, some columns and whatever else is said."""
+        return cls(kind, tuple(columns) if isinstance(columns, list) else columns, **parts)  # type: ignore[arg-type]
 
     @classmethod
     def read(cls, given: object) -> Wish:

@@ -13,7 +13,7 @@ from discreet.errors import Refusal
 from discreet.exact import exact, spoken
 from discreet.mechanisms.registry import Plain
 from discreet.release.axis import Side
-from discreet.release.histogram import error_bar
+from discreet.release.estimate import error_bar
 from discreet.release.tree_variances import Reals
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from server.served import Server, served
 
 import discreet as dp
 from discreet.client import Connection, Home
-from discreet.desk import HOME, Desk, Listed
+from discreet.desk import HOME, Desk, PaidRelease
 from discreet.desk.release_quote import Offered
 from discreet.errors import OverBudget, Refusal
 from discreet.privacy import Approximate
@@ -182,7 +182,7 @@ def test_a_connection_publishes_as_an_open_home_does(place: Place, server: Serve
         assert (offer.price, offer.entry) == (Approximate(Fraction(1, 8)), None)
     assert there.offer("visits", **wish) == here.offer("visits", **wish)
     listed = there.publish("visits", name="by ann", **wish)
-    assert isinstance(listed, Listed)
+    assert isinstance(listed, PaidRelease)
     assert here.publish("visits", **wish) == listed
     assert there.releases() == here.releases()
     assert there.releases()[0] == listed

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from discreet.desk import Order
+from discreet.desk import ReleaseOrder
 from discreet.errors import Refusal
 from discreet.exact import count, share
 from discreet.ledger.entry import BudgetLoss
@@ -70,7 +70,7 @@ class Blueprint:
         now = {*self.columns, name} if wanted else {*self.columns} - {name}
         return replace(self, columns=tuple(each for each in among if each in now))
 
-    def order(self, price: Fraction, budget: BudgetLoss) -> Order:
+    def order(self, price: Fraction, budget: BudgetLoss) -> ReleaseOrder:
         """What is ordered at a price, in the measure of a budget. Raises why it cannot be."""
         if not self.columns:
             raise Refusal("choose what is to be counted", hint="one column or two, or more for tables")
@@ -81,7 +81,7 @@ class Blueprint:
         if max(map(len, (self.name, *self.bins.values()))) > _LONGEST:
             raise Refusal(f"nothing longer than {_LONGEST} letters fits here")
         rho, tables = isinstance(budget, Concentrated), self.kind == MARGINALS
-        wish = Wish(
+        wish = Wish.of(
             self.kind,
             self.columns,
             epsilon=None if rho else price,
@@ -93,7 +93,7 @@ class Blueprint:
             max_rows=_whole(self.max_rows, "max_rows") if self.max_rows else None,
             outside=self.outside if self.outside and tables else None,
         )
-        return Order.of(self.table, wish, self.name)
+        return ReleaseOrder.of(self.table, wish, self.name)
 
 
 def beside(refusal: Refusal, plan: Blueprint) -> str:

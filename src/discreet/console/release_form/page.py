@@ -21,7 +21,7 @@ from discreet.console.release_form.fields import PlanSheet
 from discreet.console.release_form.quote import Quotation, quoted
 from discreet.console.release_pictures import gallery
 from discreet.curator.explain import said
-from discreet.desk import Desk, Order, Visitor
+from discreet.desk import Desk, ReleaseOrder, Visitor
 from discreet.errors import Refusal
 from discreet.pictures import Picture
 from discreet.release.figures import pictures
@@ -48,7 +48,7 @@ async def workshop(visit: Visit) -> None:
     Workshop(visit, found)
 
 
-def rehearsed(desk: Desk, who: Visitor, order: Order) -> list[Picture]:
+def rehearsed(desk: Desk, who: Visitor, order: ReleaseOrder) -> list[Picture]:
     """The pictures of a release of made-up rows. It blocks."""
     return pictures(desk.rehearsed(who, order))
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from discreet.console.price_tag import Purse, Tag, Wish, above, purse_of
 from discreet.console.release_form.draft import Blueprint
 from discreet.curator.run import Offer
-from discreet.desk import Desk, Order, Visitor
+from discreet.desk import Desk, ReleaseOrder, Visitor
 from discreet.desk.release_quote import OUTSIDE, stepped, steps_of
 from discreet.errors import Refusal
 from discreet.mechanisms import described
@@ -29,7 +29,7 @@ _NAME = "name a price instead, or choose the kind histogram"
 class Quotation:
     """An order, with everything that is said before it is paid."""
 
-    order: Order
+    order: ReleaseOrder
     tag: Tag
     cells: int
     tables: int

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from discreet.errors import Refusal
 from discreet.exact import count, shown
-from discreet.release.histogram import Estimate, weighted
+from discreet.release.estimate import Estimate, weighted
 from discreet.release.marginals import fit, rebuild, rounding
 from discreet.release.marginals.domain import Axes, Domain, closure, maximal
 from discreet.release.marginals.plan import Integers, Reals, cell_variance

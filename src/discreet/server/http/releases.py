@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 
-from discreet.desk import Listed, Order
+from discreet.desk import PaidRelease, ReleaseOrder
 from discreet.desk.publisher import called
 from discreet.desk.release_quote import Offered, offered
 from discreet.errors import DiscreetError
@@ -66,9 +66,9 @@ class Ordered(BaseModel):
     wish: Wished
     name: Name = ""
 
-    def order(self) -> Order:
+    def order(self) -> ReleaseOrder:
         """As the desk takes it."""
-        return Order.of(self.source, Wish.read(self.wish.model_dump(exclude_unset=True)), self.name)
+        return ReleaseOrder.of(self.source, Wish.read(self.wish.model_dump(exclude_unset=True)), self.name)
 
 
 class Within(BaseModel):
@@ -152,7 +152,7 @@ releases = APIRouter(prefix=f"{api.prefix}/releases", responses=api.responses)
 @releases.get("")
 async def listed(door: Door, who: Who) -> Releases:
     """What was published of tables that one may ask about, the latest first."""
-    found: list[Listed] = await door.pool.asked(who, door.desk.releases, who)
+    found: list[PaidRelease] = await door.pool.asked(who, door.desk.releases, who)
     return Releases(releases=[_published(each) for each in found])
 
 
@@ -170,7 +170,7 @@ async def publish(asked: Ordered, request: Request, door: Door, who: Who) -> Pub
     return _published(found, note)
 
 
-def _made(door: Behind, who: Who, asked: Ordered) -> tuple[Listed, str, bool]:
+def _made(door: Behind, who: Who, asked: Ordered) -> tuple[PaidRelease, str, bool]:
     """The release, what is to be said of its name, and whether it had been paid for."""
     order = asked.order()
     before = door.desk.offered(who, order).entry
@@ -205,7 +205,7 @@ async def file(entry: Entry, name: File, door: Door, who: Who) -> Response:
     return Response(content, headers=saved, media_type=_TYPES[PurePath(name).suffix])
 
 
-def _published(value: Listed, note: str = "") -> Published:
+def _published(value: PaidRelease, note: str = "") -> Published:
     return Published(
         entry=value.entry,
         name=value.name,
