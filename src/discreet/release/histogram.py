@@ -182,8 +182,9 @@ class Histogram:
     def __hash__(self) -> int:
         return hash(self.to_json())
 
-    def to_json(self) -> str:
-        """Everything, as text that `from_json` reads back to the last bit."""
+    @property
+    def plain(self) -> dict[str, Any]:
+        """Everything, as JSON can hold it."""
         tree: dict[str, object] | None = None
         if self.splits is not None:
             tree = {
@@ -195,7 +196,11 @@ class Histogram:
         fields = {"shape": list(self.shape), "counts": flat, "part": _packed(self.part)}
         moved: dict[str, object] = {"fitted": True} if self.fitted else {}
         moved |= {} if self.shift is None else {"shift": self.shift.tolist()}
-        return json.dumps({**fields, "tree": tree, "bounding": self.bounding, **moved}, allow_nan=False)
+        return {**fields, "tree": tree, "bounding": self.bounding, **moved}
+
+    def to_json(self) -> str:
+        """All of it as text that `from_json` reads back to the last bit."""
+        return json.dumps(self.plain, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Histogram:
