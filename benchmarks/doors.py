@@ -38,8 +38,8 @@ from discreet.engines import DuckStore
 from discreet.engines.duckdb import Counted
 from discreet.sandbox import Processes
 from discreet.server.catalogue import Catalogue
+from discreet.server.journal import Journal
 from discreet.server.pgwire import serve
-from discreet.server.pgwire.log import Journal
 from discreet.sql.plan import Measurement
 
 ROWS = 100_000

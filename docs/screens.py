@@ -17,7 +17,7 @@ import numpy as np
 from PIL import Image
 from playwright.sync_api import Page, ViewportSize, sync_playwright
 
-from discreet.cli.sample import visits
+from discreet.cli.demo import visits
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.desk import HOME as LOCAL
 from discreet.desk import Desk, ReleaseOrder

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 from commandline import discreet
-from typer.main import get_command
 
-from discreet.cli.command import COMMANDS
+from discreet.cli.command import COMMANDS, opened
 from discreet.privacy import account
 from discreet.privacy.account import lifetime
 
@@ -33,11 +32,7 @@ def leaves(command: Any, words: str) -> Iterator[tuple[str, set[str]]]:  # noqa:
         yield words, {option for parameter in command.params for option in parameter.opts}
 
 
-EVERY = dict(
-    leaf
-    for name in COMMANDS
-    for leaf in leaves(get_command(__import__(f"discreet.cli.{name}", fromlist=["app"]).app), name)
-)
+EVERY = dict(leaf for name in COMMANDS for leaf in leaves(opened(name), name))
 
 
 def test_every_command_takes_a_home() -> None:

@@ -11,7 +11,8 @@ import pytest
 from typer import Typer
 from typer.testing import CliRunner
 
-from discreet.cli import doctor, ledger
+from discreet.cli import home as homes
+from discreet.cli import ledger
 from discreet.curator import Curator
 from discreet.errors import Refusal
 
@@ -34,7 +35,7 @@ def run(app: Typer, home: Path, *arguments: str) -> tuple[str, Refusal | None]:
 
 def examined(home: Path) -> tuple[dict[str, str], bool]:
     """What the doctor says, and whether all is in order."""
-    printed, refused = run(doctor.app, home, "--format", "json")
+    printed, refused = run(homes.app, home, "doctor", "--format", "json")
     rows = json.loads(printed)
     return {row["what"]: row["how it is"] for row in rows}, refused is None
 
@@ -59,7 +60,7 @@ def test_the_doctor_does_not_say_that_an_old_ledger_or_a_copy_is_well(home: Path
     told, well = examined(home)
     assert not well
     assert "4 entries, and 6 were known" in told["ledger"]
-    assert "holds, 4 entries" not in run(doctor.app, home, "--format", "csv")[0]
+    assert "holds, 4 entries" not in run(homes.app, home, "doctor", "--format", "csv")[0]
     for command in (["verify"], ["head"], ["prove", "1"]):
         printed, refused = run(ledger.app, home, *command)
         assert "6 were known" in str(refused)

@@ -17,22 +17,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.console import snippets
+from discreet.console import expert_panel
 from discreet.console.answer import Result, axis, bars, measures, table_text
 from discreet.console.data_dictionary import about, facts
 from discreet.console.expert_panel import setting
 from discreet.console.price_card import spoken_button
-from discreet.console.price_tag import HELD, RETIRED, Purse, Tag, Wish, above, below, ladder, nearest, promised, tagged
+from discreet.console.prices import HELD, RETIRED, Purse, Tag, Wish, above, below, ladder, nearest, promised, tagged
 from discreet.console.signin import known
 from discreet.console.sql_editor import examples, names, written
 from discreet.curator import Answer
 from discreet.curator.custody import Custody
 from discreet.curator.significant_digits import error, key, measured, plain
+from discreet.declared.column import Column
+from discreet.declared.key import Type
+from discreet.declared.table import Schema, Table
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.exact import spoken
 from discreet.privacy import Approximate, Concentrated, Pure
-from discreet.sql.schema import Column, Schema, Table, Type
 
 prices = st.fractions(Fraction(1, 10**9), Fraction(10**6))
 
@@ -332,19 +334,19 @@ def test_public_facts_are_said_in_words() -> None:
 
 def test_the_same_question_for_other_programs_is_quoted() -> None:
     sql, terms = "SELECT 'it''s \"$x\"' FROM t", {"epsilon": Fraction("0.06"), "confidence": Fraction(95, 100)}
-    command = shlex.split(snippets.psql(sql, terms, "ann", ("example.org", 6543)))
+    command = shlex.split(expert_panel.psql(sql, terms, "ann", ("example.org", 6543)))
     assert command[1:] == [
         "host=example.org port=6543 user=ann dbname=discreet",
         "-c",
         f"SET discreet.epsilon = 0.06; {sql}",
     ]
-    sent = shlex.split(snippets.http(sql, terms, "http://example.org:8410").replace("\\\n", ""))
+    sent = shlex.split(expert_panel.http(sql, terms, "http://example.org:8410").replace("\\\n", ""))
     assert sent[1] == "http://example.org:8410/api/v1/query"
     assert json.loads(sent[-1]) == {"sql": sql, "epsilon": "0.06"}
-    code = snippets.python(sql, {**terms, "confidence": Fraction(9, 10), "max_rows": 3}, "http://example.org:8410")
+    code = expert_panel.python(sql, {**terms, "confidence": Fraction(9, 10), "max_rows": 3}, "http://example.org:8410")
     compile(code, "snippet", "exec")
     assert f"db.query({sql!r}, epsilon='0.06', confidence='0.9', max_rows=3)" in code
-    assert "1/3" in snippets.python(sql, {"epsilon": Fraction(1, 3)}, "http://example.org")
+    assert "1/3" in expert_panel.python(sql, {"epsilon": Fraction(1, 3)}, "http://example.org")
 
 
 def test_a_free_question_says_so() -> None:

@@ -12,7 +12,7 @@ import clinic
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.console import citation
+from discreet.console import downloads
 from discreet.curator import Answer, Curator
 from discreet.desk import HOME, Desk
 
@@ -29,11 +29,11 @@ def answer(desk: Desk) -> Answer:
     return desk.asked(HOME, SQL, {"epsilon": "0.5", "delta": "1e-6"})
 
 
-def cited(desk: Desk, answer: Answer, *, seen: bool = True) -> citation.Citation:
+def cited(desk: Desk, answer: Answer, *, seen: bool = True) -> downloads.Citation:
     receipts = desk.history(HOME)
     shown = receipts if seen else [each for each in receipts if str(each.answer) not in answer.entry.split(",")]
     neighbours = desk.accounts(HOME)["patient"].neighbours
-    return citation.cited(SQL, answer, shown, neighbours, desk.head(HOME))
+    return downloads.cited(SQL, answer, shown, neighbours, desk.head(HOME))
 
 
 def test_the_citation_names_promise_entries_and_root(desk: Desk, answer: Answer) -> None:
@@ -53,7 +53,7 @@ def test_what_somebody_else_paid_is_not_told(desk: Desk, answer: Answer) -> None
 
 
 def test_a_zip_holds_rows_with_their_error_and_the_citation(desk: Desk, answer: Answer) -> None:
-    with zipfile.ZipFile(io.BytesIO(citation.as_zip(answer, cited(desk, answer)))) as made:
+    with zipfile.ZipFile(io.BytesIO(downloads.as_zip(answer, cited(desk, answer)))) as made:
         assert made.namelist() == ["answer.csv", "citation.json", "README.txt"]
         rows = list(csv.reader(io.StringIO(made.read("answer.csv").decode())))
         body = json.loads(made.read("citation.json"))
@@ -80,7 +80,7 @@ def test_what_is_left_out_hardly_meant_or_without_an_error_bar_is_taken_along(de
 
 def test_parquet_carries_the_citation_in_itself(desk: Desk, answer: Answer, tmp_path: Path) -> None:
     file = tmp_path / "answer.parquet"
-    file.write_bytes(citation.as_parquet(answer, cited(desk, answer)))
+    file.write_bytes(downloads.as_parquet(answer, cited(desk, answer)))
     table = pq.read_table(file)
     body = json.loads(table.schema.metadata[b"discreet.citation"])
     assert body["head"]["root"] == desk.head(HOME).root
@@ -94,13 +94,13 @@ def test_an_answer_without_rows_or_price_is_taken_along_too(tmp_path: Path) -> N
         Curator(home).query("SELECT region, count(*) AS n FROM visits GROUP BY region HAVING false"),
     )
     neighbours = desk.accounts(HOME)["patient"].neighbours
-    found = citation.cited("?", empty, desk.history(HOME), neighbours, desk.head(HOME))
-    assert citation.as_csv(empty).splitlines() == ["region,n"]
-    assert citation.as_parquet(empty, found)[:4] == b"PAR1"
+    found = downloads.cited("?", empty, desk.history(HOME), neighbours, desk.head(HOME))
+    assert downloads.as_csv(empty).splitlines() == ["region,n"]
+    assert downloads.as_parquet(empty, found)[:4] == b"PAR1"
 
 
 def test_a_spreadsheet_computes_nothing_that_a_row_says(desk: Desk) -> None:
     sql = """SELECT '=1+1' AS "=cell", count(*) AS n FROM visits"""
-    said = citation.as_csv(desk.asked(HOME, sql, {"epsilon": "0.5"})).splitlines()
+    said = downloads.as_csv(desk.asked(HOME, sql, {"epsilon": "0.5"})).splitlines()
     assert said[0].startswith("'=cell,n")
     assert said[1].startswith("'=1+1,")

@@ -12,7 +12,7 @@ from console.conftest import Place, Watched, write
 from playwright.sync_api import expect
 from pyarrow import parquet
 
-from discreet.console import people, price_slider, snippets
+from discreet.console import data, expert_panel, price_card
 from discreet.curator.custody import Custody, Declared
 
 COLUMNS = 30
@@ -31,13 +31,13 @@ COLUMNS = 30
     ],
 )
 def test_the_postgres_door_is_named_where_it_is(wire: tuple[str, int], origin: str, at: tuple[str, int]) -> None:
-    assert snippets.reached(wire, origin) == at
-    ways = dict(people.connections("ann", origin, wire))
+    assert expert_panel.reached(wire, origin) == at
+    ways = dict(data.connections("ann", origin, wire))
     assert f"host={at[0]} port={at[1]} " in ways["psql; the password is the token"]
 
 
 def test_a_door_that_is_shut_is_not_named() -> None:
-    assert [title for title, _ in people.connections("ann", "http://localhost:8410", None)] == [
+    assert [title for title, _ in data.connections("ann", "http://localhost:8410", None)] == [
         "In a browser",
         "Python",
     ]
@@ -45,18 +45,18 @@ def test_a_door_that_is_shut_is_not_named() -> None:
 
 def test_a_decimal_is_a_number_and_a_comma_stands_between_thousands() -> None:
     read = {"0.5": "1/2", ".5": "1/2", "12": "12", "1,500": "1500", "1,234,567.5": "2469135/2", " 3 ": "3"}
-    assert {text: str(price_slider._number(text)) for text in read} == read
+    assert {text: str(price_card._number(text)) for text in read} == read
     for wrong in ("0,5", "1,50", ",5", "0", "-1", "x", "", None):
-        assert price_slider._number(wrong) is None
-    assert all(price_slider._begun(text) for text in ("0", "0.", "0.0", "."))
-    assert not any(price_slider._begun(text) for text in ("0,5", "x", "-1"))
+        assert price_card._number(wrong) is None
+    assert all(price_card._begun(text) for text in ("0", "0.", "0.0", "."))
+    assert not any(price_card._begun(text) for text in ("0,5", "x", "-1"))
 
 
 def test_the_field_keeps_the_error_that_somebody_wished_for() -> None:
     """A count that is exact in nearly all cases has the error 0, which the field then refused as no number."""
-    assert price_slider._exact(Fraction(0), Fraction(1, 2)) == "0.5"
-    assert price_slider._exact(Fraction(3), Fraction(1, 2)) == "3.0"
-    assert price_slider._exact(Fraction(1234), None) == "1300"  # what is shown covers
+    assert price_card._exact(Fraction(0), Fraction(1, 2)) == "0.5"
+    assert price_card._exact(Fraction(3), Fraction(1, 2)) == "3.0"
+    assert price_card._exact(Fraction(1234), None) == "1300"  # what is shown covers
 
 
 # the pages ------------------------------------------------------------------------------------------------------------

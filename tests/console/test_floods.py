@@ -22,7 +22,7 @@ from websockets.sync.client import ClientConnection
 from discreet.cli.console_host import Console, DoorHall
 from discreet.console.authentication import Gate
 from discreet.console.headers import Message, Receive, Scope, spoken
-from discreet.console.page_visit import Visit
+from discreet.console.pages import Visit
 from discreet.console.sessions import LINES, Lines, Sessions
 from discreet.console.upload import Uploads
 from discreet.curator.custody import Custody

@@ -9,16 +9,17 @@ from pathlib import Path
 import clinic
 import duckdb
 import pytest
+from discreet.release.other_cell import tables
 from engines.test_stream_rows import awkward
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.curator import catalogue
 from discreet.curator.run import drawn
+from discreet.declared.key import Type
 from discreet.engines import DuckRelation, DuckStore
 from discreet.errors import Refusal
 from discreet.mechanisms import Axis, Bins, Caps, Column, Frame
-from discreet.release.other_cell import tables
 from discreet.sql.cells import _place
 from discreet.sql.shape import shape
 from discreet.sql.split import rows_of
@@ -60,9 +61,9 @@ def framed(found: DuckRelation) -> Frame:
 
 def test_what_is_declared_is_known(home: Path) -> None:
     schema = relation(home).schema
-    assert schema["region"] == Column("region", clinic.REGIONS)
-    assert schema["urgent"] == Column("urgent", (False, True))
-    assert schema["diagnosis"] == Column("diagnosis")
+    assert schema["region"] == Column("region", Type.VARCHAR, keys=clinic.REGIONS)
+    assert schema["urgent"] == Column("urgent", Type.BOOLEAN, keys=(False, True))
+    assert schema["diagnosis"] == Column("diagnosis", Type.VARCHAR)
     assert schema["cost"].grid is not None
     assert [schema["cost"].grid.lower, schema["cost"].grid.upper] == [0, 1000]
     assert relation(home).caps == Caps(50)

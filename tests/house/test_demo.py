@@ -12,7 +12,7 @@ import pytest
 from bare import BARE
 from commandline import discreet
 
-from discreet.cli.sample import people, takers, visits
+from discreet.cli.demo import people, takers, visits
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,8 @@ from subprocess import CompletedProcess
 import pytest
 from commandline import discreet
 from house.tree import ROOT, pages
-from typer.main import get_command
 
-from discreet.cli.command import COMMANDS
+from discreet.cli.command import COMMANDS, opened
 
 OUTPUT = 'text title="output"'
 SESSION = 'console title="session"'
@@ -142,8 +141,7 @@ def test_every_command_and_option_is_documented() -> None:
     page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
     sections = {part.split("\n", 1)[0].removeprefix("## "): part for part in re.split(r"(?m)^(?=## )", page)[1:]}
     for name in COMMANDS:
-        module = __import__(f"discreet.cli.{name}", fromlist=["app"])
-        for words, options in tree(get_command(module.app), f"discreet {name}"):
+        for words, options in tree(opened(name), f"discreet {name}"):
             assert words in sections, f"docs/command-line.md has no section '## {words}'"
             missing = [option for option in options if f"`{option}" not in sections[words]]
             assert missing == [], words

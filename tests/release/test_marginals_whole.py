@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from discreet.release.marginals.fit import fitted
+from discreet.release.marginals.rounding import can_be_whole, settled, tree
 from doubles import Seeded
 from numpy.typing import NDArray
 from release.test_marginals import MAKERS, PAIRS, Names, counter, released
@@ -16,8 +18,6 @@ from scipy.optimize import minimize
 from discreet.errors import Refusal
 from discreet.release.marginals import Marginals, ResidualMarginals, rounding
 from discreet.release.marginals.domain import Domain, closure
-from discreet.release.marginals.fit import fitted
-from discreet.release.marginals.rounding import can_be_whole, settled, tree
 
 FAMILIES: dict[str, tuple[Names, ...]] = {
     "pairs": PAIRS,

@@ -236,7 +236,7 @@ def test_a_reply_names_no_class_that_our_modules_only_import() -> None:
     """A name with dots is looked up part by part, so a module of ours would lead to every class that it knows."""
     for module, name in (
         ("discreet.sandbox.process_pool", "subprocess.Popen"),
-        ("discreet.server.threads", "ThreadPoolExecutor"),
+        ("discreet.server.fair_share", "ThreadPoolExecutor"),
         ("collections", "_sys.modules.__class__"),
     ):
         named = [pickle.SHORT_BINUNICODE + bytes([len(text)]) + text.encode() for text in (module, name)]

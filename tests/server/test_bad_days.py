@@ -24,8 +24,8 @@ from survey.surveyed import draft
 
 from discreet.console.sessions import Seal
 from discreet.ledger import file_access
-from discreet.server.http import Limits
 from discreet.server.http.proxy import Proxies
+from discreet.server.limits import HttpLimits
 from discreet.survey.collector import Collector
 
 
@@ -63,7 +63,7 @@ def test_a_ledger_that_somebody_holds_is_busy_at_the_http_door(place: Place, mon
         assert error["message"] == "the ledger is in use by another program; nothing was charged"
         assert (await reply(port, posted(place, "/api/v1/query", body))).startswith(b"HTTP/1.1 200 ")
 
-    opened(place, Limits(), visit)
+    opened(place, HttpLimits(), visit)
 
 
 def test_the_same_at_the_postgres_door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +99,7 @@ def test_surveys_that_somebody_holds_are_busy_and_damaged_ones_are_out_of_order(
         file.write_bytes(whole)
         assert [await told(port, path) for path in paths] == [(b"200", "", False)] * 2
 
-    opened(place, Limits(), visit)
+    opened(place, HttpLimits(), visit)
 
 
 @contextmanager
@@ -128,7 +128,7 @@ def test_a_head_that_cannot_be_kept_closes_both_doors_with_one_sentence(
         assert str(tmp_path) not in str(error)
         assert (await reply(port, posted(place, "/api/v1/query", body))).startswith(b"HTTP/1.1 200 ")
 
-    opened(place, Limits(), visit)
+    opened(place, HttpLimits(), visit)
     with opened_wire(tmp_path / "wire") as door, Raw(door.port) as raw:
         raw.login(door.token)
         with without_state(monkeypatch, tmp_path / "away"):
@@ -147,7 +147,7 @@ def test_a_name_that_stands_twice_in_an_object_is_refused(place: Place, path: st
         assert b"a name stands twice in one object" in said
         assert (await reply(port, posted(place, path, twice.replace(', "epsilon": 2', "")))).startswith(b"HTTP/1.1 200")
 
-    opened(place, Limits(), visit)
+    opened(place, HttpLimits(), visit)
 
 
 def test_half_a_request_makes_room_for_a_whole_one(place: Place) -> None:
@@ -163,7 +163,7 @@ def test_half_a_request_makes_room_for_a_whole_one(place: Place) -> None:
             assert await everything(reader) == b""
             writer.close()
 
-    opened(place, Limits(each_address=1), visit)
+    opened(place, HttpLimits(each_address=1), visit)
 
 
 def test_behind_a_trusted_proxy_the_cookie_is_secure() -> None:

@@ -35,8 +35,8 @@ from server.pgwire.raw import (
 from server.served import Server, served
 
 from discreet.curator.custody import Custody
+from discreet.server.limits import WireLimits
 from discreet.server.pgwire.frames import MESSAGE_BYTES
-from discreet.server.pgwire.limits import Limits
 
 MEGABYTE = 1 << 20
 
@@ -105,7 +105,7 @@ def oversize(target: Target) -> None:
 def half_open(target: Target) -> None:
     """As many connections as an address may have, each with half a beginning, and then gone without a word."""
     with ExitStack() as stack:
-        for _ in range(Limits.strangers - 6):
+        for _ in range(WireLimits.strangers - 6):
             stack.enter_context(target.raw()).send(greeting()[:20])
 
 

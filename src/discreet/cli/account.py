@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.home import NoHome, new_app
+from discreet.cli.options import NoHome, new_app
 from discreet.cli.printing import AsFormat, Format, busy, print_csv, print_json, print_table
 from discreet.errors import Refusal
 from discreet.exact import exact
@@ -53,7 +53,7 @@ def account(  # noqa: PLR0913  # one option for each kind of noise
 
     silent: list[Omission] = []
     with busy("adding up"):
-        found = totals(
+        losses = totals(
             gaussian=_read(gaussian, "gaussian"),
             laplace=_read(laplace, "laplace"),
             discrete_gaussian=_read(discrete_gaussian, "discrete-gaussian"),
@@ -66,13 +66,13 @@ def account(  # noqa: PLR0913  # one option for each kind of noise
     for one in silent:
         typer.echo(f"{one.theorem} does not apply: {one.reason}", err=True)
     if form is Format.json:
-        lines = [{"theorem": total.theorem, "epsilon": _above(total.epsilon)} for total in found]
+        lines = [{"theorem": total.theorem, "epsilon": _above(total.epsilon)} for total in losses]
         print_json({"delta": float(exact(delta, "delta")), "totals": lines})
     elif form is Format.csv:
-        print_csv(["epsilon", "theorem"], [[_above(total.epsilon), total.theorem] for total in found])
+        print_csv(["epsilon", "theorem"], [[_above(total.epsilon), total.theorem] for total in losses])
     else:
         print_table(
-            ["epsilon", "theorem"], [[_digits(total.epsilon), total.theorem] for total in found], right=["epsilon"]
+            ["epsilon", "theorem"], [[_digits(total.epsilon), total.theorem] for total in losses], right=["epsilon"]
         )
 
 
@@ -89,15 +89,15 @@ def lifetime(
     from discreet.privacy.account import lifetime as allowances
 
     with busy("looking for the largest ε"):
-        found = allowances(databases, epsilon, delta)
+        each_may = allowances(databases, epsilon, delta)
     if form is Format.json:
-        lines = [{"theorem": a.theorem, "each": _below(a.each), "total": _above(a.total)} for a in found]
+        lines = [{"theorem": a.theorem, "each": _below(a.each), "total": _above(a.total)} for a in each_may]
         asked = {"lifetime": float(exact(epsilon, "epsilon")), "delta": float(exact(delta, "delta"))}
         print_json({"databases": databases, **asked, "allowances": lines})
     elif form is Format.csv:
-        print_csv(["each", "total", "theorem"], [[_below(a.each), _above(a.total), a.theorem] for a in found])
+        print_csv(["each", "total", "theorem"], [[_below(a.each), _above(a.total), a.theorem] for a in each_may])
     else:
-        rows = [[f"1/{_digits(1 / a.each)}", _digits(a.total), a.theorem] for a in found]
+        rows = [[f"1/{_digits(1 / a.each)}", _digits(a.total), a.theorem] for a in each_may]
         print_table(["each", "together", "theorem"], rows, right=["each", "together"])
 
 

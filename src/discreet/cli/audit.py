@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.home import NoHome, new_app
+from discreet.cli.options import NoHome, new_app
 from discreet.cli.printing import AsFormat, Format, busy, print_csv, print_json
 from discreet.errors import Refusal
 from discreet.exact import exact
@@ -61,7 +61,7 @@ def audit(  # noqa: PLR0913  # one option for each thing that an audit rests on
     from discreet.audit import audit as tried
     from discreet.audit import insist
 
-    mechanism, promise = _found(target, parameters), _claimed(claim)
+    mechanism, promise = _mechanism(target, parameters), _claimed(claim)
     pairs = [_read_pair(text) for text in pair] if pair else None
     with busy("running the mechanism"):
         if budget is None:
@@ -71,7 +71,7 @@ def audit(  # noqa: PLR0913  # one option for each thing that an audit rests on
     _print(verdict, form)
 
 
-def _found(target: str, parameters: str | None) -> Callable[..., Any]:
+def _mechanism(target: str, parameters: str | None) -> Callable[..., Any]:
     module, colon, name = target.partition(":")
     if not colon:
         return _registered(target, parameters)
@@ -85,12 +85,12 @@ def _found(target: str, parameters: str | None) -> Callable[..., Any]:
         return ZOO[name]
     sys.path.insert(0, "")  # the folder one stands in, as `python -m` does
     try:
-        found = getattr(import_module(module), name)
+        named = getattr(import_module(module), name)
     except (ImportError, AttributeError) as missing:
         raise Refusal(f"cannot find {target!r}: {missing}", hint="write MODULE:NAME, as in survey:count") from None
-    if not callable(found) or isinstance(found, type):
-        raise Refusal(f"expected {target!r} to be a mechanism or a function, got {type(found).__name__}")
-    return found  # type: ignore[no-any-return]
+    if not callable(named) or isinstance(named, type):
+        raise Refusal(f"expected {target!r} to be a mechanism or a function, got {type(named).__name__}")
+    return named  # type: ignore[no-any-return]
 
 
 def _registered(name: str, parameters: str | None) -> Callable[..., Any]:
@@ -140,10 +140,10 @@ def _json(text: str, option: str) -> Any:  # noqa: ANN401  # whatever the mechan
 
 
 def _read_seconds(text: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text)
-    if found is None:
+    parts = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text)
+    if parts is None:
         raise Refusal(f"--budget takes a time, got {text!r}", hint="write 60s, 5m or 1h")
-    return float(found[1]) * _SECONDS[found[2]]
+    return float(parts[1]) * _SECONDS[parts[2]]
 
 
 def _below(x: Fraction) -> float:

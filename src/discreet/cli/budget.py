@@ -1,4 +1,4 @@
-"""`discreet budget`: what was spent and what is left."""
+"""`discreet budget`, `lift` and `retire`: the budgets of populations, and whether they can be asked about."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.home import HOME, AtHome, new_app
+from discreet.cli.options import HOME, AtHome, new_app
 from discreet.cli.printing import AsFormat, Format, print_rows
 
 if TYPE_CHECKING:
@@ -46,6 +46,24 @@ def budget(
         for name in ([population] if population else curator.populations())
     ]
     print_rows(form, ["population", "total", "spent", "left", "state"], rows)
+
+
+@app.command()
+def lift(population: str, *, home: AtHome = HOME) -> None:
+    """Open a population again that went on hold because rows made an answer fail. Look into the cause first."""
+    from discreet.curator.custody import Custody
+
+    Custody(home).lift(population)
+    typer.echo(f"lifted the hold of {population}")
+
+
+@app.command()
+def retire(population: str, *, home: AtHome = HOME) -> None:
+    """Close a population's budget for good. Answers given before stay free to read."""
+    from discreet.curator.custody import Custody
+
+    Custody(home).retire(population)
+    typer.echo(f"retired {population}")
 
 
 def _row(name: str, account: Account, *, price_required: bool) -> list[str]:

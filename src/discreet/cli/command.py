@@ -18,7 +18,7 @@ from typer.main import get_command
 from discreet import __version__
 from discreet.errors import Fault, Refusal
 
-# Name, and one line for `discreet --help`. The command is `app` in the module of that name, imported when it is called.
+# Name, and one line for `discreet --help`.
 COMMANDS = {
     "demo": "A tour on generated sample data, until a budget runs out.",
     "init": "Make a home for tables, declarations and the ledger.",
@@ -42,24 +42,34 @@ COMMANDS = {
     "account": "What many mechanisms lose together: every theorem's total, tightest first.",
     "audit": "Try to refute a claim of privacy by running the mechanism.",
 }
-
-
+# A command stands in the module of its name, or in this one; it is imported when the command is called.
+_MODULES = {
+    **dict.fromkeys(("init", "doctor"), "home"),
+    **dict.fromkeys(("add", "update", "remove"), "tables"),
+    **dict.fromkeys(("bounds", "caps"), "advise"),
+    **dict.fromkeys(("lift", "retire"), "budget"),
+    "explain": "query",
+}
 _ENGINES = ("duckdb", "pyarrow", "sqlite3")
 
 
-class Opened(TyperGroup):
-    """A group that knows its commands by name and imports the one that is called."""
+class LazyGroup(TyperGroup):
+    """Group of commands that knows them by name, and imports the one that is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # noqa: ANN401
         """The command that `args` names, with its real parameters (typer keeps click, hence its types, to itself)."""
         name, listed, rest = super().resolve_command(ctx, args)
-        if name is None:
-            return name, listed, rest
-        return name, get_command(import_module(f"discreet.cli.{name}").app), rest
+        return name, listed if name is None else opened(name), rest
+
+
+def opened(name: str) -> Any:  # noqa: ANN401  # as above
+    """The command of a name, with its real parameters: one of those in its module, or all of the module."""
+    whole = get_command(import_module(f"discreet.cli.{_MODULES.get(name, name)}").app)
+    return getattr(whole, "commands", {}).get(name, whole)
 
 
 app = typer.Typer(
-    cls=Opened,
+    cls=LazyGroup,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,  # they print local variables, and those may be data
@@ -86,7 +96,7 @@ def discreet(
 def _list(name: str, line: str) -> None:
     @app.command(name, short_help=line)
     def stands_in() -> None:
-        raise NotImplementedError(name)  # `Opened` calls the real one
+        raise NotImplementedError(name)  # `LazyGroup` calls the real one
 
 
 for _name, _line in COMMANDS.items():

@@ -11,11 +11,10 @@ from discreet.console import UPLOAD, mount
 from discreet.curator import Answer
 from discreet.desk import Visitor
 from discreet.errors import DiscreetError, Refusal
+from discreet.server.errors import ErrorResponse, HttpError, closing, error_response
 from discreet.server.http.door import Door
-from discreet.server.http.error_responses import Failure, Trouble, closing, failure_of
-from discreet.server.http.limits import Buckets
-from discreet.server.http.log import Told
-from discreet.server.log import duration_of
+from discreet.server.journal import RequestNote, duration_of
+from discreet.server.limits import Buckets
 
 T = TypeVar("T")
 Wire = Callable[[], tuple[str, int] | None]  # it is opened after the other: ask when it matters
@@ -42,8 +41,8 @@ class DoorHall:
         """Whose token this is. Wrong ones are counted together with those that programs send."""
         try:
             return await self._door.admission.admitted(token, address)
-        except Trouble as trouble:
-            raise Refusal(_WORDS.get(trouble.failure.status, trouble.failure.message)) from None
+        except HttpError as trouble:
+            raise Refusal(_WORDS.get(trouble.response.status, trouble.response.message)) from None
 
     def paced(self, visitor: Visitor) -> None:
         """Raise a Refusal if somebody comes too often."""
@@ -57,30 +56,30 @@ class DoorHall:
 
     def named(self, scope: MutableMapping[str, Any], visitor: Visitor) -> None:
         """Write into the journal whose request it is."""
-        told: Told = scope["told"]
+        told: RequestNote = scope["told"]
         told.principal = visitor.name
 
     async def call(self, visitor: Visitor, path: str, blocking: Callable[[], T], *, question: bool) -> T:
         """The result of a blocking call, written down like a request."""
         self.paced(visitor)
-        told, started = Told("WS", path, 499, principal=visitor.name), time.monotonic()
+        told, started = RequestNote("WS", path, 499, principal=visitor.name), time.monotonic()
         self._begin()
         try:
             if question and self._door.closing:
                 raise closing()  # noqa: TRY301  # it is written down like any other
-            found = await self._door.pool.asked(visitor, blocking)
+            outcome = await self._door.pool.asked(visitor, blocking)
         except Exception as broken:
-            failure = failure_of(broken)
+            failure = error_response(broken)
             told.status, told.outcome = failure.status, failure.kind if question else None
-            told.broken = None if isinstance(broken, (DiscreetError, Trouble)) else _kind(broken)
-            if isinstance(broken, Trouble):
+            told.broken = None if isinstance(broken, (DiscreetError, HttpError)) else _kind(broken)
+            if isinstance(broken, HttpError):
                 raise _refusal(failure) from None
             raise
         else:
             told.status = 200
-            if question and isinstance(found, Answer):
-                told.outcome, told.entry = "free" if found.cost is None else "answered", found.entry
-            return found
+            if question and isinstance(outcome, Answer):
+                told.outcome, told.entry = "free" if outcome.cost is None else "answered", outcome.entry
+            return outcome
         finally:
             self._finish()
             told.duration = duration_of(time.monotonic() - started)
@@ -119,7 +118,7 @@ class Console:
             await self._gate.close()
 
 
-def _refusal(failure: Failure) -> Refusal:
+def _refusal(failure: ErrorResponse) -> Refusal:
     return Refusal(failure.message, hint=failure.hint)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,14 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from discreet.cli.home import new_app
-from discreet.cli.sample import people, takers, visits, write_visits
+from discreet.cli.options import new_app
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from discreet.curator import Answer, Curator
 
 app = new_app()
 
+REGIONS = ("north", "south", "east", "west")
+REASONS = ("check-up", "asthma", "fracture", "influenza", "migraine", "rash", "a rare disease")
+_LABEL = {"source": "made up by discreet demo; nobody in it is real"}
 _BAR = 10  # characters of a gauge
 _DEARER = "SELECT count(*) FROM visits WHERE cost > "
 _CLINIC = "SELECT region, count(*) AS visits, avg(cost) AS cost FROM visits GROUP BY region ORDER BY region"
@@ -122,11 +127,11 @@ def _clinic(curator: Curator) -> None:
     _say(f"   Asked again: the same rows{', free' if again.cost is None else ''}. {_gauge(curator)}")
     for cost in range(100, 400, 50):
         try:
-            found = curator.query(_DEARER + str(cost), epsilon="0.5")
+            dearer = curator.query(_DEARER + str(cost), epsilon="0.5")
         except OverBudget as refusal:
             _say(f"   More than {cost}? Refused: {refusal.message}.\n")
             return
-        _say(f"   {found.rows[0][0]!s:>5} visits cost more than {cost}. {_gauge(curator)}")
+        _say(f"   {dearer.rows[0][0]!s:>5} visits cost more than {cost}. {_gauge(curator)}")
 
 
 def _margin(answer: Answer) -> float:
@@ -162,3 +167,52 @@ def _promise() -> str:
         "finds any conclusion at most e^3 ≈ 20.1 times as likely with that patient's visits in the table\n"
         "as without them, and the other way round, but for a chance of one in 100 million."
     )
+
+
+# tables about people who do not exist: every number follows from the number of the row -------------------------------
+
+
+def _table(columns: dict[str, list[object]]) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.table(columns).replace_schema_metadata(_LABEL)
+
+
+def people() -> pa.Table:
+    """Six people, three of whom are ill."""
+    return _table({"number": [1, 2, 3, 4, 5, 6], "ill": [1, 0, 0, 1, 1, 0]})
+
+
+def takers(size: int = 400) -> pa.Table:
+    """Takers of a survey: half of them female, each with up to four albums."""
+    return _table(
+        {
+            "female": [i % 2 == 0 for i in range(size)],
+            "age": [10 + i * 7 % 30 for i in range(size)],
+            "albums": [(0, 1, 2, 1, 4)[i % 5] for i in range(size)],
+        }
+    )
+
+
+def visits(patients: int = 2000) -> pa.Table:
+    """Visits to a clinic, up to eight of each patient."""
+    columns: dict[str, list[object]] = {name: [] for name in ("patient", "region", "reason", "cost", "day")}
+    first = dt.date(2024, 1, 1)
+    for patient in range(patients):
+        for visit in range(1 + patient * 7919 % 8):
+            mixed = (patient * 104729 + visit * 1299709) % 1_000_003
+            columns["patient"].append(patient)
+            columns["region"].append(REGIONS[(patient * 31 + visit // 3) % 7 % 4])
+            columns["reason"].append(REASONS[6 if mixed % 500 == 0 else mixed % 6])
+            columns["cost"].append(round(20 + mixed % 38000 / 100, 2))
+            columns["day"].append(first + dt.timedelta(days=mixed % 730))
+    return _table(columns)
+
+
+def write_visits(path: Path) -> int:
+    """Write the made-up visits to a Parquet file; returns how many."""
+    import pyarrow.parquet as pq
+
+    table = visits()
+    pq.write_table(table, path)
+    return int(table.num_rows)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.home import HOME, AtHome, NoHome, new_app
+from discreet.cli.options import HOME, AtHome, NoHome, new_app, text_of
 from discreet.cli.printing import AsFormat, Format, print_rows
 from discreet.errors import Refusal
 
 if TYPE_CHECKING:
     from discreet.ledger import Head, SqliteLedger
-    from discreet.ledger.verify import Pinned
+    from discreet.ledger.verify import Pinned, Report
     from discreet.ledger.view import View
 
 app, witness = new_app(), new_app()
@@ -31,6 +31,16 @@ def _raw(home: Path) -> SqliteLedger:
 
     catalogue.read(home)
     return SqliteLedger(home / "ledger.db", new=False)
+
+
+def _verified(rows: Sequence[tuple[int, str, bytes]], heads: Sequence[Head] = (), key: str | None = None) -> Report:
+    """The report of a ledger that holds; one that does not is refused."""
+    from discreet.ledger import verify as recomputed
+
+    report = recomputed(rows, heads=heads, key=key)
+    if not report.holds:
+        raise Refusal("the ledger does not hold: " + "; ".join(report.faults))
+    return report
 
 
 @contextmanager
@@ -49,26 +59,19 @@ def _refuse_refuted(home: Path) -> None:
     """Refuse a ledger that does not go on from what a witness knows; say what else there is to say of witnesses."""
     from discreet.ledger.home import standings
 
-    found = standings(home)
-    for each in found:
+    known = standings(home)
+    for each in known:
         if each.refuted:
             raise Refusal(f"the ledger does not hold: {each.trouble}")
-    for each in found:
+    for each in known:
         if each.trouble:
             typer.echo(f"note: {each.trouble}", err=True)
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise Refusal(f"there is no text file {str(file)!r}") from None
 
 
 def _kept(file: Path) -> Head:
     from discreet.ledger import read_head
 
-    return read_head(_text(file))
+    return read_head(text_of(file))
 
 
 @app.command()
@@ -81,12 +84,8 @@ def verify(
     home: AtHome = HOME,
 ) -> None:
     """Recompute every hash and every sum, and compare with heads that somebody kept."""
-    from discreet.ledger import verify as verified
-
     heads = [_kept(file) for file in head or ()]
-    report = verified(_raw(home).rows(), heads=heads, key=_own(home) if key is None else _hex(key))
-    if not report.holds:
-        raise Refusal("the ledger does not hold: " + "; ".join(report.faults))
+    report = _verified(_raw(home).rows(), heads, _own(home) if key is None else _hex(key))
     _refuse_refuted(home)
     typer.echo(f"the ledger holds: {report.size} entries, root {report.root}")
 
@@ -101,12 +100,8 @@ def head(*, home: AtHome = HOME) -> None:
 @app.command()
 def export(file: Path, *, home: AtHome = HOME) -> None:
     """Write all entries to a file, one JSON object a line."""
-    from discreet.ledger import verify as verified
-
     rows = _raw(home).rows()
-    report = verified(rows)
-    if not report.holds:
-        raise Refusal("the ledger does not hold: " + "; ".join(report.faults))
+    _verified(rows)
     lines = [json.dumps({"hash": stored, "entry": json.loads(body)}, ensure_ascii=False) for _, stored, body in rows]
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as written:
         written.writelines(f"{line}\n" for line in lines)
@@ -154,12 +149,8 @@ def adopt(
 @app.command()
 def upgrade(*, home: AtHome = HOME) -> None:
     """Read all entries of the ledger, and make its index and its checkpoint anew from them."""
-    from discreet.ledger import verify as verified
-
     ledger = _raw(home)
-    report = verified(ledger.rows())
-    if not report.holds:
-        raise Refusal("the ledger does not hold: " + "; ".join(report.faults))
+    _verified(ledger.rows())
     typer.echo(f"added up {ledger.upgrade()} entries")
 
 
@@ -215,7 +206,7 @@ def check(
     """
     from discreet.ledger.verify import Extension, read_proof
 
-    held, proof = pinned(head, key), read_proof(_text(file))
+    held, proof = pinned(head, key), read_proof(text_of(file))
     if faults := proof.faults(held):
         raise Refusal("the proof does not hold: " + "; ".join(faults))
     if isinstance(proof, Extension):

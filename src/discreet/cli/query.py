@@ -1,4 +1,4 @@
-"""`discreet query` and `discreet explain`: ask, or see what asking would cost."""
+"""`discreet query` and `discreet explain`: a question in SQL, or what it would cost."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.home import HOME, AtHome, new_app
-from discreet.cli.printing import AsFormat, Format, print_json, print_rows
+from discreet.cli.options import HOME, AtHome, new_app
+from discreet.cli.printing import AsFormat, Format, print_csv, print_json, print_rows
 
 if TYPE_CHECKING:
     from discreet.curator import Answer
@@ -42,14 +42,17 @@ def query(  # noqa: PLR0913  # the terms of a question
     """Ask a question in SQL. Its price is spent before a row is read; the same question again is free."""
     from discreet.curator import Curator
     from discreet.curator.explain import said
+    from discreet.curator.quote import TermsGiven
 
     curator = Curator(home)
-    terms = {"epsilon": epsilon, "rho": rho, "error": error, "delta": delta, "confidence": confidence}
+    terms = TermsGiven(
+        epsilon=epsilon, rho=rho, error=error, delta=delta, confidence=confidence, fresh=fresh, within=within
+    )
     told = curator.explain(sql, **terms)
     for sentence in told.notices:  # before it is paid: the same follows from the plan
         if sentence not in told.bounding:
             typer.echo(f"notice: {sentence}", err=True)
-    answer = curator.query(sql, **terms, fresh=fresh, within=within)
+    answer = curator.query(sql, **terms)
     _print(answer, form, confidence, intervals=intervals)
     if intervals and answer.unbarred:
         typer.echo(f"no error bar: {', '.join(answer.unbarred)}", err=True)
@@ -59,6 +62,40 @@ def query(  # noqa: PLR0913  # the terms of a question
         price = "free: answered before" if answer.cost is None else said(answer.cost)
         typer.echo(f"cost {price}; left {said(answer.left)}", err=True)
         typer.echo(answer.bounding, err=True)
+
+
+@app.command()
+def explain(  # noqa: PLR0913  # the terms of a question
+    sql: str,
+    *,
+    epsilon: Epsilon = None,
+    rho: Rho = None,
+    error: Error = None,
+    delta: Delta = None,
+    confidence: Confidence = "0.95",
+    home: AtHome = HOME,
+    form: AsFormat = Format.table,
+) -> None:
+    """Price, expected error and plan of a question, from public facts only. Spends nothing."""
+    from discreet.curator import Curator
+    from discreet.curator.explain import LATER, NONE, said
+
+    told = Curator(home).explain(sql, epsilon=epsilon, rho=rho, error=error, delta=delta, confidence=confidence)
+    if form is Format.table:
+        typer.echo(str(told))
+        return
+    price = None if told.price is None else said(told.price)
+    errors = {name: LATER if value is None else str(value) for name, value in told.error}
+    errors |= dict.fromkeys(told.unbarred, NONE)
+    notices = [*told.notices, *([told.notice] if told.notice else [])]
+    if form is Format.json:
+        plan = list(told.plan)
+        print_json({"price": price, "error": errors, "plan": plan, "notices": notices, "bounding": told.bounding})
+        return
+    rows = [("price", "", price), *(("error", name, error) for name, error in errors.items())]
+    rows += [("measure", "", line) for line in told.plan] + [("notice", "", line) for line in notices]
+    rows += [("left out", "", told.bounding)] if told.bounding else []
+    print_csv(["what", "column", "value"], rows)
 
 
 def _print(answer: Answer, form: Format, confidence: str, *, intervals: bool) -> None:

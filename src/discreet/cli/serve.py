@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
-from discreet.cli.home import HOME, AtHome, new_app
+from discreet.cli.options import HOME, AtHome, new_app
 from discreet.errors import DiscreetError, Refusal
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from discreet.sandbox import Processes
     from discreet.server.http.door import Door
     from discreet.server.http.proxy import Proxies
-    from discreet.server.pgwire.log import Journal
+    from discreet.server.journal import Journal
 
 app = new_app()
 _Wire = list[tuple[str, int]]  # host and port of the Postgres door, once it is open
@@ -33,7 +33,7 @@ _OFF = "off"
 _HEADS = 60.0  # seconds between two heads that are printed
 _FILES = 8_192  # that may be open: connections of both doors, and more
 # what is loaded before a process takes the first question
-_COMPUTING = ("discreet.curator.planner", "discreet.server.catalogue", "discreet.server.pgwire.inference")
+_COMPUTING = ("discreet.curator.planner", "discreet.server.catalogue", "discreet.server.pgwire.description")
 _COMPUTED = 3.0  # seconds that computing above the noise may still take when the doors close; else it is ended
 _CALM = "no new questions; answers under way are finished"
 
@@ -67,8 +67,8 @@ class Address:
 
 
 @dataclass(frozen=True)
-class Certificate:
-    """A certificate in files, and what both doors use of it."""
+class TlsFiles:
+    """Certificate and key in two files, and the TLS context that is made of them."""
 
     context: ssl.SSLContext
     cert: Path
@@ -88,7 +88,7 @@ class Certificate:
 class Shared:
     """What both doors have in common."""
 
-    certificate: Certificate | None
+    certificate: TlsFiles | None
     rate: float
     proxies: Proxies
     journal: Journal
@@ -147,7 +147,7 @@ def serve(  # noqa: PLR0913  # the two doors and what they share
             )
     from discreet.desk import Desk
     from discreet.sandbox import Processes
-    from discreet.server.pgwire.log import Journal
+    from discreet.server.journal import Journal
 
     _many_files()
     shared = Shared(tls, rate, proxies, Journal())
@@ -174,7 +174,7 @@ def _address(text: str, name: str) -> Address:
     return Address(host, int(port))
 
 
-def _tls(cert: Path | None, key: Path | None) -> Certificate | None:
+def _tls(cert: Path | None, key: Path | None) -> TlsFiles | None:
 
     from discreet.server.tls import ServerContext
 
@@ -182,9 +182,9 @@ def _tls(cert: Path | None, key: Path | None) -> Certificate | None:
         return None
     if cert is None or key is None:
         raise Refusal("a certificate comes with its key", hint="give both --tls-cert and --tls-key")
-    found = Certificate(ServerContext(), cert, key)
-    found.load()
-    return found
+    files = TlsFiles(ServerContext(), cert, key)
+    files.load()
+    return files
 
 
 def _many_files() -> None:
@@ -274,13 +274,13 @@ async def _first(one: Awaitable[object], other: Awaitable[object]) -> None:
 
 async def _http(desk: Desk, address: Address, shared: Shared, wire: _Wire) -> Open:
     from discreet.cli.console_host import Console
-    from discreet.server.http import Limits
     from discreet.server.http import serve as open_door
+    from discreet.server.limits import HttpLimits
 
     def annex(door: Door) -> Console:
         return Console(door, lambda: wire[0] if wire else None)
 
-    limits, beside = Limits(rate=shared.rate), shared.journal.metrics
+    limits, beside = HttpLimits(rate=shared.rate), shared.journal.metrics
     where = desk, address.host, address.port, shared.context
     return await open_door(*where, limits=limits, annex=annex, proxies=shared.proxies, beside=beside)
 

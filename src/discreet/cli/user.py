@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.home import HOME, AtHome, new_app
+from discreet.cli.options import HOME, AtHome, new_app
 from discreet.cli.printing import AsFormat, Format, print_rows
 
 app = new_app()

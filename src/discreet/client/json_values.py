@@ -11,7 +11,10 @@ from typing import Any
 
 from discreet.curator import Answer, Explanation
 from discreet.curator.answer import Spans
-from discreet.curator.purchase import Receipt
+from discreet.curator.purchase import PastPayment
+from discreet.declared.column import Column
+from discreet.declared.key import Type
+from discreet.declared.table import Table
 from discreet.desk import PaidRelease
 from discreet.desk.release_quote import Offered
 from discreet.errors import Refusal
@@ -20,7 +23,7 @@ from discreet.ledger.verify import Receipt as Proof
 from discreet.ledger.verify import read_proof
 from discreet.privacy import Budget
 from discreet.release import Wish
-from discreet.sql.schema import Column, Table, Type
+from discreet.release.kind import Preview
 
 
 def price(found: dict[str, Any]) -> BudgetLoss:
@@ -150,10 +153,10 @@ def _column(found: dict[str, Any]) -> Column:
     )
 
 
-def receipts(found: dict[str, Any]) -> list[Receipt]:
+def receipts(found: dict[str, Any]) -> list[PastPayment]:
     """Payments."""
     return [
-        Receipt(
+        PastPayment(
             each["entry"],
             each["time"],
             each["principal"],
@@ -167,20 +170,20 @@ def receipts(found: dict[str, Any]) -> list[Receipt]:
     ]
 
 
-def offered(found: dict[str, Any]) -> Offered:
+def offered(told: dict[str, Any]) -> Offered:
     """What a release would be."""
-    return Offered(
-        found["population"],
-        price(found["price"]),
-        price(found["left"]),
-        found["cells"],
-        None if found["error"]["within"] is None else Fraction(found["error"]["within"]),
-        found["error"]["of"],
-        tuple(tuple(names) for names in found["tables"]),
-        found["outside"],
-        found["entry"],
-        tuple(found["steps"].items()),
+    common = ("population", "price", "left", "cells", "error", "tables", "entry", "method", "words", "lines")
+    preview = Preview(
+        told["cells"],
+        told["error"]["of"],
+        tuple(tuple(names) for names in told["tables"]),
+        {name: value for name, value in told.items() if name not in common},
+        tuple(told["lines"]),
+        told["method"],
     )
+    within = told["error"]["within"]
+    error = None if within is None else Fraction(within)
+    return Offered(told["population"], price(told["price"]), price(told["left"]), error, told["entry"], preview)
 
 
 def listed(found: dict[str, Any]) -> PaidRelease:
@@ -195,5 +198,5 @@ def listed(found: dict[str, Any]) -> PaidRelease:
         price(found["loss"]),
         found["sql"],
         tuple(found["tables"]),
-        Wish.read(found["wish"]),
+        Wish.recalled(found["wish"]),
     )

@@ -16,5 +16,5 @@ ask, budget, history, releases, surveys, data, ledger, promise     the pages
 
 from discreet.console.authentication import Gate as Gate
 from discreet.console.authentication import mount as mount
-from discreet.console.page_visit import Hall as Hall
+from discreet.console.pages import Hall as Hall
 from discreet.console.upload import UPLOAD as UPLOAD

@@ -8,12 +8,10 @@ from typing import Any
 from nicegui import ui
 from nicegui.events import ValueChangeEventArguments
 
-from discreet.console import amounts, data_dictionary, theme
-from discreet.console.people import USUAL, copied
-from discreet.console.populations import PRICED
+from discreet.console import data_dictionary, prices, theme
 from discreet.console.table_draft import KINDS, Draft, Field, meaning
+from discreet.declared.table import Table
 from discreet.ledger.books import Account
-from discreet.sql.schema import Table
 
 Redraw = Callable[[], None]
 
@@ -252,8 +250,8 @@ def _shared(name: str, accounts: Mapping[str, Account]) -> None:
         return
     with ui.element("div").classes("d-said"):
         theme.tag("strong", f"{name} has a budget already.")
-        left = amounts.figure(account.budget.left.amount)
-        total = amounts.figure(account.budget.total.amount)
+        left = prices.figure(account.budget.left.amount)
+        total = prices.figure(account.budget.total.amount)
         theme.tag("p", f"This table shares it: {left} of {total} is left. {data_dictionary.state(account)[0]}.")
 
 
@@ -293,11 +291,11 @@ def _fresh(draft: Draft) -> None:
         "the first.",
     ).classes("d-muted d-small")
     ui.checkbox(
-        PRICED,
+        theme.PRICED,
         value=draft.require_price,
         on_change=lambda event: setattr(draft, "require_price", bool(event.value)),
     )
-    theme.tag("p", USUAL).classes("d-muted d-small")
+    theme.tag("p", theme.UNPRICED).classes("d-muted d-small")
     with theme.experts():
         choice("Kept in", {"epsilon": "epsilon", "rho": "rho (zero-concentrated)"}, draft, "measure", mean)
         theme.tag("p", "The price is epsilon, or rho; the chance is delta.").classes("d-muted d-small")
@@ -329,4 +327,4 @@ def review(table: Table, command: str, draft: Draft) -> None:
     data_dictionary.columns(table.columns)
     with theme.experts():
         theme.tag("p", "The same on the server itself:").classes("d-muted d-small")
-        copied(command, "Copy the command")
+        theme.copied(command, "Copy the command")

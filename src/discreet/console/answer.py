@@ -12,7 +12,7 @@ from fractions import Fraction
 from nicegui import ui
 
 from discreet.console import theme
-from discreet.console.amounts import figure
+from discreet.console.prices import figure
 from discreet.curator import Answer
 from discreet.curator.answer import Spans
 from discreet.curator.significant_digits import NO_BAR, Span, is_number, key, measured, plain

@@ -20,8 +20,7 @@ from starlette.routing import Match, Route, WebSocketRoute
 
 from discreet.console import assets, downloads, headers, promise_text, sessions, signin
 from discreet.console.headers import App, Message, Receive, Scope, Send
-from discreet.console.navigation import PLACES
-from discreet.console.page_visit import Hall, Visit, in_force
+from discreet.console.pages import PLACES, Hall, Visit, in_force
 from discreet.console.sessions import Lines, Session, Sessions
 from discreet.console.upload import LIMIT, UPLOAD, Turned, Uploads
 from discreet.desk import HOME, Desk

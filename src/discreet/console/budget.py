@@ -1,20 +1,21 @@
-"""Budget: what may be learned of each population in all, what was, and what is left."""
+"""Budget page: what may be learned of each population in all, what was, and what is left, with its pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import partial
 
 from nicegui import ui
 
-from discreet.console import amounts, assets, budget_charts, theme
-from discreet.console.budget_charts import Share
+from discreet.console import assets, prices, theme
 from discreet.console.layout import page, trouble
-from discreet.console.page_visit import Visit
+from discreet.console.pages import Visit
+from discreet.console.prices import Step, figure, path
 from discreet.curator.explain import said
-from discreet.curator.purchase import Receipt
+from discreet.curator.purchase import PastPayment
 from discreet.desk import Desk, Visitor
 from discreet.desk.desk import Person
 from discreet.errors import Refusal
@@ -40,7 +41,7 @@ class _Seen:
 
     accounts: Mapping[str, Account]
     people: Sequence[Person]
-    receipts: Sequence[Receipt]
+    receipts: Sequence[PastPayment]
     usual: Mapping[str, BudgetLoss]  # what a question about a population costs if nobody names a price
 
 
@@ -159,20 +160,20 @@ def _spending(name: str, seen: _Seen, visit: Visit) -> None:
     left = seen.accounts[name].budget.left
     retired = seen.accounts[name].retired
     with ui.element("p").classes("d-big"):
-        theme.tag("strong", amounts.figure((spent if retired else left).amount, up=retired))
-        theme.tag("span", f"{'spent' if retired else 'left'} of {amounts.figure(total.amount)}").classes("d-muted")
-    rest = Share("Left", amounts.figure(left.amount), amounts.part(left, total), "left")
+        theme.tag("strong", prices.figure((spent if retired else left).amount, up=retired))
+        theme.tag("span", f"{'spent' if retired else 'left'} of {prices.figure(total.amount)}").classes("d-muted")
+    rest = Share("Left", prices.figure(left.amount), prices.part(left, total), "left")
     if visit.custodian:
-        shares = [Share("Spent", amounts.figure(spent.amount, up=True), amounts.part(spent, total), "own"), rest]
+        shares = [Share("Spent", prices.figure(spent.amount, up=True), prices.part(spent, total), "own"), rest]
     else:
         own = seen.people[0].used.get(name, 0 * total) if seen.people else 0 * total
         others = spent.less(own)  # type: ignore[arg-type]
         shares = [
-            Share("You spent", amounts.figure(own.amount, up=True), amounts.part(own, total), "own"),
-            Share("Others together", amounts.figure(others.amount, up=True), amounts.part(others, total), "others"),
+            Share("You spent", prices.figure(own.amount, up=True), prices.part(own, total), "own"),
+            Share("Others together", prices.figure(others.amount, up=True), prices.part(others, total), "others"),
             rest,
         ]
-    budget_charts.bar(shares, ", ".join(f"{each.name} {each.amount}" for each in shares))
+    bar(shares, ", ".join(f"{each.name} {each.amount}" for each in shares))
     if not retired:
         _how_many(name, seen, visit, left)
 
@@ -181,29 +182,29 @@ def _how_many(name: str, seen: _Seen, visit: Visit, left: BudgetLoss) -> None:
     """How far the rest reaches, in questions."""
     mine = next((person for person in seen.people if person.name == visit.visitor.name), None)
     if mine is not None and mine.allowance is not None and type(mine.allowance) is type(left):
-        left = left.meet(amounts.rest(mine.allowance, mine.used.get(name, 0 * mine.allowance)))
+        left = left.meet(prices.rest(mine.allowance, mine.used.get(name, 0 * mine.allowance)))
     last = next(
-        (each for each in amounts.grouped(seen.receipts) if each.population == name and _own(each, visit)),
+        (each for each in prices.grouped(seen.receipts) if each.population == name and _own(each, visit)),
         None,
     )
     likes = [("at the usual price", seen.usual.get(name)), ("like your last one", None if last is None else last.price)]
     with ui.element("ul").classes("d-reach"):
         for what, each in likes:
-            count = None if each is None else amounts.more(left, each)
+            count = None if each is None else prices.more(left, each)
             if each is None or count is None:
                 continue
             with ui.element("li"):
-                theme.tag("strong", f"about {amounts.about(count)}" if count else "no")
+                theme.tag("strong", f"about {prices.about(count)}" if count else "no")
                 theme.tag("span", f"more questions {what}")
-                theme.tag("span", f"({amounts.price(each)} each)").classes("d-muted")
+                theme.tag("span", f"({prices.price(each)} each)").classes("d-muted")
 
 
-def _own(asked: amounts.Asked, visit: Visit) -> bool:
+def _own(asked: prices.Asked, visit: Visit) -> bool:
     return asked.principal == visit.visitor.name
 
 
 def _over_time(name: str, seen: _Seen, visit: Visit) -> None:
-    steps = amounts.stairs(seen.receipts, name)
+    steps = prices.stairs(seen.receipts, name)
     theme.heading("Spending over time" if visit.custodian else "Your spending over time", 3)
     if not steps:
         theme.tag("p", "Nothing was spent yet." if visit.custodian else "You have spent nothing yet.").classes(
@@ -212,7 +213,7 @@ def _over_time(name: str, seen: _Seen, visit: Visit) -> None:
         return
     spent, total = seen.accounts[name].budget.spent, seen.accounts[name].budget.total
     level = None if visit.custodian else spent.amount
-    budget_charts.line(steps, datetime.now(UTC), total.amount, level)
+    line(steps, datetime.now(UTC), total.amount, level)
     if level is not None:
         theme.tag("p", "The dashed line is what everybody spent together.").classes("d-muted d-small")
 
@@ -237,23 +238,23 @@ def _who_spent(name: str, seen: _Seen) -> None:
                     with theme.tag("td", person.name):
                         if not person.role:
                             theme.tag("span", "not let in any more").classes("d-muted d-note")
-                    theme.tag("td", amounts.figure(used.amount, up=True)).classes("d-num")
+                    theme.tag("td", prices.figure(used.amount, up=True)).classes("d-num")
                     with ui.element("td").classes("d-wide"):
-                        budget_charts.meter(amounts.part(used, total))
+                        meter(prices.part(used, total))
                     same = type(person.allowance) is type(total)  # a limit in another measure lets nobody ask here
-                    limit = amounts.figure(person.allowance.amount) if person.allowance and same else "none"
+                    limit = prices.figure(person.allowance.amount) if person.allowance and same else "none"
                     theme.tag("td", limit).classes("d-num" if same else "d-num d-muted")
 
 
 def _allowance(name: str, me: Person, allowance: BudgetLoss) -> None:
     used = me.used.get(name, 0 * allowance)
     theme.heading("Your own limit", 3)
-    left = amounts.rest(allowance, used)
+    left = prices.rest(allowance, used)
     shares = [
-        Share("You spent", amounts.figure(used.amount, up=True), amounts.part(used, allowance), "own"),
-        Share("Left for you", amounts.figure(left.amount), amounts.part(left, allowance), "left"),
+        Share("You spent", prices.figure(used.amount, up=True), prices.part(used, allowance), "own"),
+        Share("Left for you", prices.figure(left.amount), prices.part(left, allowance), "left"),
     ]
-    budget_charts.bar(shares, ", ".join(f"{each.name} {each.amount}" for each in shares))
+    bar(shares, ", ".join(f"{each.name} {each.amount}" for each in shares))
 
 
 def _for_experts(account: Account) -> None:
@@ -264,3 +265,62 @@ def _for_experts(account: Account) -> None:
         theme.fact("Spent", said(account.budget.spent))
         theme.fact("Left", said(account.budget.left))
         theme.fact("Neighbours", f"all rows of one {account.neighbours.unit} are {change}")
+
+
+_AREA = (600.0, 140.0)
+
+
+@dataclass(frozen=True)
+class Share:
+    """A piece of a bar: whose it is, how much, and which part of the whole."""
+
+    name: str
+    amount: str
+    part: float
+    kind: str  # own, others or left
+
+
+def bar(shares: Sequence[Share], label: str) -> None:
+    """One bar of several pieces, with its legend in words."""
+    with ui.element("div").classes("d-gauge").props('role="img"') as made:
+        made.props["aria-label"] = label
+        for each in shares:
+            if each.part > 0:
+                ui.element("span").classes(f"d-piece d-{each.kind}").style(f"flex-grow: {max(each.part, 0.004):.4f}")
+    with ui.element("ul").classes("d-legend"):
+        for each in shares:
+            with ui.element("li"):
+                ui.element("span").classes(f"d-dot d-{each.kind}").props('aria-hidden="true"')
+                theme.tag("span", each.name).classes("d-muted")
+                theme.tag("span", each.amount).classes("d-figure")
+
+
+def meter(part: float) -> None:
+    """A small bar in a table."""
+    with ui.element("span").classes("d-meter").props('aria-hidden="true"'):
+        ui.element("span").style(f"width: {100 * part:.1f}%")
+
+
+def line(steps: Sequence[Step], now: datetime, whole: Fraction, level: Fraction | None) -> None:
+    """Spending over time. The top of the picture is the whole budget; a level is what everybody spent together."""
+    width, height = _AREA
+    drawn = path(steps, now, whole, _AREA)
+    with ui.element("figure").classes("d-line"):
+        with ui.element("div").classes("d-line-top"):
+            theme.tag("span", f"{figure(whole)} in all")
+        with (
+            ui.element("svg")
+            .props(f'viewBox="0 -4 {width:g} {height + 8:g}" preserveAspectRatio="none" role="img"')
+            .classes("d-svg") as picture
+        ):
+            picture.props["aria-label"] = f"Spending grew to {figure(steps[-1].amount, up=True)} of {figure(whole)}"
+            ui.element("path").props(f'd="M0 0H{width:g}"').classes("d-whole")
+            if level is not None:
+                y = height * (1 - float(min(Fraction(1), level / whole)))
+                ui.element("path").props(f'd="M0 {y:.1f}H{width:g}"').classes("d-level")
+            ui.element("path").props(f'd="{drawn}V{height:g}H0Z"').classes("d-under")
+            ui.element("path").props(f'd="{drawn}"').classes("d-stroke")
+            ui.element("path").props(f'd="M0 {height:g}H{width:g}"').classes("d-ground")
+        with ui.element("figcaption").classes("d-line-foot"):
+            theme.tag("span", f"{steps[0].since:%-d %b %Y}")
+            theme.tag("span", "now")

@@ -1,20 +1,25 @@
-"""For experts: the price in letters, what is measured, settings, and the question for other programs."""
+"""Panel for experts: the price in letters, what is measured, settings, and the question for psql, curl and Python."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import json
+import shlex
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
+from urllib.parse import urlsplit
 
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
-from discreet.console import snippets, theme
-from discreet.console.page_visit import Visit
-from discreet.console.price_tag import Tag, Wish
+from discreet.console import theme
+from discreet.console.pages import Visit
+from discreet.console.prices import Tag, Wish
 from discreet.curator.explain import said
 from discreet.errors import Refusal
 from discreet.exact import count, probability, spoken
+from discreet.mechanisms.mechanism import USUAL
 
 Heard = Callable[[Wish], Awaitable[None]]
 
@@ -62,9 +67,9 @@ class Expert:
         with self._programs:
             theme.heading("The same in other programs", 3)
             if wire is not None:
-                _snippet("psql", snippets.psql(tag.sql, tag.payment, who, snippets.reached(wire, self._origin)))
-            _snippet("HTTP", snippets.http(tag.sql, tag.payment, self._origin))
-            _snippet("Python", snippets.python(tag.sql, tag.payment, self._origin))
+                _snippet("psql", psql(tag.sql, tag.payment, who, reached(wire, self._origin)))
+            _snippet("HTTP", http(tag.sql, tag.payment, self._origin))
+            _snippet("Python", python(tag.sql, tag.payment, self._origin))
 
     async def _set(self, name: str, event: GenericEventArguments) -> None:
         if _wrong(name, event.args) is None:
@@ -105,3 +110,54 @@ def _snippet(name: str, text: str) -> None:
         shown = theme.tag("pre", text).classes("d-code")
     button.props["data-copy"] = shown.html_id
     button.props["aria-label"] = f"Copy the text for {name}"
+
+
+_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104  # what a door that listens on all addresses says
+
+
+def reached(wire: tuple[str, int], origin: str) -> tuple[str, int]:
+    """Host and port by which whoever has this page open reaches the Postgres door."""
+    host, port = wire
+    return (urlsplit(origin).hostname or host if host in _EVERYWHERE else host), port
+
+
+def psql(sql: str, terms: Mapping[str, object], who: str, at: tuple[str, int]) -> str:
+    """As a command for psql; it asks for the token as a password."""
+    said = "; ".join([*(f"SET discreet.{name} = {value}" for name, value in _terms(terms).items()), sql])
+    address = f"host={at[0]} port={at[1]} user={who} dbname=discreet"
+    return f"psql {shlex.quote(address)} -c {shlex.quote(said)}"
+
+
+def http(sql: str, terms: Mapping[str, object], origin: str) -> str:
+    """As a command for curl, with the token from the environment."""
+    body = json.dumps({"sql": sql, **_terms(terms)}, ensure_ascii=False)
+    return (
+        f"curl {shlex.quote(f'{origin}/api/v1/query')} \\\n"
+        '  -H "Authorization: Bearer $DISCREET_TOKEN" \\\n'
+        "  -H 'Content-Type: application/json' \\\n"
+        f"  -d {shlex.quote(body)}"
+    )
+
+
+def python(sql: str, terms: Mapping[str, object], origin: str) -> str:
+    """As a few lines of Python."""
+    given = "".join(f", {name}={value!r}" for name, value in _terms(terms).items())
+    return (
+        "import os\nimport discreet as dp\n\n"
+        f'db = dp.connect({origin!r}, token=os.environ["DISCREET_TOKEN"])\n'
+        f"answer = db.query({sql!r}{given})\nprint(answer)"
+    )
+
+
+def _terms(terms: Mapping[str, object]) -> dict[str, str | int]:
+    """What was named, exactly; the usual confidence goes without saying."""
+    usual = terms.get("confidence") == USUAL
+    return {name: _value(each) for name, each in terms.items() if name != "confidence" or not usual}
+
+
+def _value(each: object) -> str | int:
+    if isinstance(each, int):
+        return each
+    number = each if isinstance(each, Fraction) else Fraction(str(each))
+    text = spoken(number, 30)
+    return str(number) if text.startswith("≈") else text

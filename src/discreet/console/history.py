@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 from nicegui import ui
 
-from discreet.console import amounts, assets, citation, theme
-from discreet.console.amounts import Asked
+from discreet.console import assets, downloads, prices, theme
 from discreet.console.layout import page, trouble
-from discreet.console.page_visit import Visit
+from discreet.console.pages import Visit
+from discreet.console.prices import Asked
 from discreet.curator import Answer
 from discreet.curator.significant_digits import NO_BAR, Span, is_number, key, measured
 from discreet.desk import Desk, Visitor
@@ -19,7 +19,7 @@ from discreet.desk import Desk, Visitor
 _MOST = 500  # payments: as many as are read at once, however long the ledger is
 _OLDER = "Older ones are found through the HTTP door, at /api/v1/history with its parameter before."
 _PAGE = 20  # questions at a time
-Made = Callable[[Answer, citation.Citation], bytes]
+Made = Callable[[Answer, downloads.Citation], bytes]
 _ROWS = 200  # rows on a page; a download has all
 
 
@@ -35,7 +35,7 @@ async def history(visit: Visit) -> None:
     receipts = await visit.call(visit.desk.history, most=_MOST)
     if len(receipts) == _MOST:
         theme.tag("p", f"These are the latest {_MOST:,} payments. {_OLDER}").classes("d-muted d-small")
-    every = amounts.grouped(receipts)
+    every = prices.grouped(receipts)
     if not every:
         theme.empty("Nothing was asked yet.", "The first question will stand here.", "history")
         return
@@ -85,8 +85,8 @@ def _asked(asked: Asked, visit: Visit) -> None:
     with theme.card() as made:
         made.classes("d-asked").props("role=article")
         with ui.element("div").classes("d-meta"):
-            theme.tag("strong", amounts.price(asked.paid).capitalize())
-            theme.tag("span", amounts.when(asked.latest.time)).classes("d-muted")
+            theme.tag("strong", prices.price(asked.paid).capitalize())
+            theme.tag("span", prices.when(asked.latest.time)).classes("d-muted")
             if visit.custodian:
                 theme.tag("span", f"by {asked.principal}").classes("d-muted")
             theme.tag("span", f"about {asked.population}").classes("d-muted")
@@ -114,8 +114,8 @@ def _payments(asked: Asked) -> None:
                 for each in asked.payments:
                     with ui.element("tr"):
                         theme.tag("td", str(each.entry)).classes("d-num")
-                        theme.tag("td", amounts.when(each.time))
-                        theme.tag("td", amounts.figure(each.loss.amount, up=True)).classes("d-num")
+                        theme.tag("td", prices.when(each.time))
+                        theme.tag("td", prices.figure(each.loss.amount, up=True)).classes("d-num")
                         theme.tag("td", "none" if each.answer is None else str(each.answer)).classes("d-num")
 
 
@@ -139,8 +139,8 @@ def _tools(asked: Asked, visit: Visit) -> None:
             again = ui.button("Show again", icon="visibility", on_click=show).props("flat no-caps dense")
             _link("Ask again", "edit", f"/ask?sql={quote(asked.sql, safe='')}")
             for words, made, name, kind in (
-                ("CSV", citation.as_zip, ".zip", "application/zip"),
-                ("Parquet", citation.as_parquet, ".parquet", "application/vnd.apache.parquet"),
+                ("CSV", downloads.as_zip, ".zip", "application/zip"),
+                ("Parquet", downloads.as_parquet, ".parquet", "application/vnd.apache.parquet"),
             ):
                 button = ui.button(words, icon="download").props("flat no-caps dense")
                 button.props["aria-label"] = f"Download {words} with a citation"
@@ -159,7 +159,7 @@ def _taken(desk: Desk, who: Visitor, asked: Asked, made: Made) -> bytes:
     """The file of an answer. Never at a price."""
     answer = desk.shown(who, asked.sql, {})
     neighbours = desk.accounts(who)[asked.population].neighbours
-    return made(answer, citation.cited(asked.sql, answer, desk.history(who), neighbours, desk.head(who)))
+    return made(answer, downloads.cited(asked.sql, answer, desk.history(who), neighbours, desk.head(who)))
 
 
 def _table(answer: Answer) -> None:

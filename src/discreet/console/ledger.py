@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from nicegui import ui
 
-from discreet.console import amounts, assets, theme
+from discreet.console import assets, prices, theme
 from discreet.console.layout import page, trouble
-from discreet.console.page_visit import Visit
-from discreet.curator.purchase import Receipt
+from discreet.console.pages import Visit
+from discreet.curator.purchase import PastPayment
 from discreet.errors import Refusal
 from discreet.ledger import Head, read_head
 from discreet.ledger.home import Standing
@@ -83,7 +83,7 @@ def _drawn(head: Head, shown: ui.element) -> None:
     with shown, theme.facts():
         theme.fact("Entries", f"{head.size:,}")
         _copied("Root", head.root)
-        theme.fact("Signed", amounts.when(head.time))
+        theme.fact("Signed", prices.when(head.time))
         _copied("Key", head.key)
         _copied("All of it", head.text())
 
@@ -106,7 +106,7 @@ def _verified(found: Extension) -> None:
     with ui.element("div").classes("d-good").props('role="status"'):
         theme.tag("strong", "The ledger holds.")
         theme.tag(
-            "p", f"All {found.head.size:,} entries were read and computed again on {amounts.when(found.head.time)}:"
+            "p", f"All {found.head.size:,} entries were read and computed again on {prices.when(found.head.time)}:"
         )
         with ui.element("ul"):
             for each in _CHECKED:
@@ -129,7 +129,7 @@ def _witnesses(standings: list[Standing]) -> None:
         with theme.facts():
             for each in standings:
                 known = "knows nothing yet" if each.head is None else f"{each.head.size:,} entries"
-                when = "" if each.head is None else f", on {amounts.when(each.head.time)}"
+                when = "" if each.head is None else f", on {prices.when(each.head.time)}"
                 theme.fact(each.where, each.trouble or f"{known}{when}")
 
 
@@ -152,7 +152,7 @@ def _kept(visit: Visit) -> None:
                 theme.tag(
                     "p",
                     f"The {found.head.size:,} entries of now begin with the {kept.size:,} that you knew on "
-                    f"{amounts.when(kept.time)}, unchanged.",
+                    f"{prices.when(kept.time)}, unchanged.",
                 )
                 theme.tag("p", "To check this without us, with the file of the head that you kept:")
                 _command(f"discreet ledger check extension.json --head {_file(kept)}")
@@ -178,7 +178,7 @@ def _saving(words: str, save: Callable[[], None]) -> None:
 # the proof of an entry ------------------------------------------------------------------------------------------------
 
 
-def _proof(receipts: list[Receipt], visit: Visit) -> None:
+def _proof(receipts: list[PastPayment], visit: Visit) -> None:
     with theme.card("Prove that an entry is in it"):
         words = (
             "any entry but how a token is recognised"
@@ -216,7 +216,7 @@ def _proof(receipts: list[Receipt], visit: Visit) -> None:
         ui.timer(0.1, prove, once=True)
 
 
-def _choice(receipt: Receipt) -> str:
+def _choice(receipt: PastPayment) -> str:
     words = " ".join(receipt.sql.split())
     short = words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
     return f"{receipt.answer or receipt.entry} · {short}"
@@ -227,7 +227,7 @@ def _proved(proof: Proof) -> None:
     with ui.element("div").classes("d-good").props('role="status"'):
         theme.tag("strong", f"Entry {proof.entry.number} is in the ledger.")
         theme.tag(
-            "p", f"It was written on {amounts.when(proof.entry.time)}, under a head of {proof.head.size:,} entries."
+            "p", f"It was written on {prices.when(proof.entry.time)}, under a head of {proof.head.size:,} entries."
         )
     theme.tag("pre", proof.text()).classes("d-code d-proof").props('tabindex="0" aria-label="The proof"')
     with ui.element("div").classes("d-row"):

@@ -22,7 +22,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from discreet.console import assets
 from discreet.console.headers import App, Scope
-from discreet.console.page_visit import Visit
+from discreet.console.pages import Visit
 from discreet.console.sessions import LINES, Session
 from discreet.errors import Fault
 

@@ -6,7 +6,7 @@ from nicegui import ui
 
 from discreet.console import promise_text, theme
 from discreet.console.layout import page
-from discreet.console.page_visit import Visit
+from discreet.console.pages import Visit
 
 
 @page(promise_text.PATH)

@@ -9,10 +9,9 @@ from functools import partial
 import pyarrow as pa
 from nicegui import ui
 
-from discreet.console import amounts, assets, downloads, release_pictures, theme
-from discreet.console.file_chooser import UNCHANGED
-from discreet.console.layout import trouble
-from discreet.console.page_visit import Visit
+from discreet.console import assets, downloads, prices, release_pictures, theme
+from discreet.console.layout import UNCHANGED, trouble
+from discreet.console.pages import Visit
 from discreet.console.release_pictures import gallery
 from discreet.console.release_questions import readings
 from discreet.curator.custody import Declared
@@ -75,8 +74,8 @@ async def exhibit(visit: Visit, entry: int) -> None:
         theme.heading(listed.name, 2).classes("d-release-name")
     with ui.element("p").classes("d-meta d-above"):
         theme.tag("span", release_pictures.about(listed))
-        theme.tag("span", amounts.when(listed.time)).classes("d-muted")
-        theme.tag("span", f"{amounts.price(listed.loss)}, paid once").classes("d-muted")
+        theme.tag("span", prices.when(listed.time)).classes("d-muted")
+        theme.tag("span", f"{prices.price(listed.loss)}, paid once").classes("d-muted")
         theme.tag("span", f"entry {listed.entry}").classes("d-muted")
     with theme.card("What was counted"):
         gallery(found.pictures)

@@ -10,7 +10,7 @@ from nicegui import ui
 
 from discreet.console import theme
 from discreet.console.layout import trouble
-from discreet.console.page_visit import Visit
+from discreet.console.pages import Visit
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.exact import exact

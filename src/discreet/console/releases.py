@@ -6,9 +6,9 @@ from functools import partial
 
 from nicegui import ui
 
-from discreet.console import amounts, assets, release_pictures, theme
+from discreet.console import assets, prices, release_pictures, theme
 from discreet.console.layout import page
-from discreet.console.page_visit import Visit
+from discreet.console.pages import Visit
 from discreet.console.release_form.page import workshop
 from discreet.console.release_page import exhibit
 from discreet.desk import PaidRelease
@@ -79,8 +79,8 @@ def _card(listed: PaidRelease, visit: Visit) -> ui.element:
             link.props["href"] = release_pictures.address(listed.entry)
         theme.tag("p", release_pictures.about(listed)).classes("d-release-about")
         with ui.element("p").classes("d-meta"):
-            theme.tag("strong", amounts.price(listed.loss).capitalize())
-            theme.tag("span", amounts.when(listed.time)).classes("d-muted")
+            theme.tag("strong", prices.price(listed.loss).capitalize())
+            theme.tag("span", prices.when(listed.time)).classes("d-muted")
             if visit.custodian:
                 theme.tag("span", f"by {listed.principal}").classes("d-muted")
     return box

@@ -6,7 +6,7 @@ import re
 from html import escape
 
 from discreet.console import assets
-from discreet.console.navigation import PLACES
+from discreet.console.pages import PLACES
 
 SAID = {  # what a page may ask to be said: constants, so that no link puts words into our mouth
     "ended": "You were away for a while, so you were signed out. Sign in again to go on.",

@@ -9,10 +9,9 @@ from fractions import Fraction
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
-from discreet.console import amounts, theme
-from discreet.console.file_chooser import UNCHANGED
-from discreet.console.layout import trouble
-from discreet.console.page_visit import Visit
+from discreet.console import prices, theme
+from discreet.console.layout import UNCHANGED, trouble
+from discreet.console.pages import Visit
 from discreet.console.survey_page import PATH, address, whole
 from discreet.desk import Visitor
 from discreet.desk.surveys import DAYS, MINIMUM, Outlook, Plan, Surveys, enough, fitting
@@ -61,7 +60,7 @@ def figures(answers: int, epsilon: Fraction, people: int, minimum: int) -> Figur
     ]
     if crowd.shuffled.epsilon < crowd.local.epsilon:
         delta = float(crowd.shuffled.delta)
-        bound = amounts.figure(crowd.shuffled.epsilon, up=True)
+        bound = prices.figure(crowd.shuffled.epsilon, up=True)
         least = f"among the fewest, {crowd.honest:,} honest reports, if the server is honest"
         facts.append(("All reports, shuffled", f"ε ≤ {bound} at δ = {delta:.0e}, {least}"))
     own = f"{100 * outlook.own:.0f} of 100"
@@ -152,8 +151,8 @@ class Builder:
             self._show(found)
 
     def _show(self, found: Figures) -> None:
-        _say(self._price, f"Privacy price {amounts.figure(self._epsilon)}")
-        self._slider.props(f'aria-valuetext="price {amounts.figure(self._epsilon)}"')
+        _say(self._price, f"Privacy price {prices.figure(self._epsilon)}")
+        self._slider.props(f'aria-valuetext="price {prices.figure(self._epsilon)}"')
         for place, text in ((self._guess, found.guess), (self._exact, found.exact), (self._own, found.own)):
             _say(place, text)
         _say(self._note, found.note)

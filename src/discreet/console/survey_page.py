@@ -6,15 +6,12 @@ from collections.abc import Sequence
 
 from nicegui import ui
 
-from discreet.console import amounts, theme
-from discreet.console.confirm import apart, confirm
-from discreet.console.file_chooser import UNCHANGED
-from discreet.console.layout import trouble
-from discreet.console.page_visit import Visit
-from discreet.console.people import copied
+from discreet.console import prices, theme
+from discreet.console.layout import UNCHANGED, apart, confirm, trouble
+from discreet.console.pages import Visit
 from discreet.desk.surveys import Line, Surveys, doubts, guessed, lines, path, ready
 from discreet.pictures.charts import ERRORS, NARROW, WIDE, Ruler, Series, bars
-from discreet.survey.collector import Standing
+from discreet.survey.collector import TaskStanding
 from discreet.survey.results import Results
 from discreet.survey.task import Task
 
@@ -46,7 +43,7 @@ def address(task: Task) -> str:
     return f"{PATH}?id={task.id}"
 
 
-def state(standing: Standing) -> str:
+def state(standing: TaskStanding) -> str:
     """How a survey stands, in a word or two."""
     if standing.collected:
         return "Results"
@@ -63,7 +60,7 @@ async def exhibit(visit: Visit, surveys: Surveys, name: str) -> None:
         theme.tag("strong", state(standing))
         theme.tag("span", f"{standing.counts.get('accepted', 0):,} reports").classes("d-muted")
         if not standing.closed:
-            theme.tag("span", f"until {amounts.when(task.closes)}").classes("d-muted")
+            theme.tag("span", f"until {prices.when(task.closes)}").classes("d-muted")
         theme.tag("span", "by invitation" if task.invited else "open to everybody").classes("d-muted")
     if standing.collected:
         _results(task, await visit.call(surveys.results, task.id))
@@ -122,7 +119,7 @@ def _table(shown: Sequence[Line]) -> None:
 # what can be done -----------------------------------------------------------------------------------------------------
 
 
-def _doing(visit: Visit, surveys: Surveys, standing: Standing) -> None:
+def _doing(visit: Visit, surveys: Surveys, standing: TaskStanding) -> None:
     task, reports = standing.task, standing.counts.get("accepted", 0)
     least = task.minimum + task.dishonest
     request = ui.context.client.request
@@ -134,7 +131,7 @@ def _doing(visit: Visit, surveys: Surveys, standing: Standing) -> None:
         return
     with theme.card("Closed, and not counted yet" if standing.closed else "People answer here"):
         if not standing.closed and not task.invited:
-            copied(origin + path(task), "Copy the address")
+            theme.copied(origin + path(task), "Copy the address")
         elif not standing.closed:
             theme.tag("p", "Everybody gets a link of their own.").classes("d-muted")
         with ui.element("div").classes("d-until"):
@@ -181,7 +178,7 @@ def _invite(visit: Visit, surveys: Surveys, task: Task, origin: str) -> None:
                 theme.heading(f"{len(tokens):,} invitations", 2)
                 theme.tag("p", _ONCE)
                 with ui.element("div").classes("d-links"):
-                    copied("\n".join(origin + path(task, token) for token in tokens), "Copy the links")
+                    theme.copied("\n".join(origin + path(task, token) for token in tokens), "Copy the links")
                 with ui.element("div").classes("d-row d-foot"):
                     ui.button("I have handed them out", on_click=dialog.close).props("unelevated no-caps")
 
@@ -199,7 +196,7 @@ def whole(text: object) -> int:
 # what is promised -----------------------------------------------------------------------------------------------------
 
 
-def _promise(standing: Standing) -> None:
+def _promise(standing: TaskStanding) -> None:
     task = standing.task
     loss = task.reports * task.client.epsilon
     with theme.card("What is promised"):
@@ -210,7 +207,7 @@ def _promise(standing: Standing) -> None:
         ).classes("d-promise")
         with theme.facts():
             theme.fact("Answers", ", ".join(task.domain))
-            theme.fact("Privacy price", f"{amounts.figure(loss, up=True)} for each person")
+            theme.fact("Privacy price", f"{prices.figure(loss, up=True)} for each person")
             theme.fact("Told only from", f"{task.minimum + task.dishonest:,} reports on")
             for kind, words in _REFUSED.items():
                 if number := standing.counts.get(kind, 0):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from discreet.console import amounts, assets, theme
+from discreet.console import assets, prices, theme
 from discreet.console.layout import page
-from discreet.console.page_visit import Visit
+from discreet.console.pages import Visit
 from discreet.console.survey_builder import Builder
 from discreet.console.survey_page import PATH, address, exhibit, state
 from discreet.desk.surveys import Surveys
-from discreet.survey.collector import Standing
+from discreet.survey.collector import TaskStanding
 
 NEW = f"{PATH}?new=1"
 _LEAD = (
@@ -50,7 +50,7 @@ async def _all(visit: Visit, found: Surveys) -> None:
             _card(each)
 
 
-def _card(standing: Standing) -> None:
+def _card(standing: TaskStanding) -> None:
     task, reports = standing.task, standing.counts.get("accepted", 0)
     with ui.element("article").classes("d-card d-survey"):
         theme.tag("span", state(standing)).classes(f"d-state d-state-{state(standing).partition(' ')[0].lower()}")
@@ -60,6 +60,6 @@ def _card(standing: Standing) -> None:
         theme.tag("p", ", ".join(task.domain)).classes("d-release-about d-clipped")
         with ui.element("p").classes("d-meta"):
             theme.tag("strong", "1 report" if reports == 1 else f"{reports:,} reports")
-            theme.tag("span", f"price {amounts.figure(task.reports * task.client.epsilon, up=True)}").classes("d-muted")
+            theme.tag("span", f"price {prices.figure(task.reports * task.client.epsilon, up=True)}").classes("d-muted")
             if not standing.closed:
-                theme.tag("span", f"until {amounts.when(task.closes)}").classes("d-muted")
+                theme.tag("span", f"until {prices.when(task.closes)}").classes("d-muted")

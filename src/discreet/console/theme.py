@@ -14,6 +14,8 @@ from nicegui import ui
 from discreet.errors import Fault, OverBudget, Refusal
 
 ACCENT = "#0f766e"
+PRICED = "Each question about these people must name a price"
+UNPRICED = "Else a question without one pays the usual price: a dashboard that asks often can spend all."
 BROKEN = "this did not work, and no question was asked; load the page again"
 
 
@@ -131,6 +133,14 @@ def fault(*, question: bool) -> ui.element:
         tag("strong", "Failed")
         tag("p", sentence(Fault.SENTENCE if question else BROKEN))
     return made
+
+
+def copied(text: str, label: str) -> None:
+    """A text with a button that copies it."""
+    with ui.element("div").classes("d-copied"):
+        tag("pre", text).classes("d-code")
+        button = tag("button", "Copy").classes("d-copy").props('type="button"')
+        button.props["data-copy"], button.props["aria-label"] = text, label
 
 
 @contextmanager

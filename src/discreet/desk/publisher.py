@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,18 +9,17 @@ from typing import Any
 from discreet import durable
 from discreet.curator import Curator
 from discreet.curator.run import Drawn, Offer, Wanted
+from discreet.declared.names import chosen
 from discreet.desk.notary import Notary
 from discreet.errors import Refusal
 from discreet.exact import shown
 from discreet.ledger import Answer, Grant, Spend
 from discreet.ledger.entry import BudgetLoss, Entry, Plain, refuse_half_characters
-from discreet.release import Publication, Release, Wish, publication
+from discreet.release import Release, Wish
 from discreet.release.certificate import Certificate, held, kept
 from discreet.release.folder import copy, digest, file, refuse_taken, write
-from discreet.sql.dates import written
+from discreet.release.kind import ReleaseMechanism, named, publication
 from discreet.sql.render import quoted
-from discreet.sql.schema import Type, chosen
-from discreet.sql.shape import Facts
 
 _LONGEST = 120  # letters of a name
 
@@ -64,8 +62,9 @@ class ReleaseOrder:
         told: Plain = {"release": self.wish.told()}
         return Wanted(self.sql, self.chosen, self.wish.max_rows, told)
 
-    def chosen(self, outline: Drawn) -> Publication:
+    def chosen(self, outline: Drawn) -> ReleaseMechanism:
         """The mechanism for rows of which this is known."""
+        fits = named(self.wish.kind).fits
         for column in self.wish.columns:
             if column in outline.people:
                 raise Refusal(
@@ -73,28 +72,8 @@ class ReleaseOrder:
                     hint="publish something that people share",
                 )
             if column in outline.facts:
-                _refuse_uncut(column, outline.facts[column])
+                fits(column, outline.facts[column])
         return publication(outline, self.wish)
-
-
-def _refuse_uncut(column: str, known: Facts) -> None:
-    """Refuse what has no keys and is no number: bins are of numbers."""
-    if known.keys is not None or known.type.numeric or known.type is Type.BOOLEAN:
-        return
-    name = quoted(column)
-    if known.type is Type.VARCHAR:
-        raise Refusal(
-            f"column {column!r} is text and has no declared keys: there is nothing to count it by",
-            hint=f"declare --keys {column}=a,b,c; data never does",
-        )
-    low, day = known.range.low, name if known.type is Type.DATE else f"CAST({name} AS DATE)"
-    days = ""
-    with suppress(OverflowError):  # what is computed from days may begin before there were any
-        days = "" if low is None else f", or {day} - DATE '{written(low, known.type)[:10]}' AS days"
-    raise Refusal(
-        f"column {column!r} has no declared keys, and days and moments are not cut into bins",
-        hint=f"publish a SELECT of numbers, such as extract(year FROM {name}) AS year{days}; or declare --keys",  # noqa: S608  # words
-    )
 
 
 @dataclass(frozen=True)
@@ -143,8 +122,8 @@ class Publisher:
         """Pay for a release, unless it was paid for before: the entry that holds its digest."""
         order = order.spelled(curator)
 
-        def keep(found: Release, spend: Spend) -> Plain:
-            text = found.to_json().encode()
+        def keep(release: Release, spend: Spend) -> Plain:
+            text = release.to_json().encode()
             self._kept(text)
             return kept(digest(text), order.name, spend)
 
@@ -210,6 +189,6 @@ def tried(curator: Curator, order: ReleaseOrder) -> Release:
 def _listed(entry: Entry, spend: Spend) -> PaidRelease:
     known, name = held(entry.event.answer if isinstance(entry.event, Answer) else None)
     what: Any = spend.what
-    wish = Wish.read(what["mechanism"]["release"])
+    wish = Wish.recalled(what["mechanism"]["release"])
     paid = spend.principal, spend.population, spend.loss, str(what["sql"]), tuple(spend.tables)
     return PaidRelease(entry.number, name, known, entry.time, *paid, wish)

@@ -17,6 +17,7 @@ from discreet.ledger.entry import (
     Retired,
     Revoked,
     Spend,
+    session_population,
 )
 from discreet.privacy import Budget, Guarantee, Neighbours
 
@@ -44,6 +45,16 @@ class Account:
     def neighbours(self) -> Neighbours:
         """The relation of everything charged here."""
         return self.budget.neighbours
+
+
+def _charged(account: Account, spend: Spend) -> Budget[BudgetLoss]:
+    """The budget after a payment. What buys a session opens it, and beside that not every charge is proven."""
+    loss, session = Guarantee(spend.loss, account.neighbours), session_population(spend.question)
+    if session is None:
+        return account.budget.spend(loss)
+    if session != spend.population:
+        raise Refusal("a session is paid from the budget that its question names")
+    return account.budget.open(loss)
 
 
 @dataclass
@@ -84,6 +95,7 @@ class Books:
                 self.unanswered[entry.number] = event.question
             case Answer():
                 del self.unanswered[event.spend]
+                self._close(session_population(event.question))
             case Grant():
                 self.grants[event.principal] = event
             case Revoked():
@@ -149,13 +161,8 @@ class Books:
                 self.grants[grant.principal] = replace(grant, tables=rest)
 
     def _check_spend(self, spend: Spend) -> None:
-        account = self.account(spend.population)
-        if account.retired:
-            raise OverBudget(f"population {spend.population!r} is retired", hint="its budget is closed for good")
-        if account.held:
-            raise Refusal(MAINTENANCE)
-        grant = self.grant(spend.principal)
-        self._check_tables(spend, grant)
+        account, grant = self.answering(spend.population), self.grant(spend.principal)
+        self.check_tables(spend)
         total, allowed = account.budget.total, None if grant is None else grant.allowance
         if type(spend.loss) is not type(total):
             raise Refusal(
@@ -174,7 +181,7 @@ class Books:
             raise Refusal(
                 "this price takes too many digits to be added up exactly", hint="write the price with at most 30 digits"
             )
-        account.budget.spend(Guarantee(spend.loss, account.neighbours))
+        _charged(account, spend)
         if allowed is not None:
             own = Budget(allowed, self.spent_by(spend.principal, spend.population), account.neighbours)
             try:
@@ -182,8 +189,9 @@ class Books:
             except OverBudget as over:
                 raise OverBudget(f"{over.message} of your allowance", hint=over.hint) from None
 
-    def _check_tables(self, spend: Spend, grant: Grant | None) -> None:
-        """A price is paid by someone who may ask about the tables, and for the rows that they hold now."""
+    def check_tables(self, spend: Spend) -> None:
+        """Refuse unless who paid may ask about the tables, and these hold the rows for which it was paid."""
+        grant = self.grant(spend.principal)
         for table in spend.tables:
             if grant is not None and grant.tables is not None and table not in grant.tables:
                 there = sorted(grant.tables)  # and not that there is such a table which others may ask about
@@ -200,10 +208,15 @@ class Books:
 
     def _spend(self, spend: Spend) -> None:
         account = self.accounts[spend.population]
-        after = account.budget.spend(Guarantee(spend.loss, account.neighbours))
-        self.accounts[spend.population] = replace(account, budget=after)
+        self.accounts[spend.population] = replace(account, budget=_charged(account, spend))
         key = spend.principal, spend.population
         self.used[key] = self.spent_by(*key) + spend.loss  # type: ignore[operator]
+
+    def _close(self, population: str | None) -> None:
+        """A session answers no more."""
+        if population is not None:
+            account = self.accounts[population]
+            self.accounts[population] = replace(account, budget=account.budget.close())
 
     def grant(self, principal: str) -> Grant | None:
         """What a person may do; None for the custodian, who owns the home. Nobody else asks without a grant."""
@@ -221,6 +234,15 @@ class Books:
         read = paid.versions or dict.fromkeys(paid.tables, 0)  # an entry from before versions were written
         before = [table for table, version in read.items() if version <= self.removed.get(table, -1)]  # type: ignore[operator]
         return not before and set(paid.tables) <= set(reader.tables)
+
+    def answering(self, population: str) -> Account:
+        """The account of a population about which may be asked."""
+        account = self.account(population)
+        if account.retired:
+            raise OverBudget(f"population {population!r} is retired", hint="its budget is closed for good")
+        if account.held:
+            raise Refusal(MAINTENANCE)
+        return account
 
     def account(self, population: str) -> Account:
         """The account of a population."""

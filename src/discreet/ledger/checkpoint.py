@@ -152,17 +152,20 @@ def _datasets(bodies: list[Plain]) -> list[Dataset]:
 
 def _account(account: Account) -> dict[str, Plain]:
     budget = account.budget
+    sessions: dict[str, Plain] = {"sessions": budget.sessions} if budget.sessions else {}  # as before there were any
     return {
         "total": _loss(budget.total),
         "spent": _loss(budget.spent),
         "neighbours": write_neighbours(budget.neighbours),
         "retired": account.retired,
         "held": account.held,
+        **sessions,
     }
 
 
 def _read_account(body: Any) -> Account:  # noqa: ANN401  # likewise
-    budget = Budget(_read_loss(body["total"]), _read_loss(body["spent"]), read_neighbours(body["neighbours"]))
+    total, spent = _read_loss(body["total"]), _read_loss(body["spent"])
+    budget = Budget(total, spent, read_neighbours(body["neighbours"]), body.get("sessions", 0))
     return Account(budget, body["retired"], body["held"])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import secrets
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
@@ -24,6 +25,7 @@ _LONGEST = 4000  # digits of a number: Python reads and writes no whole number o
 _DEEPEST = 64  # lists in lists: an answer has three
 
 REMOVED = "removed"  # the declaration of a table whose rows were forgotten
+SESSION = "session "  # how the question of a payment begins that buys a session; any other is a digest
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,16 @@ class Spend:
     tables: list[str]
     what: Plain
     versions: dict[str, Plain] = field(default_factory=dict)  # of the tables, as the question was planned
+
+
+def session_question(population: str) -> str:
+    """The question of a payment for a session. It waits for its answer, all that was said, until it is closed."""
+    return f"{SESSION}{secrets.token_hex(16)} {population}"
+
+
+def session_population(question: str) -> str | None:
+    """Whose budget paid for a session with this question; None if it is no session's."""
+    return question.split(" ", 2)[2] if question.startswith(SESSION) and question.count(" ") > 1 else None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from functools import cache
 
 from discreet.errors import Refusal
 from discreet.ledger import merkle
-from discreet.ledger.entry import Answer, Entry, Plain, Spend
+from discreet.ledger.entry import SESSION, Answer, Entry, Plain, Spend
 from discreet.ledger.head import Head
 from discreet.ledger.merkle import Frontier, Node
 
@@ -124,6 +124,14 @@ def payments(
 def releases(file: sqlite3.Connection) -> list[tuple[int, int]]:
     """What was published, the latest first: its payment and its answer."""
     return file.execute("SELECT number, answer FROM payment WHERE release = 1 ORDER BY answer DESC").fetchall()
+
+
+def sessions(file: sqlite3.Connection) -> list[tuple[int, int | None]]:
+    """The payments for sessions, the latest first, and the entries that closed them."""
+    among = "question >= ? AND question < ?"
+    bounds = SESSION, SESSION[:-1] + chr(ord(SESSION[-1]) + 1)
+    asked = f"SELECT number, answer FROM payment WHERE {among} ORDER BY number DESC"  # noqa: S608  # our own words
+    return file.execute(asked, bounds).fetchall()
 
 
 def nodes(file: sqlite3.Connection) -> Node:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
@@ -29,13 +29,19 @@ class Payment:
 def payment(ledger: SqliteLedger, spends: Sequence[Spend]) -> Iterator[Payment]:
     """Spend; inside the block rows may be read and answers recorded. A crash after the spend leaves it spent.
 
-    Whatever fails inside the block could tell of a row. So it becomes one sentence, and closes the populations that
-    were paid for until a custodian looks. Nothing is ever paid back.
+    Whatever fails inside the block could tell of a row, so it is `silent`. Nothing is ever paid back.
     """
     entries = tuple(ledger.append_all(spends))
-    try:
+    with silent(ledger, {spend.population for spend in spends}):
         yield Payment(entries, ledger)
+
+
+@contextmanager
+def silent(ledger: SqliteLedger, populations: Collection[str]) -> Iterator[None]:
+    """Whatever fails inside the block becomes one sentence, and closes these populations until a custodian looks."""
+    try:
+        yield
     except Exception:  # noqa: BLE001  # whatever it says, it says it after rows were read
-        for population in sorted({spend.population for spend in spends}):
+        for population in sorted(populations):
             ledger.hold(population)
         raise Fault from None

@@ -97,6 +97,11 @@ class View:
             return None
         return self._both(number)[0], entry
 
+    def sessions(self) -> list[tuple[Entry, Entry | None]]:
+        """The payments for sessions, the latest first, and the entries that closed them."""
+        found = index.sessions(self.file)
+        return [(self.entry(paid), None if said is None else self.entry(said)) for paid, said in found]
+
     # proofs ----------------------------------------------------------------------------------------------------------
 
     def head(self, time: str, key: Ed25519PrivateKey, size: int | None = None) -> Head:

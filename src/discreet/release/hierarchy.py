@@ -10,9 +10,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from discreet.declared.cells import Integers
 from discreet.errors import Refusal
 from discreet.exact import Number, count, nonnegative, positive, shown
-from discreet.mechanisms.grid import Integers
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours

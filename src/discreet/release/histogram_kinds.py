@@ -14,13 +14,16 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
+from discreet.declared.column import column_of
+from discreet.declared.key import Type
+from discreet.declared.names import chosen
 from discreet.errors import Refusal
 from discreet.exact import Number, positive, share, shown
 from discreet.interval import greatest, simpler_down, sqrt
 from discreet.mechanisms import Axis, Bins, Caps, Column, Outline
 from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.registry import Plain
-from discreet.mechanisms.relation import column_of, sides
+from discreet.mechanisms.relation import sides
 from discreet.pictures import Picture
 from discreet.privacy import Concentrated, Pure, convert
 from discreet.release import figures
@@ -38,7 +41,6 @@ from discreet.release.release import no_line
 from discreet.release.tree_variances import Reals
 from discreet.sql.dates import written as day_written
 from discreet.sql.render import quoted
-from discreet.sql.schema import Type, chosen
 from discreet.sql.shape import Facts
 
 _NARROW = Fraction(1, 10**9)  # relative width of a search for ε
@@ -130,7 +132,7 @@ def _planned(outline: Outline, wish: CountsWish) -> Publication:
     bins = tuple(
         min(cut.bins if isinstance(cut, Private) else 0, side) for cut, side in zip(wanted, shape, strict=True)
     )
-    epsilon, method, own = pure(wish), wish.method or wish.usual_method, (caps.max_rows, outline.neighbours)
+    epsilon, method, own = pure(wish), wish.method or wish.usual_method, (caps.rows, outline.neighbours)
     if any(bins):
         private = PrivateBins(epsilon, shape, *own, bins, method=method)
         return Publication(wish.kind, columns, axes, private, caps, outline.neighbours)

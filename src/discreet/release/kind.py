@@ -14,13 +14,14 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from discreet.declared.caps import check_caps
+from discreet.declared.names import chosen
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
 from discreet.mechanisms import Outline, Pair, TableMechanism
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.mechanisms.registry import Plain
 from discreet.release.bins import written
-from discreet.sql.schema import check_caps, chosen
 
 if TYPE_CHECKING:
     from discreet.release.release import Release
@@ -208,7 +209,7 @@ class Wish:
             raise Refusal(f"expected a publication as a mapping of its parts, got {shown(given)}")
         if "kind" not in given:
             raise Refusal("a publication needs its kind", hint=f"one of {[each.name for each in kinds()]}")
-        said = {str(name): value for name, value in given.items() if value is not None and value != []}
+        said = {str(name): value for name, value in given.items() if value not in (None, [], (), {})}
         return cls.of(**said)
 
     @classmethod

@@ -12,13 +12,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.declared.column import column_of
 from discreet.errors import Refusal
 from discreet.exact import count, positive, share, shown
 from discreet.interval import simpler_down
 from discreet.mechanisms import Axis, Caps, Outline
 from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.registry import Plain
-from discreet.mechanisms.relation import column_of, sides
+from discreet.mechanisms.relation import sides
 from discreet.pictures import Picture
 from discreet.privacy import AddRemove, Concentrated, concentrated_for, epsilon_at
 from discreet.release import figures
@@ -131,7 +132,7 @@ def _mechanism(
     if outside == IN_OTHER:
         _refuse_many(tables)
     adding = isinstance(outline.neighbours, AddRemove)
-    most, added = caps.max_rows if adding else 2 * caps.max_rows, AddRemove(outline.neighbours.unit)
+    most, added = caps.rows if adding else 2 * caps.rows, AddRemove(outline.neighbours.unit)
     gaussian = wish.rho is not None or wish.delta is not None
     if (wish.method or ("residual" if gaussian else "fourier")) == "fourier":
         return FourierMarginals(wish.columns, sizes, tables, pure(wish), most=most, neighbours=added)

@@ -18,11 +18,11 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.declared.cells import cells
 from discreet.errors import Refusal
 from discreet.exact import Number
 from discreet.ledger.entry import write_loss, write_neighbours
 from discreet.mechanisms import Axis, Bins, Caps, Column, Frame, Pair, Relation, described
-from discreet.mechanisms.grid import cells
 from discreet.mechanisms.mechanism import USUAL, Takes
 from discreet.mechanisms.registry import Plain
 from discreet.noise import SECURE, Entropy
@@ -88,7 +88,7 @@ def facts_of(kind: str, columns: Sequence[str], mechanism: Any, over: Any) -> di
         "mechanism": dict(described(mechanism)),
         "guarantee": write_loss(over.privacy),
         "neighbours": write_neighbours(over.neighbours),
-        "caps": {"max_rows": over.caps.max_rows},
+        "caps": {"max_rows": over.caps.rows},
         "source": heading_of(mechanism, "Source"),
         "proof": heading_of(mechanism, "Proof"),
     }
@@ -209,13 +209,14 @@ class Publication:
     def _refuse_other(self, relation: Relation) -> None:
         """All of this is public, and comes before anything is read."""
         for column in self.columns:
-            if relation.schema.get(column.name) != column:
+            known = relation.schema.get(column.name)
+            if known is None or (known.keys, known.grid) != (column.keys, column.grid):
                 raise Refusal(f"column {column.name!r} is not declared as this publication has it")
         if relation.neighbours != self.neighbours:
             raise Refusal(f"this promises for {self.neighbours}, and the table's neighbours are {relation.neighbours}")
-        if relation.caps.max_rows > self.caps.max_rows:
+        if relation.caps.rows > self.caps.rows:
             raise Refusal(
-                f"this promises for units of {self.caps.max_rows} rows, and these have up to {relation.caps.max_rows}",
+                f"this promises for units of {self.caps.rows} rows, and these have up to {relation.caps.rows}",
                 hint="bound the rows of a unit, or ask with a larger max_rows",
             )
 
@@ -289,7 +290,7 @@ def neighbouring(
         len(axis) if isinstance(axis, Bins) else len(column.keys or ())
         for column, axis in zip(columns, axes, strict=True)
     )
-    size, most = math.prod(shape), caps.max_rows
+    size, most = math.prod(shape), caps.rows
     some: list[Place] = [_place(i, shape) for i in range(min(_CROWDED, size))]
     crowd = [place for place in some for _ in range(_EACH)]
     first, last, gone = [some[0]] * most, [_place(size - 1, shape)] * most, [None] * most

@@ -9,9 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from discreet.declared.cells import Integers
 from discreet.errors import Refusal
 from discreet.exact import Number
-from discreet.mechanisms.grid import Integers
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy
 from discreet.release.counts import Counts, flat, noise_variance, noisy, released

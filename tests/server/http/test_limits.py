@@ -10,8 +10,8 @@ from server.http.conftest import Place
 from server.served import Server
 
 import discreet as dp
-from discreet.server.http.limits import Buckets
 from discreet.server.http.request_body import depth
+from discreet.server.limits import Buckets
 
 QUERY = "/api/v1/query"
 

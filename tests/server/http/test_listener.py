@@ -18,13 +18,14 @@ from server.pgwire.test_door import made_certificate
 from discreet.curator import Curator
 from discreet.desk import Desk
 from discreet.errors import Refusal
-from discreet.server.http import Limits, Listening, serve
+from discreet.server.http import Listening, serve
 from discreet.server.http.listener import Crowd, Handshake
+from discreet.server.limits import HttpLimits
 
 Port = int
 
 
-def opened(place: Place, limits: Limits, visit: Callable[[Port], Awaitable[None]]) -> list[str]:
+def opened(place: Place, limits: HttpLimits, visit: Callable[[Port], Awaitable[None]]) -> list[str]:
     """Open the door, visit it, close it; what stands in its journal."""
     lines: list[str] = []
 
@@ -68,7 +69,7 @@ def test_a_body_that_never_ends_is_given_up(place: Place) -> None:
         assert said.startswith(b"HTTP/1.1 408 ")
         assert b"the request did not arrive in time" in said
 
-    (line,) = opened(place, Limits(body_seconds=0.2), visit)
+    (line,) = opened(place, HttpLimits(body_seconds=0.2), visit)
     assert json.loads(line)["status"] == 408
 
 
@@ -84,7 +85,7 @@ def test_a_head_that_never_ends_is_given_up(place: Place, drip: bytes) -> None:
         assert closed.result() == b""
         writer.close()
 
-    assert opened(place, Limits(head_seconds=0.3), visit) == []
+    assert opened(place, HttpLimits(head_seconds=0.3), visit) == []
 
 
 def test_a_request_that_takes_longer_than_its_head_may_is_answered(place: Place) -> None:
@@ -97,7 +98,7 @@ def test_a_request_that_takes_longer_than_its_head_may_is_answered(place: Place)
         assert (await everything(reader)).startswith(b"HTTP/1.1 200 ")
         writer.close()
 
-    opened(place, Limits(head_seconds=0.1), visit)
+    opened(place, HttpLimits(head_seconds=0.1), visit)
 
 
 def test_what_does_not_fit_is_refused_before_it_is_paid(place: Place) -> None:
@@ -112,7 +113,7 @@ def test_what_does_not_fit_is_refused_before_it_is_paid(place: Place) -> None:
 
         await asyncio.gather(*(ask(number) for number in range(12)))
 
-    opened(place, Limits(workers=1, waiting=1), visit)
+    opened(place, HttpLimits(workers=1, waiting=1), visit)
     answered = [text for text in said if text.startswith(b"HTTP/1.1 200 ")]
     crowded = [text for text in said if text.startswith(b"HTTP/1.1 503 ")]
     assert answered
@@ -129,13 +130,13 @@ def test_a_pipelined_request_is_answered_in_its_turn(place: Place) -> None:
         said = await reply(port, one + one + one.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
         assert said.count(b'{"status":"open"}') == 3
 
-    assert len(opened(place, Limits(), visit)) == 3
+    assert len(opened(place, HttpLimits(), visit)) == 3
 
 
 @pytest.mark.parametrize("rate", [0, -1, float("nan"), float("inf")])
 def test_a_rate_that_lets_nobody_in_or_everybody_is_refused(rate: float) -> None:
     with pytest.raises(Refusal, match="expected a rate above 0"):
-        Limits(rate=rate)
+        HttpLimits(rate=rate)
 
 
 @dataclass(eq=False)

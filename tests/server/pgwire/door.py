@@ -17,8 +17,9 @@ import clinic
 from discreet.curator.custody import Custody
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
-from discreet.server.pgwire import Limits, Server, serve
-from discreet.server.pgwire.log import Journal
+from discreet.server.journal import Journal
+from discreet.server.limits import WireLimits
+from discreet.server.pgwire import Server, serve
 
 T = TypeVar("T")
 
@@ -109,7 +110,7 @@ def home(folder: Path, **changes: object) -> tuple[Path, str]:
 def opened(
     folder: Path,
     tls: ssl.SSLContext | None = None,
-    limits: Limits | None = None,
+    limits: WireLimits | None = None,
     catalogue: StandIn | None = None,
     **changes: object,
 ) -> Iterator[Door]:

@@ -11,7 +11,8 @@ from server.pgwire.door import Door, opened
 from server.pgwire.raw import Raw, errors, rows
 
 from discreet.curator.custody import Custody
-from discreet.server.pgwire.worker_threads import Work
+from discreet.desk import Visitor
+from discreet.server.fair_share import Pool
 
 COUNT = "SELECT count(*) AS n FROM visits"
 MEANS = "SELECT region, count(*), avg(cost) AS a FROM public.visits GROUP BY region ORDER BY region"
@@ -27,13 +28,13 @@ def own(tmp_path: Path) -> Iterator[Door]:
 def fetched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """For whom a thread did something."""
     seen: list[str] = []
-    call = Work.call
+    asked = Pool.asked
 
-    async def noted(work: Work, who: str, role: str, blocking: Callable[[], object]) -> object:
-        seen.append(who)
-        return await call(work, who, role, blocking)
+    async def noted(pool: Pool, who: Visitor, blocking: Callable[[], object]) -> object:
+        seen.append(who.name)
+        return await asked(pool, who, blocking)
 
-    monkeypatch.setattr(Work, "call", noted)
+    monkeypatch.setattr(Pool, "asked", noted)
     return seen
 
 

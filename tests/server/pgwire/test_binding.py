@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from sqlglot import exp, parse_one
 
 from discreet.errors import Refusal
+from discreet.server.errors import WireError
 from discreet.server.pgwire import types
 from discreet.server.pgwire.binding import bound, count, literal
-from discreet.server.pgwire.commands import Question
-from discreet.server.pgwire.failures import Failure
-from discreet.server.pgwire.inference import inferred
+from discreet.server.pgwire.description import inferred
 from discreet.server.pgwire.lexer import words
+from discreet.server.pgwire.statements import Question
 from discreet.sql.parse import parsed
 
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])) | st.text("'\\\"$;-/*E1 ")
@@ -56,7 +56,7 @@ def test_a_prefix_does_not_turn_a_literal_into_something_else(prefix: str) -> No
     question = asked(f"SELECT {prefix}$1 FROM visits")
     try:
         made = bound(question, ["a"] * count(question), [25] * count(question))
-    except Failure as refused:
+    except WireError as refused:
         assert refused.code in ("0A000", "42601")  # noqa: PT017  # it is not a parameter there
         return
     assert made.text == question.text  # a word such as E$1: no parameter
@@ -79,7 +79,7 @@ def test_parameters_are_found_where_postgres_finds_them(sql: str, many: int) -> 
 
 @pytest.mark.parametrize("sql", ["SELECT $0", "SELECT $2001", "SELECT $99999999999999999999"])
 def test_parameters_are_numbered_from_one(sql: str) -> None:
-    with pytest.raises(Failure, match="numbered"):
+    with pytest.raises(WireError, match="numbered"):
         count(asked(sql))
 
 
@@ -115,7 +115,7 @@ def test_a_list_is_for_any() -> None:
         "SELECT 1 WHERE a IN (NULL) OR b"
     )
     for sql in ("SELECT $1", "SELECT 1 WHERE a <> ANY($1)", "SELECT 1 WHERE a = ALL($1)"):
-        with pytest.raises(Failure, match="= ANY"):
+        with pytest.raises(WireError, match="= ANY"):
             bound(asked(sql), [[1]], [1016])
 
 

@@ -28,7 +28,8 @@ from server.pgwire.test_clients import part
 from discreet.curator.custody import Custody
 from discreet.desk import Desk
 from discreet.errors import Refusal
-from discreet.server.pgwire import Limits, frames, serve
+from discreet.server.limits import WireLimits
+from discreet.server.pgwire import frames, serve
 from discreet.server.tls import ServerContext
 
 TLS_PLEASE = opening(struct.pack("!I", 80877103))
@@ -188,7 +189,7 @@ def test_from_elsewhere_only_tls_gets_in(tmp_path: Path, tls: ssl.SSLContext, mo
 
 @pytest.mark.parametrize("cap", ["connections", "each_person", "each_address"])
 def test_too_many_connections_are_told_so(tmp_path: Path, cap: str) -> None:
-    limits = Limits(**{"custodians": 0, cap: 2})
+    limits = WireLimits(**{"custodians": 0, cap: 2})
     with opened(tmp_path, limits=limits) as door, Raw(door.port) as one, Raw(door.port) as two:
         one.login(door.token)
         two.login(door.token)
@@ -203,7 +204,7 @@ def test_too_many_connections_are_told_so(tmp_path: Path, cap: str) -> None:
 
 
 def test_some_connections_are_kept_for_custodians(tmp_path: Path) -> None:
-    with opened(tmp_path, limits=Limits(connections=2, custodians=1)) as door, Raw(door.port) as one:
+    with opened(tmp_path, limits=WireLimits(connections=2, custodians=1)) as door, Raw(door.port) as one:
         cleo = Custody(door.home).let_in("cleo", "custodian")
         one.login(door.token)
         with Raw(door.port) as two, pytest.raises(EOFError):
@@ -214,7 +215,7 @@ def test_some_connections_are_kept_for_custodians(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cap", ["strangers", "all_strangers"])
 def test_silent_strangers_make_room_for_who_comes_in(tmp_path: Path, cap: str) -> None:
-    with opened(tmp_path, limits=Limits(**{cap: 2})) as door, Raw(door.port) as inside:
+    with opened(tmp_path, limits=WireLimits(**{cap: 2})) as door, Raw(door.port) as inside:
         inside.login(door.token)
         with Raw(door.port) as first, Raw(door.port) as second:
             assert soon(lambda: len(door.server._coming) == 2)
@@ -276,7 +277,7 @@ def test_rows_that_one_person_holds_are_bounded_over_all_connections(tmp_path: P
         def answer(self, *_: object) -> tuple[list[tuple[str, int]], list[list[object]]]:
             return [("x", 25)], [["x" * 1000]] * 20
 
-    limits = Limits(held=50_000)
+    limits = WireLimits(held=50_000)
     with opened(tmp_path, limits=limits, catalogue=Long()) as door, Raw(door.port) as one, Raw(door.port) as two:
         one.login(door.token)
         two.login(door.token)
@@ -289,7 +290,7 @@ def test_rows_that_one_person_holds_are_bounded_over_all_connections(tmp_path: P
 
 
 def test_whoever_is_slow_to_come_in_is_sent_away(tmp_path: Path) -> None:
-    with opened(tmp_path, limits=Limits(startup_seconds=0.2)) as door:
+    with opened(tmp_path, limits=WireLimits(startup_seconds=0.2)) as door:
         loris = [Raw(door.port) for _ in range(30)]
         for i, raw in enumerate(loris):
             raw.send(greeting()[: i % 7])
@@ -300,14 +301,14 @@ def test_whoever_is_slow_to_come_in_is_sent_away(tmp_path: Path) -> None:
 
 
 def test_half_a_message_is_not_waited_for_for_ever(tmp_path: Path) -> None:
-    with opened(tmp_path, limits=Limits(message_seconds=0.2)) as door, Raw(door.port) as raw:
+    with opened(tmp_path, limits=WireLimits(message_seconds=0.2)) as door, Raw(door.port) as raw:
         raw.login(door.token)
         raw.send(query(COUNT)[:-3])
         assert fields(raw.rest()[5:])["C"] == "08P01"
 
 
 def test_whoever_says_nothing_for_too_long_is_let_go(tmp_path: Path) -> None:
-    with opened(tmp_path, limits=Limits(idle_seconds=0.2)) as door, Raw(door.port) as raw:
+    with opened(tmp_path, limits=WireLimits(idle_seconds=0.2)) as door, Raw(door.port) as raw:
         raw.login(door.token)
         assert fields(raw.rest()[5:])["C"] == "57P05"
 
@@ -319,7 +320,10 @@ def test_a_client_that_does_not_read_is_hung_up_on_and_little_is_kept_for_it(
         def answer(self, *_: object) -> tuple[list[tuple[str, int]], list[list[object]]]:
             return [("x", 25)], [["x" * 1000]] * 200_000
 
-    with opened(tmp_path, limits=Limits(send_seconds=0.3, held=10**9), catalogue=Long()) as door, Raw(door.port) as raw:
+    with (
+        opened(tmp_path, limits=WireLimits(send_seconds=0.3, held=10**9), catalogue=Long()) as door,
+        Raw(door.port) as raw,
+    ):
         raw.login(door.token)
         written = []
         real = frames.data_row
@@ -337,7 +341,7 @@ def test_a_client_that_does_not_read_is_hung_up_on_and_little_is_kept_for_it(
 
 
 def test_prepared_statements_and_portals_are_counted(tmp_path: Path) -> None:
-    limits = Limits(prepared=3, portals=2, prepared_characters=1000)
+    limits = WireLimits(prepared=3, portals=2, prepared_characters=1000)
     with opened(tmp_path, limits=limits) as door, Raw(door.port) as raw:
         raw.login(door.token)
         raw.ask("BEGIN")

@@ -35,7 +35,7 @@ from server.pgwire.raw import (
 
 from discreet.desk import Desk
 from discreet.errors import Fault
-from discreet.server.pgwire import login_attempts
+from discreet.server import limits
 from discreet.server.pgwire.frames import MESSAGE_BYTES
 
 CANARY = "canary-7f3a9c"
@@ -67,8 +67,8 @@ BASE = (
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Failed logins wait, but not for long."""
-    monkeypatch.setattr(login_attempts, "LONGEST", 0.01)
-    monkeypatch.setattr(login_attempts, "FIRST", 0.001)
+    monkeypatch.setattr(limits, "LONGEST_WAIT", 0.01)
+    monkeypatch.setattr(limits, "FIRST_WAIT", 0.001)
 
 
 def mutated(rng: random.Random) -> bytes:
@@ -294,23 +294,23 @@ def test_a_flood_of_passwords_locks_nobody_out(door: Door) -> None:
 
 def test_failures_make_an_address_wait_longer_and_are_forgotten() -> None:
     now = [0.0]
-    counted = login_attempts.Attempts(lambda: now[0])
+    counted = limits.LoginAttempts(lambda: now[0])
     waits = [counted.failed("192.0.2.1") for _ in range(12)]
     assert waits == sorted(waits)
-    assert waits[0] == login_attempts.FIRST
-    assert waits[-1] == login_attempts.LONGEST
-    assert counted.failed("192.0.2.2") == login_attempts.FIRST
-    now[0] = 100 * login_attempts.HALF_LIFE
-    assert counted.failed("192.0.2.1") == pytest.approx(login_attempts.FIRST)
+    assert waits[0] == limits.FIRST_WAIT
+    assert waits[-1] == limits.LONGEST_WAIT
+    assert counted.failed("192.0.2.2") == limits.FIRST_WAIT
+    now[0] = 100 * limits.HALF_LIFE
+    assert counted.failed("192.0.2.1") == pytest.approx(limits.FIRST_WAIT)
 
 
 def test_addresses_are_counted_in_little_memory() -> None:
-    counted = login_attempts.Attempts()
+    counted = limits.LoginAttempts()
     for a, b in itertools.product(range(256), range(64)):
         counted.failed(f"10.0.{a}.{b}")
-    assert len(counted) == login_attempts.MOST_ADDRESSES
+    assert len(counted) == limits.MOST_ADDRESSES
     first = [counted.failed(f"2001:db8:1:2::{i:x}") for i in range(1, 20)]
-    assert first[-1] == login_attempts.LONGEST  # one network is one person
+    assert first[-1] == limits.LONGEST_WAIT  # one network is one person
 
 
 def test_nothing_is_left_of_connections_that_are_gone(tmp_path: Path) -> None:

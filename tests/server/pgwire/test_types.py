@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from psycopg import pq
 from psycopg.adapt import PyFormat, Transformer
 
-from discreet.server.pgwire import numerics, types
-from discreet.server.pgwire.failures import Failure
+from discreet.server.errors import WireError
+from discreet.server.pgwire import types
 from discreet.server.pgwire.frames import BINARY, TEXT
 
 FORMATS = (TEXT, BINARY)
@@ -99,8 +99,8 @@ def test_numbers_at_the_ends(number: float, form: int) -> None:
     ],
 )
 def test_numerics_as_postgres_packs_them(number: str, raw: str) -> None:
-    assert numerics.packed(Decimal(number)).hex() == raw
-    assert str(numerics.unpacked(bytes.fromhex(raw))) == number
+    assert types.numeric_packed(Decimal(number)).hex() == raw
+    assert str(types.numeric_unpacked(bytes.fromhex(raw))) == number
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_numerics_as_postgres_packs_them(number: str, raw: str) -> None:
     ],
 )
 def test_what_is_no_value_is_refused_without_being_repeated(oid: int, text: str) -> None:
-    with pytest.raises(Failure) as refused:
+    with pytest.raises(WireError) as refused:
         types.read(oid, TEXT, text.encode())
     assert refused.value.code == "22P02"
     assert text == "" or len(text) < 3 or text not in refused.value.message
@@ -126,7 +126,7 @@ def test_what_is_no_value_is_refused_without_being_repeated(oid: int, text: str)
 def test_any_bytes_are_a_value_or_refused(oid: int, form: int, raw: bytes) -> None:
     try:
         types.read(oid, form, raw)
-    except Failure as refused:
+    except WireError as refused:
         assert refused.code in ("22P02", "22021", "0A000")  # noqa: PT017  # whichever it is
 
 

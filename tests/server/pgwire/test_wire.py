@@ -8,8 +8,8 @@ import socket
 import pytest
 from server.pgwire.raw import greeting
 
-from discreet.server.pgwire import Limits
-from discreet.server.pgwire.failures import Failure
+from discreet.server.errors import WireError
+from discreet.server.limits import WireLimits
 from discreet.server.pgwire.wire import Wire
 from discreet.server.tls import ServerContext
 
@@ -22,8 +22,8 @@ def test_what_came_in_the_clear_and_was_not_read_yet_is_noticed_too() -> None:
         reader, writer = await asyncio.open_connection(sock=here)
         try:
             reader.feed_data(greeting())
-            with pytest.raises(Failure, match="in the clear after TLS was asked for"):
-                await asyncio.wait_for(Wire(reader, writer, Limits()).secured(ServerContext()), 20)
+            with pytest.raises(WireError, match="in the clear after TLS was asked for"):
+                await asyncio.wait_for(Wire(reader, writer, WireLimits()).secured(ServerContext()), 20)
         finally:
             writer.close()
             await writer.wait_closed()

@@ -9,23 +9,20 @@ from functools import partial
 from nicegui import ui
 
 from discreet.console import assets, release_pictures, theme
-from discreet.console.amounts import figure
-from discreet.console.confirm import apart
-from discreet.console.layout import trouble
-from discreet.console.page_visit import Visit
-from discreet.console.price_card import Strip, note, too_little
-from discreet.console.price_slider import Dial
-from discreet.console.price_tag import Tag, Wish, promised
+from discreet.console.layout import apart, trouble
+from discreet.console.pages import Visit
+from discreet.console.price_card import Dial, Strip, note, too_little
+from discreet.console.prices import Tag, Wish, figure, promised
 from discreet.console.release_form.draft import Blueprint, beside
 from discreet.console.release_form.fields import PlanSheet
 from discreet.console.release_form.quote import Quotation, quoted
 from discreet.console.release_pictures import gallery
 from discreet.curator.explain import said
+from discreet.declared.table import Table
 from discreet.desk import Desk, ReleaseOrder, Visitor
 from discreet.errors import Refusal
 from discreet.pictures import Picture
 from discreet.release.figures import pictures
-from discreet.sql.schema import Table
 
 _PAUSE = 0.12  # seconds without a change, after which a price is looked up
 _LOOK = 0.6  # seconds that a new price stands before it can be paid

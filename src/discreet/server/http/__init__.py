@@ -4,6 +4,5 @@ It knows nothing that the desk does not tell it, and says nothing about rows tha
 """
 
 from discreet.server.http.door import Door as Door
-from discreet.server.http.limits import Limits as Limits
 from discreet.server.http.listener import Listening as Listening
 from discreet.server.http.listener import serve as serve

@@ -8,8 +8,9 @@ from discreet.addresses import network
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.lru_cache import LruCache
-from discreet.server.http.error_responses import out_of_order, stranger, too_often
-from discreet.server.http.limits import Buckets, Limits, Pool
+from discreet.server.errors import out_of_order, stranger, too_often
+from discreet.server.fair_share import Pool
+from discreet.server.limits import Buckets, HttpLimits
 
 _LONGEST = 256  # characters of a token; ours have 43
 _KNOWN = 10_000  # tokens that are remembered to have been right
@@ -25,7 +26,7 @@ class Admission:
     let through to the ledger nevertheless: who shares an address with a burglar is not locked out.
     """
 
-    def __init__(self, desk: Desk, pool: Pool, limits: Limits) -> None:
+    def __init__(self, desk: Desk, pool: Pool, limits: HttpLimits) -> None:
         self._desk, self._pool = desk, pool
         self._people = Buckets(limits.rate, limits.burst)
         self._failures = Buckets(limits.forgiven, limits.failures)

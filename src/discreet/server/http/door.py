@@ -2,7 +2,7 @@
 
 Door     headers, journal, metrics, and the last word when something fails
 body     read whole, within limits, unless an annex streams it
-FastAPI  paths, shapes, who is let in
+FastAPI  paths, schemas, who is let in
 """
 
 from __future__ import annotations
@@ -18,19 +18,18 @@ from starlette.exceptions import HTTPException
 from discreet import __version__
 from discreet.desk import Desk
 from discreet.errors import DiscreetError
-from discreet.server.http import survey_html
+from discreet.server.errors import ErrorResponse, HttpError, closing, error_response, malformed, missing
+from discreet.server.fair_share import Pool
 from discreet.server.http.authentication import Admission
-from discreet.server.http.error_responses import Failure, Trouble, closing, failure_of, malformed, missing
 from discreet.server.http.json_values import Texts
-from discreet.server.http.limits import Limits, Pool
-from discreet.server.http.log import Metrics, Told, line_of, method_of
 from discreet.server.http.proxy import Proxies
 from discreet.server.http.releases import releases
 from discreet.server.http.request_body import READ, Gone, Message, Receive, Scope, Send, misshapen, whole
 from discreet.server.http.routes import QUERY, api, ask, open_to_all
-from discreet.server.http.survey_pages import survey_pages
+from discreet.server.http.survey_pages import missing_page, policy, survey_pages
 from discreet.server.http.surveys import UPLOAD, Surveys, streamed, surveys
-from discreet.server.log import Log, duration_of, to_stderr
+from discreet.server.journal import Log, Metrics, RequestNote, duration_of, line_of, method_of, to_stderr
+from discreet.server.limits import HttpLimits
 
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -41,6 +40,7 @@ _HEADERS = {
     "X-Frame-Options": "DENY",
 }
 NOBODY = Proxies()
+_KEPT = 2  # threads that no analyst takes: for custodians, and for whoever comes in
 _MISSING = 404
 _FOR_PROGRAMS = ("/api/", "/survey/v1/")
 _SECURE = {"Strict-Transport-Security": "max-age=31536000"}
@@ -59,14 +59,14 @@ class Door:
     def __init__(
         self,
         desk: Desk,
-        limits: Limits | None = None,
+        limits: HttpLimits | None = None,
         log: Log = to_stderr,
         proxies: Proxies = NOBODY,
         beside: Callable[[], bytes] = bytes,
     ) -> None:
         self.desk, self.proxies = desk, proxies
-        self.limits = limits or Limits()
-        self.pool = Pool(self.limits.workers, self.limits.waiting, self.limits.each)
+        self.limits = limits or HttpLimits()
+        self.pool = Pool(self.limits.workers, self.limits.each, kept=_KEPT, waiting=self.limits.waiting)
         self.admission = Admission(desk, self.pool, self.limits)
         self.metrics = Metrics(beside)
         self.texts = Texts()
@@ -82,22 +82,22 @@ class Door:
         if scope["type"] != "http":
             await self.app(scope, receive, send)  # sockets: an annex lets them in or does not
             return
-        told, started, sending = Told(method_of(scope["method"])), time.monotonic(), _Sending(scope, send)
+        told, started, sending = RequestNote(method_of(scope["method"])), time.monotonic(), _Sending(scope, send)
         scope["told"] = told
         try:
             await self._served(scope, receive, sending)
         except Gone:
             sending.status = 499  # as proxies write it: the other side left before it had asked
         except Exception as broken:  # noqa: BLE001  # whatever it says is not for anyone's eyes
-            told.broken = None if isinstance(broken, (Trouble, DiscreetError)) else _kind(broken)
+            told.broken = None if isinstance(broken, (HttpError, DiscreetError)) else _kind(broken)
             if not sending.begun:
-                await sending.failure(failure_of(broken))
+                await sending.failure(error_response(broken))
         finally:
             told.path, told.status = getattr(scope.get("route"), "path", told.path), sending.status
             told.duration = duration_of(time.monotonic() - started)
             self.note(told)
 
-    def note(self, told: Told) -> None:
+    def note(self, told: RequestNote) -> None:
         """Count a request, and write it down; that somebody answered a survey, and when, is not."""
         self.metrics.count(told)
         if told.path != UPLOAD:
@@ -145,7 +145,7 @@ class _Sending:
             message = {**message, "headers": [*said, *(each for each in self._common if each[0] not in names)]}
         await self._send(message)
 
-    async def failure(self, failure: Failure) -> None:
+    async def failure(self, failure: ErrorResponse) -> None:
         response = _response(failure)
         start = {"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers}
         await self(start)
@@ -163,12 +163,10 @@ def _browses(request: Request) -> bool:
 
 
 def _nothing_here() -> Response:
-    return Response(
-        survey_html.missing(), _MISSING, {"Content-Security-Policy": survey_html.policy(scripted=False)}, "text/html"
-    )
+    return Response(missing_page(), _MISSING, {"Content-Security-Policy": policy(scripted=False)}, "text/html")
 
 
-def _response(failure: Failure) -> Response:
+def _response(failure: ErrorResponse) -> Response:
     return Response(failure.body, failure.status, dict(failure.headers), "application/json")
 
 
@@ -189,7 +187,7 @@ def _inside(door: Door) -> FastAPI:
     app.include_router(survey_pages)
     app.include_router(open_to_all)
     app.add_exception_handler(DiscreetError, _said)
-    app.add_exception_handler(Trouble, _said)
+    app.add_exception_handler(HttpError, _said)
     app.add_exception_handler(RequestValidationError, _misshapen)
     app.add_exception_handler(HTTPException, _elsewhere)
     app.add_exception_handler(Exception, _unforeseen)
@@ -197,20 +195,20 @@ def _inside(door: Door) -> FastAPI:
 
 
 async def _said(request: Request, broken: Exception) -> Response:
-    failure = failure_of(broken)
+    failure = error_response(broken)
     return _nothing_here() if failure.status == _MISSING and _browses(request) else _response(failure)
 
 
 async def _unforeseen(request: Request, broken: Exception) -> Response:
     request.scope["told"].broken = _kind(broken)
-    return _response(failure_of(broken))
+    return _response(error_response(broken))
 
 
 async def _misshapen(request: Request, broken: Exception) -> Response:
     if _browses(request):
         return _nothing_here()
     first = broken.errors()[0] if isinstance(broken, RequestValidationError) and broken.errors() else {}
-    return _response(misshapen(first.get("loc", ()), first.get("type", "unknown")).failure)
+    return _response(misshapen(first.get("loc", ()), first.get("type", "unknown")).response)
 
 
 async def _elsewhere(request: Request, broken: Exception) -> Response:
@@ -219,4 +217,4 @@ async def _elsewhere(request: Request, broken: Exception) -> Response:
     if status == _MISSING and _browses(request):
         return _nothing_here()
     allowed = (broken.headers or {}) if isinstance(broken, HTTPException) else {}
-    return _response(missing(status, allowed).failure if status in (404, 405) else malformed("body").failure)
+    return _response(missing(status, allowed).response if status in (404, 405) else malformed("body").response)

@@ -22,10 +22,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from discreet.addresses import network
 from discreet.desk import Desk
 from discreet.server.http.door import NOBODY, Door
-from discreet.server.http.limits import Limits
 from discreet.server.http.proxy import Proxies
 from discreet.server.http.request_body import READ
-from discreet.server.log import Log, to_stderr
+from discreet.server.journal import Log, to_stderr
+from discreet.server.limits import HttpLimits
 
 
 class _Early(asyncio.Protocol):
@@ -201,7 +201,7 @@ class Listening:
 class _Punctual(H11Protocol):
     """Closes a connection on which no request begins in time, however slowly its bytes come, or no answer is taken."""
 
-    limits: Limits
+    limits: HttpLimits
     crowd: Crowd
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
@@ -276,7 +276,7 @@ async def serve(  # noqa: PLR0913  # what a door is made of
     port: int,
     tls: ssl.SSLContext | None = None,
     *,
-    limits: Limits | None = None,
+    limits: HttpLimits | None = None,
     log: Log = to_stderr,
     annex: Callable[[Door], Annex] | None = None,
     proxies: Proxies = NOBODY,

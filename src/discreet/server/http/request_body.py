@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
 
-from discreet.server.http.error_responses import Trouble, malformed, too_deep, too_large, too_slow
-from discreet.server.http.limits import Limits
+from discreet.server.errors import HttpError, malformed, too_deep, too_large, too_slow
+from discreet.server.limits import HttpLimits
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
@@ -28,7 +28,7 @@ class Gone(Exception):
     """Nobody waits for an answer any more."""
 
 
-async def whole(scope: Scope, receive: Receive, limits: Limits) -> Receive:
+async def whole(scope: Scope, receive: Receive, limits: HttpLimits) -> Receive:
     """A source that hands out the body at once, then whatever comes after it."""
     sent = header(scope, b"content-length")
     if sent.isdigit() and int(sent[:20]) > limits.body:
@@ -116,6 +116,6 @@ async def body(request: Request, shape: type[S]) -> S:
         raise misshapen(("body",), "json_invalid") from None
 
 
-def misshapen(place: tuple[str | int, ...], kind: str) -> Trouble:
+def misshapen(place: tuple[str | int, ...], kind: str) -> HttpError:
     """Where the first thing is that was not expected, and what was; never what came in its place."""
     return malformed(f"{'.'.join(str(part) for part in place)[:100]}: {kind}")

@@ -16,10 +16,10 @@ from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from discreet.server.pgwire.commands import Question
-from discreet.server.pgwire.failures import BAD_INPUT, SYNTAX, UNSUPPORTED, Failure
+from discreet.server.errors import BAD_INPUT, SYNTAX, UNSUPPORTED, WireError
 from discreet.server.pgwire.frames import MOST_PARAMETERS
 from discreet.server.pgwire.lexer import Word, words
+from discreet.server.pgwire.statements import Question
 from discreet.server.pgwire.types import ARRAYS, DATE, KINDS, TEXTS, TIMESTAMP, Value
 
 LONGEST = 200_000  # characters of a question with its parameters
@@ -67,7 +67,7 @@ def _number(word: Word, question: Question) -> int:
     number = int(word.text[1:]) if len(word.text) < 8 else 0
     if not 1 <= number <= MOST_PARAMETERS:
         position = question.start + word.start
-        raise Failure("42P02", f"parameters are numbered from $1 to ${MOST_PARAMETERS}", position=position)
+        raise WireError("42P02", f"parameters are numbered from $1 to ${MOST_PARAMETERS}", position=position)
     return number
 
 
@@ -89,7 +89,7 @@ def bound(question: Question, values: Sequence[Value], oids: Sequence[int]) -> B
         at = edit.end
     made = Bound("".join([*pieces, question.text[at:]]), tuple(edits))
     if len(made.text) > LONGEST:
-        raise Failure("54000", f"a question with its parameters has at most {LONGEST} characters")
+        raise WireError("54000", f"a question with its parameters has at most {LONGEST} characters")
     _verify(made)
     return made
 
@@ -107,7 +107,7 @@ def _choices(listed: Sequence[Word], index: int, values: list[Value], oid: int) 
     closing = next((word for word in after if word.text == ")"), None)
     cast = [word.text for word in after[: after.index(closing)]] if closing else []
     if [word.upper for word in before] not in (["=", "ANY", "("], ["=", "SOME", "("]) or (cast and cast[0] != "::"):
-        raise Failure(
+        raise WireError(
             UNSUPPORTED, "a list of values is used as = ANY ($1) only", hint="or name each value: IN ($1, $2)"
         )
     items = ", ".join(literal(item, ARRAYS[oid]) for item in values) or "NULL"
@@ -143,7 +143,7 @@ def _real(value: float | Decimal) -> str:
         return f"CAST('{value}' AS double precision)"
     text = repr(value) if isinstance(value, float) else f"{value:f}"
     if len(text) > 800:
-        raise Failure(BAD_INPUT, "a parameter is too long a number")
+        raise WireError(BAD_INPUT, "a parameter is too long a number")
     return f"({text})" if text.startswith("-") else text
 
 
@@ -168,11 +168,11 @@ def _verify(made: Bound) -> None:
             (t.token_type, t.text, t.start, t.end) for t in here
         ]
         if not same or not set(edit.texts) <= set(texts) or len(edit.texts) > len(texts):
-            raise Failure(UNSUPPORTED, "a parameter cannot stand here", hint="write the value into the question")
+            raise WireError(UNSUPPORTED, "a parameter cannot stand here", hint="write the value into the question")
 
 
 def _tokens(text: str) -> list[Token]:
     try:
         return list(Postgres().tokenize(text))
     except TokenError:
-        raise Failure(SYNTAX, "this is not SQL: it could not be read") from None
+        raise WireError(SYNTAX, "this is not SQL: it could not be read") from None

@@ -10,9 +10,16 @@ from typing import TypeVar
 
 from discreet.desk import Visitor
 from discreet.errors import DiscreetError
+from discreet.server.errors import CANCELLED, SYNTAX, UNSUPPORTED, WireError, wire_error
+from discreet.server.fair_share import Pool
+from discreet.server.journal import EXPLAIN, QUESTION, Journal, QuestionNote, outcome_of
 from discreet.server.pgwire.binding import bound
-from discreet.server.pgwire.calls import FUNCTIONS, Call, called, calls
-from discreet.server.pgwire.commands import (
+from discreet.server.pgwire.frames import TEXT as TEXT_FORMAT
+from discreet.server.pgwire.frames import Field
+from discreet.server.pgwire.questions import Clerk
+from discreet.server.pgwire.session_state import IDLE, Outcome, Portal, Prepared, Seen, Shelf, Transaction
+from discreet.server.pgwire.settings import FUNCTIONS, SettingCall, Settings, called, calls
+from discreet.server.pgwire.statements import (
     CloseCursor,
     Copy,
     Deallocate,
@@ -30,17 +37,7 @@ from discreet.server.pgwire.commands import (
     Statement,
     Transact,
 )
-from discreet.server.pgwire.failures import CANCELLED, SYNTAX, UNSUPPORTED, Failure, failure
-from discreet.server.pgwire.frames import TEXT as TEXT_FORMAT
-from discreet.server.pgwire.frames import Field
-from discreet.server.pgwire.log import EXPLAIN, QUESTION, Journal, Told, outcome_of
-from discreet.server.pgwire.portals import Portal, Prepared, Seen, Shelf
-from discreet.server.pgwire.questions import Clerk
-from discreet.server.pgwire.result import Outcome
-from discreet.server.pgwire.settings import Settings
-from discreet.server.pgwire.transactions import IDLE, Transaction
 from discreet.server.pgwire.types import TEXT, Value, field, read
-from discreet.server.pgwire.worker_threads import Work
 
 T = TypeVar("T")
 
@@ -53,8 +50,8 @@ _HINT = "if it was paid already, its answer is kept and asking again is free"
 class Execution:
     """Runs the statements of one session, one after the other."""
 
-    def __init__(self, clerk: Clerk, work: Work, shelf: Shelf, settings: Settings, journal: Journal) -> None:
-        self._clerk, self._work, self.journal = clerk, work, journal
+    def __init__(self, clerk: Clerk, pool: Pool, shelf: Shelf, settings: Settings, journal: Journal) -> None:
+        self._clerk, self._pool, self.journal = clerk, pool, journal
         self.shelf = shelf
         self.transaction = Transaction(settings)
         self._running: asyncio.Task[object] | None = None
@@ -76,7 +73,7 @@ class Execution:
 
     async def apart(self, call: Callable[[], T]) -> T:
         """The result of a call that blocks, unless it is cancelled or takes longer than the client wants to wait."""
-        task = asyncio.ensure_future(self._work.call(self.visitor.name, self.visitor.role, call))
+        task = asyncio.ensure_future(self._pool.asked(self.visitor, call))
         self._running = task
         try:
             await asyncio.wait({task}, timeout=self.settings.patience)
@@ -85,24 +82,24 @@ class Execution:
             if not task.done():
                 task.cancel()
         if not task.done():
-            raise Failure(CANCELLED, "the question took longer than statement_timeout", hint=_HINT)
+            raise WireError(CANCELLED, "the question took longer than statement_timeout", hint=_HINT)
         if task.cancelled():
-            raise Failure(CANCELLED, "the question was cancelled", hint=_HINT)
+            raise WireError(CANCELLED, "the question was cancelled", hint=_HINT)
         return task.result()
 
     async def _noted(
-        self, kind: str, call: Callable[[Told], Outcome], at_hand: Callable[[], Outcome | None] = lambda: None
+        self, kind: str, call: Callable[[QuestionNote], Outcome], at_hand: Callable[[], Outcome | None] = lambda: None
     ) -> Outcome:
         """The same for a question, written down; unless it is at hand, for to fetch it takes longer than to say it."""
-        told, started = Told(kind, self.visitor.name), time.monotonic()
+        told, started = QuestionNote(kind, self.visitor.name), time.monotonic()
         try:
             outcome = at_hand()
             if outcome is None:
                 outcome = await self.apart(lambda: call(told))
             told.outcome, told.entry = outcome.ended, outcome.entry
             self.shelf.refuse_much(outcome.size)
-        except (Failure, DiscreetError) as broken:
-            refused = failure(broken)
+        except (WireError, DiscreetError) as broken:
+            refused = wire_error(broken)
             told.outcome, told.sqlstate = outcome_of(refused), refused.code
             raise
         finally:
@@ -195,7 +192,7 @@ class Execution:
         settings = self.settings
         found = _calls(question, values, oids)
 
-        def answered(told: Told) -> Outcome:
+        def answered(told: QuestionNote) -> Outcome:
             told.kind = self._clerk.kind(question)
             return self._clerk.answered(question, settings, values, oids)
 
@@ -224,16 +221,16 @@ class Execution:
                     EXPLAIN, lambda _: self._clerk.explained(question, settings, values, kept.oids)
                 )
             return await self._answered(question, values, kept.oids)
-        except Failure as told:
+        except WireError as told:
             raise told.at(None) from None
 
     def _kept(self, asked: Execute) -> tuple[Question, Prepared, tuple[Value, ...]]:
         """A question that was prepared, and the values of its parameters."""
         prepared = self.shelf.statement(asked.name)
         if not isinstance(prepared.statement, Question):
-            raise Failure(UNSUPPORTED, "EXECUTE runs questions only", hint="say the statement itself")
+            raise WireError(UNSUPPORTED, "EXECUTE runs questions only", hint="say the statement itself")
         if len(asked.arguments) != len(prepared.oids):
-            raise Failure(SYNTAX, f"it has {len(prepared.oids)} parameters, and {len(asked.arguments)} came")
+            raise WireError(SYNTAX, f"it has {len(prepared.oids)} parameters, and {len(asked.arguments)} came")
         values = tuple(
             None if text is None else read(oid, TEXT_FORMAT, text.encode())
             for oid, text in zip(prepared.oids, asked.arguments, strict=True)
@@ -242,7 +239,7 @@ class Execution:
 
     def _declare(self, asked: Declare, values: Sequence[Value], oids: Sequence[int]) -> Outcome:
         if self.transaction.status == IDLE:
-            raise Failure("25P01", "a cursor lives in a transaction", hint="say BEGIN first")
+            raise WireError("25P01", "a cursor lives in a transaction", hint="say BEGIN first")
         prepared = Prepared(asked.question, tuple(oids), len(asked.question.text))
         self.shelf.open(asked.name, Portal(prepared, tuple(values)))
         return Outcome("DECLARE CURSOR")
@@ -252,7 +249,7 @@ class Execution:
         if cursor.outcome is None:
             question = cursor.prepared.statement
             if not isinstance(question, Question):
-                raise Failure("34000", "there is no cursor of this name")
+                raise WireError("34000", "there is no cursor of this name")
             cursor.outcome = await self._answered(question, cursor.values, cursor.prepared.oids)
         notices = cursor.outcome.notices
         rows = list(cursor.rows(asked.count))
@@ -301,7 +298,7 @@ class Execution:
     def _discard(self, what: str) -> Outcome:
         if what == "ALL":
             if self.transaction.status != IDLE:
-                raise Failure("25001", "DISCARD ALL is for outside of a transaction")
+                raise WireError("25001", "DISCARD ALL is for outside of a transaction")
             self.shelf.clear()
             return self._set((self.settings.reset(), "DISCARD ALL"))
         return Outcome(f"DISCARD {what}")
@@ -320,7 +317,7 @@ def _forget(kept: dict[str, T], name: str | None, code: str) -> None:
     if name is None:
         kept.clear()
     elif kept.pop(name, None) is None:
-        raise Failure(code, "there is nothing of this name")
+        raise WireError(code, "there is nothing of this name")
 
 
 def _question(statement: Statement) -> Question | None:
@@ -333,11 +330,11 @@ def _question(statement: Statement) -> Question | None:
             return None
 
 
-def _calls(question: Question, values: Sequence[Value], oids: Sequence[int]) -> list[Call] | None:
+def _calls(question: Question, values: Sequence[Value], oids: Sequence[int]) -> list[SettingCall] | None:
     """The calls that a question consists of, once its parameters are in it."""
     mentioned = values and any(function in question.text.lower() for function in FUNCTIONS)
     return calls(bound(question, values, oids).text if mentioned else question.text)
 
 
-def _called_fields(found: Sequence[Call] | None) -> tuple[Field, ...] | None:
+def _called_fields(found: Sequence[SettingCall] | None) -> tuple[Field, ...] | None:
     return None if found is None else tuple(field(call.column, TEXT) for call in found)

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from discreet.server.pgwire.failures import PROTOCOL, Failure, broken_frame
+from discreet.server.errors import PROTOCOL, WireError, broken_frame
 
 VERSION = 3 << 16
 CANCEL, TLS, GSS = 80877102, 80877103, 80877104  # requests that come in the place of a version
@@ -41,7 +41,7 @@ class Reading:
         """How many of something follow."""
         found = self.number("h") & 0xFFFF
         if found > most:
-            raise Failure(PROTOCOL, f"at most {most} of these go into a message")
+            raise WireError(PROTOCOL, f"at most {most} of these go into a message")
         return found
 
     def string(self) -> str:
@@ -67,7 +67,7 @@ def text_of(raw: bytes) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError:
-        raise Failure("22021", "text is sent in UTF-8, and this is not") from None
+        raise WireError("22021", "text is sent in UTF-8, and this is not") from None
 
 
 # what clients send ----------------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ def bind(body: bytes) -> Bind:
 def _formats(reading: Reading) -> tuple[int, ...]:
     found = tuple(reading.number("h") for _ in range(reading.count(MOST_PARAMETERS)))
     if not set(found) <= {TEXT, BINARY}:
-        raise Failure(PROTOCOL, "a format is 0 or 1")
+        raise WireError(PROTOCOL, "a format is 0 or 1")
     return found
 
 
@@ -266,11 +266,11 @@ def command_complete(tag: str) -> bytes:
     return message(b"C", _zero(tag))
 
 
-def error_response(failure: Failure) -> bytes:
+def error_response(error: WireError) -> bytes:
     """What did not work."""
-    fields = {"S": failure.severity, "V": failure.severity, "C": failure.code, "M": failure.message, "H": failure.hint}
-    if failure.position is not None:
-        fields["P"] = str(failure.position + 1)
+    fields = {"S": error.severity, "V": error.severity, "C": error.code, "M": error.message, "H": error.hint}
+    if error.position is not None:
+        fields["P"] = str(error.position + 1)
     return message(b"E", _fields(fields))
 
 

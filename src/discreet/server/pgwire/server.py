@@ -12,20 +12,17 @@ from collections import Counter
 from discreet.addresses import is_loopback, network
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
+from discreet.server.errors import WireError, wire_error
+from discreet.server.fair_share import CUSTODIAN, Pace, Pool, Steps
+from discreet.server.journal import Journal
+from discreet.server.limits import LoginAttempts, WireLimits
 from discreet.server.pgwire import frames
+from discreet.server.pgwire.authentication import Admitted, CancelRequest, Entrance
 from discreet.server.pgwire.execution import Execution
-from discreet.server.pgwire.failures import Failure, failure
-from discreet.server.pgwire.fair_share import Pace, Steps
-from discreet.server.pgwire.limits import Limits
-from discreet.server.pgwire.log import Journal
-from discreet.server.pgwire.login_attempts import Attempts
-from discreet.server.pgwire.portals import Shelf
 from discreet.server.pgwire.questions import Catalogue, Clerk
 from discreet.server.pgwire.session import Session, closing
-from discreet.server.pgwire.startup import Admitted, CancelRequest, Entrance
+from discreet.server.pgwire.session_state import Shelf
 from discreet.server.pgwire.wire import Hangup, Wire
-from discreet.server.pgwire.worker_threads import Work
-from discreet.server.threads import CUSTODIAN
 
 _LAST_WORDS = 5.0  # seconds
 
@@ -34,12 +31,12 @@ class Server:
     """A door for Postgres clients that is open."""
 
     def __init__(
-        self, desk: Desk, catalogue: Catalogue, tls: ssl.SSLContext | None, limits: Limits, journal: Journal
+        self, desk: Desk, catalogue: Catalogue, tls: ssl.SSLContext | None, limits: WireLimits, journal: Journal
     ) -> None:
         self._desk, self._catalogue, self._limits, self._journal = desk, catalogue, limits, journal
-        self._work = Work(limits.threads, limits.each, limits.kept)
-        self._logins = Work(2, 2)  # threads of their own: who asks and who comes in do not wait for each other
-        self._entrance = Entrance(desk, self._logins, Attempts(), tls, desk.pepper())
+        self._questions = Pool(limits.threads, limits.each, kept=limits.kept)
+        self._logins = Pool(2)  # threads of their own: who asks and who comes in do not wait for each other
+        self._entrance = Entrance(desk, self._logins, LoginAttempts(), tls, desk.pepper())
         self._sessions: dict[int, tuple[int, Session]] = {}  # process -> secret, session
         self._people: Counter[str] = Counter()  # connections of each
         self._networks: Counter[str] = Counter()
@@ -74,13 +71,13 @@ class Server:
             await self._served(wire)
         except Hangup:
             pass
-        except (Failure, Refusal) as told:
-            wire.send(frames.error_response(_fatal(failure(told))))
+        except (WireError, Refusal) as told:
+            wire.send(frames.error_response(wire_error(told).as_fatal()))
         except asyncio.CancelledError:
             wire.send(frames.error_response(_crowded() if task in self._dropped else closing()))
         except Exception as broken:  # noqa: BLE001  # its text could hold anything
             self._journal.broken(broken)
-            wire.send(frames.error_response(_fatal(failure(broken))))
+            wire.send(frames.error_response(wire_error(broken).as_fatal()))
         finally:
             self._connections.discard(task)
             self._dropped.discard(task)
@@ -94,8 +91,8 @@ class Server:
                 return
             visitor, place = admitted.visitor, network(wire.address)
             self._refuse_crowd(visitor, place)
-        except (Failure, Refusal) as told:
-            self._journal.refused(failure(told))
+        except (WireError, Refusal) as told:
+            self._journal.refused(wire_error(told))
             raise
         self._people[visitor.name] += 1
         self._networks[place] += 1
@@ -114,7 +111,7 @@ class Server:
         who = admitted.visitor
         shelf = Shelf(self._limits, lambda: self._held(who.name))
         clerk = Clerk(self._desk, self._catalogue, who)
-        execution = Execution(clerk, self._work, shelf, admitted.settings, self._journal)
+        execution = Execution(clerk, self._questions, shelf, admitted.settings, self._journal)
         session = Session(wire, execution, Steps(self._pace, who.name))
         process, secret = self._number(), secrets.randbits(32)
         self._sessions[process] = secret, session
@@ -148,7 +145,7 @@ class Server:
             async with asyncio.timeout(self._limits.startup_seconds):
                 return await self._entrance.admitted(wire)
         except TimeoutError:
-            raise Failure("08006", "coming in took too long", fatal=True) from None
+            raise WireError("08006", "coming in took too long", fatal=True) from None
         finally:
             self._pace.coming -= 1
             self._coming.pop(task, None)
@@ -193,8 +190,8 @@ class Server:
         for task in self._connections:
             task.cancel()
         await self._gone(_LAST_WORDS)
-        await self._work.close()
-        await self._logins.close()
+        await asyncio.to_thread(self._questions.close)
+        await asyncio.to_thread(self._logins.close)
 
     async def _gone(self, seconds: float) -> None:
         """Wait so long for every connection to end."""
@@ -213,12 +210,8 @@ def _own_task() -> asyncio.Task[None]:
     return task
 
 
-def _crowded() -> Failure:
-    return Failure("53300", "too many connections", hint="close some, or try again later", fatal=True)
-
-
-def _fatal(told: Failure) -> Failure:
-    return Failure(told.code, told.message, hint=told.hint, fatal=True)
+def _crowded() -> WireError:
+    return WireError("53300", "too many connections", hint="close some, or try again later", fatal=True)
 
 
 async def serve(  # noqa: PLR0913  # what is behind the door, where it is, what it bears
@@ -228,7 +221,7 @@ async def serve(  # noqa: PLR0913  # what is behind the door, where it is, what 
     port: int,
     tls: ssl.SSLContext | None = None,
     *,
-    limits: Limits | None = None,
+    limits: WireLimits | None = None,
     journal: Journal | None = None,
 ) -> Server:
     """Open a door for Postgres clients. In the clear it opens on this machine's own addresses only."""
@@ -239,6 +232,6 @@ async def serve(  # noqa: PLR0913  # what is behind the door, where it is, what 
                 f"{host!r} can be reached by others, who would see questions and answers in the clear",
                 hint="give a certificate, or listen on 127.0.0.1",
             )
-    server = Server(desk, catalogue, tls, limits or Limits(), journal or Journal())
+    server = Server(desk, catalogue, tls, limits or WireLimits(), journal or Journal())
     await server.listen(host, port)
     return server

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+import re
+import struct
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from discreet.errors import DiscreetError
+from discreet.server.errors import PROTOCOL, SYNTAX, UNSUPPORTED, WireError, wire_error
+from discreet.server.fair_share import Steps
 from discreet.server.pgwire import frames
-from discreet.server.pgwire.commands import Copy, Execute, Fetch, Question, Statement
-from discreet.server.pgwire.copying import copied
 from discreet.server.pgwire.execution import Execution
-from discreet.server.pgwire.failures import PROTOCOL, SYNTAX, UNSUPPORTED, Failure, failure
-from discreet.server.pgwire.fair_share import Steps
-from discreet.server.pgwire.frames import MESSAGE_BYTES, Field, chosen
-from discreet.server.pgwire.portals import Portal, Prepared
-from discreet.server.pgwire.result import Outcome, counted
-from discreet.server.pgwire.statements import statements
-from discreet.server.pgwire.transactions import IDLE, Transaction
+from discreet.server.pgwire.frames import BINARY, MESSAGE_BYTES, TEXT, Field, chosen
+from discreet.server.pgwire.parser import statements
+from discreet.server.pgwire.session_state import IDLE, Outcome, Portal, Prepared, Rows, Transaction, counted
+from discreet.server.pgwire.statements import Copy, Execute, Fetch, Question, Statement
 from discreet.server.pgwire.types import read, writers, written
 from discreet.server.pgwire.wire import Hangup, Wire
 
@@ -66,7 +65,7 @@ class Session:
             if kind in b"dcf":  # a copy that the client was to send, if there were one
                 continue
             if kind not in _HANDLERS:
-                raise Failure(PROTOCOL, "there is no message of this kind now", fatal=True)
+                raise WireError(PROTOCOL, "there is no message of this kind now", fatal=True)
             if self._skipping and kind != b"S":
                 continue
             await self._handled(kind, body)
@@ -79,7 +78,7 @@ class Session:
         before = self._execution.transaction
         try:
             await _HANDLERS[kind](self, body)
-        except (Failure, DiscreetError) as broken:
+        except (WireError, DiscreetError) as broken:
             await self._failed(kind, broken, before)
         except Hangup:
             raise
@@ -88,7 +87,7 @@ class Session:
             await self._failed(kind, broken, before)
 
     async def _failed(self, kind: bytes, broken: Exception, before: Transaction) -> None:
-        told = failure(broken)
+        told = wire_error(broken)
         if told.fatal:
             raise told
         self._wire.send(frames.error_response(told))
@@ -175,7 +174,7 @@ class Session:
         asked = frames.parse(body)
         listed = await self._statements(asked.sql)
         if len(listed) > 1:
-            raise Failure(SYNTAX, "a prepared statement is one statement", hint="prepare them one by one")
+            raise WireError(SYNTAX, "a prepared statement is one statement", hint="prepare them one by one")
         statement = listed[0] if listed else None
         oids = asked.oids
         if statement is not None:
@@ -188,9 +187,9 @@ class Session:
         prepared = self._execution.shelf.statement(asked.statement)
         if len(asked.values) != len(prepared.oids):
             needs = f"the statement has {len(prepared.oids)} parameters, and {len(asked.values)} came"
-            raise Failure(PROTOCOL, needs)
+            raise WireError(PROTOCOL, needs)
         if len(asked.formats) not in (0, 1, len(asked.values)):
-            raise Failure(PROTOCOL, "there is one format for all parameters, or one for each")
+            raise WireError(PROTOCOL, "there is one format for all parameters, or one for each")
         values = tuple(
             None if raw is None else read(oid, chosen(asked.formats, i), raw)
             for i, (oid, raw) in enumerate(zip(prepared.oids, asked.values, strict=True))
@@ -258,7 +257,7 @@ class Session:
         await self._wire.flush()
 
     async def _function(self, _: bytes) -> None:
-        raise Failure(UNSUPPORTED, "functions are called in SELECT only")
+        raise WireError(UNSUPPORTED, "functions are called in SELECT only")
 
 
 # Not in the session itself: a value that holds its own methods is freed late, with all that it keeps.
@@ -277,7 +276,7 @@ _HANDLERS: dict[bytes, Callable[[Session, bytes], Awaitable[None]]] = {
 
 def _check_formats(fields: Sequence[Field], formats: Sequence[int]) -> None:
     if len(formats) not in (0, 1, len(fields)):
-        raise Failure(PROTOCOL, "there is one format for all columns, or one for each")
+        raise WireError(PROTOCOL, "there is one format for all columns, or one for each")
 
 
 def _agreed(portal: Portal, outcome: Outcome) -> Sequence[Field]:
@@ -288,12 +287,62 @@ def _agreed(portal: Portal, outcome: Outcome) -> Sequence[Field]:
         return found
     if len(told) != len(found):
         portal.prepared.seen = None
-        raise Failure(
+        raise WireError(
             UNSUPPORTED, "cached plan must not change result type"
         )  # clients know these words, and prepare anew
     return told
 
 
-def closing() -> Failure:
+def closing() -> WireError:
     """The door closes."""
-    return Failure("57P01", "the door is closing; answers that were paid for are kept, and free", fatal=True)
+    return WireError("57P01", "the door is closing; answers that were paid for are kept, and free", fatal=True)
+
+
+# rows as COPY sends them: text, CSV, or binary ------------------------------------------------------------------------
+
+_HEADER = b"PGCOPY\n\xff\r\n\0" + struct.pack("!ii", 0, 0)
+_TRAILER = struct.pack("!h", -1)
+_SPECIAL = re.compile(r'[",\s\\]')
+_ESCAPES = str.maketrans({"\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"})
+
+
+def copied(copy: Copy, fields: Sequence[Field], rows: Rows) -> Iterator[bytes]:
+    """The messages of a copy."""
+    form = BINARY if copy.form == "binary" else TEXT
+    yield frames.copy_out(len(fields), form)
+    pieces = _copied_binary(fields, rows) if form == BINARY else _copied_lines(copy, fields, rows)
+    yield from (frames.message(b"d", piece) for piece in pieces)
+    yield frames.COPY_DONE
+
+
+def _copied_binary(fields: Sequence[Field], rows: Rows) -> Iterator[bytes]:
+    """The header comes with the first row: some clients look for both in one message."""
+    columns, head = writers(fields, [BINARY] * len(fields)), _HEADER
+    for row in rows:
+        yield head + frames.cells(written(columns, row))
+        head = b""
+    yield head + _TRAILER
+
+
+def _copied_lines(copy: Copy, fields: Sequence[Field], rows: Rows) -> Iterator[bytes]:
+    columns = writers(fields, [TEXT] * len(fields))
+    line = _csv if copy.form == "csv" else _tabs
+    if copy.header:
+        yield line([field.name for field in fields])
+    for row in rows:
+        yield line([None if cell is None else cell.decode() for cell in written(columns, row)])
+
+
+def _tabs(cells: Sequence[str | None]) -> bytes:
+    return ("\t".join("\\N" if cell is None else cell.translate(_ESCAPES) for cell in cells) + "\n").encode()
+
+
+def _csv(cells: Sequence[str | None]) -> bytes:
+    return (",".join(map(_quoted, cells)) + "\n").encode()
+
+
+def _quoted(cell: str | None) -> str:
+    """NULL is nothing, and an empty text is two quotes."""
+    if cell is None:
+        return ""
+    return '"' + cell.replace('"', '""') + '"' if not cell or _SPECIAL.search(cell) else cell

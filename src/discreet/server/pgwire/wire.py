@@ -9,9 +9,9 @@ import struct
 from collections.abc import Callable
 from contextlib import suppress
 
-from discreet.server.pgwire.failures import PROTOCOL, Failure
+from discreet.server.errors import PROTOCOL, WireError
+from discreet.server.limits import WireLimits
 from discreet.server.pgwire.frames import STARTUP_BYTES, Reading
-from discreet.server.pgwire.limits import Limits
 
 _CHUNK = 1 << 16
 _SIZE = struct.Struct("!i")
@@ -26,7 +26,7 @@ class Hangup(Exception):
 class Wire:
     """Reads and writes one connection."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: Limits) -> None:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: WireLimits) -> None:
         self._reader, self._writer, self._limits = reader, writer, limits
         self._in = bytearray()  # what came and was not asked for yet: a message, and a chunk at most
         self._out: list[bytes] = []
@@ -52,7 +52,7 @@ class Wire:
         """The first message, which has no kind."""
         (size,) = _SIZE.unpack(await self._exactly(4))
         if not 8 <= size <= STARTUP_BYTES:
-            raise Failure(PROTOCOL, "this is not how a connection begins", fatal=True)
+            raise WireError(PROTOCOL, "this is not how a connection begins", fatal=True)
         return Reading(await self._exactly(size - 4))
 
     async def message(self, most: int) -> tuple[bytes, bytes]:
@@ -67,17 +67,17 @@ class Wire:
                     await self._more()
                 return found
         except TimeoutError:
-            raise Failure(PROTOCOL, "a message did not arrive in time", fatal=True) from None
+            raise WireError(PROTOCOL, "a message did not arrive in time", fatal=True) from None
 
     def _next(self, most: int) -> tuple[bytes, bytes] | None:
         """The next message, if all of it is there."""
         if self._in[0] not in KINDS:
-            raise Failure(PROTOCOL, "there is no message of this kind", fatal=True)
+            raise WireError(PROTOCOL, "there is no message of this kind", fatal=True)
         if len(self._in) < 5:
             return None
         (size,) = _SIZE.unpack_from(self._in, 1)
         if not 4 <= size <= most:
-            raise Failure(PROTOCOL, f"a message has at most {most} bytes here", fatal=True)
+            raise WireError(PROTOCOL, f"a message has at most {most} bytes here", fatal=True)
         if len(self._in) <= size:
             return None
         return bytes(self._taken(1)), bytes(self._taken(size)[4:])
@@ -89,7 +89,7 @@ class Wire:
             async with asyncio.timeout(self._limits.idle_seconds):
                 await self._more()
         except TimeoutError:
-            raise Failure("57P05", "nothing was said for too long", fatal=True) from None
+            raise WireError("57P05", "nothing was said for too long", fatal=True) from None
         finally:
             self.waiting = False
 
@@ -150,7 +150,7 @@ class Wire:
         """Go on in TLS. What came before it in the clear must be nothing but the request (CVE-2021-23214)."""
         unread = self._reader._buffer  # type: ignore[attr-defined]  # noqa: SLF001  # there is no public way to see it
         if self._in or unread:
-            raise Failure(PROTOCOL, "something came in the clear after TLS was asked for", fatal=True)
+            raise WireError(PROTOCOL, "something came in the clear after TLS was asked for", fatal=True)
         self.send(b"S")
         await self.flush()
         shown = getattr(tls, "end_point", None)

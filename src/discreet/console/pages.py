@@ -1,0 +1,162 @@
+"""Pages of the console, and visits: one person at one page, with the desk in their name, and the door that they use."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from discreet.console.headers import Message, Receive, Scope, spoken
+from discreet.console.sessions import Lines, Session
+from discreet.console.upload import Uploads
+from discreet.desk import Desk, Visitor
+from discreet.errors import DiscreetError, Refusal
+
+
+@dataclass(frozen=True)
+class Place:
+    """A page that can be gone to."""
+
+    path: str
+    title: str
+    short: str  # where there is little room
+    icon: str  # a name of Material Icons
+    custodian: bool = False  # whether only custodians are let in
+
+
+PLACES = (
+    Place("/ask", "Ask", "Ask", "chat_bubble_outline"),
+    Place("/budget", "Budget", "Budget", "donut_large"),
+    Place("/history", "History", "History", "history"),
+    Place("/releases", "Releases", "Releases", "bar_chart"),
+    Place("/surveys", "Surveys", "Surveys", "how_to_vote"),
+    Place("/data", "Data", "Data", "table_chart", custodian=True),
+    Place("/ledger", "Ledger", "Ledger", "verified"),
+    Place("/promise", "What is promised", "Promise", "shield"),
+)
+FIRST = PLACES[0]
+
+
+def place_at(path: str) -> Place:
+    """The place at a path; the first one if there is none."""
+    return next((place for place in PLACES if place.path == path), FIRST)
+
+
+_SURE = 1.0  # seconds for which a grant that was in force is believed to be
+_GONE = {"type": "websocket.disconnect", "code": 1008}
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Ended(Exception):
+    """Whoever looks at this page is not signed in any more. It names the sentence that the form says then."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What a page has in hand: who looks at it, and the desk that answers them."""
+
+    desk: Desk
+    visitor: Visitor
+    hall: Hall
+    session: Session
+    path: str
+    end: Callable[[str], None]  # the session, saying why
+    touch: Callable[[Session], None]
+    uploads: Uploads  # what custodians bring
+
+    @property
+    def custodian(self) -> bool:
+        """Whether a custodian looks."""
+        return self.visitor.role == "custodian"
+
+    async def call(self, method: Callable[Concatenate[Visitor, P], T], /, *given: P.args, **named: P.kwargs) -> T:
+        """What a method of the desk answers to this person, from a thread: `await visit.call(visit.desk.tables)`.
+
+        Raises what the desk raises, and Ended when the grant by which they signed in is not in force any more.
+        """
+        if self.session.over:
+            raise Ended("ended")
+        self.touch(self.session)
+        question = method in (self.desk.asked, self.desk.published)  # what is paid for
+        try:
+            return await self.hall.call(
+                self.visitor, self.path, lambda: method(self.visitor, *given, **named), question=question
+            )
+        except Refusal:
+            if await self.in_force():
+                raise
+            self.end("revoked")
+            raise Ended("revoked") from None
+
+    async def in_force(self) -> bool:
+        """Whether the grant by which they signed in is in force still."""
+        return await self.hall.call(self.visitor, self.path, lambda: in_force(self.desk, self.visitor), question=False)
+
+    def heard(self, receive: Receive, lines: Lines) -> Receive:
+        """What comes through a socket of theirs, at a pace that others can bear, for as long as they are let in."""
+
+        async def next_one() -> Message:
+            while True:
+                message = await receive()
+                if message["type"] != "websocket.receive":
+                    return message
+                if self.session.over or not spoken(message):
+                    return dict(_GONE)
+                await asyncio.sleep(lines.pause(self.visitor.name))
+                if await self._let_in():
+                    return message
+                self.end("revoked")
+
+        return next_one
+
+    async def _let_in(self) -> bool:
+        """Whether they are still, as of a second ago. The desk itself looks again at whatever it is asked."""
+        async with self.session.looking:
+            now = time.monotonic()
+            if now >= self.session.sure:
+                with contextlib.suppress(DiscreetError):  # a ledger that cannot be read: the page will say so
+                    if not await asyncio.to_thread(in_force, self.desk, self.visitor):
+                        return False
+                self.session.sure = now + _SURE
+            return not self.session.over
+
+
+def in_force(desk: Desk, visitor: Visitor) -> bool:
+    """Whether the grant by which somebody signed in is in force still. It blocks."""
+    if desk.scram(visitor.name) is None:  # asked first: a ledger that cannot be read is another trouble
+        return False
+    return desk.visitor(visitor.name) == visitor
+
+
+class Hall(Protocol):
+    """Lets people in, and has threads for what blocks."""
+
+    async def admitted(self, token: str, address: str) -> Visitor:
+        """Whose token this is. Raises a Refusal for a wrong one, and for too many wrong ones from an address."""
+        ...
+
+    def paced(self, visitor: Visitor) -> None:
+        """Raise a Refusal if somebody comes too often."""
+        ...
+
+    @property
+    def wire(self) -> tuple[str, int] | None:
+        """Where the Postgres door listens: host and port; None if it is shut."""
+        ...
+
+    def named(self, scope: Scope, visitor: Visitor) -> None:
+        """Write into the journal whose request it is."""
+        ...
+
+    async def call(self, visitor: Visitor, path: str, blocking: Callable[[], T], *, question: bool) -> T:
+        """The result of a blocking call, from a thread. Once begun it is finished, whoever waits for it."""
+        ...

@@ -1,0 +1,331 @@
+"""Sessions of interactive mechanisms: paid whole when they are opened, asked in SQL, closed in the ledger.
+
+What a session keeps between two answers lies sealed in the home, in `sessions/ENTRY`, where ENTRY is its payment. Why
+asking it loses no more than was paid: docs/proofs/sessions.md.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Generic, TypeVar, cast
+
+from discreet import durable
+from discreet.curator.quote import Terms
+from discreet.curator.scalar import exactly, scalar, span
+from discreet.declared.table import Table
+from discreet.engines import DuckStore
+from discreet.errors import OverBudget, Refusal
+from discreet.ledger import Answer, Entry, Spend, SqliteLedger
+from discreet.ledger.entry import (
+    REMOVED,
+    BudgetLoss,
+    Plain,
+    refuse_half_characters,
+    session_population,
+    session_question,
+)
+from discreet.ledger.file_access import locked
+from discreet.ledger.payment import silent
+from discreet.mechanisms import Allowance, Openable, Takes
+from discreet.mechanisms.registry import described, rebuilt
+from discreet.mechanisms.session import AnyInteractive, Session
+from discreet.privacy import AddRemove, Guarantee, Neighbours, Replace, convert
+from discreet.sql.plan import Measurement
+from discreet.sql.question import Question
+from discreet.sql.rows import scanned
+
+A = TypeVar("A")
+
+_FOLDER, _KEY = "sessions", "key"
+_ROOM = 1 << 20  # characters of a state: it is written anew with each answer
+_UNNAMED = "row"  # the unit of a mechanism of which nobody said whom it is for
+_USED_UP, _LOST = "it is used up", "its secret was never written: it was interrupted, and paid for nothing"
+
+
+@dataclass(frozen=True)
+class SessionStatus:
+    """What is public of a session: who paid how much for which mechanism, what of it is used, and why it is closed."""
+
+    entry: int
+    time: str
+    principal: str
+    mechanism: Mapping[str, Plain]  # its name and parameters
+    population: str
+    tables: tuple[str, ...]
+    loss: BudgetLoss
+    asked: int
+    used: tuple[Allowance, ...]
+    closed: str = ""  # why; nothing while it may be asked
+
+
+@dataclass(frozen=True)
+class OpenSession(Generic[A]):
+    """A session that was paid: asked by whoever paid for it, closed by them or by a custodian."""
+
+    paid: Entry
+    principal: str
+    _spend: Spend
+    _ledger: SqliteLedger
+    _store: DuckStore
+    _planned: Callable[[str, Terms], Question]
+
+    @property
+    def entry(self) -> int:
+        """The number of its payment, by which it is called."""
+        return self.paid.number
+
+    @cached_property
+    def mechanism(self) -> Any:  # noqa: ANN401  # which one, its name says
+        """What was paid for."""
+        match self._spend.what:
+            case {"session": {"name": name, "parameters": parameters}}:
+                return rebuilt(name, parameters)
+        raise Refusal(f"entry {self.entry} does not say which mechanism it is a session of")
+
+    @cached_property
+    def _session(self) -> Session[Any, int, A]:
+        folder = _folder(self._store)
+        bound = f"{self.entry} {self.paid.hash}"  # which covers the mechanism, the tables and their versions
+        return Session(self.mechanism, folder / str(self.entry), folder / _KEY, bound, most_room=_ROOM)
+
+    def ask(self, sql: str, *, number: int | None = None, max_rows: int | None = None) -> A:
+        """The answer to the next question, a SELECT of one COUNT or SUM; it is on disk before it is returned.
+
+        After a crash, ask again with the same `number`: if an answer was drawn, it is that one.
+        """
+        refuse_half_characters(sql)
+        if self.principal != self._spend.principal:
+            raise Refusal(f"session {self.entry} is asked by {self._spend.principal!r}, who paid for it")
+        try:
+            return self._session.answered(
+                lambda: self._measured(sql, Terms(max_rows=max_rows)),
+                number=number,
+                question=json.dumps([sql, max_rows]),
+            )
+        finally:
+            self._settle()
+
+    @contextmanager
+    def _measured(self, sql: str, terms: Terms) -> Iterator[Callable[[], int]]:
+        """The exact number that a question asks for. Everything that may be refused is refused on the way in."""
+        why = self._shut()
+        if why:
+            raise OverBudget(f"session {self.entry} is closed: {why}", hint="open and pay for a new one")
+        books = self._ledger.books()
+        neighbours = books.answering(self._spend.population).neighbours
+        books.check_tables(self._spend)
+        measurement, statistic = scalar(self._planned(sql, terms))
+        self._refuse_tables(measurement)
+        self._refuse_beyond(*span(measurement, statistic, self.mechanism.neighbours), neighbours.unit)
+        with self._store.opened([measurement.rows]), silent(self._ledger, [self._spend.population]):
+            yield lambda: exactly(self._store, measurement, statistic)
+
+    def _refuse_tables(self, measurement: Measurement) -> None:
+        for table in scanned(measurement.rows):
+            if not table.public and self._spend.versions.get(table.name) != table.version:
+                raise Refusal(
+                    f"session {self.entry} is about {', '.join(self._spend.tables)}, and this reads {table.name}",
+                    hint="a session answers from the tables that it was opened for",
+                )
+
+    def _refuse_beyond(self, moved: Fraction, rises: bool, unit: str) -> None:  # noqa: FBT001
+        sensitivity: int = getattr(self.mechanism, "sensitivity", 0)
+        if moved > sensitivity:
+            raise Refusal(
+                f"one {unit} may move this by {math.ceil(moved)}, and the session was opened for {sensitivity}",
+                hint="ask COUNT(DISTINCT unit), lower max_rows or closer bounds, or open one of a larger sensitivity",
+            )
+        if getattr(self.mechanism, "monotone", False) and not rises:
+            raise Refusal(
+                "the session was opened as monotone, and a sum with negative numbers falls where a count rises",
+                hint="sum GREATEST(column, 0), or open a session without monotone",
+            )
+
+    @property
+    def answers(self) -> tuple[A, ...]:
+        """Every answer given so far: free to look at again."""
+        return self._session.answers if self._session.sealed.taken else ()
+
+    @property
+    def told(self) -> list[Plain]:
+        """The same, as JSON holds them."""
+        return [self.mechanism.told(answer) for answer in self.answers]
+
+    @property
+    def closed(self) -> str:
+        """Why it may not be asked any more; nothing while it may."""
+        return self._shut() or (_USED_UP if self._session.closed else "")
+
+    def _shut(self) -> str:
+        """Why it is closed beside what it answered: from the ledger, and from whether there is a state."""
+        for _, said, _ in self._ledger.answered(self._spend.question):
+            match said.answer:
+                case {"closed": str(why)}:
+                    return why
+        known = self._ledger.books().datasets
+        for table, version in sorted(self._spend.versions.items()):
+            if table not in known or known[table].declaration == REMOVED:
+                return f"table {table!r} was removed"
+            if known[table].version != version:
+                return f"table {table!r} has new rows"
+        return _LOST if self._lost() else ""
+
+    def _lost(self) -> bool:
+        if self._session.sealed.taken:
+            return False
+        if not _folder(self._store).exists():
+            return True
+        with _alone(self._store):  # whoever is just opening it has written it then
+            return not self._session.sealed.taken
+
+    def close(self) -> None:
+        """Give up what is left of it, and write into the ledger what it answered. Nothing is paid back."""
+        why = self.closed
+        if self.entry in self._ledger.books().unanswered:
+            self._record(why or f"closed by {self.principal}")
+
+    def _settle(self) -> None:
+        """Close it in the ledger once it is closed for good. What cannot be written now is written the next time."""
+        with suppress(Refusal, OSError):
+            if self.entry in self._ledger.books().unanswered and (why := self.closed) and why != _LOST:
+                self._record(why)
+
+    def _record(self, why: str) -> None:
+        if not self._session.sealed.taken:
+            self._ledger.append(Answer(self.entry, self._spend.question, {"closed": why, "answers": []}))
+            return
+        with self._session.sealed.locked():  # nobody is answered between what is written here and the closing
+            said: Plain = {"closed": why, "answers": self.told}
+            self._ledger.append(Answer(self.entry, self._spend.question, said))
+
+    @property
+    def status(self) -> SessionStatus:
+        """What is public of it; of one that cannot be read, why."""
+        asked, why = 0, ""
+        used: tuple[Allowance, ...] = ()
+        try:
+            why = self._shut()
+            if self._session.sealed.taken:
+                asked, used = self._session.asked, self._session.used
+                why = why or (_USED_UP if self._session.closed else "")
+        except Refusal as refusal:  # another key, a mechanism that is not installed
+            why = why or refusal.message
+        spend = self._spend
+        what = spend.what["session"] if isinstance(spend.what, dict) else {}
+        named = what if isinstance(what, dict) else {}
+        tables = tuple(spend.tables)
+        return SessionStatus(
+            self.entry, self.paid.time, spend.principal, named, spend.population, tables, spend.loss, asked, used, why
+        )
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """The sessions of a home, opened and looked at in one name."""
+
+    ledger: SqliteLedger
+    store: DuckStore
+    principal: str
+    tables: Callable[[], list[Table]]  # that may be asked about
+    planned: Callable[[str, Terms], Question]
+
+    def open(self, mechanism: Openable[Any, int, A, Any], *tables: str) -> OpenSession[A]:
+        """Pay for a session about these tables, then draw its secret and seal it. Refused before anything is paid."""
+        named = self._named(tables)
+        population = named[0].population or ""
+        account = self.ledger.books().account(population)
+        bound = _for(mechanism, account.neighbours)
+        spend = Spend(
+            population,
+            _price(bound, account.neighbours, type(account.budget.total)),
+            self.principal,
+            session_question(population),
+            sorted(table.name for table in named),
+            {"session": dict(described(bound))},
+            {table.name: table.version for table in named},
+        )
+        folder = _folder(self.store)
+        durable.make_folder(folder)
+        with _alone(self.store):
+            Session(bound, folder / "new", folder / _KEY, "", most_room=_ROOM).sealed.create_key()
+            opened: OpenSession[A] = self._opened(self.ledger.append(spend))
+            opened._session.open(lambda _: None)  # noqa: SLF001  # it is paid; only here is one opened
+        return opened
+
+    def one(self, entry: int) -> OpenSession[Any]:
+        """A session by the number of its payment: one's own; for a custodian any."""
+        paid = self.ledger.entry(entry) if 1 <= entry <= self.ledger.books().size else None
+        if paid is None or not self._shown(paid):
+            raise Refusal(f"there is no session {entry}", hint="see discreet session list")
+        return self._opened(paid)
+
+    def all(self) -> list[SessionStatus]:
+        """One's own, the latest first; a custodian sees everybody's."""
+        with self.ledger.looked_at() as view:
+            paid = [entry for entry, _ in view.sessions()]
+        return [self._opened(entry).status for entry in paid if self._shown(entry)]
+
+    def _shown(self, paid: Entry) -> bool:
+        """Whether an entry is a session's payment that this principal may look at."""
+        spend, books = paid.event, self.ledger.books()
+        if not isinstance(spend, Spend) or session_population(spend.question) is None:
+            return False
+        grant = books.grant(self.principal)
+        custodian = grant is None or grant.role == "custodian"
+        return books.may_read(grant, spend) and (custodian or spend.principal == self.principal)
+
+    def _opened(self, paid: Entry) -> OpenSession[Any]:
+        spend = cast("Spend", paid.event)
+        return OpenSession(paid, self.principal, spend, self.ledger, self.store, self.planned)
+
+    def _named(self, names: Sequence[str]) -> list[Table]:
+        known = {table.name: table for table in self.tables()}
+        for name in names:
+            if name not in known:
+                raise Refusal(f"there is no table {name!r}", hint=f"there are {sorted(known)}")
+        named = [known[name] for name in dict.fromkeys(names)]
+        if not named or any(table.public for table in named):
+            raise Refusal("a session is about tables of people: name at least one that is not public")
+        people = sorted({table.population or "" for table in named})
+        if len(people) > 1:
+            raise Refusal(f"a session is about one population, got {people}", hint="open one for each")
+        return named
+
+
+def _folder(store: DuckStore) -> Path:
+    return store.folder.parent / _FOLDER
+
+
+@contextmanager
+def _alone(store: DuckStore) -> Iterator[None]:
+    """The only one who opens a session."""
+    with locked(_folder(store) / "opening"):
+        yield
+
+
+def _for(mechanism: object, neighbours: Neighbours) -> AnyInteractive:
+    """The mechanism as a promise to the units of a population, refused unless it can be opened and asked in SQL.
+
+    What it compares are values that move by at most its sensitivity, and whose unit moves them is for us to see to.
+    """
+    kind = type(mechanism).__name__
+    if not isinstance(mechanism, Openable) or getattr(type(mechanism), "takes", None) is not Takes.STREAM:
+        raise Refusal(
+            f"{kind} is no mechanism for a session", hint="one is asked value by value, as sparse-vector is: see docs"
+        )
+    own: object = getattr(mechanism, "neighbours", None)
+    if isinstance(own, (AddRemove, Replace)) and own.unit == _UNNAMED:
+        return replace(mechanism, neighbours=replace(own, unit=neighbours.unit))  # type: ignore[type-var, return-value]
+    return mechanism  # type: ignore[return-value]
+
+
+def _price(mechanism: AnyInteractive, neighbours: Neighbours, measure: type[BudgetLoss]) -> BudgetLoss:
+    """The whole price in the measure of a budget, for its neighbours (SOUNDNESS 2)."""
+    return convert(Guarantee(mechanism.privacy, mechanism.neighbours).under(neighbours).loss, measure)
