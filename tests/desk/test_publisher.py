@@ -10,6 +10,7 @@ from pathlib import Path
 import clinic
 import pyarrow as pa
 import pytest
+from release.published import counted
 
 from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared, found_home
@@ -56,7 +57,7 @@ def test_it_counts_the_rows_of_the_home(tmp_path: Path) -> None:
     home = clinic.home(tmp_path / "home", epsilon=3000, unit="row", max_rows=None)
     order = ReleaseOrder.of("visits", Wish.of("histogram", ("region",), epsilon=1000, method="identity"))
     desk = Desk(home)
-    found = desk.release(HOME, desk.published(HOME, order).entry)
+    found = counted(desk.release(HOME, desk.published(HOME, order).entry))
     regions = clinic.visits().column("region").to_pylist()
     for region in clinic.REGIONS:  # noise of scale 1/1000 is 0 but for a chance of e^−1000
         assert found.cell(region=region).value == regions.count(region)
@@ -257,7 +258,7 @@ def test_a_select_names_rows_as_well_as_a_table_does(home: Path) -> None:
     order = ReleaseOrder.of(
         "SELECT LEAST(cost, 500) AS low FROM visits WHERE urgent", Wish.of("histogram", ("low",), epsilon="0.1")
     )
-    found = desk.release(HOME, desk.published(HOME, order).entry)
+    found = counted(desk.release(HOME, desk.published(HOME, order).entry))
     assert found.range(low=(None, None)).error is not None
 
 
@@ -318,7 +319,7 @@ def test_days_and_moments_are_keys_however_they_are_spelled(tmp_path: Path) -> N
     desk = Desk(home)
     for column, counts in (("day", [20, 10]), ("at", [5, 25])):
         order = ReleaseOrder.of("visits", Wish.of("histogram", (column,), epsilon=1000, method="identity"))
-        found = desk.release(HOME, desk.published(HOME, order).entry)
+        found = counted(desk.release(HOME, desk.published(HOME, order).entry))
         assert found.counts().tolist() == pytest.approx(
             counts
         )  # noise of scale 1/1000 is 0 but for a chance of e^−1000

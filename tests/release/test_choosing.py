@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from release.published import publication
 
 from discreet.errors import Refusal
 from discreet.mechanisms import Column, Frame
-from discreet.release import Wish, publication
+from discreet.release import Wish
 
 
 def test_too_many_tables_are_refused_before_they_are_listed() -> None:

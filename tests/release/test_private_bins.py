@@ -19,12 +19,13 @@ from hypothesis import strategies as st
 from local.laws import usual
 from release.examples import OTHERS
 from release.laws import added_sizes
+from release.published import publication
 
 from discreet.audit import audit
 from discreet.errors import Refusal
 from discreet.mechanisms import Column, Frame
 from discreet.privacy import Pure, Replace
-from discreet.release import Histogram, NumberAxis, PrivateBins, Publication, Wish, publication
+from discreet.release import Histogram, NumberAxis, PrivateBins, Publication, Wish
 from discreet.release.histogram import NONE
 from discreet.release.private_bins import Chosen, even_ends
 
@@ -124,7 +125,7 @@ def test_a_constant_column_and_an_empty_one_have_bins_as_well(rows: int) -> None
 def test_a_plane_may_have_one_side_of_keys_and_one_of_private_bins() -> None:
     told = published(2, "sex", "cost")(COSTS, rng=Seeded(1))
     assert told.columns == ("sex", "cost")
-    assert told.content.shape == (2, len(told.axes[1]))  # type: ignore[union-attr]
+    assert told.content.shape == (2, len(told.axes[1]))
     women = told.range(sex="f")
     assert abs(women.value - (COSTS.values[1] == "f").sum()) < 20 * (women.error or 0)  # further off once in 10^10
 

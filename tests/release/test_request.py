@@ -16,6 +16,7 @@ from discreet.exact import exact
 from discreet.mechanisms import Bins, Grid
 from discreet.release import Wish
 from discreet.release.bins import At, Equal, Private, Stepped, read_cut, usual, written
+from discreet.release.histogram_kinds import CountsWish
 
 AGES = Grid(0, 120, 1)
 EVERY = [
@@ -37,6 +38,8 @@ def test_a_wish_goes_through_json_and_back(wish: Wish) -> None:
     assert back == wish
     assert hash(back) == hash(wish)
     assert back.told() == sent
+    assert isinstance(back, CountsWish)
+    assert isinstance(wish, CountsWish)
     assert back.cuts == wish.cuts
 
 

@@ -11,7 +11,6 @@ import contract.test_mechanisms as contract
 import numpy as np
 import pytest
 from covering import Coverage
-from discreet.release.marginals.shares import exactly, for_worst
 from doubles import Seeded
 from numpy.typing import NDArray
 from scipy.optimize import minimize
@@ -22,6 +21,7 @@ from discreet.mechanisms import REGISTRY, described, rebuilt
 from discreet.privacy import Concentrated, Replace
 from discreet.release.marginals import ResidualMarginals
 from discreet.release.marginals.domain import Domain, Workload
+from discreet.release.marginals.plan import exactly, for_worst
 
 Matrix = NDArray[np.float64]
 Names = tuple[str, ...]

@@ -286,10 +286,12 @@ async def _http(desk: Desk, address: Address, shared: Shared, wire: _Wire) -> Op
 
 
 async def _pg(desk: Desk, address: Address, shared: Shared, _: _Wire) -> Open:
-    from discreet.server.catalogue import Catalogue
+    from discreet.server.catalogue import PostgresCatalogue
     from discreet.server.pgwire import serve as open_door
 
-    return await open_door(desk, Catalogue(desk), address.host, address.port, shared.context, journal=shared.journal)
+    return await open_door(
+        desk, PostgresCatalogue(desk), address.host, address.port, shared.context, journal=shared.journal
+    )
 
 
 _OPENERS: dict[str, Callable[[Desk, Address, Shared, _Wire], Awaitable[Open]]] = {"http": _http, "pg": _pg}

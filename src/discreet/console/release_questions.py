@@ -15,7 +15,7 @@ from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.exact import exact
 from discreet.pictures.svg import plain, rounded
-from discreet.release import Estimate, Histogram, NumberAxis, Release
+from discreet.release import Estimate, NumberAxis, Release
 from discreet.release.axis import KeyAxis, Side
 from discreet.release.estimate import error_bar
 
@@ -38,13 +38,14 @@ def quantile(desk: Desk, who: Visitor, entry: int, level: Fraction) -> Estimate:
 
 def readings(visit: Visit, entry: int, release: Release) -> None:
     """The card with both questions."""
+    if not release.sides:
+        return
     with theme.card("Ask it, free"):
-        _how_many(visit, entry, release.axes[:_AXES])
-        if rest := len(release.axes[_AXES:]):
+        _how_many(visit, entry, release.sides[:_AXES])
+        if rest := len(release.sides[_AXES:]):
             theme.tag("p", f"{rest:,} more columns can be asked about with the downloaded release.").classes("d-muted")
-        first = release.axes[0]
-        if isinstance(release.content, Histogram) and len(release.axes) == 1 and isinstance(first, NumberAxis):
-            _up_to(visit, entry, first.column)
+        if release.line is not None:
+            _up_to(visit, entry, release.line)
 
 
 def _how_many(visit: Visit, entry: int, axes: tuple[Side, ...]) -> None:

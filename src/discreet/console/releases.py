@@ -68,7 +68,10 @@ async def _stamp(visit: Visit, listed: PaidRelease, box: ui.element) -> None:
             ui.icon("broken_image").props('aria-hidden="true"').classes("d-muted")
         return
     with box:
-        ui.html(drawn, sanitize=False)  # ours, and without a word of anybody's
+        if drawn:
+            ui.html(drawn, sanitize=False)  # ours, and without a word of anybody's
+        else:
+            ui.icon("description").props('aria-hidden="true"').classes("d-muted")
 
 
 def _card(listed: PaidRelease, visit: Visit) -> ui.element:

@@ -18,8 +18,8 @@ from discreet.pictures import thumbnail
 from discreet.pictures.svg import rounded, safe
 from discreet.release.axis import IN_OTHER, LEFT_OUT, OTHER, KeyAxis, NumberAxis, Side, read_rule, read_side
 from discreet.release.bins import written
-from discreet.release.estimate import Estimate, error_bar
-from discreet.release.release import CUT_OFF, Cell, Release, Sheet, alike, cell
+from discreet.release.estimate import Curve, Estimate, error_bar
+from discreet.release.release import CUT_OFF, Cell, Release, Sheet, alike, cell, no_line
 from discreet.release.tree_variances import Reals
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ class CountedRelease(Release):
     heading: ClassVar[str] = "What was counted"
 
     axes: tuple[Side, ...]
+    content: Any  # what holds the counts, of each kind its own
 
     @staticmethod
     def is_earlier(facts: Mapping[str, Plain]) -> bool:
@@ -121,8 +122,16 @@ class CountedRelease(Release):
         """The standard error of each of these counts; not a number where there is none, None if nowhere is one."""
 
     @abstractmethod
+    def nonnegative(self) -> CountedRelease:
+        """Near counts of which none is negative: a fit of all cells together, never a clip."""
+
+    @abstractmethod
+    def whole(self) -> CountedRelease:
+        """Whole counts, none negative, that agree; refused where there need not be any."""
+
     def fitted(self) -> CountedRelease | None:
-        """Whole counts, none negative, that agree; None where there need not be any."""
+        """The same; None where there need not be any."""
+        return self.whole()
 
     def _asked(self, where: Mapping[str, object]) -> tuple[str, ...]:
         """The columns of the table that a range is read off."""
@@ -144,6 +153,10 @@ class CountedRelease(Release):
         note = "; ".join(asked[name][1] for name in columns if name in asked and asked[name][1])
         sum_ = self.weighed(columns, weights)
         return Estimate(sum_.value, None if note else sum_.error, note=note and note + _IN_A_BIN)
+
+    def cdf(self) -> Curve:
+        """The share of all records up to the upper edge of each bin."""
+        raise no_line(self.columns)
 
     def cell(self, /, **where: object) -> Estimate:
         """One cell: a key by its value, a bin by a number in it, of the table of these columns."""

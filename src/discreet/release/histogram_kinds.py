@@ -52,7 +52,16 @@ METHOD = Option(
     usual="as is usual",
     choices=lambda wish: {each: each for each in wish.methods},
 )
-BINS = Option("20, 0:100:5, 0,18,65, private or private:20. May be repeated.", "COL=BINS", many=True)
+BINS = Option(
+    "20, 0:100:5, 0,18,65, private or private:20. May be repeated.",
+    "COL=BINS",
+    many=True,
+    label="Bins",
+    usual="as is usual",
+    tip=(
+        "How many bins, or their edges as 0,18,65, or 0:100:5 for from, to and width. private:16 lets the price choose."
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -272,10 +281,6 @@ class HistogramRelease(CountedRelease):
     def whole(self) -> HistogramRelease:
         """Whole counts, none negative, that add up exactly."""
         return replace(self, content=self.content.nonnegative().whole())
-
-    def fitted(self) -> HistogramRelease:
-        """The same."""
-        return self.whole()
 
     def counts(self, columns: Sequence[str] | None = None) -> NDArray[Any]:
         """The counts as an array with an axis for each column."""

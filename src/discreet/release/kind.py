@@ -135,6 +135,7 @@ class Option:
     many: bool = False  # COLUMN=TEXT, as often as there are columns
     label: str = ""
     usual: str = ""  # what is said where nothing is filled in
+    tip: str = ""
     choices: Callable[[Any], Mapping[str, str]] | None = None  # of a class of wishes
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.declared.column import column_of
 from discreet.errors import Refusal
-from discreet.exact import count, positive, share, shown
+from discreet.exact import Number, count, positive, share, shown
 from discreet.interval import simpler_down
 from discreet.mechanisms import Axis, Caps, Outline
 from discreet.mechanisms.mechanism import settle
@@ -42,6 +42,7 @@ _PARTS, _DEEP = 4096, 13  # sub-tables that are counted for cells of other value
 _EARLIER_EXACT = "The standard errors cover all of the error."  # as version 1 said of marginals
 
 _WAYS = Option("All tables of so many columns; else of two.", "N", int, label="Columns in each table", usual="2")
+_DELTA = Option(label="delta, for Gaussian noise in tables", usual="none")  # the command line has it for all kinds
 _TABLES = Option("These tables instead.", "A+B,B+C", read=lambda text: [table.split("+") for table in text.split(",")])
 _OUTSIDE = Option(
     "Rows in no cell of a column: in one of their own, or in no table.",
@@ -66,6 +67,7 @@ class MarginalsWish(CountsWish):
     line: ClassVar[int] = 16  # the cells of a table multiply
     plane: ClassVar[int] = 16
 
+    delta: Number | None = part(_DELTA)  # noqa: RUF009  # a field
     ways: int | None = part(_WAYS)
     tables: tuple[tuple[str, ...], ...] = part(_TABLES, ())
     outside: str | None = part(_OUTSIDE)
@@ -84,7 +86,9 @@ class MarginalsWish(CountsWish):
         if self.ways is not None and self.tables:
             raise Refusal("the tables of marginals are named, or all of so many columns, not both")
         if self.ways is not None and self.ways > len(self.columns):
-            raise Refusal(f"there are {len(self.columns)} columns, and tables of {shown(self.ways)} were asked for")
+            raise Refusal(
+                f"there are {len(self.columns)} columns, and tables of ways={shown(self.ways)} were asked for"
+            )
 
     @property
     def takes_delta(self) -> bool:

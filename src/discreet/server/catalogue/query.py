@@ -7,11 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from sqlglot import exp
 
 from discreet.errors import Refusal
-from discreet.server.catalogue import functions, kinds
-from discreet.server.catalogue.casting import call, plain
-from discreet.server.catalogue.facts import CATALOGUE, INFORMATION, Relation, facts
-from discreet.server.catalogue.scope import Columns, Scope, Source, folded, label
-from discreet.server.catalogue.words import Words
+from discreet.server.catalogue import functions, types
+from discreet.server.catalogue.translation import Columns, Scope, Source, Translation, call, folded, label, plain
+from discreet.server.catalogue.types import CATALOGUE, INFORMATION, CatalogueRelation, facts
 from discreet.sql.source_words import called
 
 SCHEMAS = {CATALOGUE: "pg", INFORMATION: "information"}  # what we call them: a database has its own of these names
@@ -34,13 +32,13 @@ _NATURAL = {
 _TABLE = {"this", "db", "catalog", "alias", "joins", "only"}
 
 
-def relation(table: exp.Table) -> Relation | None:
+def relation(table: exp.Table) -> CatalogueRelation | None:
     """The relation of the catalogue that a table names, if it does."""
     schema = folded(table.args.get("db")) or CATALOGUE
     return facts().relations.get((schema, folded(table.this)))
 
 
-def translated(words: Words, node: exp.Expr, outer: Scope) -> tuple[exp.Query, Columns]:
+def translated(words: Translation, node: exp.Expr, outer: Scope) -> tuple[exp.Query, Columns]:
     """A query in our database's words, and its columns."""
     if isinstance(node, exp.Subquery) and not node.args.get("alias"):
         inner, columns = translated(words, node.this, outer)
@@ -68,7 +66,7 @@ def _only(node: exp.Expr, allowed: set[str]) -> None:
         raise Refusal(f"the catalogue does not answer {extra[0].upper()} in a query")
 
 
-def _with(words: Words, node: exp.Expr, outer: Scope) -> tuple[Mapping[str, Columns], exp.With | None]:
+def _with(words: Translation, node: exp.Expr, outer: Scope) -> tuple[Mapping[str, Columns], exp.With | None]:
     given = node.args.get("with_")
     tables: dict[str, Columns] = dict(outer.tables)
     if given is None:
@@ -89,7 +87,7 @@ def _with(words: Words, node: exp.Expr, outer: Scope) -> tuple[Mapping[str, Colu
 
 def _renamed(columns: Columns, names: Sequence[str]) -> Columns:
     return [
-        (names[i] if i < len(names) else column, kinds.TEXT if kind == kinds.UNKNOWN else kind)
+        (names[i] if i < len(names) else column, types.TEXT if kind == types.UNKNOWN else kind)
         for i, (column, kind) in enumerate(columns)
     ]
 
@@ -101,7 +99,7 @@ def _name(text: str) -> exp.Identifier:
 # SELECT ---------------------------------------------------------------------------------------------------------------
 
 
-def _select(words: Words, node: exp.Select, here: Scope) -> tuple[exp.Query, Columns]:
+def _select(words: Translation, node: exp.Select, here: Scope) -> tuple[exp.Query, Columns]:
     _only(node, _SELECT)
     found = exp.Select()
     _from(words, node, here, found)
@@ -113,7 +111,7 @@ def _select(words: Words, node: exp.Select, here: Scope) -> tuple[exp.Query, Col
     if not columns:
         raise Refusal("a question about the catalogue asks for at least one column")
     if where := node.args.get("where"):
-        found.set("where", exp.Where(this=words.fit(words.typed(where.this, here), kinds.BOOL)))
+        found.set("where", exp.Where(this=words.fit(words.typed(where.this, here), types.BOOL)))
     if group := node.args.get("group"):
         _only(group, {"expressions"})
         found.set(
@@ -153,7 +151,7 @@ def _natural(node: exp.Select, here: Scope) -> exp.Order | None:
     return exp.Order(expressions=terms) if terms else None
 
 
-def _projected(words: Words, node: exp.Expr, here: Scope) -> Iterator[tuple[exp.Expr, str, int]]:
+def _projected(words: Translation, node: exp.Expr, here: Scope) -> Iterator[tuple[exp.Expr, str, int]]:
     star = node.this if isinstance(node, exp.Column) else node
     if isinstance(star, exp.Star):
         for source, name, kind in here.everything(folded(node.args.get("table")) if node is not star else ""):
@@ -163,7 +161,7 @@ def _projected(words: Words, node: exp.Expr, here: Scope) -> Iterator[tuple[exp.
     yield words.fit((value, kind), kind), label(node), kind
 
 
-def _term(words: Words, node: exp.Expr, here: Scope, columns: Columns, *, output: bool) -> exp.Expr:
+def _term(words: Translation, node: exp.Expr, here: Scope, columns: Columns, *, output: bool) -> exp.Expr:
     """A term of GROUP BY or ORDER BY: a place, a column of the answer by name, or an expression."""
     if isinstance(node, exp.Literal) and not node.args.get("is_string"):
         return node.copy()
@@ -174,7 +172,7 @@ def _term(words: Words, node: exp.Expr, here: Scope, columns: Columns, *, output
     return words.typed(node, here)[0]
 
 
-def _ends(words: Words, node: exp.Expr, found: exp.Expr, here: Scope, columns: Columns) -> None:
+def _ends(words: Translation, node: exp.Expr, found: exp.Expr, here: Scope, columns: Columns) -> None:
     """ORDER BY, LIMIT and OFFSET."""
     if order := node.args.get("order"):
         terms = []
@@ -185,24 +183,24 @@ def _ends(words: Words, node: exp.Expr, found: exp.Expr, here: Scope, columns: C
     limit = node.args.get("limit")
     count = limit.args.get("count") if isinstance(limit, exp.Fetch) else limit.expression if limit else None
     if count is not None and not isinstance(count, (exp.Var, exp.Null)):
-        found.set("limit", exp.Limit(expression=words.fit(words.typed(count, here), kinds.INT8)))
+        found.set("limit", exp.Limit(expression=words.fit(words.typed(count, here), types.INT8)))
     if offset := node.args.get("offset"):
-        found.set("offset", exp.Offset(expression=words.fit(words.typed(offset.expression, here), kinds.INT8)))
+        found.set("offset", exp.Offset(expression=words.fit(words.typed(offset.expression, here), types.INT8)))
 
 
-def _set_operation(words: Words, node: exp.SetOperation, here: Scope) -> tuple[exp.Query, Columns]:
+def _set_operation(words: Translation, node: exp.SetOperation, here: Scope) -> tuple[exp.Query, Columns]:
     _only(node, _SET)
     left, columns = translated(words, node.this, here)
     right, others = translated(words, node.expression, here)
     if len(columns) != len(others):
         raise Refusal("the parts of a UNION have different numbers of columns")
-    shared = [(name, kinds.common((kind, other))) for (name, kind), (_, other) in zip(columns, others, strict=True)]
+    shared = [(name, types.common((kind, other))) for (name, kind), (_, other) in zip(columns, others, strict=True)]
     found = type(node)(this=left, expression=right, distinct=node.args.get("distinct"))
     _ends(words, node, found, Scope(), shared)
     return found, shared
 
 
-def _values(words: Words, node: exp.Values, here: Scope) -> tuple[exp.Query, Columns]:
+def _values(words: Translation, node: exp.Values, here: Scope) -> tuple[exp.Query, Columns]:
     rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
     if len({len(row) for row in rows}) != 1:
         raise Refusal("the rows of VALUES have different lengths")
@@ -221,7 +219,7 @@ def _values(words: Words, node: exp.Values, here: Scope) -> tuple[exp.Query, Col
 # FROM -----------------------------------------------------------------------------------------------------------------
 
 
-def _from(words: Words, node: exp.Expr, here: Scope, found: exp.Select) -> None:
+def _from(words: Translation, node: exp.Expr, here: Scope, found: exp.Select) -> None:
     first = node.args.get("from_")
     if first is None:
         return
@@ -230,7 +228,7 @@ def _from(words: Words, node: exp.Expr, here: Scope, found: exp.Select) -> None:
         found.append("joins", _join(words, join, here))
 
 
-def _join(words: Words, join: exp.Join, here: Scope) -> exp.Join:
+def _join(words: Translation, join: exp.Join, here: Scope) -> exp.Join:
     _only(join, {"this", "side", "kind", "method", "on", "using"})
     before = {name for source in here.sources for name, _ in source.columns}
     size = len(here.sources)
@@ -245,13 +243,13 @@ def _join(words: Words, join: exp.Join, here: Scope) -> exp.Join:
     if join.args.get("using"):
         made.set("using", [_name(folded(name)) for name in join.args["using"]])
     if on := join.args.get("on"):
-        made.set("on", words.fit(words.typed(on, here), kinds.BOOL))
+        made.set("on", words.fit(words.typed(on, here), types.BOOL))
     elif not join.args.get("kind") and not join.args.get("side") and not shared:
         made.set("kind", "CROSS")
     return made
 
 
-def _source(words: Words, node: exp.Expr, here: Scope) -> exp.Expr:
+def _source(words: Translation, node: exp.Expr, here: Scope) -> exp.Expr:
     """Something in FROM, and what is joined to it in the same parentheses; it becomes visible to what comes after."""
     made = _single(words, node, here)
     if joins := node.args.get("joins"):
@@ -259,7 +257,7 @@ def _source(words: Words, node: exp.Expr, here: Scope) -> exp.Expr:
     return made
 
 
-def _single(words: Words, node: exp.Expr, here: Scope) -> exp.Expr:
+def _single(words: Translation, node: exp.Expr, here: Scope) -> exp.Expr:
     if isinstance(node, exp.Lateral):
         _only(node, {"this", "alias"})
         inner = node.this
@@ -298,7 +296,7 @@ def _table(node: exp.Table, name: str, renamed: Sequence[str], here: Scope) -> e
             raise Refusal(
                 f"{own!r} is not in the catalogue", hint="ask about the catalogue and about your tables one by one"
             )
-        columns = [(field.name, kinds.base(field.type)) for field in found.fields]
+        columns = [(field.name, types.base(field.type)) for field in found.fields]
         made, number = exp.Table(this=_name(own), db=_name(SCHEMAS[found.schema])), found.oid
     columns = _renamed(columns, renamed)
     made.set(
@@ -314,7 +312,9 @@ def _derived(query: exp.Query, columns: Columns, name: str, here: Scope) -> exp.
     return exp.Subquery(this=query, alias=alias)
 
 
-def _rows(words: Words, node: exp.Expr, here: Scope, name: str, renamed: Sequence[str]) -> tuple[exp.Query, Columns]:
+def _rows(
+    words: Translation, node: exp.Expr, here: Scope, name: str, renamed: Sequence[str]
+) -> tuple[exp.Query, Columns]:
     """A function in FROM."""
     numbered = ""
     if isinstance(node, exp.Unnest):
@@ -326,7 +326,7 @@ def _rows(words: Words, node: exp.Expr, here: Scope, name: str, renamed: Sequenc
     function = str(node.this).lower()
     if function in functions.TABLES:
         columns = _renamed(list(functions.TABLES[function]), renamed)
-        nothing = [exp.alias_(plain(exp.Null(), kinds.stored(kind)), column, quoted=True) for column, kind in columns]
+        nothing = [exp.alias_(plain(exp.Null(), types.stored(kind)), column, quoted=True) for column, kind in columns]
         return exp.Select(expressions=nothing).where("false", copy=False), columns
     if function == "pg_get_keywords":
         listed = [exp.column(column, quoted=True) for column, _ in functions.KEYWORDS]
@@ -340,4 +340,4 @@ def _rows(words: Words, node: exp.Expr, here: Scope, name: str, renamed: Sequenc
     array, _ = words.typed(node.expressions[0], Scope(here, here.tables))
     places = call("generate_subscripts", array, exp.Literal.number(1))
     found.append("expressions", exp.alias_(places, numbered, quoted=True, copy=False))
-    return found, [(column, kind), (numbered, kinds.INT8)]
+    return found, [(column, kind), (numbered, types.INT8)]

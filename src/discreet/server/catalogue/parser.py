@@ -1,4 +1,4 @@
-"""Reading a question about the catalogue: Postgres text into a tree in which functions and types keep their names.
+"""Parser of questions about the catalogue: Postgres text into a tree in which functions and types keep their names.
 
 A parser that means to translate between dialects knows many functions and few of Postgres's own types. Here it is told
 to leave functions alone, and the tokens are put in order before it sees them: types are quoted as one word, a schema
