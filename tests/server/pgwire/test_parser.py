@@ -58,15 +58,15 @@ def test_words_are_where_they_say(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
-        ("SELECT 1", c.Question("SELECT 1", 0)),
-        ("  with a as (select 1) select * from a ;", c.Question("with a as (select 1) select * from a", 2)),
-        ("(SELECT 1)", c.Question("(SELECT 1)", 0)),
-        ("EXPLAIN SELECT 1", c.Explain(c.Question("SELECT 1", 8))),
-        ("explain (costs off, verbose) SELECT 1", c.Explain(c.Question("SELECT 1", 29))),
-        ("COPY (SELECT ')' ) TO STDOUT", c.Copy(c.Question("SELECT ')'", 6))),
-        ("COPY (SELECT 1) TO STDOUT WITH BINARY", c.Copy(c.Question("SELECT 1", 6), "binary")),
-        ("copy (select 1) to stdout (format 'csv', header)", c.Copy(c.Question("select 1", 6), "csv", header=True)),
-        ("COPY (SELECT 1) TO STDOUT CSV HEADER", c.Copy(c.Question("SELECT 1", 6), "csv", header=True)),
+        ("SELECT 1", c.Query("SELECT 1", 0)),
+        ("  with a as (select 1) select * from a ;", c.Query("with a as (select 1) select * from a", 2)),
+        ("(SELECT 1)", c.Query("(SELECT 1)", 0)),
+        ("EXPLAIN SELECT 1", c.Explain(c.Query("SELECT 1", 8))),
+        ("explain (costs off, verbose) SELECT 1", c.Explain(c.Query("SELECT 1", 29))),
+        ("COPY (SELECT ')' ) TO STDOUT", c.Copy(c.Query("SELECT ')'", 6))),
+        ("COPY (SELECT 1) TO STDOUT WITH BINARY", c.Copy(c.Query("SELECT 1", 6), "binary")),
+        ("copy (select 1) to stdout (format 'csv', header)", c.Copy(c.Query("select 1", 6), "csv", header=True)),
+        ("COPY (SELECT 1) TO STDOUT CSV HEADER", c.Copy(c.Query("SELECT 1", 6), "csv", header=True)),
         ("SET discreet.epsilon = 0.1", c.Set("discreet.epsilon", "0.1")),
         ("SET SESSION discreet.epsilon TO '0.1'", c.Set("discreet.epsilon", "0.1")),
         ("SET LOCAL x.y = -5", c.Set("x.y", "-5", local=True)),
@@ -94,7 +94,7 @@ def test_words_are_where_they_say(text: str) -> None:
         ("RELEASE a", c.Transact("RELEASE", "RELEASE", "a")),
         (
             "DECLARE c INSENSITIVE NO SCROLL CURSOR WITHOUT HOLD FOR SELECT 1",
-            c.Declare("c", c.Question("SELECT 1", 56)),
+            c.Declare("c", c.Query("SELECT 1", 56)),
         ),
         ("FETCH c", c.Fetch("c", 1)),
         ("FETCH NEXT FROM c", c.Fetch("c", 1)),
@@ -317,7 +317,7 @@ def test_prepare_and_execute() -> None:
         "PREPARE p (double precision, timestamp with time zone, text[], unknown) AS SELECT $1; "
         "EXECUTE p (-1.5, CAST('2024-01-01' AS date), '{a,b}'::text[], NULL); EXPLAIN EXECUTE p; DEALLOCATE PREPARE p"
     )
-    assert made == c.Prepare("p", (701, 1184, 1009, 0), c.Question("SELECT $1", 75))
+    assert made == c.Prepare("p", (701, 1184, 1009, 0), c.Query("SELECT $1", 75))
     assert asked == c.Execute("p", ("-1.5", "2024-01-01", "{a,b}", None))
     assert plan == c.Explain(c.Execute("p"))
     assert gone == c.Deallocate("p")

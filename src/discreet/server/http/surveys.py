@@ -115,7 +115,7 @@ def streamed(path: str) -> bool:
     return _UPLOADED.fullmatch(path) is not None
 
 
-class Surveys:
+class SurveyIntake:
     """What these paths need: the collector of a home, and how often and how much at once people may send."""
 
     def __init__(self, home: pathlib.Path, limits: HttpLimits) -> None:
@@ -289,7 +289,7 @@ class SurveyDoor(Protocol):
     """What these paths find behind the door."""
 
     pool: Pool
-    surveys: Surveys
+    surveys: SurveyIntake
 
 
 async def whence(request: Request) -> str:

@@ -15,7 +15,7 @@ from sqlglot.schema import MappingSchema
 from discreet.declared.table import Table
 from discreet.errors import Refusal
 from discreet.server.pgwire.lexer import Word, words
-from discreet.server.pgwire.statements import Question
+from discreet.server.pgwire.statements import Query
 from discreet.server.pgwire.types import (
     ARRAY_OF,
     BOOL,
@@ -88,7 +88,7 @@ _WHOLE_ARGUMENTS: dict[type[exp.Expr], tuple[str, ...]] = {
 }
 
 
-def inferred(question: Question, given: Sequence[int], count: int, tables: Sequence[Table]) -> tuple[int, ...]:
+def inferred(question: Query, given: Sequence[int], count: int, tables: Sequence[Table]) -> tuple[int, ...]:
     """The types of a question's parameters: as given, else as the question uses them."""
     known = {i + 1: oid for i, oid in enumerate(given) if oid}
     if len(known) < count:
@@ -98,23 +98,23 @@ def inferred(question: Question, given: Sequence[int], count: int, tables: Seque
     return tuple(known.get(i + 1, TEXT) for i in range(max(count, len(given))))
 
 
-def examples(question: Question) -> dict[int, str]:
+def examples(question: Query) -> dict[int, str]:
     """Texts that parameters may be where not every text will do: a part of a date, the format of a moment."""
     if "$" not in question.text or not _CHOOSY.search(question.text):
         return {}
-    found: dict[int, str] = {}
+    texts: dict[int, str] = {}
     for node in _marks(_marked(question)):
         inner: exp.Expr = node
         place = node.parent
         while isinstance(place, (exp.Cast, exp.Paren)):
             inner, place = place, place.parent
         if isinstance(place, exp.Extract) and inner.arg_key == "this":
-            found[int(node.expressions[0].name)] = "year"
+            texts[int(node.expressions[0].name)] = "year"
         elif isinstance(place, (exp.TimestampTrunc, exp.DateTrunc)) and inner.arg_key == "unit":
-            found[int(node.expressions[0].name)] = "month"
+            texts[int(node.expressions[0].name)] = "month"
         elif isinstance(place, (exp.StrToTime, exp.StrToDate)):
-            found[int(node.expressions[0].name)] = _moment(place.args.get("format"), inner.arg_key or "")
-    return found
+            texts[int(node.expressions[0].name)] = _moment(place.args.get("format"), inner.arg_key or "")
+    return texts
 
 
 def _moment(form: exp.Expr | None, part: str) -> str:
@@ -139,7 +139,7 @@ def _marks(text: str) -> list[exp.Anonymous]:
 
 def _cast(listed: Sequence[Word]) -> dict[int, int]:
     """The types that parameters are cast to: $1::date, $2::text[], CAST($3 AS bigint)."""
-    found: dict[int, int] = {}
+    oids: dict[int, int] = {}
     for index, word in enumerate(listed):
         after = [other.text.lower() for other in listed[index + 1 : index + 10]]
         if word.kind != "param" or not after or after[0] not in ("::", "as"):
@@ -148,8 +148,8 @@ def _cast(listed: Sequence[Word]) -> dict[int, int]:
             continue
         oid = named(after[3:] if after[1:3] == ["pg_catalog", "."] else after[1:])
         if oid is not None:
-            found.setdefault(int(word.text[1:]), oid)
-    return found
+            oids.setdefault(int(word.text[1:]), oid)
+    return oids
 
 
 def named(listed: Sequence[str]) -> int | None:
@@ -161,7 +161,7 @@ def named(listed: Sequence[str]) -> int | None:
     return None
 
 
-def _marked(question: Question) -> str:
+def _marked(question: Query) -> str:
     pieces, at = [], 0
     for word in words(question.text):
         if word.kind == "param":
@@ -180,13 +180,13 @@ def _used(text: str, tables: Sequence[Table]) -> dict[int, int]:
     if tree is None:
         return {}
     typed = _typed(tree, tables)
-    found: dict[int, int] = {}
+    oids: dict[int, int] = {}
     for node in typed.find_all(exp.Anonymous):
         if node.name.lower() == _MARK and node.expressions:
             oid = _around(node)
             if oid is not None:
-                found.setdefault(int(node.expressions[0].name), oid)
-    return found
+                oids.setdefault(int(node.expressions[0].name), oid)
+    return oids
 
 
 def _typed(tree: exp.Expr, tables: Sequence[Table]) -> exp.Expr:
@@ -258,8 +258,8 @@ def labels(text: str) -> Labels:
     )
 
 
-def renamed(found: Labels, names: Sequence[str]) -> list[str]:
+def renamed(by_text: Labels, names: Sequence[str]) -> list[str]:
     """The names of an answer's columns, with those of Postgres for columns that the text does not name."""
-    if len(found) != len(names):
+    if len(by_text) != len(names):
         return list(names)
-    return [own if theirs is None else theirs for own, theirs in zip(names, found, strict=True)]
+    return [own if theirs is None else theirs for own, theirs in zip(names, by_text, strict=True)]

@@ -20,7 +20,7 @@ from discreet.server.pgwire.statements import (
     Fetch,
     Nothing,
     Prepare,
-    Question,
+    Query,
     Reset,
     Set,
     Show,
@@ -61,7 +61,7 @@ def _statement(text: str, listed: Sequence[Word]) -> Statement:
     return statement
 
 
-def _question(reader: WordReader, until: int | None = None) -> Question:
+def _question(reader: WordReader, until: int | None = None) -> Query:
     """What is left, up to the word of an index, as a question."""
     listed = reader.words[reader.at : until]
     if not listed:
@@ -69,7 +69,7 @@ def _question(reader: WordReader, until: int | None = None) -> Question:
     if listed[0].upper not in _ASKING:
         raise _refused(listed[0])
     reader.at = len(reader.words) if until is None else until
-    return Question(reader.text[listed[0].start : listed[-1].end], listed[0].start)
+    return Query(reader.text[listed[0].start : listed[-1].end], listed[0].start)
 
 
 def _refused(word: Word) -> WireError:

@@ -24,11 +24,11 @@ from discreet.server.errors import WireError, wire_error
 from discreet.server.journal import CATALOGUE, QUESTION
 from discreet.server.pgwire.binding import Bound, bound, count
 from discreet.server.pgwire.description import Labels, examples, inferred, labels, renamed
-from discreet.server.pgwire.frames import Field
+from discreet.server.pgwire.frames import WireField
 from discreet.server.pgwire.lexer import SHORT, Word, words
 from discreet.server.pgwire.session_state import Notice, Outcome, Rows
 from discreet.server.pgwire.settings import Settings
-from discreet.server.pgwire.statements import Question
+from discreet.server.pgwire.statements import Query
 from discreet.server.pgwire.types import (
     ARRAYS,
     BOOL,
@@ -50,7 +50,7 @@ _AT_ONCE = 1_000  # cells of an answer that is put together while everybody else
 _LABELS: LruCache[str, Labels] = LruCache(512)  # of the columns of texts that were asked lately
 
 
-class Catalogue(Protocol):
+class CatalogueSource(Protocol):
     """Answers what clients ask about tables and types, from public facts. Free."""
 
     def remembered(self, sql: str) -> bool | None:
@@ -73,14 +73,14 @@ class Catalogue(Protocol):
 
 
 @dataclass(frozen=True)
-class Clerk:
+class Questions:
     """Takes one visitor's questions to the desk, or to the catalogue."""
 
     desk: Desk
-    catalogue: Catalogue
+    catalogue: CatalogueSource
     visitor: Visitor
 
-    def parameters(self, question: Question, given: Sequence[int]) -> tuple[int, ...]:
+    def parameters(self, question: Query, given: Sequence[int]) -> tuple[int, ...]:
         """The types of a question's parameters."""
         many = count(question)
         if not many or (many <= len(given) and all(given)):
@@ -88,7 +88,7 @@ class Clerk:
         if self.catalogue.handles(self.visitor, question.text):
             known, _ = self.catalogue.described(self.visitor, question.text)
             wanted = [*given, *[0] * (many - len(given))]
-            return tuple(own or found for own, found in zip_longest(wanted, known[: len(wanted)], fillvalue=TEXT))
+            return tuple(own or told for own, told in zip_longest(wanted, known[: len(wanted)], fillvalue=TEXT))
         tables = tuple(self.desk.tables(self.visitor))
         return self._bounded(inferred, question, tuple(given), many, tables)
 
@@ -96,15 +96,15 @@ class Clerk:
         """The value of a call on what the visitor wrote, where its memory and time are bounded."""
         return self.desk.sandbox.call(self.visitor.name, function, *given)
 
-    def columns(self, question: Question, settings: Settings, oids: Sequence[int] = ()) -> tuple[Field, ...]:
+    def columns(self, question: Query, settings: Settings, oids: Sequence[int] = ()) -> tuple[WireField, ...]:
         """The columns of an answer, whatever its parameters are. Free."""
         known = examples(question)
         samples = [known.get(i + 1) or _sample(oid, i + 1) for i, oid in enumerate(oids)]
         return self.described(question, settings, samples, oids)
 
     def described(
-        self, question: Question, settings: Settings, values: Sequence[Value], oids: Sequence[int]
-    ) -> tuple[Field, ...]:
+        self, question: Query, settings: Settings, values: Sequence[Value], oids: Sequence[int]
+    ) -> tuple[WireField, ...]:
         """The columns of an answer. Free."""
         if self.catalogue.handles(self.visitor, question.text):
             return tuple(field(name, oid) for name, oid in self.catalogue.described(self.visitor, question.text)[1])
@@ -114,13 +114,13 @@ class Clerk:
         except Refusal as refused:
             raise placed(refused, question, asked) from None
 
-    def _fields(self, text: str, settings: Settings) -> tuple[Field, ...]:
-        found = self.desk.described(self.visitor, text, settings.terms)
-        names = self._renamed(text, [name for name, _ in found])
-        fields = [field(name, oid_of(kind)) for name, (_, kind) in zip(names, found, strict=True)]
+    def _fields(self, text: str, settings: Settings) -> tuple[WireField, ...]:
+        columns = self.desk.described(self.visitor, text, settings.terms)
+        names = self._renamed(text, [name for name, _ in columns])
+        fields = [field(name, oid_of(kind)) for name, (_, kind) in zip(names, columns, strict=True)]
         if not settings.on("discreet.intervals"):
             return tuple(fields)
-        noisy = self._noisy(text, settings, [name for name, _ in found])
+        noisy = self._noisy(text, settings, [name for name, _ in columns])
         return tuple(one for i, own in enumerate(fields) for one in (own, *(_ends(own) if i in noisy else ())))
 
     def _renamed(self, text: str, names: Sequence[str]) -> list[str]:
@@ -137,11 +137,11 @@ class Clerk:
         barred = {name for name, _ in self.desk.explained(self.visitor, text, settings.terms).error}
         return {i for i, name in enumerate(names) if name in barred}
 
-    def kind(self, question: Question) -> str:
+    def kind(self, question: Query) -> str:
         """What a question is about, for the journal."""
         return CATALOGUE if self.catalogue.handles(self.visitor, question.text) else QUESTION
 
-    def at_hand(self, question: Question, settings: Settings) -> Outcome | None:
+    def at_hand(self, question: Query, settings: Settings) -> Outcome | None:
         """The answer to a question without parameters, if it is free and remembered; None if it has to be asked.
 
         Nothing blocks here, and nothing is made of the text but the words that are looked for in it.
@@ -161,7 +161,7 @@ class Clerk:
         return _outcome(answer, renamed(known, answer.columns), settings, set())
 
     def answered(
-        self, question: Question, settings: Settings, values: Sequence[Value] = (), oids: Sequence[int] = ()
+        self, question: Query, settings: Settings, values: Sequence[Value] = (), oids: Sequence[int] = ()
     ) -> Outcome:
         """The answer to a question, at its price."""
         if self.catalogue.handles(self.visitor, question.text):
@@ -179,34 +179,32 @@ class Clerk:
             raise placed(refused, question, asked) from None
         return _outcome(answer, self._renamed(asked.text, answer.columns), settings, noisy)
 
-    def explained(
-        self, question: Question, settings: Settings, values: Sequence[Value], oids: Sequence[int]
-    ) -> Outcome:
+    def explained(self, question: Query, settings: Settings, values: Sequence[Value], oids: Sequence[int]) -> Outcome:
         """Price and error of a question, line by line. Free."""
         asked = self._bound(question, values, oids)
         try:
-            found = self.desk.explained(self.visitor, asked.text, settings.terms)
+            explanation = self.desk.explained(self.visitor, asked.text, settings.terms)
         except Refusal as refused:
             raise placed(refused, question, asked) from None
-        return Outcome("EXPLAIN", (field("QUERY PLAN", TEXT),), [(line,) for line in str(found).splitlines()])
+        return Outcome("EXPLAIN", (field("QUERY PLAN", TEXT),), [(line,) for line in str(explanation).splitlines()])
 
-    def _bound(self, question: Question, values: Sequence[Value], oids: Sequence[int]) -> Bound:
+    def _bound(self, question: Query, values: Sequence[Value], oids: Sequence[int]) -> Bound:
         _check(question, values)
         made = bound(question, values, oids)
         return replace(made, text=unqualified(made.text))
 
-    def _looked_up(self, question: Question, values: Sequence[Value]) -> Outcome:
+    def _looked_up(self, question: Query, values: Sequence[Value]) -> Outcome:
         _check(question, values)
         columns, rows = self.catalogue.answer(self.visitor, question.text, values)
         return Outcome("SELECT", tuple(field(name, oid) for name, oid in columns), rows)
 
 
-def _check(question: Question, values: Sequence[Value]) -> None:
+def _check(question: Query, values: Sequence[Value]) -> None:
     if (many := count(question)) > len(values):
         raise WireError("42P02", f"there is no parameter ${many}", position=question.start)
 
 
-def placed(refused: Refusal, question: Question, asked: Bound) -> WireError:
+def placed(refused: Refusal, question: Query, asked: Bound) -> WireError:
     """A refusal, about the place in the text that the client sent."""
     told = wire_error(refused)
     return told.at(None if told.position is None else question.start + asked.origin(told.position))
@@ -227,7 +225,7 @@ def _outcome(answer: Answer, names: Sequence[str], settings: Settings, noisy: se
     return Outcome("SELECT", tuple(fields), rows, notices, ended=ended, entry=answer.entry)
 
 
-def _ends(own: Field) -> tuple[Field, Field]:
+def _ends(own: WireField) -> tuple[WireField, WireField]:
     return field(f"{own.name}_low", FLOAT8), field(f"{own.name}_high", FLOAT8)
 
 

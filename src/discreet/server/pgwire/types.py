@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from discreet.server.errors import BAD_INPUT, UNSUPPORTED, WireError
-from discreet.server.pgwire.frames import BINARY, Field, text_of
+from discreet.server.pgwire.frames import BINARY, WireField, text_of
 
 BOOL, BYTEA, CHAR, NAME, INT8, INT2, INT4, TEXT, OID = 16, 17, 18, 19, 20, 21, 23, 25, 26
 FLOAT4, FLOAT8, UNKNOWN, BPCHAR, VARCHAR = 700, 701, 705, 1042, 1043
@@ -98,9 +98,9 @@ def oid_of(kind: str) -> int:
     return NUMERIC if kind.startswith("decimal") else _OURS.get(kind, TEXT)
 
 
-def field(name: str, oid: int) -> Field:
+def field(name: str, oid: int) -> WireField:
     """A column of this type."""
-    return Field(name, oid, 4 if oid in NUMBERED else KINDS[oid].size if oid in KINDS else -1)
+    return WireField(name, oid, 4 if oid in NUMBERED else KINDS[oid].size if oid in KINDS else -1)
 
 
 # NUMERIC in binary: digits in base 10,000, a weight, a sign, and how many decimals to show ----------------------------
@@ -154,7 +154,7 @@ def numeric_unpacked(raw: bytes) -> Decimal:
 # values to clients ----------------------------------------------------------------------------------------------------
 
 
-def writers(fields: Sequence[Field], formats: Sequence[int]) -> list[Writer]:
+def writers(fields: Sequence[WireField], formats: Sequence[int]) -> list[Writer]:
     """How each column of rows is written. `formats` has one entry per field."""
     return [writer(column.oid, form) for column, form in zip(fields, formats, strict=True)]
 
@@ -374,10 +374,10 @@ _ITEM = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^",{}\\\s][^",{}\\]*))\s*(,|$)'
 
 def _items(text: str) -> list[str | None]:
     """The items of an array that is written {like,"this one"}."""
-    found = re.fullmatch(r"\s*\{(.*)\}\s*", text, re.DOTALL)
-    if found is None:
+    braces = re.fullmatch(r"\s*\{(.*)\}\s*", text, re.DOTALL)
+    if braces is None:
         raise ValueError("an array stands in braces")
-    inside, at, items = found[1].strip(), 0, list[str | None]()
+    inside, at, items = braces[1].strip(), 0, list[str | None]()
     while at < len(inside):
         item = _ITEM.match(inside, at)
         if item is None or (item[3] == "," and item.end() == len(inside)):
