@@ -6,7 +6,8 @@ from sqlglot import exp
 
 from discreet.errors import Ground, Refusal
 from discreet.server.catalogue import types
-from discreet.server.catalogue.translation import NameScope, Rule, Translation, Typed, call, called, cast, folded, given
+from discreet.server.catalogue.parser import folded
+from discreet.server.catalogue.translation import NameScope, Rule, Translation, Typed, call, called, cast, given
 
 MOST_PARAMETERS = 1000
 SYSTEM = {"tableoid": types.OID, "xmin": types.XID}

@@ -78,7 +78,8 @@ class Door:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
-        self.proxies.resolved(scope)
+        if self.proxies.networks:
+            self.proxies.resolved(scope)
         if scope["type"] != "http":
             await self.app(scope, receive, send)  # sockets: an annex lets them in or does not
             return

@@ -45,7 +45,7 @@ class Proxies:
         a stranger wrote before it is not looked at.
         """
         client = scope.get("client")
-        if not self.networks or client is None or not self.trusts(client[0]):
+        if client is None or not self.trusts(client[0]):
             return
         passed = [each.strip() for each in _all(scope, b"x-forwarded-for").split(",")]
         secure = _all(scope, b"x-forwarded-proto").rpartition(",")[2].strip().lower() in ("https", "wss")

@@ -29,7 +29,7 @@ _FAILED: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": schemas.ErrorBody, "description": "Refused."},
     "5XX": {"model": schemas.ErrorBody, "description": "Busy, closing, or failed after data was read."},
 }
-_OVER: dict[int | str, dict[str, Any]] = {
+OVER: dict[int | str, dict[str, Any]] = {
     402: {"model": schemas.ErrorBody, "description": "The price does not fit into the budget. Nothing was charged."}
 }
 
@@ -123,7 +123,7 @@ async def ask(request: Request) -> Response:
     return await query(await request_body.body(request, schemas.QueryRequest), request, who)
 
 
-api.add_api_route("/query", query, methods=["POST"], responses=_OVER, response_model=schemas.QueryResponse)
+api.add_api_route("/query", query, methods=["POST"], responses=OVER, response_model=schemas.QueryResponse)
 QUERY = f"{api.prefix}/query"
 
 
