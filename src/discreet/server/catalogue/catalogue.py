@@ -1,4 +1,4 @@
-"""Answers what clients ask about tables, columns and types, from what is declared. Free, and without a private row."""
+"""Catalogue of each visitor: answers about tables, columns and types, from what is declared. Free, without a row."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ TEXTS, SHORT = 1024, 4_000  # of which something is remembered, and the letters 
 
 @dataclass(frozen=True)
 class _VisitorCatalogue:
-    """What a visitor may see, and what was asked about it lately by whom: it never changes, so neither do answers."""
+    """Tables that a visitor may see, and answers about them lately: they never change, so neither do answers."""
 
     tables: SharedValue[Tables]
     answers: LruCache[tuple[str, str], Answer] = field(default_factory=lambda: LruCache(ANSWERS))

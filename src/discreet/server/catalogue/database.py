@@ -26,7 +26,7 @@ from discreet.sql.render import quoted
 
 @dataclass(frozen=True)
 class CatalogueView:
-    """Where the rows of a relation come from, and what its columns are of them."""
+    """View of other relations: where its rows come from, and what its columns are of them."""
 
     schema: str
     name: str

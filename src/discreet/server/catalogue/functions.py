@@ -69,7 +69,7 @@ KEYWORDS = (
 
 @dataclass(frozen=True)
 class CatalogueFunction:
-    """What a call becomes, the type of its value, and the types that arguments are expected to have."""
+    """Function that a question may call: what the call becomes, the type of its value, the types of arguments."""
 
     name: str
     result: int

@@ -1,4 +1,4 @@
-"""Names, values and operators of a question about the catalogue, in our database's words."""
+"""Operators, names and values of a question about the catalogue, in our database's words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The HTTP door: one ASGI application around one desk.
+"""Door of HTTP: one ASGI application around one desk.
 
 Door     headers, journal, metrics, and the last word when something fails
 body     read whole, within limits, unless an annex streams it

@@ -1,4 +1,4 @@
-"""A proxy that is trusted says whose request it passes on, and whether that came by TLS. Nobody else is believed."""
+"""Trusted proxies, which say whose request they pass on and whether it came by TLS. Nobody else is believed."""
 
 from __future__ import annotations
 

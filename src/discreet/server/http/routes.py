@@ -1,4 +1,4 @@
-"""The paths under /api/v1 and what each of them answers."""
+"""Paths under /api/v1, and the answers they give."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OVER: dict[int | str, dict[str, Any]] = {
 
 
 class ApiDoor(Protocol):
-    """What the paths find behind the door."""
+    """Part of a door that the paths under /api use."""
 
     desk: Desk
     pool: Pool

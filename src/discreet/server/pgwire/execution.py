@@ -1,4 +1,4 @@
-"""What a session does with a statement: settings and transactions here, questions in a thread at the desk."""
+"""Execution of statements in a session: settings and transactions here, questions in a thread at the desk."""
 
 from __future__ import annotations
 

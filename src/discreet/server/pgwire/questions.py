@@ -1,4 +1,4 @@
-"""Between the wire and the desk: a question with its parameters and settings, and what is to be sent back.
+"""Questions on their way from the wire to the desk, with parameters and settings; and what is to be sent back.
 
 Everything here may block, so the wire calls it in a thread.
 """

@@ -1,4 +1,4 @@
-"""One connection after it was let in: messages in, messages out, in the order that the protocol has."""
+"""Session of a client that was let in: messages in, messages out, in the order that the protocol has."""
 
 from __future__ import annotations
 
