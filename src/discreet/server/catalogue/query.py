@@ -10,7 +10,7 @@ from discreet.errors import Refusal
 from discreet.server.catalogue import functions, types
 from discreet.server.catalogue.translation import Columns, FromItem, NameScope, Translation, call, folded, label, plain
 from discreet.server.catalogue.types import CATALOGUE, INFORMATION, CatalogueRelation, facts
-from discreet.sql.source_words import called
+from discreet.sql.wording import called
 
 SCHEMAS = {CATALOGUE: "pg", INFORMATION: "information"}  # what we call them: a database has its own of these names
 

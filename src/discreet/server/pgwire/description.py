@@ -33,9 +33,8 @@ from discreet.server.pgwire.types import (
     TIMESTAMPTZ,
     VARCHAR,
 )
-from discreet.sql import aliases
-from discreet.sql.column_names import label, outermost
-from discreet.sql.parse import read
+from discreet.sql import wording
+from discreet.sql.parse import label, outermost, read
 
 _MARK = "discreet_parameter"  # a function of no type, which can stand wherever a value can
 _LONGEST = 20_000
@@ -130,7 +129,7 @@ _CHOOSY = re.compile(r"date_trunc|date_part|to_timestamp|to_date", re.IGNORECASE
 def _marks(text: str) -> list[exp.Anonymous]:
     """The places of parameters in the tree of a text."""
     try:
-        (tree,) = aliases.parsed(text)
+        (tree,) = wording.statements(text)
     except (SqlglotError, RecursionError, ValueError):
         return []
     marks = [] if tree is None else tree.find_all(exp.Anonymous)
@@ -174,7 +173,7 @@ def _used(text: str, tables: Sequence[Table]) -> dict[int, int]:
     if len(text) > _LONGEST:
         return {}
     try:
-        (tree,) = aliases.parsed(text)
+        (tree,) = wording.statements(text)
     except (SqlglotError, RecursionError, ValueError):
         return {}  # whoever answers it says what is wrong with it
     if tree is None:
