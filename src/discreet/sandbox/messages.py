@@ -71,14 +71,14 @@ def receive(there: socket.socket, most: int) -> bytes:
 
 
 def _exactly(there: socket.socket, size: int) -> bytes:
-    found = bytearray(size)
-    view = memoryview(found)
+    body = bytearray(size)
+    view = memoryview(body)
     while view:
         came = there.recv_into(view)
         if not came:
             raise Over
         view = view[came:]
-    return bytes(found)
+    return bytes(body)
 
 
 # what may be in a reply -----------------------------------------------------------------------------------------------

@@ -16,9 +16,8 @@ from typing import Any, Protocol, TypeVar, cast
 
 from discreet.errors import Exceeded, Fault
 from discreet.sandbox import worker
-from discreet.sandbox.limits import Limits
 from discreet.sandbox.messages import Over, Said, SharedValue, heard, receive, restored, send
-from discreet.sandbox.worker import BROKEN, SAID, VALUE
+from discreet.sandbox.worker import BROKEN, SAID, VALUE, Limits
 
 T = TypeVar("T")
 _KEPT = 8  # facts that a process remembers

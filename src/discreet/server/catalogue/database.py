@@ -300,11 +300,11 @@ def _refused() -> Refusal:
     return Refusal("the catalogue cannot answer this", hint="ask something simpler of pg_catalog or information_schema")
 
 
-def _fetched(found: duckdb.DuckDBPyConnection) -> list[tuple[Cell, ...]]:
+def _fetched(cursor: duckdb.DuckDBPyConnection) -> list[tuple[Cell, ...]]:
     """The rows, unless they are more than anybody reads."""
     rows: list[tuple[Cell, ...]] = []
     size = 0
-    while part := found.fetchmany(1000):
+    while part := cursor.fetchmany(1000):
         rows += part
         size += sum(len(cell) for row in part for cell in row if isinstance(cell, (str, list)))
         if len(rows) > MOST_ROWS or size > MOST_LETTERS:

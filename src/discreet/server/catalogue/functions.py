@@ -81,18 +81,18 @@ _ARGUMENT = re.compile(r"(\w+)(?: (\w+))?")
 @cache
 def _lines() -> tuple[tuple[str, tuple[tuple[str, str], ...], str, str], ...]:
     """Name, arguments with their types, result and body of each macro."""
-    found = re.findall(r"(?m)^(\w+)\((.*?)\) (\w+) = (.*)$", FILE.read_text(encoding="utf-8"))
-    return tuple((name, tuple(_ARGUMENT.findall(listed)), result, body) for name, listed, result, body in found)
+    lines = re.findall(r"(?m)^(\w+)\((.*?)\) (\w+) = (.*)$", FILE.read_text(encoding="utf-8"))
+    return tuple((name, tuple(_ARGUMENT.findall(listed)), result, body) for name, listed, result, body in lines)
 
 
 def _functions() -> dict[str, CatalogueFunction]:
-    found = {name: CatalogueFunction(called, result) for name, (called, result) in _BUILT_IN.items()}
+    functions = {name: CatalogueFunction(called, result) for name, (called, result) in _BUILT_IN.items()}
     for name, arguments, result, _ in _lines():
         if result not in _INNER:
             expected = tuple(types.numbered(kind) if kind else types.UNKNOWN for _, kind in arguments)
-            known = found[name].expected if name in found else ()
-            found[name] = CatalogueFunction(f"pg.{name}", types.numbered(result), max(known, expected, key=len))
-    return found
+            known = functions[name].expected if name in functions else ()
+            functions[name] = CatalogueFunction(f"pg.{name}", types.numbered(result), max(known, expected, key=len))
+    return functions
 
 
 FUNCTIONS = _functions()
@@ -252,7 +252,7 @@ def _window(words: Translation, node: exp.Window, scope: NameScope) -> Typed:
     value, kind = words.typed(node.this, scope)
     parts = [words.typed(part, scope)[0] for part in node.args.get("partition_by") or []]
     order = node.args.get("order")
-    found = exp.Window(
+    window = exp.Window(
         this=value,
         partition_by=parts,
         order=exp.Order(expressions=words.ordered(order.expressions, scope)) if order else None,
@@ -260,7 +260,7 @@ def _window(words: Translation, node: exp.Window, scope: NameScope) -> Typed:
         alias=node.args["alias"].copy() if node.args.get("alias") else None,
         over="OVER",
     )
-    return found, kind
+    return window, kind
 
 
 def _filter(words: Translation, node: exp.Filter, scope: NameScope) -> Typed:
@@ -291,10 +291,10 @@ def _extract(words: Translation, node: exp.Extract, scope: NameScope) -> Typed:
     value = words.fit(words.typed(node.expression, scope), types.TIMESTAMP)
     if part == "second":  # our database cuts the digits after the point off
         micros = call("date_part", exp.Literal.string("microsecond"), value)
-        found: exp.Expr = exp.Div(this=micros, expression=exp.Literal.number(10**6))
+        number: exp.Expr = exp.Div(this=micros, expression=exp.Literal.number(10**6))
     else:
-        found = call("date_part", exp.Literal.string(part), value)
-    return plain(found, "BIGINT" if part in _PARTS else "DECIMAL(38, 6)"), types.NUMERIC
+        number = call("date_part", exp.Literal.string(part), value)
+    return plain(number, "BIGINT" if part in _PARTS else "DECIMAL(38, 6)"), types.NUMERIC
 
 
 _PARTS = ("century", "decade", "year", "quarter", "month", "week", "day", "hour", "minute", "dow", "isodow", "doy")

@@ -19,9 +19,9 @@ def _as(words: Translation, node: exp.Expr, scope: NameScope, kind: int) -> exp.
 
 def _column(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
     name, table = folded(node.this), folded(node.args.get("table"))
-    found = scope.find(name, table)
-    if found is not None:
-        return exp.column(name, table=found[0].alias, quoted=True), found[1]
+    column = scope.find(name, table)
+    if column is not None:
+        return exp.column(name, table=column[0].alias, quoted=True), column[1]
     source = scope.source(table) if table else scope.sources[0] if scope.sources else None
     if name in SYSTEM and source is not None and source.relation:  # columns that every table of Postgres has
         return exp.Literal.number(source.relation if name == "tableoid" else 1), SYSTEM[name]
@@ -95,24 +95,24 @@ def _quantified(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
     while isinstance(over, exp.Paren):
         over = over.this
     value = words.typed(node.this, scope)
-    found: exp.Expr
+    contained: exp.Expr
     if isinstance(over, exp.Query):
         query, _ = words.query(over.this if isinstance(over, exp.Subquery) else over, scope)
-        found = exp.In(this=value[0], query=query.subquery(copy=False))
+        contained = exp.In(this=value[0], query=query.subquery(copy=False))
     else:
         array, kind = words.typed(over, scope)
         held = types.element(kind) or value[1]
         array = words.fit((array, kind), types.array_of(held)) if kind == types.UNKNOWN else array
-        found = call("list_contains", array, words.fit(value, held))
-    return exp.not_(found, copy=False) if every else found, types.BOOL
+        contained = call("list_contains", array, words.fit(value, held))
+    return exp.not_(contained, copy=False) if every else contained, types.BOOL
 
 
 def _is(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
     left, _ = words.typed(node.this, scope)
     if not isinstance(node.expression, (exp.Null, exp.Boolean)):
         raise Refusal("the catalogue answers IS NULL, IS TRUE and IS FALSE only")
-    found = exp.Is(this=left, expression=node.expression.copy())
-    return exp.not_(exp.paren(found, copy=False), copy=False) if node.args.get("negate") else found, types.BOOL
+    test = exp.Is(this=left, expression=node.expression.copy())
+    return exp.not_(exp.paren(test, copy=False), copy=False) if node.args.get("negate") else test, types.BOOL
 
 
 def _in(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
@@ -134,17 +134,17 @@ def _between(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
 def _like(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
     value, pattern = (_as(words, side, scope, types.TEXT) for side in (node.this, node.expression))
     escape = exp.Literal.string("\\")  # Postgres's own, where none is named
-    found = exp.Escape(this=type(node)(this=value, expression=pattern), expression=escape)
-    return exp.not_(exp.paren(found, copy=False), copy=False) if node.args.get("negate") else found, types.BOOL
+    matched = exp.Escape(this=type(node)(this=value, expression=pattern), expression=escape)
+    return exp.not_(exp.paren(matched, copy=False), copy=False) if node.args.get("negate") else matched, types.BOOL
 
 
 def _escape(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
-    found, kind = words.typed(node.this, scope)
-    inner = found.find(exp.Escape)
+    like, kind = words.typed(node.this, scope)
+    inner = like.find(exp.Escape)
     if inner is None:
         raise Refusal("ESCAPE belongs to LIKE")
     inner.set("expression", _as(words, node.expression, scope, types.TEXT))
-    return found, kind
+    return like, kind
 
 
 def _matches(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:

@@ -48,16 +48,16 @@ def translated(words: Translation, node: exp.Expr, outer: NameScope) -> tuple[ex
     tables, with_ = _with(words, node, outer)
     here = NameScope(outer, tables)
     if isinstance(node, exp.Select):
-        found, columns = _select(words, node, here)
+        query, columns = _select(words, node, here)
     elif isinstance(node, exp.SetOperation):
-        found, columns = _set_operation(words, node, here)
+        query, columns = _set_operation(words, node, here)
     elif isinstance(node, exp.Values):
-        found, columns = _values(words, node, here)
+        query, columns = _values(words, node, here)
     else:
         raise Refusal("the catalogue answers SELECT only")
     if with_ is not None:
-        found.set("with_", with_)
-    return found, columns
+        query.set("with_", with_)
+    return query, columns
 
 
 def _only(node: exp.Expr, allowed: set[str]) -> None:
@@ -101,40 +101,40 @@ def _name(text: str) -> exp.Identifier:
 
 def _select(words: Translation, node: exp.Select, here: NameScope) -> tuple[exp.Query, Columns]:
     _only(node, _SELECT)
-    found = exp.Select()
-    _from(words, node, here, found)
+    query = exp.Select()
+    _from(words, node, here, query)
     columns: Columns = []
     for projection in node.expressions:
         for value, name, kind in _projected(words, projection, here):
-            found.append("expressions", exp.alias_(value, name, quoted=True, copy=False))
+            query.append("expressions", exp.alias_(value, name, quoted=True, copy=False))
             columns.append((name, kind))
     if not columns:
         raise Refusal("a question about the catalogue asks for at least one column")
     if where := node.args.get("where"):
-        found.set("where", exp.Where(this=words.fit(words.typed(where.this, here), types.BOOL)))
+        query.set("where", exp.Where(this=words.fit(words.typed(where.this, here), types.BOOL)))
     if group := node.args.get("group"):
         _only(group, {"expressions"})
-        found.set(
+        query.set(
             "group",
             exp.Group(expressions=[_term(words, term, here, columns, output=False) for term in group.expressions]),
         )
     if having := node.args.get("having"):
-        found.set("having", exp.Having(this=words.typed(having.this, here)[0]))
+        query.set("having", exp.Having(this=words.typed(having.this, here)[0]))
     for window in node.args.get("windows") or []:
         made, _ = words.typed(
             exp.Window(this=exp.Null(), **{k: v for k, v in window.args.items() if k != "this"}), here
         )
         made.set("this", window.this.copy())
         made.set("over", None)
-        found.append("windows", made)
+        query.append("windows", made)
     if distinct := node.args.get("distinct"):
         on = distinct.args.get("on")
         keys = [_term(words, term, here, columns, output=True) for term in on.expressions] if on else []
-        found.set("distinct", exp.Distinct(on=exp.Tuple(expressions=keys) if keys else None))
-    _ends(words, node, found, here, columns)
+        query.set("distinct", exp.Distinct(on=exp.Tuple(expressions=keys) if keys else None))
+    _ends(words, node, query, here, columns)
     if node.parent is None and not node.args.get("order"):
-        found.set("order", _natural(node, here))
-    return found, columns
+        query.set("order", _natural(node, here))
+    return query, columns
 
 
 def _natural(node: exp.Select, here: NameScope) -> exp.Order | None:
@@ -172,20 +172,20 @@ def _term(words: Translation, node: exp.Expr, here: NameScope, columns: Columns,
     return words.typed(node, here)[0]
 
 
-def _ends(words: Translation, node: exp.Expr, found: exp.Expr, here: NameScope, columns: Columns) -> None:
+def _ends(words: Translation, node: exp.Expr, query: exp.Expr, here: NameScope, columns: Columns) -> None:
     """ORDER BY, LIMIT and OFFSET."""
     if order := node.args.get("order"):
         terms = []
         for term in order.expressions:
             value = _term(words, term.this, here, columns, output=True)
             terms.append(exp.Ordered(this=value, desc=term.args.get("desc"), nulls_first=term.args.get("nulls_first")))
-        found.set("order", exp.Order(expressions=terms))
+        query.set("order", exp.Order(expressions=terms))
     limit = node.args.get("limit")
     count = limit.args.get("count") if isinstance(limit, exp.Fetch) else limit.expression if limit else None
     if count is not None and not isinstance(count, (exp.Var, exp.Null)):
-        found.set("limit", exp.Limit(expression=words.fit(words.typed(count, here), types.INT8)))
+        query.set("limit", exp.Limit(expression=words.fit(words.typed(count, here), types.INT8)))
     if offset := node.args.get("offset"):
-        found.set("offset", exp.Offset(expression=words.fit(words.typed(offset.expression, here), types.INT8)))
+        query.set("offset", exp.Offset(expression=words.fit(words.typed(offset.expression, here), types.INT8)))
 
 
 def _set_operation(words: Translation, node: exp.SetOperation, here: NameScope) -> tuple[exp.Query, Columns]:
@@ -195,9 +195,9 @@ def _set_operation(words: Translation, node: exp.SetOperation, here: NameScope) 
     if len(columns) != len(others):
         raise Refusal("the parts of a UNION have different numbers of columns")
     shared = [(name, types.common((kind, other))) for (name, kind), (_, other) in zip(columns, others, strict=True)]
-    found = type(node)(this=left, expression=right, distinct=node.args.get("distinct"))
-    _ends(words, node, found, NameScope(), shared)
-    return found, shared
+    union = type(node)(this=left, expression=right, distinct=node.args.get("distinct"))
+    _ends(words, node, union, NameScope(), shared)
+    return union, shared
 
 
 def _values(words: Translation, node: exp.Values, here: NameScope) -> tuple[exp.Query, Columns]:
@@ -219,13 +219,13 @@ def _values(words: Translation, node: exp.Values, here: NameScope) -> tuple[exp.
 # FROM -----------------------------------------------------------------------------------------------------------------
 
 
-def _from(words: Translation, node: exp.Expr, here: NameScope, found: exp.Select) -> None:
+def _from(words: Translation, node: exp.Expr, here: NameScope, query: exp.Select) -> None:
     first = node.args.get("from_")
     if first is None:
         return
-    found.set("from_", exp.From(this=_source(words, first.this, here)))
+    query.set("from_", exp.From(this=_source(words, first.this, here)))
     for join in node.args.get("joins") or []:
-        found.append("joins", _join(words, join, here))
+        query.append("joins", _join(words, join, here))
 
 
 def _join(words: Translation, join: exp.Join, here: NameScope) -> exp.Join:
@@ -291,13 +291,13 @@ def _table(node: exp.Table, name: str, renamed: Sequence[str], here: NameScope) 
     if not node.args.get("db") and own in here.tables:
         columns, made, number = here.tables[own], exp.Table(this=_name(own)), 0
     else:
-        found = relation(node)
-        if found is None:
+        known = relation(node)
+        if known is None:
             raise Refusal(
                 f"{own!r} is not in the catalogue", hint="ask about the catalogue and about your tables one by one"
             )
-        columns = [(field.name, types.base(field.type)) for field in found.fields]
-        made, number = exp.Table(this=_name(own), db=_name(SCHEMAS[found.schema])), found.oid
+        columns = [(field.name, types.base(field.type)) for field in known.fields]
+        made, number = exp.Table(this=_name(own), db=_name(SCHEMAS[known.schema])), known.oid
     columns = _renamed(columns, renamed)
     made.set(
         "alias", exp.TableAlias(this=_name(name or own), columns=[_name(c) for c, _ in columns] if renamed else None)
@@ -334,10 +334,10 @@ def _rows(
         return exp.Select(expressions=listed).from_(kept, copy=False), _renamed(list(functions.KEYWORDS), renamed)
     value, kind = words.typed(node, NameScope(here, here.tables))
     column = renamed[0] if renamed else name or function
-    found = exp.Select(expressions=[exp.alias_(value, column, quoted=True, copy=False)])
+    query = exp.Select(expressions=[exp.alias_(value, column, quoted=True, copy=False)])
     if not numbered:
-        return found, [(column, kind)]
+        return query, [(column, kind)]
     array, _ = words.typed(node.expressions[0], NameScope(here, here.tables))
     places = call("generate_subscripts", array, exp.Literal.number(1))
-    found.append("expressions", exp.alias_(places, numbered, quoted=True, copy=False))
-    return found, [(column, kind), (numbered, types.INT8)]
+    query.append("expressions", exp.alias_(places, numbered, quoted=True, copy=False))
+    return query, [(column, kind), (numbered, types.INT8)]

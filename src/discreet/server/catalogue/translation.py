@@ -58,10 +58,10 @@ class NameScope:
 
     def everything(self, alias: str = "") -> Iterator[tuple[FromItem, str, int]]:
         """What a star stands for, in order."""
-        found = [source for source in self.sources if alias in ("", source.alias)]
-        if not found:
+        sources = [source for source in self.sources if alias in ("", source.alias)]
+        if not sources:
             raise Refusal("a star stands for the columns of something in FROM", hint="name the columns")
-        for source in found:
+        for source in sources:
             for name, kind in source.columns:
                 if alias or name not in source.merged:
                     yield source, name, kind
@@ -191,10 +191,10 @@ def _number(text: str, kind: int, names: Names) -> exp.Expr:
         return exp.Literal.number(0 if text == "-" else int(text))
     if kind == types.REGROLE:  # who asks is one of them
         return call("pg.to_regrole", exp.Literal.string(text))
-    found = next((names[kind, each] for each in spellings(text) if (kind, each) in names), None)
-    if found is None and kind in _LISTED:
+    number = next((names[kind, each] for each in spellings(text) if (kind, each) in names), None)
+    if number is None and kind in _LISTED:
         raise Refusal(f"there is no {_LISTED[kind]} {text!r}")
-    return exp.Null() if found is None else exp.Literal.number(found)
+    return exp.Null() if number is None else exp.Literal.number(number)
 
 
 def spellings(text: str) -> tuple[str, str]:

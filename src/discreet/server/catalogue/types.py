@@ -135,10 +135,10 @@ def plain(name: str) -> str:
 
 def numbered(name: str) -> int:
     """The number of a type, by its one-word name, with [] for an array of it."""
-    found = _numbers().get(plain(name))
-    if found is None:
+    number = _numbers().get(plain(name))
+    if number is None:
         raise Refusal(f"the catalogue has no type {name!r}")
-    return array_of(base(found)) if name.endswith("[]") else base(found)
+    return array_of(base(number)) if name.endswith("[]") else base(number)
 
 
 def base(kind: int) -> int:

@@ -74,27 +74,27 @@ def challenge(
     With `end_point` the client must bind itself to it, without it must not. A client that says `y`, that it would if
     only it were offered, is refused where it is: somebody between the two has taken the offer away.
     """
-    found = _FIRST.fullmatch(first)
-    if found is None or found[2] == refused or (len(found[2]) > 1) != (end_point is not None):
+    read = _FIRST.fullmatch(first)
+    if read is None or read[2] == refused or (len(read[2]) > 1) != (end_point is not None):
         raise _no_scram()
-    binding = found[1].encode() + (end_point or b"")
-    return Challenge(verifier, binding, found[3], found[4] + (nonce or secrets.token_urlsafe(18)))
+    binding = read[1].encode() + (end_point or b"")
+    return Challenge(verifier, binding, read[3], read[4] + (nonce or secrets.token_urlsafe(18)))
 
 
 def signature(asked: Challenge, final: str) -> str | None:
     """What proves the server to the client, if the client's proof is right; else None."""
-    found = _FINAL.fullmatch(final)
-    if found is None:
+    read = _FINAL.fullmatch(final)
+    if read is None:
         raise _no_scram()
     try:
-        proof, binding = base64.b64decode(found[4], validate=True), base64.b64decode(found[2], validate=True)
+        proof, binding = base64.b64decode(read[4], validate=True), base64.b64decode(read[2], validate=True)
     except binascii.Error:
         raise _no_scram() from None
     if not hmac.compare_digest(binding, asked.binding) or len(proof) != 32:
         raise _no_scram()
-    if not hmac.compare_digest(found[3].encode(), asked.nonce.encode()):
+    if not hmac.compare_digest(read[3].encode(), asked.nonce.encode()):
         raise _no_scram()
-    said = f"{asked.bare},{asked.text},{found[1]}".encode()
+    said = f"{asked.bare},{asked.text},{read[1]}".encode()
     mask = hmac.digest(asked.verifier.stored_key, said, "sha256")
     key = bytes(one ^ other for one, other in zip(proof, mask, strict=True))
     if not hmac.compare_digest(hashlib.sha256(key).digest(), asked.verifier.stored_key):
@@ -136,9 +136,9 @@ class Entrance:
         """Who came, once they have proved it."""
         code, body = await self._opening(wire)
         if code == frames.CANCEL:
-            found = CancelRequest(body.number("I"), body.number("I"))
+            asked = CancelRequest(body.number("I"), body.number("I"))
             body.end()
-            return found
+            return asked
         fields = _started(wire, code, body)
         if not wire.secure and not is_loopback(wire.address):
             raise WireError(

@@ -59,8 +59,8 @@ def count(question: Query) -> int:
     """How many parameters a question has: the highest number that it names."""
     if "$" not in question.text:
         return 0
-    found = [_number(word, question) for word in words(question.text) if word.kind == "param"]
-    return max(found, default=0)
+    numbers = [_number(word, question) for word in words(question.text) if word.kind == "param"]
+    return max(numbers, default=0)
 
 
 def _number(word: Word, question: Query) -> int:

@@ -101,19 +101,19 @@ def examples(question: Query) -> dict[int, str]:
     """Texts that parameters may be where not every text will do: a part of a date, the format of a moment."""
     if "$" not in question.text or not _CHOOSY.search(question.text):
         return {}
-    found: dict[int, str] = {}
+    texts: dict[int, str] = {}
     for node in _marks(_marked(question)):
         inner: exp.Expr = node
         place = node.parent
         while isinstance(place, (exp.Cast, exp.Paren)):
             inner, place = place, place.parent
         if isinstance(place, exp.Extract) and inner.arg_key == "this":
-            found[int(node.expressions[0].name)] = "year"
+            texts[int(node.expressions[0].name)] = "year"
         elif isinstance(place, (exp.TimestampTrunc, exp.DateTrunc)) and inner.arg_key == "unit":
-            found[int(node.expressions[0].name)] = "month"
+            texts[int(node.expressions[0].name)] = "month"
         elif isinstance(place, (exp.StrToTime, exp.StrToDate)):
-            found[int(node.expressions[0].name)] = _moment(place.args.get("format"), inner.arg_key or "")
-    return found
+            texts[int(node.expressions[0].name)] = _moment(place.args.get("format"), inner.arg_key or "")
+    return texts
 
 
 def _moment(form: exp.Expr | None, part: str) -> str:
@@ -138,7 +138,7 @@ def _marks(text: str) -> list[exp.Anonymous]:
 
 def _cast(listed: Sequence[Word]) -> dict[int, int]:
     """The types that parameters are cast to: $1::date, $2::text[], CAST($3 AS bigint)."""
-    found: dict[int, int] = {}
+    oids: dict[int, int] = {}
     for index, word in enumerate(listed):
         after = [other.text.lower() for other in listed[index + 1 : index + 10]]
         if word.kind != "param" or not after or after[0] not in ("::", "as"):
@@ -147,8 +147,8 @@ def _cast(listed: Sequence[Word]) -> dict[int, int]:
             continue
         oid = named(after[3:] if after[1:3] == ["pg_catalog", "."] else after[1:])
         if oid is not None:
-            found.setdefault(int(word.text[1:]), oid)
-    return found
+            oids.setdefault(int(word.text[1:]), oid)
+    return oids
 
 
 def named(listed: Sequence[str]) -> int | None:
@@ -179,13 +179,13 @@ def _used(text: str, tables: Sequence[Table]) -> dict[int, int]:
     if tree is None:
         return {}
     typed = _typed(tree, tables)
-    found: dict[int, int] = {}
+    oids: dict[int, int] = {}
     for node in typed.find_all(exp.Anonymous):
         if node.name.lower() == _MARK and node.expressions:
             oid = _around(node)
             if oid is not None:
-                found.setdefault(int(node.expressions[0].name), oid)
-    return found
+                oids.setdefault(int(node.expressions[0].name), oid)
+    return oids
 
 
 def _typed(tree: exp.Expr, tables: Sequence[Table]) -> exp.Expr:
@@ -257,8 +257,8 @@ def labels(text: str) -> Labels:
     )
 
 
-def renamed(found: Labels, names: Sequence[str]) -> list[str]:
+def renamed(by_text: Labels, names: Sequence[str]) -> list[str]:
     """The names of an answer's columns, with those of Postgres for columns that the text does not name."""
-    if len(found) != len(names):
+    if len(by_text) != len(names):
         return list(names)
-    return [own if theirs is None else theirs for own, theirs in zip(names, found, strict=True)]
+    return [own if theirs is None else theirs for own, theirs in zip(names, by_text, strict=True)]

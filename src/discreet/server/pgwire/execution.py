@@ -153,11 +153,11 @@ class Execution:
         if seen is not None and seen.settings is settings:
             portal.described = seen.fields  # some clients ask this every time
             return seen.fields
-        found = _called_fields(_calls(question, portal.values, oids)) or await self.apart(
+        fields = _called_fields(_calls(question, portal.values, oids)) or await self.apart(
             lambda: self._questions.described(question, settings, portal.values, oids)
         )
-        prepared.seen = None if portal.values else DescribedColumns(settings, found)
-        return found
+        prepared.seen = None if portal.values else DescribedColumns(settings, fields)
+        return fields
 
     def _check(self, statement: Statement) -> None:
         if not (isinstance(statement, Transact) and statement.step in _ENDING):
@@ -194,20 +194,20 @@ class Execution:
 
     async def _answered(self, question: Query, values: Sequence[Value], oids: Sequence[int]) -> Outcome:
         settings = self.settings
-        found = _calls(question, values, oids)
+        setting_calls = _calls(question, values, oids)
 
         def answered(told: QuestionNote) -> Outcome:
             told.kind = self._questions.kind(question)
             return self._questions.answered(question, settings, values, oids)
 
-        if found is None:
+        if setting_calls is None:
             return await self._noted(QUESTION, answered, lambda: self._questions.at_hand(question, settings))
         row: list[object] = []
-        for call in found:
+        for call in setting_calls:
             settings, value = called(call, settings)
             row.append(value)
         self.transaction = self.transaction.under(settings)
-        return Outcome("SELECT", _called_fields(found), [row])
+        return Outcome("SELECT", _called_fields(setting_calls), [row])
 
     async def _prepare(self, asked: Prepare) -> Outcome:
         question = asked.question
@@ -257,9 +257,9 @@ class Execution:
             cursor.outcome = await self._answered(question, cursor.values, cursor.prepared.oids)
         notices = cursor.outcome.notices
         rows = list(cursor.rows(asked.count))
-        found = Outcome("FETCH", cursor.outcome.fields, rows, notices)
+        fetched = Outcome("FETCH", cursor.outcome.fields, rows, notices)
         cursor.outcome = replace(cursor.outcome, notices=())
-        return found
+        return fetched
 
     def _changed(self, statement: Statement) -> Outcome:
         """Run what needs nobody's help."""
@@ -340,5 +340,5 @@ def _calls(question: Query, values: Sequence[Value], oids: Sequence[int]) -> lis
     return calls(bound(question, values, oids).text if mentioned else question.text)
 
 
-def _called_fields(found: Sequence[SettingCall] | None) -> tuple[WireField, ...] | None:
-    return None if found is None else tuple(field(call.column, TEXT) for call in found)
+def _called_fields(setting_calls: Sequence[SettingCall] | None) -> tuple[WireField, ...] | None:
+    return None if setting_calls is None else tuple(field(call.column, TEXT) for call in setting_calls)

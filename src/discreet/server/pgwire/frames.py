@@ -26,23 +26,23 @@ class MessageReader:
 
     def take(self, size: int) -> bytes:
         """So many bytes."""
-        found = self._body[self._at : self._at + size]
-        if size < 0 or len(found) != size:
+        taken = self._body[self._at : self._at + size]
+        if size < 0 or len(taken) != size:
             raise broken_frame()
         self._at += size
-        return found
+        return taken
 
     def number(self, form: str) -> int:
         """A number: `h` of 16 bits, `i` of 32, `I` of 32 without sign."""
-        (found,) = struct.unpack(f"!{form}", self.take(struct.calcsize(f"!{form}")))
-        return int(found)
+        (number,) = struct.unpack(f"!{form}", self.take(struct.calcsize(f"!{form}")))
+        return int(number)
 
     def count(self, most: int) -> int:
         """How many of something follow."""
-        found = self.number("h") & 0xFFFF
-        if found > most:
+        many = self.number("h") & 0xFFFF
+        if many > most:
             raise WireError(PROTOCOL, f"at most {most} of these go into a message")
-        return found
+        return many
 
     def string(self) -> str:
         """Text up to a zero byte."""
@@ -147,10 +147,10 @@ def bind(body: bytes) -> BindMessage:
 
 
 def _formats(reading: MessageReader) -> tuple[int, ...]:
-    found = tuple(reading.number("h") for _ in range(reading.count(MOST_PARAMETERS)))
-    if not set(found) <= {TEXT, BINARY}:
+    formats = tuple(reading.number("h") for _ in range(reading.count(MOST_PARAMETERS)))
+    if not set(formats) <= {TEXT, BINARY}:
         raise WireError(PROTOCOL, "a format is 0 or 1")
-    return found
+    return formats
 
 
 def _value(reading: MessageReader) -> bytes | None:
@@ -161,19 +161,19 @@ def _value(reading: MessageReader) -> bytes | None:
 def named(body: bytes) -> NamedMessage:
     """A Describe or Close message."""
     reading = MessageReader(body)
-    found = NamedMessage(reading.take(1), reading.string())
+    asked = NamedMessage(reading.take(1), reading.string())
     reading.end()
-    if found.kind not in (b"S", b"P"):
+    if asked.kind not in (b"S", b"P"):
         raise broken_frame()
-    return found
+    return asked
 
 
 def execute(body: bytes) -> ExecuteMessage:
     """An Execute message."""
     reading = MessageReader(body)
-    found = ExecuteMessage(reading.string(), max(0, reading.number("i")))
+    asked = ExecuteMessage(reading.string(), max(0, reading.number("i")))
     reading.end()
-    return found
+    return asked
 
 
 def chosen(formats: Sequence[int], index: int) -> int:

@@ -88,7 +88,7 @@ class Questions:
         if self.catalogue.handles(self.visitor, question.text):
             known, _ = self.catalogue.described(self.visitor, question.text)
             wanted = [*given, *[0] * (many - len(given))]
-            return tuple(own or found for own, found in zip_longest(wanted, known[: len(wanted)], fillvalue=TEXT))
+            return tuple(own or told for own, told in zip_longest(wanted, known[: len(wanted)], fillvalue=TEXT))
         tables = tuple(self.desk.tables(self.visitor))
         return self._bounded(inferred, question, tuple(given), many, tables)
 
@@ -115,12 +115,12 @@ class Questions:
             raise placed(refused, question, asked) from None
 
     def _fields(self, text: str, settings: Settings) -> tuple[WireField, ...]:
-        found = self.desk.described(self.visitor, text, settings.terms)
-        names = self._renamed(text, [name for name, _ in found])
-        fields = [field(name, oid_of(kind)) for name, (_, kind) in zip(names, found, strict=True)]
+        columns = self.desk.described(self.visitor, text, settings.terms)
+        names = self._renamed(text, [name for name, _ in columns])
+        fields = [field(name, oid_of(kind)) for name, (_, kind) in zip(names, columns, strict=True)]
         if not settings.on("discreet.intervals"):
             return tuple(fields)
-        noisy = self._noisy(text, settings, [name for name, _ in found])
+        noisy = self._noisy(text, settings, [name for name, _ in columns])
         return tuple(one for i, own in enumerate(fields) for one in (own, *(_ends(own) if i in noisy else ())))
 
     def _renamed(self, text: str, names: Sequence[str]) -> list[str]:
@@ -183,10 +183,10 @@ class Questions:
         """Price and error of a question, line by line. Free."""
         asked = self._bound(question, values, oids)
         try:
-            found = self.desk.explained(self.visitor, asked.text, settings.terms)
+            explanation = self.desk.explained(self.visitor, asked.text, settings.terms)
         except Refusal as refused:
             raise placed(refused, question, asked) from None
-        return Outcome("EXPLAIN", (field("QUERY PLAN", TEXT),), [(line,) for line in str(found).splitlines()])
+        return Outcome("EXPLAIN", (field("QUERY PLAN", TEXT),), [(line,) for line in str(explanation).splitlines()])
 
     def _bound(self, question: Query, values: Sequence[Value], oids: Sequence[int]) -> Bound:
         _check(question, values)

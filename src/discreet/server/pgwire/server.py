@@ -57,8 +57,8 @@ class PostgresServer:
         sockets = self._listener.sockets if self._listener is not None else ()
         if not sockets:
             raise Refusal("this door is closed")
-        found = sockets[0].getsockname()
-        return str(found[0]), int(found[1])
+        address = sockets[0].getsockname()
+        return str(address[0]), int(address[1])
 
     # connections -----------------------------------------------------------------------------------------------------
 
@@ -164,9 +164,9 @@ class PostgresServer:
 
     def _number(self) -> int:
         """A process number that nobody has."""
-        while (found := secrets.randbits(31)) in self._sessions or not found:
+        while (number := secrets.randbits(31)) in self._sessions or not number:
             pass
-        return found
+        return number
 
     def _cancel(self, asked: CancelRequest) -> None:
         secret, session = self._sessions.get(asked.process, (None, None))
@@ -226,8 +226,8 @@ async def serve(  # noqa: PLR0913  # what is behind the door, where it is, what 
 ) -> PostgresServer:
     """Open a door for Postgres clients. In the clear it opens on this machine's own addresses only."""
     if tls is None:
-        found = await asyncio.get_running_loop().getaddrinfo(host or None, port, type=socket.SOCK_STREAM)
-        if not host or not all(is_loopback(str(address[0])) for *_, address in found):
+        addresses = await asyncio.get_running_loop().getaddrinfo(host or None, port, type=socket.SOCK_STREAM)
+        if not host or not all(is_loopback(str(address[0])) for *_, address in addresses):
             raise Refusal(
                 f"{host!r} can be reached by others, who would see questions and answers in the clear",
                 hint="give a certificate, or listen on 127.0.0.1",

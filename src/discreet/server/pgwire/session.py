@@ -285,11 +285,11 @@ def _check_formats(fields: Sequence[WireField], formats: Sequence[int]) -> None:
 
 def _agreed(portal: Portal, outcome: Outcome) -> Sequence[WireField]:
     """The columns as they were described, if they were: the client relies on it."""
-    found = outcome.fields or ()
+    fields = outcome.fields or ()
     told = portal.described if portal.described is not None else portal.prepared.fields
     if told is None:
-        return found
-    if len(told) != len(found):
+        return fields
+    if len(told) != len(fields):
         portal.prepared.seen = None
         raise WireError(
             UNSUPPORTED, "cached plan must not change result type"

@@ -374,10 +374,10 @@ _ITEM = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^",{}\\\s][^",{}\\]*))\s*(,|$)'
 
 def _items(text: str) -> list[str | None]:
     """The items of an array that is written {like,"this one"}."""
-    found = re.fullmatch(r"\s*\{(.*)\}\s*", text, re.DOTALL)
-    if found is None:
+    braces = re.fullmatch(r"\s*\{(.*)\}\s*", text, re.DOTALL)
+    if braces is None:
         raise ValueError("an array stands in braces")
-    inside, at, items = found[1].strip(), 0, list[str | None]()
+    inside, at, items = braces[1].strip(), 0, list[str | None]()
     while at < len(inside):
         item = _ITEM.match(inside, at)
         if item is None or (item[3] == "," and item.end() == len(inside)):
