@@ -14,8 +14,10 @@ from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 from discreet.addresses import is_loopback
 from discreet.client import json_values
+from discreet.client.sessions import RemoteSession, status
 from discreet.curator import Answer, Explanation
 from discreet.curator.purchase import Receipt
+from discreet.curator.sessions import SessionStatus
 from discreet.desk import Listed
 from discreet.desk.release_quote import Offered
 from discreet.errors import DiscreetError, Fault, Ground, OverBudget, Refusal
@@ -23,6 +25,7 @@ from discreet.ledger import Head
 from discreet.ledger.entry import BudgetLoss
 from discreet.ledger.head import head_of
 from discreet.ledger.verify import Receipt as Proof
+from discreet.mechanisms import Openable, described
 from discreet.privacy import Budget
 from discreet.release import Release, Wish
 from discreet.release.certificate import Certificate
@@ -33,6 +36,7 @@ _MOST = 1 << 28  # bytes of an answer
 _PAGE = 1000  # receipts at once
 _NONSENSE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)  # what reading another's words raises
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 
@@ -153,6 +157,22 @@ class Connection:
         if status == 200:
             return content
         raise self._refused(content)
+
+    # sessions --------------------------------------------------------------------------------------------------------
+
+    def open_session(self, mechanism: Openable[Any, int, A, Any], *tables: str) -> RemoteSession[A]:
+        """Pay for a session of an interactive mechanism about these tables; then it is asked question by question."""
+        named = described(mechanism)
+        body = {"mechanism": named["name"], "parameters": named["parameters"], "tables": list(tables)}
+        return RemoteSession(self._call("POST", "sessions", status, body).entry, self._call)
+
+    def session(self, entry: int) -> RemoteSession[Any]:
+        """A session by the number of its payment."""
+        return RemoteSession(self._call("GET", f"sessions/{int(entry)}", status).entry, self._call)
+
+    def sessions(self) -> list[SessionStatus]:
+        """One's own, the latest first: what is used of each, and why it is closed."""
+        return self._call("GET", "sessions", lambda told: [status(each) for each in told["sessions"]])
 
     # the wire --------------------------------------------------------------------------------------------------------
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, TypeVar
 
 from discreet.curator import Curator
+from discreet.curator.sessions import OpenSession, SessionStatus
 from discreet.desk import Listed, Order
 from discreet.desk.notary import Notary
 from discreet.desk.publisher import Publisher
 from discreet.desk.release_quote import Offered, offered
 from discreet.ledger import Grant
+from discreet.mechanisms import Openable
 from discreet.release import Release, Wish
 from discreet.release.certificate import Certificate
+
+A = TypeVar("A")
 
 
 class Home(Curator):
@@ -42,6 +47,18 @@ class Home(Curator):
     def certified(self, entry: int, folder: str | Path) -> Certificate:
         """Write one of them into a new folder, with what anybody needs to check it."""
         return self._publisher.folder(self._publisher.one(self._reader(), entry), Path(folder))
+
+    def open_session(self, mechanism: Openable[Any, int, A, Any], *tables: str) -> OpenSession[A]:
+        """Pay for a session of an interactive mechanism about these tables; then it is asked question by question."""
+        return self.paid_sessions().open(mechanism, *tables)
+
+    def session(self, entry: int) -> OpenSession[Any]:
+        """A session by the number of its payment."""
+        return self.paid_sessions().one(entry)
+
+    def sessions(self) -> list[SessionStatus]:
+        """All of them, the latest first: what is used of each, and why it is closed."""
+        return self.paid_sessions().all()
 
     def _reader(self) -> Grant | None:
         return self._books().grant(self._principal)

@@ -251,11 +251,21 @@ def _receipt(entry: Entry, spend: Spend, said: Entry | None) -> Receipt:
         spend.principal,
         spend.population,
         spend.loss,
-        str(spend.what.get("sql", "")) if isinstance(spend.what, dict) else "",
+        _asked(spend.what),
         tuple(spend.tables),
         None if said is None else said.number,
         name if _is_release(spend.what) else None,
     )
+
+
+def _asked(what: Plain) -> str:
+    """The question in SQL; of a session, which mechanism it is of."""
+    match what:
+        case {"sql": sql}:
+            return str(sql)
+        case {"session": {"name": str(name)}}:
+            return f"a session of {name}"
+    return ""
 
 
 def _is_release(what: Plain) -> bool:
