@@ -8,16 +8,16 @@ from fractions import Fraction
 import pytest
 
 from discreet.console import prices
-from discreet.curator.purchase import Receipt
+from discreet.curator.purchase import PastPayment
 from discreet.ledger.entry import BudgetLoss
 from discreet.privacy import Approximate, Concentrated, Pure
 
 SELECT = "SELECT count(*) FROM visits"
 
 
-def receipt(entry: int, loss: BudgetLoss, sql: str = SELECT, **changes: object) -> Receipt:
+def receipt(entry: int, loss: BudgetLoss, sql: str = SELECT, **changes: object) -> PastPayment:
     usual = {"time": f"2026-01-01T00:00:{entry:02d}Z", "principal": "ann", "population": "patient", "answer": entry + 1}
-    return Receipt(entry=entry, loss=loss, sql=sql, tables=("visits",), **{**usual, **changes})  # type: ignore[arg-type]
+    return PastPayment(entry=entry, loss=loss, sql=sql, tables=("visits",), **{**usual, **changes})  # type: ignore[arg-type]
 
 
 def test_a_question_has_all_its_payments_and_the_newest_question_comes_first() -> None:

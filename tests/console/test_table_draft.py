@@ -32,9 +32,10 @@ from discreet.console.table_draft import (
 from discreet.console.tables import looked
 from discreet.curator import catalogue
 from discreet.curator.custody import Custody, Declared, found_home
-from discreet.curator.source import Found, found
+from discreet.curator.source import SourceColumn, found
+from discreet.declared.column import Column
+from discreet.declared.key import Type
 from discreet.errors import Refusal
-from discreet.sql.schema import Column, Type
 
 CSV = "person,ward,age,cost\np1,north,34,1.5\np2,south,51,80\n"
 
@@ -48,7 +49,7 @@ def file(tmp_path: Path) -> Path:
 
 def typed(**changes: object) -> Draft:
     kinds = {"person": "varchar", "ward": "varchar", "age": "bigint", "cost": "double"}
-    fields = {name: Field(Found(name, None, None), type=kind) for name, kind in kinds.items()}
+    fields = {name: Field(SourceColumn(name, None, None), type=kind) for name, kind in kinds.items()}
     fields["ward"].keys = " north \n\nsouth\n"
     fields["age"].low, fields["age"].high, fields["age"].description = "0", "120", "in years, it's whole"
     fields["cost"].low, fields["cost"].high, fields["cost"].step = "0", "99.5", "0.5"
@@ -227,7 +228,7 @@ def test_how_sure_somebody_can_become_is_never_understated() -> None:
 def test_columns_of_every_type_have_keys_and_texts_are_taken_as_they_stand(
     kind: str, typed_in: str, declared_as: tuple[object, ...]
 ) -> None:
-    field = Field(Found("x", None, None), type=kind, keys=typed_in)
+    field = Field(SourceColumn("x", None, None), type=kind, keys=typed_in)
     assert field.keyed
     assert Column("x", Type(kind), keys=tuple(field.listed)).keys == declared_as
 

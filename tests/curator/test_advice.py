@@ -16,17 +16,18 @@ from doubles import Seeded
 from discreet.curator import Curator
 from discreet.curator import curator as curator_module
 from discreet.curator.advice import BARS, ROWS, Bars, advise_bounds, bounds_parts, most_rows, outer, standing_out
-from discreet.curator.noisy_statistics import Noisy
+from discreet.curator.noisy_statistics import NoisyTable
 from discreet.curator.price import priced
-from discreet.curator.purchase import Bought
+from discreet.curator.purchase import BoughtTable
 from discreet.curator.share_intervals import compatible
+from discreet.declared.caps import MOST_ROWS_A_UNIT
+from discreet.declared.key import Type
 from discreet.errors import Fault, OverBudget, Refusal
 from discreet.mechanisms import Gaussian, Laplace, LaplaceVector, Quantile, Takes
 from discreet.noise import SECURE, Entropy, gaussian
 from discreet.privacy import AddRemove, Approximate, Pure, Replace
 from discreet.sql.expression import Call, Field
 from discreet.sql.render import expression
-from discreet.sql.schema import MOST_ROWS_A_UNIT, Type
 
 EXACT = 400  # a part of it, at least a quarter, for each of at most 140 numbers: one has noise with chance < 1e-40
 MEDIAN = Quantile(Fraction(1, 100), Fraction(0), Fraction(1000), Fraction(1))
@@ -174,7 +175,7 @@ def test_the_share_beyond_bounds_holds_for_every_pair_of_ends_that_noise_could_c
     histogram, _ = priced(bounds_parts(table, "cost"), Pure(10), AddRemove("patient"))
     heights = {bar: 5000 if 20 <= bar <= 25 else 3 for bar in BARS}
     groups = tuple((bar,) for bar in BARS)
-    bought = Bought(histogram, Noisy(groups, tuple((heights[bar],) for bar in BARS)), 1)
+    bought = BoughtTable(histogram, NoisyTable(groups, tuple((heights[bar],) for bar in BARS)), 1)
     noise = histogram.charge(histogram.part.measurement.statistics[0]).mechanism
     assert isinstance(noise, LaplaceVector)
     told = advise_bounds(bought, None).beyond

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Unpack
 
 import clinic
 import pytest
@@ -13,6 +14,7 @@ from discreet.curator import Answer, Curator
 from discreet.curator.above_noise import rehearse
 from discreet.curator.cache import LARGEST, MOST, Recall
 from discreet.curator.custody import Custody, Declared
+from discreet.curator.quote import TermsGiven
 from discreet.errors import Refusal
 from discreet.privacy import Approximate
 from discreet.sql.split import question
@@ -29,9 +31,9 @@ def remembered(curator: Curator) -> int:
     return len(curator._recall._state[1])
 
 
-def asked(curator: Curator, times: int = 3, **terms: object) -> Answer:
+def asked(curator: Curator, times: int = 3, **terms: Unpack[TermsGiven]) -> Answer:
     """The answer after it was paid, found in the ledger, and remembered."""
-    answers = [curator.query(SQL, **{"epsilon": "0.25", **terms}) for _ in range(times)]
+    answers = [curator.query(SQL, **(TermsGiven(epsilon="0.25") | terms)) for _ in range(times)]
     assert all(each.cost is None for each in answers[1:])
     assert all(
         (each.rows, each.spans, each.entry) == (answers[0].rows, answers[0].spans, answers[0].entry) for each in answers
@@ -185,6 +187,6 @@ def test_what_was_bought_is_shown_however_low_the_usual_price_is_now(home: Path)
 
 
 @pytest.mark.parametrize("terms", [{"fresh": True}, {"within": True}])
-def test_what_is_free_is_not_bought(home: Path, terms: dict[str, object]) -> None:
+def test_what_is_free_is_not_bought(home: Path, terms: TermsGiven) -> None:
     with pytest.raises(Refusal, match="was bought before"):
-        Curator(home).query(SQL, free=True, **terms)
+        Curator(home).query(SQL, **(terms | TermsGiven(free=True)))

@@ -15,13 +15,14 @@ from clinic import COUNT
 
 from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared
+from discreet.curator.quote import TermsGiven
+from discreet.declared.key import Type
 from discreet.errors import Fault, OverBudget, Refusal
 from discreet.ledger import SqliteLedger
 from discreet.privacy import Approximate
 from discreet.sql import render
 from discreet.sql.expression import Call, Field, Literal
 from discreet.sql.functions import FUNCTIONS
-from discreet.sql.schema import Type
 
 THEIRS = "CASE WHEN patient = 999 THEN"
 DAY = "ELSE '2020-01-01' END AS DATE"
@@ -30,10 +31,10 @@ DAY = "ELSE '2020-01-01' END AS DATE"
 @pytest.mark.parametrize(
     "caps", [{"max_rows": -5}, {"max_rows": 0}, {"max_groups": 0}, {"max_groups": 2_000_000}, {"max_rows": True}]
 )
-def test_caps_below_one_or_absurd_are_refused(home: Path, caps: dict[str, int]) -> None:
+def test_caps_below_one_or_absurd_are_refused(home: Path, caps: TermsGiven) -> None:
     for sql in ("SELECT sum(cost) FROM visits", "SELECT diagnosis, count(*) FROM visits GROUP BY diagnosis"):
         with pytest.raises(Refusal, match=r"max_rows|max_groups"):
-            Curator(home).query(sql, epsilon=1, **caps)
+            Curator(home).query(sql, **(caps | TermsGiven(epsilon=1)))
     with pytest.raises(Refusal, match=r"max_rows|max_groups"):
         Custody(home).add("more", clinic.visits(3), clinic.declared(epsilon=2, **caps))
 

@@ -16,6 +16,7 @@ from discreet.curator import Curator, Terms
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.errors import Refusal
 from discreet.privacy import Approximate
+from discreet.sql.cells import BoundedRows
 from discreet.sql.rows import Capped, Filter, Joined, Kept, Project, Rows, below
 from discreet.sql.split import rows_of
 
@@ -42,7 +43,7 @@ def test_a_mechanism_sees_a_unit_s_rows_under_its_cap_whatever_columns_are_calle
     curator = Curator(tmp_path / "home")
     schema = curator._catalogue.schema
     for sql in ("SELECT u FROM t", "SELECT x0 AS u FROM t", "SELECT u, key_0, x0 FROM t"):
-        assert len(curator._store.rows(rows_of(sql, schema), 1)) == 2
+        assert len(curator._store.rows(BoundedRows(rows_of(sql, schema), 1))) == 2
     sql = "SELECT key_0, count(*), sum(x0), sum(u), count(DISTINCT u) FROM t GROUP BY key_0"
     ((key, number, ones, _, different),) = hospital.exactly(curator, sql)
     assert (key, number) == ("a", 2)

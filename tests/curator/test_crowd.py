@@ -15,7 +15,7 @@ import pytest
 from warm import Warm, finished, started
 
 from discreet.curator import Curator
-from discreet.curator.purchase import Flights
+from discreet.curator.purchase import SingleFlight
 from discreet.errors import OverBudget
 from discreet.ledger import Answer, Spend, SqliteLedger, verify
 from discreet.privacy import Approximate
@@ -110,11 +110,11 @@ def test_who_asks_the_same_at_once_pays_once(home: Path) -> None:
         costs = list(threads.map(ask, range(8)))
     assert sorted(costs, key=str) == sorted([Approximate("0.5"), *[None] * 7], key=str)
     assert curator.budget("patient").spent == Approximate("0.5")
-    assert curator._flights._under_way == {}
+    assert curator._flight._under_way == {}
 
 
 def test_questions_in_any_order_do_not_wait_for_each_other_in_a_ring() -> None:
-    flights, done = Flights(), []
+    flights, done = SingleFlight(), []
 
     def fly(turn: int) -> None:
         for _ in range(200):
@@ -136,7 +136,7 @@ from pathlib import Path
 from discreet.curator import Curator, Terms
 curator, sql = Curator(Path(sys.argv[1])), sys.argv[2]
 question = curator._question(sql, Terms()).parts[0].measurement.question
-with curator._flights.alone([question]):
+with curator._flight.alone([question]):
     child = multiprocessing.get_context("fork").Process(target=curator.query, args=(sql,))
     child.start()
     child.join(60)

@@ -9,6 +9,7 @@ import pytest
 
 from discreet.curator import Curator, Due
 from discreet.curator.custody import Custody, Declared
+from discreet.curator.quote import TermsGiven
 from discreet.errors import Refusal
 
 TWO = "SELECT (SELECT count(*) FROM visits) AS n, (SELECT count(*) FROM visits WHERE urgent) AS u"
@@ -29,9 +30,10 @@ def test_what_is_due_is_what_is_paid(tmp_path: Path, sql: str) -> None:
 def test_what_was_bought_is_not_due_again_unless_it_is_wanted_better_or_anew(tmp_path: Path) -> None:
     curator = Curator(clinic.home(tmp_path / "home"))
     curator.query(clinic.COUNT, epsilon="0.5")
-    for terms, free in (({"epsilon": "0.5"}, True), ({"epsilon": "0.1"}, True), ({"epsilon": "0.6"}, False)):
+    for price, free in (("0.5", True), ("0.1", True), ("0.6", False)):
+        terms = TermsGiven(epsilon=price)
         assert (curator.due(clinic.COUNT, **terms).loss is None) is free
-        assert (curator.due(clinic.COUNT, **terms, fresh=True).loss is None) is False
+        assert (curator.due(clinic.COUNT, epsilon=price, fresh=True).loss is None) is False
         assert (curator.query(clinic.COUNT, **terms).cost is None) is free
 
 

@@ -26,10 +26,9 @@ from discreet.curator.formula import (
     ratio,
 )
 from discreet.curator.intervals import Barred, declared
-from discreet.curator.noisy_statistics import Noisy as NoisyTable
-from discreet.curator.noisy_statistics import ends_of, restored, stored
+from discreet.curator.noisy_statistics import NoisyTable, ends_of, restored, stored
 from discreet.curator.price import RARE, priced
-from discreet.curator.purchase import Bought
+from discreet.curator.purchase import BoughtTable
 from discreet.mechanisms import LaplaceVector, Quantile
 from discreet.privacy import AddRemove, Concentrated, Pure
 from discreet.sql.split import question
@@ -50,7 +49,7 @@ def spans(
         keyed = [key.values for key in price.part.measurement.keys]
         groups = tuple((keys[0][i],) if (keys := [k for k in keyed if k]) else () for i in range(len(rows)))
         noisy = NoisyTable(groups, tuple(rows))
-        bought[price.part.name] = Bought(price, noisy, 1)
+        bought[price.part.name] = BoughtTable(price, noisy, 1)
         tables[price.part.name] = above_noise.noisy_table(price.part, groups, estimates(price.part, rows))
     result = above_noise.run(upper, tables, {})
     return list(Spans(upper.sides, bought, 1 - Fraction(confidence)).of(result.rows, result.hidden))

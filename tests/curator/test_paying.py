@@ -11,6 +11,7 @@ from clinic import COUNT
 
 from discreet.curator import Curator
 from discreet.curator.custody import Custody
+from discreet.curator.quote import TermsGiven
 from discreet.errors import OverBudget, Refusal
 from discreet.ledger import SqliteLedger
 from discreet.privacy import Approximate, Concentrated, Pure
@@ -83,7 +84,7 @@ def test_the_error_asked_for_is_met_by_the_cheapest_price(home: Path) -> None:
         ({"error": 0}, "error=0"),
     ],
 )
-def test_nonsense_is_refused_by_value_and_charges_nothing(home: Path, terms: dict[str, object], complaint: str) -> None:
+def test_nonsense_is_refused_by_value_and_charges_nothing(home: Path, terms: TermsGiven, complaint: str) -> None:
     curator = Curator(home)
     sql = "SELECT diagnosis, count(*) FROM visits GROUP BY diagnosis"
     with pytest.raises(Refusal, match=complaint):

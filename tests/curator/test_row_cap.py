@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Unpack
 
 import duckdb
 import pyarrow as pa
@@ -12,6 +13,8 @@ import pytest
 
 from discreet.curator import Curator, catalogue
 from discreet.curator.custody import Custody, Declared, found_home
+from discreet.curator.quote import TermsGiven
+from discreet.sql.cells import BoundedRows
 from discreet.sql.split import rows_of
 
 PEOPLE, REGIONS = 1000, tuple("abcdefg")
@@ -45,7 +48,7 @@ def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
     return home(tmp_path_factory.mktemp("cap") / "home", seven())
 
 
-def by_region(curator: Curator, numbers: str, **terms: object) -> Mapping[str, tuple[float, ...]]:
+def by_region(curator: Curator, numbers: str, **terms: Unpack[TermsGiven]) -> Mapping[str, tuple[float, ...]]:
     sql = f"SELECT region, {numbers} FROM t GROUP BY region ORDER BY region"
     return {str(row[0]): row[1:] for row in curator.query(sql, **terms).rows}  # type: ignore[misc]
 
@@ -109,7 +112,9 @@ def test_rows_that_are_alike_are_not_kept_or_dropped_together(tmp_path: Path) ->
         # Hoeffding: 300 people are 85 off 19/20 of 300 with probability < 1e-9
         assert min(found["a"][1], found["b"][1]) > people * 19 / 20 - 85
     tree = rows_of("SELECT who, region FROM t", catalogue.read(tmp_path / "home").schema)
-    kept = Counter(who for who, place in curator._store.rows(tree, 3) if place == "a")  # what a release is made of
+    kept = Counter(
+        who for who, place in curator._store.rows(BoundedRows(tree, 3)) if place == "a"
+    )  # what a release is made of
     assert set(kept.values()) == {1, 2, 3}
 
 

@@ -30,6 +30,7 @@ from discreet.interval import log
 from discreet.mechanisms import REGISTRY, Caps, Grid, Mean, Quantile, SampleAggregate, SmoothMedian, Takes
 from discreet.noise import SECURE, Entropy, permutation
 from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Pure, Replace
+from discreet.sql.cells import BoundedRows
 from discreet.sql.split import rows_of
 
 EVERY = {**EXAMPLES, **CLIENTS, **RELEASES, **OTHERS}
@@ -261,8 +262,10 @@ def neighbours(home: Path, name: str, mechanism: Any, cap: int) -> tuple[list[An
     sql = f"SELECT cost FROM visits WHERE diagnosis = '{name}0'"
     run = plan(home, mechanism, sql, cap)
     store = DuckStore(home / "tables")
-    every = [row[0] for row in store.rows(run.rows, cap)]
-    others = [row[0] for row in store.rows(plan(home, mechanism, f"{sql} AND patient <> 0", cap).rows, cap)]
+    every = [row[0] for row in store.rows(BoundedRows(run.rows, cap))]
+    others = [
+        row[0] for row in store.rows(BoundedRows(plan(home, mechanism, f"{sql} AND patient <> 0", cap).rows, cap))
+    ]
     store.close()
     assert len(every) == len(others) + cap
     if isinstance(run.outline.neighbours, AddRemove):
@@ -300,11 +303,14 @@ def test_no_mechanism_loses_more_than_is_paid(crowd: Path, name: str, cap: int) 
 def test_rows_come_in_an_order_that_is_drawn(home: Path) -> None:
     """The engine's own order, whatever it is, permuted by the source: so it is uniform, as the permutation is."""
     run, store = plan(home, OfRows(), "SELECT patient, cost FROM visits"), DuckStore(home / "tables")
-    one, two = (store.rows(run.rows, 50, rng=Seeded(seed)) for seed in (1, 2))
+    rows = BoundedRows(run.rows, 50)
+    one, two = (store.rows(rows, rng=Seeded(seed)) for seed in (1, 2))
     own = dict(zip(permutation(len(one), rng=Seeded(1)).tolist(), one, strict=True))
     assert two == [own[place] for place in permutation(len(two), rng=Seeded(2)).tolist()]
     assert one != two
-    assert store.rows(run.rows, 50) != store.rows(run.rows, 50)  # the source of production: 300 rows, never twice alike
+    assert store.rows(BoundedRows(run.rows, 50)) != store.rows(
+        BoundedRows(run.rows, 50)
+    )  # the source of production: 300 rows, never twice alike
     store.close()
 
 

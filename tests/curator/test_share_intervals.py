@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from discreet.curator.noise_sums import Additive
-from discreet.curator.share_intervals import Share, compatible
+from discreet.curator.share_intervals import ShareInterval, compatible
 from discreet.mechanisms import GaussianVector, LaplaceVector
 
 RARE = Fraction(1, 20)
@@ -71,7 +71,7 @@ def test_wide_noise_is_told_nearly_as_a_normal_number(noise: Additive) -> None:
 
 def test_nothing_but_noise_says_nothing() -> None:
     noise = LaplaceVector(Fraction(10))
-    assert compatible(-4, -7, ((noise, 3), (noise, 4)), RARE) == Share(0.0, 1.0)
+    assert compatible(-4, -7, ((noise, 3), (noise, 4)), RARE) == ShareInterval(0.0, 1.0)
 
 
 def test_too_little_noise_leaves_one_share() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from discreet.curator import Curator, above_noise, catalogue
 from discreet.curator.price import priced
+from discreet.curator.quote import TermsGiven
 from discreet.errors import Fault, Refusal
 from discreet.ledger import Dataset, SqliteLedger
 from discreet.ledger.entry import BudgetLoss
@@ -143,7 +144,7 @@ LONG = f"{10**989}/{10**990 + 7}"
     ],
 )
 def test_a_price_of_many_digits_is_refused_before_anything_is_paid(
-    tmp_path: Path, measure: dict[str, object], terms: dict[str, object]
+    tmp_path: Path, measure: dict[str, object], terms: TermsGiven
 ) -> None:
     curator = Curator(clinic.home(tmp_path / "home", **measure))
     before = curator.budget("patient")

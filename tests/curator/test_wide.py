@@ -13,7 +13,8 @@ import pytest
 
 from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared, found_home
-from discreet.curator.noisy_statistics import Noisy, restored, stored
+from discreet.curator.noisy_statistics import NoisyTable, restored, stored
+from discreet.curator.quote import TermsGiven
 from discreet.errors import Refusal
 from discreet.sql.split import question
 
@@ -147,7 +148,7 @@ def test_what_no_machine_integer_holds_is_refused_before_it_is_paid(tmp_path: Pa
 
 
 @pytest.mark.parametrize("price", [{"epsilon": "1e-8"}, {"rho": "1e-16"}])
-def test_noise_that_is_wider_than_a_machine_integer_is_told_with_its_bar(tmp_path: Path, price: dict[str, str]) -> None:
+def test_noise_that_is_wider_than_a_machine_integer_is_told_with_its_bar(tmp_path: Path, price: TermsGiven) -> None:
     found_home(tmp_path / "home")
     rows = pa.table({"who": range(9), "x": [10**15] * 9})
     budget = dict.fromkeys(price, 1)
@@ -162,7 +163,7 @@ def test_noise_that_is_wider_than_a_machine_integer_is_told_with_its_bar(tmp_pat
 
 
 def test_the_ledger_keeps_numbers_of_any_size() -> None:
-    noisy = Noisy(((),), ((3, -(2**200), 2**127 + 1),))
+    noisy = NoisyTable(((),), ((3, -(2**200), 2**127 + 1),))
     (part,) = question("SELECT count(*) FROM visits", clinic.schema()).parts
     assert restored(stored(noisy), part.measurement) == noisy
 

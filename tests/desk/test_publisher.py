@@ -69,7 +69,7 @@ def test_the_order_is_spend_then_read_then_record(home: Path, monkeypatch: pytes
         raise MemoryError("a row said so")
 
     desk = Desk(home)
-    monkeypatch.setattr(DuckStore, "cells", seen)
+    monkeypatch.setattr(DuckStore, "reading", seen)
     with pytest.raises(Fault) as raised:
         desk.published(HOME, COSTS)
     assert "row" not in str(raised.value)
@@ -196,13 +196,13 @@ def test_a_file_that_was_changed_is_not_given_out(home: Path) -> None:
 def test_a_rehearsal_is_free_and_reads_nobodys_rows(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     desk = Desk(home)
     read_from: list[Path] = []
-    honest = DuckStore.cells
+    honest = DuckStore.reading
 
     def watched(self: DuckStore, *given: object) -> object:
         read_from.append(self._folder)
         return honest(self, *given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(DuckStore, "cells", watched)
+    monkeypatch.setattr(DuckStore, "reading", watched)
     found = desk.rehearsed(HOME, COSTS)
     assert found.total.value > 100
     assert read_from

@@ -25,6 +25,7 @@ from differential.world import made
 
 import discreet as dp
 from discreet.curator import Curator
+from discreet.curator.quote import TermsGiven
 
 PRICES = {"epsilon": ("1e15", "1e18"), "rho": ("1e30", "1e34")}
 CONFIDENCE = "0.999999999999"
@@ -108,10 +109,11 @@ def question_of(world: World, number: int) -> Question:
     return spelled(family(Maker(world, rng)), world, rng)
 
 
-def terms_of(world: World, number: int, question: Question) -> dict[str, object]:
+def terms_of(world: World, number: int, question: Question) -> TermsGiven:
     """The price, the confidence and the caps of a question."""
     price = random.Random(f"terms {world.seed} {number}").choice(PRICES[world.measure])
-    terms: dict[str, object] = {"delta": "1e-9", "confidence": CONFIDENCE, world.measure: price}
+    terms = TermsGiven(delta="1e-9", confidence=CONFIDENCE)
+    terms |= TermsGiven(rho=price) if world.measure == "rho" else TermsGiven(epsilon=price)
     if question.caps is not None:
         terms |= {"max_rows": question.caps[0], "max_groups": question.caps[1]}
     return terms

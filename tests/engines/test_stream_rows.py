@@ -16,6 +16,9 @@ import pytest
 
 from discreet.curator import Curator, catalogue
 from discreet.curator.custody import Custody
+from discreet.declared.column import Column
+from discreet.declared.grid import Grid
+from discreet.declared.table import Schema
 from discreet.engines import Counted, DuckStore
 from discreet.engines.ingest import MOST_CODES
 from discreet.engines.one_pass import FARTHEST
@@ -23,13 +26,11 @@ from discreet.errors import Refusal
 from discreet.privacy import Approximate
 from discreet.sql import bounding
 from discreet.sql.plan import Measurement
-from discreet.sql.range import Grid
 from discreet.sql.render import code_name, quoted, steps_name
-from discreet.sql.schema import Column, Schema
 from discreet.sql.split import question
 from discreet.sql.stream import streamed
 
-COST = Grid(0, 100_000, Fraction(1, 100))
+COST = Grid(0, 1000, "0.01")
 AWKWARD = [math.nan, math.inf, -math.inf, None, -0.004, 0.005, 999.995, 1000.004, 1e300, -1e300, 333.333]
 NUMBERS = "count(*), count(cost), sum(cost), avg(cost)"
 QUESTIONS = [
@@ -79,7 +80,7 @@ def counted(home: Path, measurement: Measurement) -> Counted:
 
 def in_sql(home: Path, measurement: Measurement) -> Counted:
     """The same without the stream: by the SQL for rows that are anywhere."""
-    with store(home)._reading(measurement.rows) as (connection, salt, located):
+    with store(home).reading(measurement.rows) as (connection, salt, located):
         rows = connection.execute(bounding.counts(measurement, located, salt)).fetchall()
     width = len(measurement.keys)
     return Counted(
@@ -92,7 +93,7 @@ def present(numbers: Counted) -> dict[tuple[object, ...], tuple[int, ...]]:
 
 
 def passes(home: Path, measurement: Measurement) -> bool:
-    with store(home)._reading(measurement.rows) as (_, _, located):
+    with store(home).reading(measurement.rows) as (_, _, located):
         return streamed(measurement, located, FARTHEST) is not None
 
 

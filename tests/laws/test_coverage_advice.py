@@ -23,12 +23,14 @@ from discreet.curator.advice import (
     outer,
     ratio,
 )
-from discreet.curator.noisy_statistics import Noisy
+from discreet.curator.noisy_statistics import NoisyTable
 from discreet.curator.price import Priced, priced
-from discreet.curator.purchase import Bought
+from discreet.curator.purchase import BoughtTable
+from discreet.declared.column import Column
+from discreet.declared.key import Type
+from discreet.declared.table import Table
 from discreet.mechanisms import GaussianVector, LaplaceVector
 from discreet.privacy import AddRemove, Concentrated, Pure
-from discreet.sql.schema import Column, Table, Type
 
 pytestmark = pytest.mark.slow
 
@@ -51,7 +53,7 @@ PEOPLE: dict[str, list[int]] = {  # how many rows each has
 }
 
 
-def noisy(price: Priced, counts: Sequence[Sequence[int]], rng: Seeded, wrong: int = 1) -> Bought:
+def noisy(price: Priced, counts: Sequence[Sequence[int]], rng: Seeded, wrong: int = 1) -> BoughtTable:
     """A table as it is bought, its noise `wrong` times as wide as it should be."""
     measurement = price.part.measurement
     columns = []
@@ -61,7 +63,7 @@ def noisy(price: Priced, counts: Sequence[Sequence[int]], rng: Seeded, wrong: in
         noise = mechanism(np.zeros(len(column), dtype=np.int64), rng=rng)
         columns.append([exact + wrong * int(more) for exact, more in zip(column, noise, strict=True)])
     groups = tuple((value,) for value in measurement.keys[0].values or ()) if measurement.keys else ((),)
-    return Bought(price, Noisy(groups, tuple(zip(*columns, strict=True))), 1)
+    return BoughtTable(price, NoisyTable(groups, tuple(zip(*columns, strict=True))), 1)
 
 
 def bar(size: float) -> int:

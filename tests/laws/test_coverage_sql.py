@@ -26,7 +26,7 @@ from discreet.curator import Curator, above_noise
 from discreet.curator.error_bars import Spans
 from discreet.curator.noisy_statistics import Engine, Group, measure
 from discreet.curator.price import Priced
-from discreet.curator.purchase import Bought
+from discreet.curator.purchase import BoughtTable
 from discreet.curator.quote import Terms
 from discreet.engines import Counted
 from discreet.mechanisms import GaussianVector, LaplaceVector
@@ -299,7 +299,7 @@ def test_rows_that_noise_chose_are_covered(worlds: Callable[..., World], name: s
         noisy = measure(paid, engine, rng=rng)
         place = choose([row[0] for row in noisy.values])
         value = noisy.values[place][0]
-        bars = Spans(sides, {paid.part.name: Bought(paid, noisy, 0)}, 1 - CONFIDENCE)
+        bars = Spans(sides, {paid.part.name: BoughtTable(paid, noisy, 0)}, 1 - CONFIDENCE)
         ((_, span),) = bars.of([("", value)], [(place,)])
         assert span is not None
         fair.append(span)

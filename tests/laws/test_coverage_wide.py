@@ -18,11 +18,11 @@ from discreet.curator.custody import Custody, Declared, found_home
 from discreet.curator.error_bars import Spans
 from discreet.curator.noisy_statistics import measure
 from discreet.curator.price import priced
-from discreet.curator.purchase import Bought
+from discreet.curator.purchase import BoughtTable
+from discreet.declared.key import Key
 from discreet.engines import Counted, DuckStore
 from discreet.privacy import AddRemove, Approximate, Concentrated
 from discreet.sql.plan import Measurement, Rank, Statistic
-from discreet.sql.schema import Key
 from discreet.sql.split import question
 
 pytestmark = pytest.mark.slow
@@ -73,7 +73,7 @@ def test_a_sum_of_nanoseconds_under_a_cap(home: Path, loss: Approximate | Concen
         noisy = measure(price, Once(exact), rng=rng)
         table = above_noise.noisy_table(price.part, noisy.groups, estimates(price.part, noisy.values))
         result = above_noise.run(upper, {price.part.name: table}, {})
-        bars = Spans(upper.sides, {price.part.name: Bought(price, noisy, 1)}, 1 - SURE)
+        bars = Spans(upper.sides, {price.part.name: BoughtTable(price, noisy, 1)}, 1 - SURE)
         ((span,),) = bars.of(result.rows, result.hidden)
         assert span is not None
         spans.append(span)

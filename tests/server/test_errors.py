@@ -9,6 +9,7 @@ import pytest
 
 from discreet.curator import Curator
 from discreet.curator.custody import Custody
+from discreet.curator.quote import TermsGiven
 from discreet.errors import Fault, Ground, OverBudget, Refusal, Unsupported
 from discreet.server.errors import INTERNAL, error_response, wire_error
 
@@ -47,7 +48,7 @@ def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
 
 
 @pytest.mark.parametrize(("sql", "terms", "ground"), ASKED)
-def test_a_refusal_carries_its_ground(curator: Curator, sql: str, terms: dict[str, object], ground: Ground) -> None:
+def test_a_refusal_carries_its_ground(curator: Curator, sql: str, terms: TermsGiven, ground: Ground) -> None:
     with pytest.raises(Refusal) as said:
         curator.query(sql, **terms)
     assert said.value.ground is ground

@@ -11,7 +11,7 @@ from discreet.cli.printing import AsFormat, Format, print_rows
 from discreet.cli.query import Epsilon, Rho
 
 if TYPE_CHECKING:
-    from discreet.curator.share_intervals import Share
+    from discreet.curator.share_intervals import ShareInterval
 
 app = new_app()
 _HIDDEN = "nothing stands out of the noise at this price; name a higher one, or there are too few people to tell"
@@ -64,7 +64,7 @@ def caps(
     print_rows(form, list(line), [list(line.values())])
 
 
-def _told(form: Format, name: str, share: Share | None) -> dict[str, object]:
+def _told(form: Format, name: str, share: ShareInterval | None) -> dict[str, object]:
     """A share: for eyes in words, for programs its two ends."""
     if form is Format.table:
         return {name: None if share is None else str(share)}

@@ -42,14 +42,17 @@ def query(  # noqa: PLR0913  # the terms of a question
     """Ask a question in SQL. Its price is spent before a row is read; the same question again is free."""
     from discreet.curator import Curator
     from discreet.curator.explain import said
+    from discreet.curator.quote import TermsGiven
 
     curator = Curator(home)
-    terms = {"epsilon": epsilon, "rho": rho, "error": error, "delta": delta, "confidence": confidence}
+    terms = TermsGiven(
+        epsilon=epsilon, rho=rho, error=error, delta=delta, confidence=confidence, fresh=fresh, within=within
+    )
     told = curator.explain(sql, **terms)
     for sentence in told.notices:  # before it is paid: the same follows from the plan
         if sentence not in told.bounding:
             typer.echo(f"notice: {sentence}", err=True)
-    answer = curator.query(sql, **terms, fresh=fresh, within=within)
+    answer = curator.query(sql, **terms)
     _print(answer, form, confidence, intervals=intervals)
     if intervals and answer.unbarred:
         typer.echo(f"no error bar: {', '.join(answer.unbarred)}", err=True)

@@ -16,8 +16,9 @@ from discreet.addresses import is_loopback
 from discreet.client import json_values
 from discreet.client.sessions import RemoteSession, status
 from discreet.curator import Answer, Explanation
-from discreet.curator.purchase import Receipt
+from discreet.curator.purchase import PastPayment
 from discreet.curator.sessions import SessionStatus
+from discreet.declared.table import Table
 from discreet.desk import Listed
 from discreet.desk.release_quote import Offered
 from discreet.errors import DiscreetError, Fault, Ground, OverBudget, Refusal
@@ -30,7 +31,6 @@ from discreet.privacy import Budget
 from discreet.release import Release, Wish
 from discreet.release.certificate import Certificate
 from discreet.release.folder import CERTIFICATE, RELEASE, checked, refuse_taken
-from discreet.sql.schema import Table
 
 _MOST = 1 << 28  # bytes of an answer
 _PAGE = 1000  # receipts at once
@@ -97,9 +97,9 @@ class Connection:
             raise Refusal(f"there is no population {population!r}", hint=f"there are {sorted(found)}")
         return found[population]
 
-    def history(self, *, everybody: bool = False) -> list[Receipt]:
+    def history(self, *, everybody: bool = False) -> list[PastPayment]:
         """What was asked and paid, the latest first; of everybody for a custodian."""
-        found: list[Receipt] = []
+        found: list[PastPayment] = []
         while True:
             asked = {"everybody": str(everybody).lower(), "limit": str(_PAGE)}
             more = {"before": str(found[-1].entry)} if found else {}

@@ -15,7 +15,7 @@ from discreet.console.layout import page, trouble
 from discreet.console.pages import Visit
 from discreet.console.prices import Step, figure, path
 from discreet.curator.explain import said
-from discreet.curator.purchase import Receipt
+from discreet.curator.purchase import PastPayment
 from discreet.desk import Desk, Visitor
 from discreet.desk.desk import Person
 from discreet.errors import Refusal
@@ -41,7 +41,7 @@ class _Seen:
 
     accounts: Mapping[str, Account]
     people: Sequence[Person]
-    receipts: Sequence[Receipt]
+    receipts: Sequence[PastPayment]
     usual: Mapping[str, BudgetLoss]  # what a question about a population costs if nobody names a price
 
 

@@ -21,7 +21,7 @@ from starlette.responses import Response
 from discreet.console.prices import when
 from discreet.curator import Answer
 from discreet.curator.explain import said
-from discreet.curator.purchase import Receipt, total
+from discreet.curator.purchase import PastPayment, total
 from discreet.desk import Desk, Visitor
 from discreet.desk.practice import made_up
 from discreet.errors import Refusal
@@ -204,10 +204,10 @@ class Citation:
         )
 
 
-def cited(sql: str, answer: Answer, receipts: Sequence[Receipt], neighbours: Neighbours, head: Head) -> Citation:
+def cited(sql: str, answer: Answer, receipts: Sequence[PastPayment], neighbours: Neighbours, head: Head) -> Citation:
     """The citation of an answer, from the receipts that whoever takes it may see."""
     entries = tuple(int(entry) for entry in answer.entry.split(",") if entry)
-    known: Mapping[int, Receipt] = {each.answer: each for each in receipts if each.answer is not None}
+    known: Mapping[int, PastPayment] = {each.answer: each for each in receipts if each.answer is not None}
     mine = [known[entry] for entry in entries if entry in known]
     paid = total([each.loss for each in mine])
     words = "" if paid is None else said(paid)

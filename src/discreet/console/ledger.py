@@ -9,7 +9,7 @@ from nicegui import ui
 from discreet.console import assets, prices, theme
 from discreet.console.layout import page, trouble
 from discreet.console.pages import Visit
-from discreet.curator.purchase import Receipt
+from discreet.curator.purchase import PastPayment
 from discreet.errors import Refusal
 from discreet.ledger import Head, read_head
 from discreet.ledger.home import Standing
@@ -178,7 +178,7 @@ def _saving(words: str, save: Callable[[], None]) -> None:
 # the proof of an entry ------------------------------------------------------------------------------------------------
 
 
-def _proof(receipts: list[Receipt], visit: Visit) -> None:
+def _proof(receipts: list[PastPayment], visit: Visit) -> None:
     with theme.card("Prove that an entry is in it"):
         words = (
             "any entry but how a token is recognised"
@@ -216,7 +216,7 @@ def _proof(receipts: list[Receipt], visit: Visit) -> None:
         ui.timer(0.1, prove, once=True)
 
 
-def _choice(receipt: Receipt) -> str:
+def _choice(receipt: PastPayment) -> str:
     words = " ".join(receipt.sql.split())
     short = words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
     return f"{receipt.answer or receipt.entry} · {short}"

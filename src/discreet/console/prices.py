@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from discreet.curator import Answer
 from discreet.curator.explain import LATER, NONE
-from discreet.curator.purchase import Receipt, total
+from discreet.curator.purchase import PastPayment, total
 from discreet.desk import Desk, Terms, Visitor
 from discreet.desk.desk import Person
 from discreet.errors import Refusal
@@ -30,10 +30,10 @@ class Asked:
     principal: str
     sql: str
     population: str
-    payments: tuple[Receipt, ...]
+    payments: tuple[PastPayment, ...]
 
     @property
-    def latest(self) -> Receipt:
+    def latest(self) -> PastPayment:
         """The newest payment."""
         return self.payments[0]
 
@@ -71,9 +71,9 @@ class Asked:
         return all(word in words.lower() for word in text.lower().split())
 
 
-def grouped(receipts: Iterable[Receipt]) -> list[Asked]:
+def grouped(receipts: Iterable[PastPayment]) -> list[Asked]:
     """The questions that receipts are for, the one that was paid last first."""
-    found: dict[tuple[str, str, str, int], list[Receipt]] = {}
+    found: dict[tuple[str, str, str, int], list[PastPayment]] = {}
     for each in sorted(receipts, key=lambda receipt: -receipt.entry):
         alone = 0 if each.release is None else each.entry  # releases of the same rows are different ones
         found.setdefault((each.principal, each.sql, each.population, alone), []).append(each)
@@ -140,7 +140,7 @@ class Step:
     amount: Fraction
 
 
-def stairs(receipts: Iterable[Receipt], population: str) -> list[Step]:
+def stairs(receipts: Iterable[PastPayment], population: str) -> list[Step]:
     """How spending grew, one step for each payment."""
     steps: list[Step] = []
     for each in sorted(receipts, key=lambda receipt: receipt.entry):

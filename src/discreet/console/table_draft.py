@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from discreet.curator.custody import Declared
-from discreet.curator.source import Found
+from discreet.curator.source import SourceColumn
+from discreet.declared.key import Type
 from discreet.errors import Refusal
 from discreet.exact import exact
-from discreet.sql.schema import Type
 
 FILE, OWNER, COLUMNS, BUDGET, REVIEW = range(5)
 STEPS = ("File", "Whose rows", "Columns", "Budget", "Review")
@@ -39,7 +39,7 @@ _ANY = "a population of its own"  # while the budget is not said yet
 class Field:
     """A column, as far as it is described. Texts are as the person typed them."""
 
-    found: Found
+    found: SourceColumn
     type: str = ""
     low: str = ""
     high: str = ""
@@ -106,7 +106,7 @@ class Draft:
         return self.population.strip() or (self.unit if self.owner == "unit" else self.name)
 
 
-def described(found: Iterable[Found]) -> list[Field]:
+def described(found: Iterable[SourceColumn]) -> list[Field]:
     """The columns of a file: with their own types, never with what they look like."""
     return [Field(each, type="" if each.own is None else each.own.value) for each in found]
 

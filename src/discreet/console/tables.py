@@ -19,11 +19,11 @@ from discreet.console.table_draft import BUDGET, COLUMNS, FILE, OWNER, REVIEW, S
 from discreet.console.upload import Upload, said_size
 from discreet.curator.custody import Declared
 from discreet.curator.declarations import stale
-from discreet.curator.source import Found, found, source_types
+from discreet.curator.source import SourceColumn, found, source_types
+from discreet.declared.table import Table
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.ledger.books import Account
-from discreet.sql.schema import Table
 
 Again = Callable[[], Awaitable[None]]
 
@@ -292,12 +292,12 @@ class Adding:
             self._upload = None
 
 
-def _looked(desk: Desk, who: Visitor, path: Path) -> tuple[Found, ...]:
+def _looked(desk: Desk, who: Visitor, path: Path) -> tuple[SourceColumn, ...]:
     desk.custody(who)
     return looked(path)
 
 
-def looked(path: Path) -> tuple[Found, ...]:
+def looked(path: Path) -> tuple[SourceColumn, ...]:
     """The columns of a file, unless they are too many for a page."""
     count = len(source_types(path))
     if count > _MOST:

@@ -12,8 +12,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from discreet.curator.purchase import Bought
-from discreet.curator.share_intervals import Share, compatible
+from discreet.curator.purchase import BoughtTable
+from discreet.curator.share_intervals import ShareInterval, compatible
+from discreet.declared.caps import MOST_ROWS_A_UNIT
+from discreet.declared.grid import Grid
+from discreet.declared.key import Type
+from discreet.declared.table import Table
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianVector, LaplaceVector
@@ -21,9 +25,7 @@ from discreet.sql.aggregate import Aggregate
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
 from discreet.sql.plan import GroupKey, Measurement, Statistic
 from discreet.sql.question import Part
-from discreet.sql.range import Grid
 from discreet.sql.rows import PerUnit, Scan, Summary
-from discreet.sql.schema import MOST_ROWS_A_UNIT, Table, Type
 from discreet.sql.shape import shape
 
 CONFIDENCE = Fraction(95, 100)  # of every share that is told
@@ -49,7 +51,7 @@ class Bars:
     noise: LaplaceVector | GaussianVector
 
     @classmethod
-    def of(cls, bought: Bought) -> Bars:
+    def of(cls, bought: BoughtTable) -> Bars:
         """The histogram that was bought: one key, one number."""
         noise = bought.price.charge(bought.price.part.measurement.statistics[0]).mechanism
         if not isinstance(noise, (LaplaceVector, GaussianVector)):
@@ -63,7 +65,7 @@ class Bars:
         threshold = standing_out(self.noise, len(self.heights))
         return sorted(bar for bar, height in self.heights.items() if height > threshold)
 
-    def beyond(self, outside: Callable[[int], bool], choices: int = 1) -> Share:
+    def beyond(self, outside: Callable[[int], bool], choices: int = 1) -> ShareInterval:
         """The share of the whole in the bars outside.
 
         `choices` is how many sets of bars the noisy numbers could have chosen this one from: with 95 % probability what
@@ -72,12 +74,12 @@ class Bars:
         far = [height for bar, height in self.heights.items() if outside(bar)]
         near = [height for bar, height in self.heights.items() if not outside(bar)]
         if not far or not near:
-            return Share(float(not near), float(not near))
+            return ShareInterval(float(not near), float(not near))
         noises = (self.noise, len(far)), (self.noise, len(near))
         return compatible(sum(far), sum(near), noises, (1 - CONFIDENCE) / choices)
 
 
-def ratio(part: int, whole: int, noise: Sequence[LaplaceVector | GaussianVector]) -> Share:
+def ratio(part: int, whole: int, noise: Sequence[LaplaceVector | GaussianVector]) -> ShareInterval:
     """The share that one noisy number is of another, which it is a part of; each with its own noise."""
     one, two = noise
     return compatible(part, whole - part, ((one, 1), (two, 1)), 1 - CONFIDENCE, part_of=True)
@@ -95,8 +97,8 @@ class BoundsAdvice:
 
     low: Fraction | None  # both None: nothing stands out of the noise at this price
     high: Fraction | None
-    beyond: Share | None  # the share of values beyond the suggested bounds
-    cut: Share | None  # the share of values beyond the declared bounds; None where none are declared
+    beyond: ShareInterval | None  # the share of values beyond the suggested bounds
+    cut: ShareInterval | None  # the share of values beyond the declared bounds; None where none are declared
     cost: BudgetLoss | None = None  # None: it was free
     left: BudgetLoss | None = None
 
@@ -106,8 +108,8 @@ class CapsAdvice:
     """How many rows a unit has, as far as the noise lets one see."""
 
     rows: int | None  # nearly all units have at most so many; None: nothing stands out of the noise at this price
-    beyond: Share | None  # the share of units with more than the suggested number
-    cut: Share | None  # the share of units with more than the declared max_rows; None where none is declared
+    beyond: ShareInterval | None  # the share of units with more than the suggested number
+    cut: ShareInterval | None  # the share of units with more than the declared max_rows; None where none is declared
     cost: BudgetLoss | None = None  # None: it was free
     left: BudgetLoss | None = None
 
@@ -192,7 +194,7 @@ def caps_parts(table: Table) -> tuple[Part, ...]:
     return (Part("#0", measurement, _count(counted)),)
 
 
-def advise_bounds(histogram: Bought, share: Bought | None) -> BoundsAdvice:
+def advise_bounds(histogram: BoughtTable, share: BoughtTable | None) -> BoundsAdvice:
     """Bounds that hold every bar which stands out of the noise."""
     bars = Bars.of(histogram)
     cut = None
@@ -210,7 +212,7 @@ def advise_bounds(histogram: Bought, share: Bought | None) -> BoundsAdvice:
     return BoundsAdvice(low, high if high > low else low + 1, held, cut)
 
 
-def advise_caps(sizes: Bought, declared: int | None) -> CapsAdvice:
+def advise_caps(sizes: BoughtTable, declared: int | None) -> CapsAdvice:
     """The smallest number at the end of a bar that 99 of 100 units which can be seen stay within."""
     bars = Bars.of(sizes)
     cut = None if declared is None else bars.beyond(lambda bar: bar > _CUT)

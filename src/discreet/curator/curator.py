@@ -7,20 +7,23 @@ from copy import copy
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar, Unpack
 
 from discreet.curator import above_noise, advice, catalogue
 from discreet.curator.answer import Answer
 from discreet.curator.cache import Allow, AtHand, Plans, Recall, answer_key, key_of
+from discreet.curator.catalogue import Population
 from discreet.curator.declarations import Declarations, recorded_file
 from discreet.curator.explain import Due, Explanation, bounding, notices
 from discreet.curator.noisy_statistics import Engine
 from discreet.curator.planner import Planner
 from discreet.curator.price import Priced, priced
-from discreet.curator.purchase import Counter, Flights, Paid, Receipt, Till, cost, receipts, requires_price, total
-from discreet.curator.quote import Terms
+from discreet.curator.purchase import Buyer, PastPayment, Purchase, SingleFlight, past_payments, requires_price, total
+from discreet.curator.quote import Terms, TermsGiven
 from discreet.curator.run import Offer, Run, Runnable, Wanted, planned, run
 from discreet.curator.sessions import Sessions
+from discreet.declared.caps import Caps
+from discreet.declared.table import Table
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
 from discreet.exact import Number, share
@@ -30,9 +33,7 @@ from discreet.ledger.entry import BudgetLoss, Plain, refuse_half_characters
 from discreet.noise import SECURE, Entropy, Secure
 from discreet.privacy import Budget
 from discreet.sandbox import DIRECT, Sandbox
-from discreet.sql.aggregation import Caps
 from discreet.sql.question import Part, Question
-from discreet.sql.schema import Table
 from discreet.sql.shape import shape
 
 T = TypeVar("T")
@@ -77,7 +78,7 @@ class Curator:
         self._store = DuckStore(home / "tables", names=self._file_name)
         self._declarations = Declarations(home, self._ledger)
         self._planner = Planner(sandbox, self._store)
-        self._plans, self._recall, self._flights = Plans(), Recall(), Flights()
+        self._plans, self._recall, self._flight = Plans(), Recall(), SingleFlight()
         self.at_hand = AtHand(self._declarations, self._ledger, self._plans, self._recall)
         self._catalogue = self._seen = self._declarations.now(principal)
         self._granted: frozenset[str] | None = None
@@ -116,14 +117,14 @@ class Curator:
     # asking ----------------------------------------------------------------------------------------------------------
 
     @_asked_now
-    def query(self, /, sql: str, **terms: object) -> Answer:
+    def query(self, /, sql: str, **terms: Unpack[TermsGiven]) -> Answer:
         """The answer to a question. Spends its price, unless the same was answered before."""
-        return self._answer(sql, Terms(**terms), self._store, SECURE)  # type: ignore[arg-type]
+        return self._answer(sql, Terms.of(terms), self._store, SECURE)
 
     @_asked_now
-    def explain(self, /, sql: str, **terms: object) -> Explanation:
+    def explain(self, /, sql: str, **terms: Unpack[TermsGiven]) -> Explanation:
         """What a question would cost and how exact it would be. Free, and the same for every database of a schema."""
-        asked = Terms(**terms)  # type: ignore[arg-type]
+        asked = Terms.of(terms)
         found = self._question(sql, asked)
 
         def told(_: Allow) -> Explanation:
@@ -138,21 +139,20 @@ class Curator:
         return explanation if not why or asked.named else explanation.unpriced(why)
 
     @_asked_now
-    def due(self, /, sql: str, **terms: object) -> Due:
+    def due(self, /, sql: str, **terms: Unpack[TermsGiven]) -> Due:
         """What would be charged for a question now. Of one in stages the whole price: its parts are known later."""
-        asked = Terms(**terms)  # type: ignore[arg-type]
+        asked = Terms.of(terms)
         found = self._question(sql, asked)
         prices, population = self._priced(found.every_part, asked, found), self._population(found.every_part)
         if population is None:
             return Due(None, None)
-        till = Till(self._ledger, self._principal, population, self._store, SECURE)
-        known = {} if found.first or asked.fresh else till.known(prices)
+        known = {} if found.first or asked.fresh else self._buyer(population).known(prices)
         return Due(population.name, total([price.loss for price in prices if price.part.name not in known]))
 
     @_asked_now
-    def describe(self, /, sql: str, **terms: object) -> tuple[tuple[str, str], ...]:
+    def describe(self, /, sql: str, **terms: Unpack[TermsGiven]) -> tuple[tuple[str, str], ...]:
         """The columns of an answer and their types, from the plan alone. Free."""
-        asked = Terms(**terms)  # type: ignore[arg-type]
+        asked = Terms.of(terms)
         return self._uppers(sql, asked, self._question(sql, asked))[-1].columns
 
     def sibling(self, principal: str) -> Curator:
@@ -173,7 +173,9 @@ class Curator:
         """The tables that may be asked about, as they were declared."""
         return self._seen.shown()
 
-    def history(self, *, everybody: bool = False, before: int | None = None, most: int | None = None) -> list[Receipt]:
+    def history(
+        self, *, everybody: bool = False, before: int | None = None, most: int | None = None
+    ) -> list[PastPayment]:
         """What was asked and paid, the latest first; by everybody, only for a custodian.
 
         Of those before an entry, and so many at most, if it is said so.
@@ -182,7 +184,7 @@ class Curator:
         if everybody and grant is not None and grant.role != "custodian":
             raise Refusal("what others asked is shown to custodians")
         with self._ledger.looked_at() as view:
-            return receipts(view.payments(None if everybody else self._principal, before, most))
+            return past_payments(view.payments(None if everybody else self._principal, before, most))
 
     def budget(self, population: str) -> Budget[BudgetLoss]:
         """What a population may lose in all and has lost."""
@@ -213,29 +215,29 @@ class Curator:
         return list(dict(self._books().grants).values())
 
     @_asked_now
-    def bounds(self, /, table: str, column: str, **terms: object) -> advice.BoundsAdvice:
+    def bounds(self, /, table: str, column: str, **terms: Unpack[TermsGiven]) -> advice.BoundsAdvice:
         """Buy advice on the bounds of a column."""
         declared = advice.bounded(self._seen.schema.table(table))
         what = f"bounds {declared.name} {declared.column(column).name}"
         paid = self._advice(advice.bounds_parts(declared, column), what, terms)
-        found = advice.advise_bounds(paid.tables["#0"], paid.tables.get("#1"))
-        return replace(found, cost=cost(paid.new), left=self._left_of(paid))
+        advised = advice.advise_bounds(paid.tables["#0"], paid.tables.get("#1"))
+        return replace(advised, cost=paid.cost, left=self._left_of(paid.population))
 
     @_asked_now
-    def caps(self, /, table: str, **terms: object) -> advice.CapsAdvice:
+    def caps(self, /, table: str, **terms: Unpack[TermsGiven]) -> advice.CapsAdvice:
         """Buy advice on how many rows of one unit an answer should count."""
         declared = advice.bounded(self._seen.schema.table(table))
         paid = self._advice(advice.caps_parts(declared), f"caps {declared.name}", terms)
-        found = advice.advise_caps(paid.tables["#0"], declared.max_rows)
-        return replace(found, cost=cost(paid.new), left=self._left_of(paid))
+        advised = advice.advise_caps(paid.tables["#0"], declared.max_rows)
+        return replace(advised, cost=paid.cost, left=self._left_of(paid.population))
 
-    def _advice(self, parts: tuple[Part, ...], what: str, terms: dict[str, object]) -> Paid:
-        asked = Terms(**terms)  # type: ignore[arg-type]
+    def _advice(self, parts: tuple[Part, ...], what: str, terms: TermsGiven) -> Purchase:
+        asked = Terms.of(terms)
         self._allowed_tables(set(parts[0].measurement.shape.tables))
         return self._paid(self._priced(parts, asked), what, asked, self._store, SECURE)
 
-    def _left_of(self, paid: Paid) -> BudgetLoss | None:
-        return None if paid.population is None else self.budget(paid.population).left
+    def _left_of(self, population: Population | None) -> BudgetLoss | None:
+        return None if population is None else self.budget(population.name).left
 
     @_asked_now
     def run(self, mechanism: Runnable[T], sql: str, *, max_rows: int | None = None, delta: Number | None = None) -> T:
@@ -283,7 +285,7 @@ class Curator:
     def bought(self, /, wanted: Wanted[T], kept: Callable[[T, Spend], Plain]) -> int:
         """Run a mechanism of ours, unless it ran before: the entry that holds what was `kept` of its answer."""
         what = self._planned(wanted)
-        with self._flights.alone([what.question]):
+        with self._flight.alone([what.question]):
             before = Offer(what, self._ledger.answered(what.question)).entry
             return before or run(self._ledger, self._store, self._principal, what, kept)[1]
 
@@ -310,7 +312,7 @@ class Curator:
         key = answer_key(sql, asked, found, self._ledger.answers)
         again = self._recall.found(key, self._catalogue)
         if again is not None:
-            return replace(again, left=self._left(found))
+            return replace(again, left=self._left_of(self._population(found.parts)))
         prices = self._priced(found.every_part, asked, found)
         uppers = self._uppers(sql, asked, found)
         if found.first:
@@ -320,10 +322,6 @@ class Curator:
         if answer.cost is None and not asked.fresh:  # then it follows from what is in the key alone
             self._recall.keep(key, self._catalogue, answer, (paid.cells, uppers[-1]))
         return answer
-
-    def _left(self, found: Question) -> BudgetLoss | None:
-        population = self._population(found.parts)
-        return None if population is None else self.budget(population.name).left
 
     def _uppers(self, sql: str, asked: Terms, found: Question) -> tuple[above_noise.Upper, ...]:
         """The upper halves of what comes first and of the question itself, rehearsed."""
@@ -348,7 +346,7 @@ class Curator:
         if asked.within:
             raise Refusal("a question in stages is not answered within the rest", hint="name a price that fits")
         self._refuse_over(prices, sql, asked)
-        before: list[Paid] = []
+        before: list[Purchase] = []
         scalars: list[object] = []
         for each in uppers[:-1]:
             paid = self._paid(prices[: len(each.question.parts)], sql, asked, *by)
@@ -362,10 +360,11 @@ class Curator:
         paid = self._paid(last, sql, asked, *by)
         last_upper, staged = self._planner.upper(self._principal, asked_now), asked_now.staged
         answer = self._spoken(last_upper.unbarred if staged else last_upper, paid, asked)
-        new = {f"{i} {name}": bought for i, part in enumerate((*before, paid)) for name, bought in part.new.items()}
-        prices = tuple(bought.price for part in (*before, paid) for bought in part.tables.values())
+        every = (*before, paid)
+        prices = tuple(bought.price for part in every for bought in part.tables.values())
+        cost = total([part.cost for part in every if part.cost is not None])
         left_out = bounding(prices, partial=asked_now.partial, staged=staged)
-        return replace(answer, cost=cost(new), bounding=left_out, notices=notices(prices))
+        return replace(answer, cost=cost, bounding=left_out, notices=notices(prices))
 
     def _refuse_over(self, prices: tuple[Priced, ...], sql: str, asked: Terms) -> None:
         """Refuse what will not fit in the end before the first part of it is paid."""
@@ -382,24 +381,27 @@ class Curator:
             return priced(parts, population.total, population.neighbours)
         return self._planner.quoted(self._principal, parts, population, asked, found)
 
-    def _population(self, parts: tuple[Part, ...]) -> catalogue.Population | None:
+    def _population(self, parts: tuple[Part, ...]) -> Population | None:
         names = {part.measurement.shape.population or "" for part in parts}
         if len(names) > 1:
             raise Refusal(f"one question asks about one population, got {sorted(names)}", hint="ask each by itself")
         return self._catalogue.population(names.pop()) if names else None
 
-    def _paid(self, prices: tuple[Priced, ...], sql: str, asked: Terms, engine: Engine, rng: Entropy) -> Paid:
+    def _paid(self, prices: tuple[Priced, ...], sql: str, asked: Terms, engine: Engine, rng: Entropy) -> Purchase:
         population = self._population(tuple(price.part for price in prices))
         if population is None:
-            return Paid({}, {}, None)
-        till = Till(self._ledger, self._principal, population, engine, rng)
-        return Counter(till, self._store, self._flights).paid(prices, sql, asked)
+            return Purchase({}, {}, None)
+        return self._buyer(population, engine, rng).paid(prices, sql, asked)
+
+    def _buyer(self, population: Population, engine: Engine | None = None, rng: Entropy = SECURE) -> Buyer:
+        where = self._ledger, self._principal, population, self._store, self._flight
+        return Buyer(*where, engine or self._store, rng)
 
     def _files(self, found: Question) -> dict[str, str]:
         """Where the public tables of a question are kept."""
         tables = [self._catalogue.schema.table(name) for name in found.public_above]
         return {table.name: str(self._store.checked(table)) for table in tables}
 
-    def _spoken(self, upper: above_noise.Upper, paid: Paid, asked: Terms) -> Answer:
-        at = share(asked.confidence, "confidence"), self._left_of(paid)
+    def _spoken(self, upper: above_noise.Upper, paid: Purchase, asked: Terms) -> Answer:
+        at = share(asked.confidence, "confidence"), self._left_of(paid.population)
         return self._planner.spoken(self._principal, upper, paid, self._files(upper.question), at)

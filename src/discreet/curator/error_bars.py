@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import Protocol
 
 from discreet.curator.formula import (
+    ColumnTotal,
     Constant,
     Formula,
     Given,
@@ -20,36 +20,21 @@ from discreet.curator.formula import (
     Noisy,
     Range,
     Ranked,
-    Total,
     changed,
     every,
     leaves,
 )
 from discreet.curator.intervals import Barred, Row
 from discreet.curator.noise_sums import Additive
-from discreet.curator.noisy_statistics import Noisy as NoisyTable
 from discreet.curator.noisy_statistics import ends_of
-from discreet.curator.price import RARE, Priced
+from discreet.curator.price import RARE
 from discreet.curator.provenance import Side
+from discreet.curator.purchase import BoughtTable
 from discreet.errors import Fault
 from discreet.mechanisms import GaussianVector, LaplaceVector
 
 Span = tuple[float, float] | None
 Cells = Sequence[object]
-
-
-class Bought(Protocol):
-    """A noisy table, and how it was priced."""
-
-    @property
-    def price(self) -> Priced:
-        """Its price, and how that was split."""
-        ...
-
-    @property
-    def noisy(self) -> NoisyTable:
-        """The table."""
-        ...
 
 
 _MANY = 5_000  # rows of noisy tables from which on the intervals of ratios and curves are found quickly
@@ -61,7 +46,7 @@ class Spans:
     """Finds the error bars of an answer at one confidence."""
 
     sides: tuple[Side, ...]
-    tables: Mapping[str, Bought]
+    tables: Mapping[str, BoughtTable]
     rare: Fraction
 
     def of(self, rows: Sequence[Cells], hidden: Sequence[Cells]) -> tuple[tuple[Span, ...], ...]:
@@ -147,7 +132,7 @@ class Spans:
                 return Noisy(Leaf(name, _row(hidden[place]), statistic))
             case Ranked(Leaf(name, int(place), statistic), step):
                 return Ranked(Leaf(name, _row(hidden[place]), statistic), step)
-            case Total(name, statistic, step):
+            case ColumnTotal(name, statistic, step):
                 rows = len(self.tables[name].noisy.groups)
                 if rows > _MOST_ADDED:
                     raise _Missing
@@ -176,7 +161,7 @@ class _Missing(Exception):  # not an error: an answer
 
 def _differs(formula: Formula) -> bool:
     """Whether a formula is another one in each row: of given numbers, of totals, or of two rows of one table."""
-    if any(isinstance(part, (Given, Total)) for part in every(formula)):
+    if any(isinstance(part, (Given, ColumnTotal)) for part in every(formula)):
         return True
     places = {(leaf.part, leaf.place) for leaf in leaves(formula)}
     return len({part for part, _ in places}) < len(places)

@@ -141,15 +141,15 @@ def explained(found: Question, prices: Sequence[Priced], confidence: Fraction, n
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column with noise in it: whether it will have an error bar, and its error if that depends on no data."""
+class ExpectedError:
+    """The error that a column with noise will have: whether it has a bar, and how long if that depends on no data."""
 
     name: str
     barred: bool
     error: Fraction | None
 
 
-def expected(found: Question, prices: Sequence[Priced], confidence: Fraction) -> list[Column]:
+def expected(found: Question, prices: Sequence[Priced], confidence: Fraction) -> list[ExpectedError]:
     """The columns of an answer that have noise in them."""
     if not prices:
         return []
@@ -161,9 +161,9 @@ def expected(found: Question, prices: Sequence[Priced], confidence: Fraction) ->
     for i, name in enumerate(found.columns):
         formulas = [side.formulas[i] for side in sides]
         if any(formulas):
-            columns.append(Column(name, True, _before_paying(sides, formulas, named, 1 - confidence)))  # noqa: FBT003
+            columns.append(ExpectedError(name, True, _before_paying(sides, formulas, named, 1 - confidence)))  # noqa: FBT003
         elif not sides or any(side.noisy[i] for side in sides):
-            columns.append(Column(name, False, None))  # noqa: FBT003
+            columns.append(ExpectedError(name, False, None))  # noqa: FBT003
     return columns
 
 

@@ -107,7 +107,7 @@ class Ranked:
 
 
 @dataclass(frozen=True)
-class Total:
+class ColumnTotal:
     """The sum of one noisy statistic over all rows of its part, times a step."""
 
     part: str
@@ -171,7 +171,7 @@ class Line:
     linear: Linear
 
 
-Formula = Constant | Given | Noisy | Ranked | Total | Line | Sum | Product | Quotient | Root | Bounded | Rounded
+Formula = Constant | Given | Noisy | Ranked | ColumnTotal | Line | Sum | Product | Quotient | Root | Bounded | Rounded
 
 
 @dataclass(frozen=True)

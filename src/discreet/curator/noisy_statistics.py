@@ -10,13 +10,13 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from discreet.curator.price import Charge, Priced
+from discreet.declared.key import Key, Type, canonical, canonical_groups
 from discreet.engines import Counted
 from discreet.errors import Fault
 from discreet.ledger.entry import Plain
 from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector, Quantile
 from discreet.mechanisms.quantile import Rows
 from discreet.noise import SECURE, Entropy
-from discreet.sql.key import Key, Type, canonical, canonical_groups
 from discreet.sql.plan import Measurement, Rank, Statistic
 
 Group = tuple[Key, ...]
@@ -40,14 +40,14 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True)
-class Noisy:
+class NoisyTable:
     """A noisy table: its groups in an order that says nothing, and whole numbers for each of them."""
 
     groups: tuple[Group, ...]
     values: tuple[tuple[int, ...], ...]  # a row for each group: its statistics in order, then the ends of its quantiles
 
 
-def ends_of(price: Priced, noisy: Noisy, row: int, statistic: int) -> tuple[int, int] | None:
+def ends_of(price: Priced, noisy: NoisyTable, row: int, statistic: int) -> tuple[int, int] | None:
     """The interval that was bought with a quantile, in steps; None if it has none, as in answers of version 0.1."""
     known = price.part.measurement.statistics
     bracketed = [i for i, each in enumerate(known) if isinstance(each, Rank) and each.bracketed]
@@ -58,7 +58,7 @@ def ends_of(price: Priced, noisy: Noisy, row: int, statistic: int) -> tuple[int,
     return values[first], values[first + 1]
 
 
-def measure(priced: Priced, engine: Engine, *, rng: Entropy = SECURE) -> Noisy:
+def measure(priced: Priced, engine: Engine, *, rng: Entropy = SECURE) -> NoisyTable:
     """Run every mechanism of a part once. What goes wrong on the way is a constant sentence."""
     try:
         return _measure(priced, engine, rng)
@@ -68,7 +68,7 @@ def measure(priced: Priced, engine: Engine, *, rng: Entropy = SECURE) -> Noisy:
         raise Fault from None
 
 
-def _measure(priced: Priced, engine: Engine, rng: Entropy) -> Noisy:
+def _measure(priced: Priced, engine: Engine, rng: Entropy) -> NoisyTable:
     measurement = priced.part.measurement
     plain = [s for s in measurement.statistics if isinstance(s, Statistic) and s.kind != "distinct"]
     counts = not measurement.declared or bool(plain)
@@ -85,7 +85,7 @@ def _measure(priced: Priced, engine: Engine, rng: Entropy) -> Noisy:
             ends += both
         else:
             columns.append(_noised(priced, statistic, _numbers(statistic, groups, counted, measurement, engine), rng))
-    return Noisy(groups, tuple(zip(*columns, *ends, strict=True)) if columns else tuple(() for _ in groups))
+    return NoisyTable(groups, tuple(zip(*columns, *ends, strict=True)) if columns else tuple(() for _ in groups))
 
 
 def _by_keys(measurement: Measurement, found: Mapping[Group, V]) -> Mapping[Group, V]:
@@ -152,7 +152,7 @@ def _quantile(charge: Charge, mechanism: Quantile, rows: Mapping[int, int], rng:
     return [point, *(end.chosen(held, rng=rng) for end in charge.ends(grid.value(point)))]
 
 
-def stored(noisy: Noisy) -> Plain:
+def stored(noisy: NoisyTable) -> Plain:
     """A noisy table as the ledger keeps it."""
     return {
         "groups": [list(group) for group in noisy.groups],
@@ -160,7 +160,7 @@ def stored(noisy: Noisy) -> Plain:
     }
 
 
-def restored(body: Plain, measurement: Measurement) -> Noisy:
+def restored(body: Plain, measurement: Measurement) -> NoisyTable:
     """The table that `stored` wrote of a measurement."""
     if not isinstance(body, dict):
         raise Fault
@@ -168,7 +168,7 @@ def restored(body: Plain, measurement: Measurement) -> Noisy:
     if not isinstance(groups, list) or not isinstance(values, list):
         raise Fault
     kinds = _kinds(measurement)
-    return Noisy(
+    return NoisyTable(
         tuple(tuple(map(canonical, group, kinds)) for group in groups if isinstance(group, list)),
         tuple(tuple(int(str(value)) for value in row) for row in values if isinstance(row, list)),
     )

@@ -22,18 +22,18 @@ from discreet.curator.error_bars import Spans as Bars
 from discreet.curator.explain import Explanation, bounding, explained, notices
 from discreet.curator.price import Priced
 from discreet.curator.provenance import Side
-from discreet.curator.purchase import Bought, Paid, cost
+from discreet.curator.purchase import BoughtTable, Purchase
 from discreet.curator.quote import Terms, quote
+from discreet.declared.caps import Caps
+from discreet.declared.key import Type, canonical
+from discreet.declared.table import Schema
 from discreet.engines import DuckStore
 from discreet.errors import Exceeded, Fault, Refusal
 from discreet.ledger.entry import BudgetLoss
 from discreet.sandbox import Facts, Sandbox
-from discreet.sql.aggregation import Caps
 from discreet.sql.expression import Expression, Value
-from discreet.sql.key import canonical
 from discreet.sql.question import Part, Question
 from discreet.sql.rows import Inline, Rows
-from discreet.sql.schema import Schema, Type
 from discreet.sql.split import question, rows_of
 
 MOST_ROWS = 10_000  # of a public result that is used beside private rows
@@ -101,7 +101,7 @@ class PublicTables:
 
 
 def computed(
-    upper: above_noise.Upper, bought: Mapping[str, Bought], files: Mapping[str, str], confidence: Fraction
+    upper: above_noise.Upper, bought: Mapping[str, BoughtTable], files: Mapping[str, str], confidence: Fraction
 ) -> tuple[above_noise.Result, Spans]:
     """Rows and their error bars: nothing here reads more than what was bought and the public tables in these files."""
     tables = {
@@ -113,7 +113,7 @@ def computed(
 
 
 def barred(
-    upper: above_noise.Upper, bought: Mapping[str, Bought], result: above_noise.Result, confidence: Fraction
+    upper: above_noise.Upper, bought: Mapping[str, BoughtTable], result: above_noise.Result, confidence: Fraction
 ) -> Spans:
     """The error bars of rows."""
     return Bars(upper.sides, bought, 1 - confidence).of(result.rows, result.hidden)
@@ -121,7 +121,7 @@ def barred(
 
 def spoken(
     upper: above_noise.Upper,
-    paid: Paid,
+    paid: Purchase,
     told: tuple[above_noise.Result, Spans],
     again: tuple[Fraction, Callable[[Fraction], Spans]],
     left: BudgetLoss | None,
@@ -134,7 +134,7 @@ def spoken(
         tuple(name for name, _ in result.columns),
         tuple(kind for _, kind in result.columns),
         result.rows,
-        cost(paid.new),
+        paid.cost,
         left,
         ",".join(str(bought.entry) for bought in paid.tables.values()),
         bounding(prices, partial=upper.question.partial),
@@ -147,7 +147,7 @@ def spoken(
 
 
 @dataclass(frozen=True)
-class Declared:
+class PlanFacts:
     """What a plan follows from: a schema, and where its public tables are kept, under which names."""
 
     schema: Schema
@@ -160,15 +160,15 @@ class Planner:
 
     def __init__(self, sandbox: Sandbox, store: DuckStore) -> None:
         self._sandbox, self._store = sandbox, store
-        self._facts: dict[frozenset[str], tuple[Catalogue, Facts[Declared]]] = {}  # by what tables an asker sees
+        self._facts: dict[frozenset[str], tuple[Catalogue, Facts[PlanFacts]]] = {}  # by what tables an asker sees
 
-    def _declared(self, known: Catalogue) -> Facts[Declared]:
+    def _declared(self, known: Catalogue) -> Facts[PlanFacts]:
         public = {table.name: self._store.name(table) for table in known.tables.values() if table.public}
         names = frozenset(known.tables)
         last = self._facts.get(names)
         if last is not None and (last[0] is known or last[0] == known) and last[1].value.files == public:
             return last[1]
-        facts = Facts(Declared(known.schema, self._store.folder, public))
+        facts = Facts(PlanFacts(known.schema, self._store.folder, public))
         facts.made(_STORE, lambda _: self._store)  # of this process: any other opens its own
         # Another value each time, so that threads need no lock.
         self._facts = {**dict(list(self._facts.items())[-_REMEMBERED:]), names: (known, facts)}
@@ -222,7 +222,7 @@ class Planner:
         return self._sandbox.call(who, quote, parts, population, asked, found)
 
     def spoken(
-        self, who: str, upper: Upper, paid: Paid, files: Mapping[str, str], at: tuple[Fraction, BudgetLoss | None]
+        self, who: str, upper: Upper, paid: Purchase, files: Mapping[str, str], at: tuple[Fraction, BudgetLoss | None]
     ) -> Answer:
         """The answer to a question whose tables are paid, at a confidence, with what is left.
 
@@ -245,7 +245,7 @@ class Planner:
 
 
 def _planned(
-    facts: Facts[Declared], sql: str, caps: Caps, scalars: Sequence[object]
+    facts: Facts[PlanFacts], sql: str, caps: Caps, scalars: Sequence[object]
 ) -> tuple[Question, frozenset[str]]:
     """A plan, and the tables that it reads."""
     read: set[str] = set()
@@ -261,14 +261,14 @@ def _rehearsed(
     return found.text, found.sides, found.hidden, found.columns
 
 
-def _selected(facts: Facts[Declared], sql: str) -> Rows:
+def _selected(facts: Facts[PlanFacts], sql: str) -> Rows:
     return rows_of(sql, facts.value.schema, _public(facts, set()))
 
 
-def _public(facts: Facts[Declared], read: set[str]) -> PublicTables:
+def _public(facts: Facts[PlanFacts], read: set[str]) -> PublicTables:
     """The public tables that the asker sees; those that are looked into are noted."""
     return PublicTables(facts.made(_STORE, _opened), facts.value.schema, read.update)
 
 
-def _opened(declared: Declared) -> DuckStore:
+def _opened(declared: PlanFacts) -> DuckStore:
     return DuckStore(declared.folder, names=lambda table: declared.files[table.name], memory=_MEMORY, threads=1)

@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from discreet.curator.aggregates import aggregated, cast, negative, rounding, share
 from discreet.curator.formula import (
+    ColumnTotal,
     Constant,
     Formula,
     Given,
@@ -23,7 +24,6 @@ from discreet.curator.formula import (
     Root,
     Rounded,
     Sum,
-    Total,
     Untraced,
     moved,
     ratio,
@@ -385,7 +385,7 @@ class _Scope:
         if line is None or line.constant or len(line.weights) != 1:
             raise Untraced
         ((leaf, weight),) = line.weights.items()
-        return Total(part.name, leaf.statistic, weight)
+        return ColumnTotal(part.name, leaf.statistic, weight)
 
 
 def _named(source: _Inner, name: str) -> exp.Expr | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from discreet.curator.catalogue import Population
-from discreet.curator.noisy_statistics import Engine, Noisy, measure, restored, stored
+from discreet.curator.noisy_statistics import Engine, NoisyTable, measure, restored, stored
 from discreet.curator.price import Priced, priced
 from discreet.curator.quote import Terms, fitting
 from discreet.engines import DuckStore
@@ -23,36 +23,109 @@ from discreet.sql.rows import scanned
 
 
 @dataclass(frozen=True)
-class Bought:
+class BoughtTable:
     """A noisy table, what was paid for it, and the ledger's entry that holds it."""
 
     price: Priced
-    noisy: Noisy
+    noisy: NoisyTable
     entry: int
 
 
 @dataclass(frozen=True)
-class Till:
-    """Takes one principal's payments for one population."""
+class Purchase:
+    """The tables of a question, those bought now among them, and whose budget paid."""
+
+    tables: dict[str, BoughtTable]
+    new: dict[str, BoughtTable]
+    population: Population | None
+
+    @property
+    def cost(self) -> BudgetLoss | None:
+        """What was paid in all; None if it was free."""
+        return total([each.price.loss for each in self.new.values()])
+
+    @property
+    def cells(self) -> int:
+        """How large it is."""
+        return sum(len(row) for bought in self.tables.values() for row in bought.noisy.values)
+
+
+class SingleFlight:
+    """Questions that are being answered in this process: who asks the same meanwhile waits, and then it is free."""
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process, self._lock = os.getpid(), threading.Lock()
+        self._under_way: dict[str, tuple[threading.Lock, int]] = {}  # with how many want it
+
+    @contextmanager
+    def alone(self, questions: Iterable[str]) -> Iterator[None]:
+        """The only one who has these questions answered. All take them in one order, so nobody waits in a ring."""
+        if os.getpid() != self._process:  # a child has the locks of its parent, and nobody who would open them
+            self._begin()
+        taken: list[tuple[str, threading.Lock]] = []
+        try:
+            for question in sorted(set(questions)):
+                with self._lock:
+                    lock, many = self._under_way.get(question, (threading.Lock(), 0))
+                    self._under_way[question] = lock, many + 1
+                lock.acquire()
+                taken.append((question, lock))
+            yield
+        finally:
+            for question, lock in taken:
+                lock.release()
+                with self._lock:
+                    _, many = self._under_way.pop(question)
+                    if many > 1:
+                        self._under_way[question] = lock, many - 1
+
+
+@dataclass(frozen=True)
+class Buyer:
+    """One principal who gets noisy tables about one population: those bought before, and others at their price."""
 
     ledger: SqliteLedger
     principal: str
     population: Population
+    store: DuckStore
+    flight: SingleFlight
     engine: Engine
     rng: Entropy
 
-    def known(self, prices: Sequence[Priced]) -> dict[str, Bought]:
+    def paid(self, prices: Sequence[Priced], sql: str, asked: Terms) -> Purchase:
+        """Find what was bought before, and buy the rest."""
+        with self.flight.alone(() if asked.fresh else [price.part.measurement.question for price in prices]):
+            known = {} if asked.fresh else self._found(prices, asked)
+            wanted = [price for price in prices if price.part.name not in known]
+            if wanted and not asked.named:
+                self.refuse_unpriced()
+            with self.store.opened(price.part.measurement.rows for price in wanted):  # before anything is paid
+                bought = self.buy(wanted, sql, within=asked.within)
+        return Purchase({**known, **bought}, bought, self.population)
+
+    def _found(self, prices: Sequence[Priced], asked: Terms) -> dict[str, BoughtTable]:
+        known = self.dearest(prices) if asked.free and not asked.named else self.known(prices)
+        if asked.free and len(known) < len(prices):
+            raise Refusal(
+                "this was not bought before, or its tables have changed since", hint="ask it again, and pay for it"
+            )
+        return known
+
+    def known(self, prices: Sequence[Priced]) -> dict[str, BoughtTable]:
         """Answers that were bought before and are at least as exact as what is asked for now."""
-        found: dict[str, Bought] = {}
+        found: dict[str, BoughtTable] = {}
         for price in prices:
             for paid, said, number in self.ledger.answered(price.part.measurement.question):
                 if paid.loss.covers(price.loss):  # the latest one counts, so that the stages of a question agree
                     found[price.part.name] = self._bought(price, paid.loss, said, number)
         return found
 
-    def dearest(self, prices: Sequence[Priced]) -> dict[str, Bought]:
+    def dearest(self, prices: Sequence[Priced]) -> dict[str, BoughtTable]:
         """Of the answers that were bought before the most exact, the latest of equals: a cheap one hides no other."""
-        found: dict[str, Bought] = {}
+        found: dict[str, BoughtTable] = {}
         for price in prices:
             best = None
             for paid, said, number in self.ledger.answered(price.part.measurement.question):
@@ -61,14 +134,14 @@ class Till:
                     found[price.part.name] = self._bought(price, paid.loss, said, number)
         return found
 
-    def _bought(self, price: Priced, paid: BudgetLoss, said: Said, number: int) -> Bought:
-        return Bought(
+    def _bought(self, price: Priced, paid: BudgetLoss, said: Said, number: int) -> BoughtTable:
+        return BoughtTable(
             priced([price.part], paid, self.population.neighbours)[0],
             restored(said.answer, price.part.measurement),
             number,
         )
 
-    def buy(self, prices: Sequence[Priced], sql: str, *, within: bool = False) -> dict[str, Bought]:
+    def buy(self, prices: Sequence[Priced], sql: str, *, within: bool = False) -> dict[str, BoughtTable]:
         """Spend, then read, then record."""
         if not prices:
             return {}
@@ -89,7 +162,7 @@ class Till:
             with payment(self.ledger, spends) as paid:
                 for price, entry in zip(prices, paid.entries, strict=True):
                     noisy = measure(price, self.engine, rng=self.rng)
-                    bought[price.part.name] = Bought(price, noisy, paid.record(entry, stored(noisy)))
+                    bought[price.part.name] = BoughtTable(price, noisy, paid.record(entry, stored(noisy)))
         except OverBudget:
             if not within:
                 raise
@@ -135,11 +208,6 @@ def requires_price(population: Population, grant: Grant | None) -> str | None:
     return None
 
 
-def cost(bought: Mapping[str, Bought]) -> BudgetLoss | None:
-    """What was paid in all; None if it was free."""
-    return total([each.price.loss for each in bought.values()])
-
-
 def total(losses: Sequence[BudgetLoss]) -> BudgetLoss | None:
     """The sum of losses in one measure; None of no losses."""
     added: BudgetLoss | None = None
@@ -149,82 +217,7 @@ def total(losses: Sequence[BudgetLoss]) -> BudgetLoss | None:
 
 
 @dataclass(frozen=True)
-class Paid:
-    """The tables of a question, those bought now among them, and whose budget paid."""
-
-    tables: dict[str, Bought]
-    new: dict[str, Bought]
-    population: str | None
-
-    @property
-    def cells(self) -> int:
-        """How large it is."""
-        return sum(len(row) for bought in self.tables.values() for row in bought.noisy.values)
-
-
-class Flights:
-    """Questions that are being answered in this process: who asks the same meanwhile waits, and then it is free."""
-
-    def __init__(self) -> None:
-        self._begin()
-
-    def _begin(self) -> None:
-        self._process, self._lock = os.getpid(), threading.Lock()
-        self._under_way: dict[str, tuple[threading.Lock, int]] = {}  # with how many want it
-
-    @contextmanager
-    def alone(self, questions: Iterable[str]) -> Iterator[None]:
-        """The only one who has these questions answered. All take them in one order, so nobody waits in a ring."""
-        if os.getpid() != self._process:  # a child has the locks of its parent, and nobody who would open them
-            self._begin()
-        taken: list[tuple[str, threading.Lock]] = []
-        try:
-            for question in sorted(set(questions)):
-                with self._lock:
-                    lock, many = self._under_way.get(question, (threading.Lock(), 0))
-                    self._under_way[question] = lock, many + 1
-                lock.acquire()
-                taken.append((question, lock))
-            yield
-        finally:
-            for question, lock in taken:
-                lock.release()
-                with self._lock:
-                    _, many = self._under_way.pop(question)
-                    if many > 1:
-                        self._under_way[question] = lock, many - 1
-
-
-@dataclass(frozen=True)
-class Counter:
-    """Where one person gets what a question is made of."""
-
-    till: Till
-    store: DuckStore
-    flights: Flights
-
-    def paid(self, prices: Sequence[Priced], sql: str, asked: Terms) -> Paid:
-        """Find what was bought before, and buy the rest."""
-        with self.flights.alone(() if asked.fresh else [price.part.measurement.question for price in prices]):
-            known = {} if asked.fresh else self._known(prices, asked)
-            wanted = [price for price in prices if price.part.name not in known]
-            if wanted and not asked.named:
-                self.till.refuse_unpriced()
-            with self.store.opened(price.part.measurement.rows for price in wanted):  # before anything is paid
-                bought = self.till.buy(wanted, sql, within=asked.within)
-        return Paid({**known, **bought}, bought, self.till.population.name)
-
-    def _known(self, prices: Sequence[Priced], asked: Terms) -> dict[str, Bought]:
-        known = self.till.dearest(prices) if asked.free and not asked.named else self.till.known(prices)
-        if asked.free and len(known) < len(prices):
-            raise Refusal(
-                "this was not bought before, or its tables have changed since", hint="ask it again, and pay for it"
-            )
-        return known
-
-
-@dataclass(frozen=True)
-class Receipt:
+class PastPayment:
     """One payment: who, when, for what, how much, and the entry that holds the answer, if it came to one."""
 
     entry: int
@@ -238,14 +231,14 @@ class Receipt:
     release: str | None = None  # its name, if it is one that was bought: then the answer is no rows
 
 
-def receipts(payments: Iterable[tuple[Entry, Entry | None]]) -> list[Receipt]:
+def past_payments(payments: Iterable[tuple[Entry, Entry | None]]) -> list[PastPayment]:
     """Payments and the entries that answer them, as people read them."""
-    return [_receipt(entry, entry.event, said) for entry, said in payments if isinstance(entry.event, Spend)]
+    return [_past(entry, entry.event, said) for entry, said in payments if isinstance(entry.event, Spend)]
 
 
-def _receipt(entry: Entry, spend: Spend, said: Entry | None) -> Receipt:
+def _past(entry: Entry, spend: Spend, said: Entry | None) -> PastPayment:
     name = _name(said.event.answer) if said is not None and isinstance(said.event, Answer) else ""
-    return Receipt(
+    return PastPayment(
         entry.number,
         entry.time,
         spend.principal,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fractions import Fraction
+from typing import TypedDict, cast
 
 from discreet.curator.catalogue import Population
 from discreet.curator.explain import error_of, expected
 from discreet.curator.price import Priced, each, priced
 from discreet.errors import Ground, Refusal
-from discreet.exact import Number, positive, probability, share, spoken
+from discreet.exact import Number, positive, probability, share, shown, spoken
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianVector, LaplaceVector
 from discreet.mechanisms.mechanism import USUAL
@@ -22,9 +24,24 @@ _DELTA_SHARE = 1000  # the part of a population's δ that one question may use t
 _DIGITS = 30  # of a price: the books add prices up exactly, so the sum has the digits of them all
 
 
+class TermsGiven(TypedDict, total=False):
+    """Terms of a question as they are named in a call or a request; what is left out is as in `Terms`."""
+
+    epsilon: Number | None
+    rho: Number | None
+    error: Number | None
+    delta: Number | None
+    confidence: Number
+    fresh: bool
+    free: bool
+    within: bool
+    max_rows: int | None
+    max_groups: int | None
+
+
 @dataclass(frozen=True)
 class Terms:
-    """What a question is asked for: a price or an error, and how."""
+    """Terms of a question: a price or an error, and how it is to be answered."""
 
     epsilon: Number | None = None
     rho: Number | None = None
@@ -46,10 +63,26 @@ class Terms:
         if self.free and (self.fresh or self.within):
             raise Refusal("what is free was bought before: it is neither fresh nor bought within the rest")
 
+    @classmethod
+    def of(cls, terms: Mapping[str, object]) -> Terms:
+        """The terms that are given. A word that is none of theirs is refused by name."""
+        return cls(**given(terms))
+
     @property
     def named(self) -> bool:
         """Whether a price or an error was named."""
         return any(value is not None for value in (self.epsilon, self.rho, self.error))
+
+
+def given(terms: Mapping[str, object]) -> TermsGiven:
+    """The same terms, unless one of them has no meaning."""
+    known = TermsGiven.__annotations__
+    for word in terms:
+        if word not in known:
+            near = get_close_matches(word, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"it may say {', '.join(known)}"
+            raise Refusal(f"a question has no {shown(word)}", hint=hint)
+    return cast("TermsGiven", terms)
 
 
 def quote(

@@ -31,9 +31,9 @@ _TOGETHER = 16  # pieces that are looked at together: long ones first, and then 
 
 
 @lru_cache(maxsize=256)
-def listed(noises: tuple[Additive, ...]) -> Listed | None:
+def listed(noises: tuple[Additive, ...]) -> ListedNoises | None:
     """Two noises of which one is listed at least; None if there are not two, or both are wide."""
-    return Listed(noises) if len(noises) == 2 and any(map(_narrow, noises)) else None
+    return ListedNoises(noises) if len(noises) == 2 and any(map(_narrow, noises)) else None
 
 
 def _narrow(noise: Additive) -> bool:
@@ -47,7 +47,7 @@ def _narrow(noise: Additive) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Listed:
+class ListedNoises:
     """The laws of two noises."""
 
     noises: tuple[Additive, ...]
@@ -180,7 +180,7 @@ class Fieller:
             ends = [self._narrower(narrow, row, end) for (row, _), end in zip(sides, ends, strict=True)]
         return list(zip(ends[: len(rows)], ends[len(rows) :], strict=True))
 
-    def _narrower(self, narrow: Listed, row: _First, far: float) -> float:
+    def _narrower(self, narrow: ListedNoises, row: _First, far: float) -> float:
         def rejected(near: float, end: float) -> bool:
             pieces = [(w - near * s, w - end * s) for w, s in zip(row.own, self._slopes, strict=True)]
             return narrow.within(pieces, min(abs(near), abs(end)) * row.divisor, float(self.sums.rare))

@@ -32,8 +32,8 @@ _HAIR = 1e-9  # of a step: more than rounding of numbers within the lattice can 
 
 
 @dataclass(frozen=True)
-class Share:
-    """Between which two shares the truth lies, with 95 % confidence."""
+class ShareInterval:
+    """Interval of a share: the truth lies within it, with 95 % confidence."""
 
     low: float
     high: float
@@ -45,7 +45,7 @@ class Share:
         return f"{low:g} to {high:g} %" if low > 0 else f"at most {high:g} %"
 
 
-def compatible(some: int, rest: int, noise: tuple[Sum, Sum], rare: Fraction, *, part_of: bool = False) -> Share:
+def compatible(some: int, rest: int, noise: tuple[Sum, Sum], rare: Fraction, *, part_of: bool = False) -> ShareInterval:
     """The shares p for which (1 − p)·some − p·rest is no larger than its noise may make it.
 
     The true one is left out with probability at most `rare`. If the first number is `part_of` another, `rest` is that
@@ -57,13 +57,13 @@ def compatible(some: int, rest: int, noise: tuple[Sum, Sum], rare: Fraction, *, 
     known = cells[scene.possible(cells)]
     if not len(known):
         inside = max(0, some), max(0, rest)
-        return compatible(*inside, noise, rare, part_of=part_of) if any(inside) else Share(0.0, 1.0)
+        return compatible(*inside, noise, rare, part_of=part_of) if any(inside) else ShareInterval(0.0, 1.0)
     low, high = list(map(tuple, known[::-1])), list(map(tuple, known))  # the last is looked at first
     while True:
         fine = max(_FINEST, (high[-1][1] - low[-1][0]) / _FINE)
         coarse = [(cells, last) for cells, last in ((low, False), (high, True)) if cells[-1][1] - cells[-1][0] > fine]
         if not coarse:
-            return Share(float(low[-1][0]), float(high[-1][1]))
+            return ShareInterval(float(low[-1][0]), float(high[-1][1]))
         for ends, last in coarse:
             scene.refine(ends, last=last)
 

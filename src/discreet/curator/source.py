@@ -9,13 +9,14 @@ from pathlib import Path
 import duckdb
 
 from discreet.curator.catalogue import type_of
+from discreet.declared.key import Type
+from discreet.declared.names import distinct_names
 from discreet.engines.ingest import read_source
 from discreet.errors import Refusal
-from discreet.sql.schema import Type, distinct_names
 
 
 @dataclass(frozen=True)
-class Found:
+class SourceColumn:
     """A column of a source, for the custodian's eyes: its own type, or what it looks like."""
 
     name: str
@@ -23,16 +24,16 @@ class Found:
     proposed: Type | None  # from a look at rows: never used by itself
 
 
-def found(source: object) -> tuple[Found, ...]:
+def found(source: object) -> tuple[SourceColumn, ...]:
     """The columns of a source."""
     if not untyped(source):
-        return tuple(Found(name, _kept(kind, name), None) for name, kind in source_types(source))
+        return tuple(SourceColumn(name, _kept(kind, name), None) for name, kind in source_types(source))
     try:
         looks = guessed(source)
     except Refusal:  # it looks like a type that is not kept here; the person knows better
         looks = {}
     kinds = {kind.value: kind for kind in Type}
-    return tuple(Found(name, None, kinds.get(looks.get(name, ""))) for name, _ in source_types(source))
+    return tuple(SourceColumn(name, None, kinds.get(looks.get(name, ""))) for name, _ in source_types(source))
 
 
 def _kept(kind: str, name: str) -> Type | None:

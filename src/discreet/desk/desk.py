@@ -10,10 +10,12 @@ from pathlib import Path
 
 from discreet.curator import Answer, Curator, Due, Explanation
 from discreet.curator.custody import Custody, Scram, matches, scram_of
-from discreet.curator.purchase import Receipt
+from discreet.curator.purchase import PastPayment
 from discreet.curator.quote import Terms as Asked
+from discreet.curator.quote import given
 from discreet.curator.run import Offer
 from discreet.curator.sessions import Sessions
+from discreet.declared.table import Table
 from discreet.desk.notary import Lately, Notary
 from discreet.desk.practice import Practice
 from discreet.desk.publisher import Listed, Order, Publisher, tried
@@ -29,7 +31,6 @@ from discreet.privacy import Budget
 from discreet.release import Release
 from discreet.release.certificate import Certificate
 from discreet.sandbox import DIRECT, Sandbox
-from discreet.sql.schema import Table
 
 Terms = Mapping[str, object]  # as Curator.query takes them
 
@@ -142,13 +143,13 @@ class Desk:
 
     def asked(self, visitor: Visitor, sql: str, terms: Terms) -> Answer:
         """The answer to a question, at its price."""
-        return self._curator_of(visitor).query(sql, **terms)
+        return self._curator_of(visitor).query(sql, **given(terms))
 
     def at_hand(self, visitor: Visitor, sql: str, terms: Terms) -> Answer | None:
         """The same, if it is free and remembered and nothing has to be waited for: also an event loop may ask so."""
         if not self.stands(visitor):
             return None
-        return self._curator.at_hand.answer(visitor.name, sql, Asked(**terms))  # type: ignore[arg-type]
+        return self._curator.at_hand.answer(visitor.name, sql, Asked.of(terms))
 
     def shown(self, visitor: Visitor, sql: str, terms: Terms) -> Answer:
         """What was answered to a question before, as long as it stands. Never at a price."""
@@ -157,20 +158,20 @@ class Desk:
     def tried(self, visitor: Visitor, sql: str, terms: Terms) -> Answer:
         """The answer to a question on rows that were made up from what is declared. Free."""
         curator = self._curator_of(visitor)
-        curator.explain(sql, **terms)  # what would be refused is refused here as well, also for who asks
+        curator.explain(sql, **given(terms))  # what would be refused is refused here as well, also for who asks
         return self._practice.asked(self._curator, sql, terms, self._granted(visitor))
 
     def described(self, visitor: Visitor, sql: str, terms: Terms) -> tuple[tuple[str, str], ...]:
         """The columns of an answer and their types, from the plan. Free."""
-        return self._curator_of(visitor).describe(sql, **terms)
+        return self._curator_of(visitor).describe(sql, **given(terms))
 
     def explained(self, visitor: Visitor, sql: str, terms: Terms) -> Explanation:
         """Price and error of a question. Free."""
-        return self._curator_of(visitor).explain(sql, **terms)
+        return self._curator_of(visitor).explain(sql, **given(terms))
 
     def due(self, visitor: Visitor, sql: str, terms: Terms) -> Due:
         """What would be charged for a question now, and whose budget: nothing for what was bought before. Free."""
-        return self._curator_of(visitor).due(sql, **terms)
+        return self._curator_of(visitor).due(sql, **given(terms))
 
     def tables(self, visitor: Visitor) -> list[Table]:
         """What a visitor may ask about, as it was declared."""
@@ -192,7 +193,7 @@ class Desk:
 
     def history(
         self, visitor: Visitor, *, own: bool = False, before: int | None = None, most: int | None = None
-    ) -> list[Receipt]:
+    ) -> list[PastPayment]:
         """What a visitor asked and paid; a custodian sees everybody's, unless only their `own` are wanted."""
         grant = self._in_force(visitor)
         everybody = not own and (grant is None or grant.role == "custodian")

@@ -20,13 +20,15 @@ import pyarrow as pa
 from discreet.curator import Answer, Curator, catalogue
 from discreet.curator.catalogue import Catalogue, declaration
 from discreet.curator.custody import found_home
+from discreet.curator.quote import given
+from discreet.declared.column import Column
+from discreet.declared.key import Type, value_of
+from discreet.declared.table import Table
 from discreet.engines import DuckStore
 from discreet.errors import OverBudget
 from discreet.ledger import Dataset, Opened, SqliteLedger
 from discreet.sandbox import DIRECT, Sandbox
 from discreet.sql.dates import written
-from discreet.sql.key import value_of
-from discreet.sql.schema import Column, Table, Type
 
 ROWS = 2_000
 UNITS = 400  # each has five rows in a table, and the same name in all of them
@@ -144,7 +146,7 @@ class Practice:
         """The answer to a question on made-up rows. What is left, and where it stands, means nothing here."""
         terms = {**{name: value for name, value in terms.items() if name != "free"}, "fresh": True}
         return replace(
-            self.done(real, lambda curator: curator.within(granted).query(sql, **terms)), left=None, entry=""
+            self.done(real, lambda curator: curator.within(granted).query(sql, **given(terms))), left=None, entry=""
         )
 
     def done(self, real: Curator, what: Callable[[Curator], T]) -> T:

@@ -14,7 +14,7 @@ import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,19 +23,20 @@ import duckdb
 import pyarrow as pa
 
 from discreet import durable
+from discreet.declared.key import Key
+from discreet.declared.names import RESERVED
+from discreet.declared.table import Table
 from discreet.engines import stream_rows
 from discreet.engines.ingest import SAFE, copy_rows
 from discreet.engines.progress import Progress, watched
 from discreet.engines.spill import Spill, flocked
 from discreet.errors import Fault, Refusal
 from discreet.noise import SECURE, Entropy, permutation
-from discreet.sql import bounding, cells, fanout, render
-from discreet.sql.cells import Side
+from discreet.sql import bounding, fanout, render
+from discreet.sql.cells import BoundedRows
 from discreet.sql.expression import Expression
 from discreet.sql.plan import Measurement, Rank, Statistic
-from discreet.sql.range import Grid
 from discreet.sql.rows import Rows, scanned
-from discreet.sql.schema import RESERVED, Key, Table
 from discreet.sql.shape import shape
 
 Group = tuple[Key, ...]
@@ -262,7 +263,7 @@ class DuckStore:
 
     def counted(self, measurement: Measurement) -> Counted:
         """The statistics of the bounded rows. An empty table still has its one group if there are no keys."""
-        with self._reading(measurement.rows) as (connection, salt, located):
+        with self.reading(measurement.rows) as (connection, salt, located):
             found = stream_rows.totals(connection, measurement, located, salt, self._threads)
             if found is None:
                 rows = connection.execute(bounding.counts(measurement, located, salt)).fetchall()
@@ -308,28 +309,21 @@ class DuckStore:
             self._alike = {**dict(list(self._alike.items())[-_REMEMBERED:]), (public, values): int(most)}
         return self._alike[public, values]
 
-    def rows(self, tree: Rows, cap: int, *, rng: Entropy = SECURE) -> list[tuple[object, ...]]:
-        """At most `cap` rows of each unit, in a uniform order. The last resort: large tables are summed where they are.
+    def rows(self, source: BoundedRows, *, rng: Entropy = SECURE) -> list[tuple[object, ...]]:
+        """All these rows, in a uniform order. The last resort: large tables are summed where they are.
 
         The engine's own order is decided by all rows together, and so by each unit: nobody may see it (SOUNDNESS 35).
         """
-        names = ", ".join(render.quoted(name) for name in shape(tree).columns)
-        found = self._run(
-            tree, lambda located, salt: f"SELECT {names} FROM ({cells.bounded(tree, located, salt, cap)})"
-        )
-        return [found[place] for place in permutation(len(found), rng=rng).tolist()]
-
-    def cells(self, tree: Rows, what: tuple[Sequence[Side], Sequence[tuple[str, Grid]]], cap: int) -> pa.Table:
-        """For each cell with a row in it: its place or key along each side, its bounded rows, and sums of steps."""
-        with self._reading(tree) as (connection, salt, located):
-            return connection.sql(cells.summed(tree, what, located, salt, cap)).to_arrow_table()
+        names = ", ".join(render.quoted(name) for name in shape(source.tree).columns)
+        rows = self._run(source.tree, lambda located, salt: f"SELECT {names} FROM ({source.text(located, salt)})")
+        return [rows[place] for place in permutation(len(rows), rng=rng).tolist()]
 
     def _run(self, tree: Rows, text: Callable[[render.Located, int], str]) -> list[tuple[Any, ...]]:
-        with self._reading(tree) as (connection, salt, located):
+        with self.reading(tree) as (connection, salt, located):
             return connection.execute(text(located, salt)).fetchall()
 
     @contextmanager
-    def _reading(self, tree: Rows) -> Iterator[tuple[duckdb.DuckDBPyConnection, int, render.Located]]:
+    def reading(self, tree: Rows) -> Iterator[tuple[duckdb.DuckDBPyConnection, int, render.Located]]:
         """A connection to a relation's tables, the salt of the first private one, and where everything lies."""
         tables = scanned(tree)
         with self._lock:
@@ -338,10 +332,17 @@ class DuckStore:
         salt = opened.salts[next(table.name for table in tables if not table.public)]
         try:
             yield connection, salt, render.Located(_where, opened.stored, salt)
-        except (duckdb.Error, OverflowError, ValueError, MemoryError):
+        except (duckdb.Error, pa.ArrowException, OSError, OverflowError, ValueError, MemoryError):
             raise Fault from None
         finally:
             connection.close()
+
+    def forget(self, tree: Rows, name: str) -> None:
+        """Drop a table that was made in memory beside a relation's files, if they are open still."""
+        opened = self._open.get(_key(scanned(tree)))  # without the lock, which whoever collects garbage may hold
+        if opened is not None:
+            with suppress(duckdb.Error):
+                opened.connection.cursor().execute(f"DROP TABLE IF EXISTS {name}").fetchall()
 
     def close(self) -> None:
         """Close every connection."""

@@ -9,10 +9,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.declared.cells import real
 from discreet.errors import Refusal
 from discreet.exact import count, shown
 from discreet.local.report_sums import Whole
-from discreet.mechanisms.grid import real
 from discreet.mechanisms.mechanism import settle
 
 Digests = Whole  # one row of four 64-bit numbers for each text: its SHA-256

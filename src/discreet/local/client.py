@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet.declared.cells import cells, real
 from discreet.errors import Refusal
 from discreet.exact import Number, positive, share, spoken
 from discreet.interval import log, simpler_up
-from discreet.mechanisms.grid import cells, real
 from discreet.mechanisms.mechanism import USUAL
 from discreet.mechanisms.registry import registered
 from discreet.privacy import Replace

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import durable
+from discreet.declared.cells import cells
 from discreet.errors import Refusal
 from discreet.exact import count as whole
 from discreet.exact import shown
@@ -21,7 +22,6 @@ from discreet.local.bloom import written
 from discreet.local.coin import DIGITS
 from discreet.local.rappor import Rappor
 from discreet.local.reporter import Reports
-from discreet.mechanisms.grid import cells
 from discreet.noise import SECURE, Entropy
 
 _SIZE = 32  # bytes of a secret

@@ -10,10 +10,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet.declared.cells import floors
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, shown
 from discreet.mechanisms.exponential import Exponential, PermuteAndFlip
-from discreet.mechanisms.grid import floors
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
 from discreet.noise import SECURE, Entropy

@@ -14,10 +14,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet.declared.grid import Grid
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
 from discreet.interval import exp, log
-from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
 from discreet.noise import SECURE, Entropy, below, flip_exp, geometric

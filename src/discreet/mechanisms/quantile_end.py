@@ -11,9 +11,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from discreet.declared.grid import Grid
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, positive, share, shown
-from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.quantile import FINEST, Whole, gaps, rank_error, segment
 from discreet.mechanisms.registry import registered

@@ -16,8 +16,8 @@ from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
+from discreet.declared.grid import Grid
 from discreet.exact import Number
-from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mechanism import USUAL, Takes
 from discreet.mechanisms.tails import Tails
 from discreet.noise import SECURE, Entropy

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from discreet.declared.grid import Grid
+from discreet.declared.key import Key, Type
 from discreet.sql.bounding import among, one_row_units
 from discreet.sql.expression import Field
-from discreet.sql.range import Grid
 from discreet.sql.render import UNIT, Located, quoted, rows, summand
 from discreet.sql.row_choice import Choice
 from discreet.sql.rows import Rows
-from discreet.sql.schema import Key, Type
 from discreet.sql.shape import shape
 
 
@@ -34,44 +34,106 @@ class Keyed:
 
 
 Side = Cut | Keyed
+LIMB = 64  # bits of the lower part of a product
 
 
-def counted(tree: Rows, sides: Sequence[Side], located: Located, salt: int, cap: int) -> str:
-    """For each cell with a row in it: a place or a key for each side, and how many bounded rows it has."""
-    return summed(tree, (sides, ()), located, salt, cap)
+@dataclass(frozen=True)
+class BoundedRows:
+    """Rows of a relation, at most so many of each unit, and of those units alone that are in all of some samples."""
+
+    tree: Rows
+    cap: int
+    samples: tuple[str, ...] = ()  # tables of units, in their column `unit`
+
+    def text(self, located: Located, salt: int) -> str:
+        """Every column of the rows.
+
+        They are chosen by salted hash of what they say. Which rows a unit keeps depends on its own rows alone, and is
+        the same for every table that is made of them. Only units that have more than they may are looked at closely.
+        """
+        source = rows(self.tree, located)
+        for name in self.samples:  # of units, so it makes no difference that their rows are counted afterwards
+            source = f"SELECT * FROM ({source}) WHERE {quoted(UNIT)} IN (SELECT unit FROM {name})"
+        if one_row_units(self.tree):
+            return source
+        names = tuple(quoted(name) for name in shape(self.tree).columns)
+        return Choice(self.tree, names, salt, quoted(UNIT)).capped(source, self.cap)
 
 
 def summed(
-    tree: Rows, what: tuple[Sequence[Side], Sequence[tuple[str, Grid]]], located: Located, salt: int, cap: int
+    source: BoundedRows, what: tuple[Sequence[Side], Sequence[tuple[str, Grid]]], located: Located, salt: int
 ) -> str:
-    """The same, and after the rows the sums of numeric columns in steps, as text. What is no number adds nothing."""
-    sides, values = what
-    kinds = {name: facts.type for name, facts in shape(tree).columns.items()}
-    items = [f"{_side(side, tree, located, kinds)} AS k{i}" for i, side in enumerate(sides)]
-    items += [f"{_steps(name, grid, tree, located, kinds)} AS x{i}" for i, (name, grid) in enumerate(values)]
-    tests = [_falls(side, f"k{i}", kinds) for i, side in enumerate(sides)]
-    where = f" WHERE {' AND '.join(tests)}" if tests else ""
-    coded = f"SELECT {', '.join(items or ['1 AS one'])} FROM ({bounded(tree, located, salt, cap)})"
-    names = [f"k{i}" for i in range(len(sides))]
-    sums = [
-        "count(*) AS n",
-        *(f"CAST(coalesce(sum(CAST(x{i} AS HUGEINT)), 0) AS VARCHAR) AS s{i}" for i in range(len(values))),
-    ]
-    by = f" GROUP BY {', '.join(names)}" if names else ""
-    return f"SELECT {', '.join([*names, *sums])} FROM (SELECT * FROM ({coded}){where}){by}"
+    """For each cell with a row in it: a place or a key for each side, its rows, and sums of steps, as text.
 
-
-def bounded(tree: Rows, located: Located, salt: int, cap: int) -> str:
-    """At most so many rows of each unit, chosen by salted hash of what they say; every column of theirs.
-
-    Which rows a unit keeps depends on its own rows alone, and is the same for every table that is made of them. Only
-    units that have more than they may are looked at closely.
+    What is no number adds nothing.
     """
-    source = rows(tree, located)
-    if one_row_units(tree):
-        return source
-    names = tuple(quoted(name) for name in shape(tree).columns)
-    return Choice(tree, names, salt, quoted(UNIT)).capped(source, cap)
+    totals = [_as_text(f"sum(CAST(x{i} AS HUGEINT))", f"s{i}") for i in range(len(what[1]))]
+    return _grouped(source, what, ("TRUE", totals), (located, salt))
+
+
+def multiplied(
+    source: BoundedRows, what: tuple[Sequence[Side], Sequence[tuple[str, Grid]]], located: Located, salt: int
+) -> str:
+    """The same of rows that have all the numbers, and after the sums those of products, with `limbs` of them each."""
+    values = what[1]
+    complete = " AND ".join(f"x{i} IS NOT NULL" for i in range(len(values))) or "TRUE"
+    totals = [_as_text(f"sum(CAST(x{i} AS HUGEINT))", f"s{i}") for i in range(len(values))]
+    for i, (_, one) in enumerate(values):
+        for j, (_, two) in enumerate(values[i:], start=i):
+            kind = "BIGINT" if one.reach * two.reach < 1 << 62 else "HUGEINT"
+            product = f"CAST(x{i} AS {kind}) * CAST(x{j} AS {kind})"
+            parts = [product]
+            if limbs(one, two) > 1:
+                parts = [f"({product}) >> {LIMB}", f"({product}) & CAST({(1 << LIMB) - 1} AS HUGEINT)"]
+            totals += [_as_text(f"sum({part})", f"p{i}_{j}_{place}") for place, part in enumerate(parts)]
+    return _grouped(source, what, (complete, totals), (located, salt))
+
+
+def limbs(one: Grid, two: Grid) -> int:
+    """In how many parts, the upper bits first, products of two numbers are added up: no table has 2^40 rows."""
+    return 1 if one.reach.bit_length() + two.reach.bit_length() + 40 <= 126 else 2
+
+
+def listed(source: BoundedRows, columns: Sequence[Keyed | tuple[str, Grid]], located: Located, salt: int) -> str:
+    """The rows one by one, each column in steps, or as its value if that is declared and whether it is."""
+    kinds, items = _kinds(source.tree), []
+    for i, column in enumerate(columns):
+        if isinstance(column, Keyed):
+            known = among(quoted(column.column), column.values, kinds[column.column])
+            items += [
+                f"CASE WHEN {known} THEN {quoted(column.column)} END AS k{i}",
+                f"coalesce({known}, FALSE) AS a{i}",
+            ]
+        else:
+            items.append(f"{_steps(*column, source.tree, located, kinds)} AS x{i}")
+    return f"SELECT {', '.join(items or ['1 AS one'])} FROM ({source.text(located, salt)})"
+
+
+def _grouped(
+    source: BoundedRows,
+    what: tuple[Sequence[Side], Sequence[tuple[str, Grid]]],
+    taken: tuple[str, Sequence[str]],
+    where: tuple[Located, int],
+) -> str:
+    """Totals over the rows of each cell that pass a test."""
+    (sides, values), (test, totals), (located, salt) = what, taken, where
+    kinds = _kinds(source.tree)
+    items = [f"{_side(side, source.tree, located, kinds)} AS k{i}" for i, side in enumerate(sides)]
+    items += [f"{_steps(name, grid, source.tree, located, kinds)} AS x{i}" for i, (name, grid) in enumerate(values)]
+    tests = [test, *(_falls(side, f"k{i}", kinds) for i, side in enumerate(sides))]
+    coded = f"SELECT {', '.join(items or ['1 AS one'])} FROM ({source.text(located, salt)})"
+    names = [f"k{i}" for i in range(len(sides))]
+    by = f" GROUP BY {', '.join(names)}" if names else ""
+    picked = f"SELECT * FROM ({coded}) WHERE {' AND '.join(tests)}"
+    return f"SELECT {', '.join([*names, 'count(*) AS n', *totals])} FROM ({picked}){by}"
+
+
+def _as_text(total: str, name: str) -> str:
+    return f"CAST(coalesce({total}, 0) AS VARCHAR) AS {name}"
+
+
+def _kinds(tree: Rows) -> dict[str, Type]:
+    return {name: facts.type for name, facts in shape(tree).columns.items()}
 
 
 def _side(side: Side, tree: Rows, located: Located, kinds: dict[str, Type]) -> str:

@@ -11,12 +11,15 @@ from discreet.curator.sessions import OpenSession, SessionStatus
 from discreet.errors import DiscreetError
 from discreet.mechanisms.registry import rebuilt
 from discreet.server.errors import HttpError, error_response
-from discreet.server.http import json_values, shapes
-from discreet.server.http.routes import Behind, Door, Entry, Who, api
+from discreet.server.http import json_values, schemas
+from discreet.server.http.routes import ApiDoor, Door, Entry, Who, api
 from discreet.sql.parse import LONGEST
 
 _OVER: dict[int | str, dict[str, Any]] = {
-    402: {"model": shapes.Failed, "description": "The price does not fit into the budget, or the session is closed."}
+    402: {
+        "model": schemas.ErrorBody,
+        "description": "The price does not fit, or the session is closed.",
+    }
 }
 _NAME = 200
 _EXAMPLE = {"epsilon_threshold": "1/3", "epsilon_questions": "2/3", "threshold": 1000, "hard": 1}
@@ -38,8 +41,8 @@ class SessionAsked(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     sql: Annotated[str, Field(max_length=LONGEST, examples=["SELECT count(*) FROM visits WHERE cost > 100"])]
-    number: shapes.Cap | None = None
-    max_rows: shapes.Cap | None = None
+    number: schemas.Cap | None = None
+    max_rows: schemas.Cap | None = None
 
 
 class Used(BaseModel):
@@ -59,7 +62,7 @@ class SessionShown(BaseModel):
     mechanism: dict[str, Any]
     population: str
     tables: list[str]
-    loss: shapes.Loss
+    loss: schemas.LossJson
     asked: int
     used: list[Used]
     closed: str
@@ -108,7 +111,7 @@ async def opened(asked: SessionOrdered, request: Request, door: Door, who: Who) 
     return _shown(status)
 
 
-def _opened(door: Behind, who: Who, asked: SessionOrdered) -> SessionStatus:
+def _opened(door: ApiDoor, who: Who, asked: SessionOrdered) -> SessionStatus:
     return door.desk.sessions(who).open(rebuilt(asked.mechanism, asked.parameters), *asked.tables).status
 
 
@@ -132,7 +135,7 @@ async def ask(entry: Entry, asked: SessionAsked, request: Request, door: Door, w
     return SessionAnswered(answer=answer, session=_shown(status))
 
 
-def _asked(door: Behind, who: Who, entry: int, asked: SessionAsked) -> tuple[Any, SessionStatus]:
+def _asked(door: ApiDoor, who: Who, entry: int, asked: SessionAsked) -> tuple[Any, SessionStatus]:
     session = door.desk.sessions(who).one(entry)
     answer = session.ask(asked.sql, number=asked.number, max_rows=asked.max_rows)
     return session.mechanism.told(answer), session.status
@@ -144,7 +147,7 @@ async def close(entry: Entry, door: Door, who: Who) -> SessionTold:
     return await door.pool.asked(who, _closed, door, who, entry)
 
 
-def _closed(door: Behind, who: Who, entry: int) -> SessionTold:
+def _closed(door: ApiDoor, who: Who, entry: int) -> SessionTold:
     session = door.desk.sessions(who).one(entry)
     session.close()
     return _told(session)

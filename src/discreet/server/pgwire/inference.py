@@ -12,6 +12,7 @@ from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
+from discreet.declared.table import Table
 from discreet.server.pgwire.commands import Question
 from discreet.server.pgwire.lexer import Word, words
 from discreet.server.pgwire.types import (
@@ -32,7 +33,6 @@ from discreet.server.pgwire.types import (
     VARCHAR,
 )
 from discreet.sql import aliases
-from discreet.sql.schema import Table
 
 _MARK = "discreet_parameter"  # a function of no type, which can stand wherever a value can
 _LONGEST = 20_000

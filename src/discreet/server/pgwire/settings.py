@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from discreet.declared.caps import MOST_GROUPS_A_UNIT, MOST_ROWS_A_UNIT
 from discreet.errors import Refusal
 from discreet.exact import positive, probability, share
 from discreet.server.errors import BAD_VALUE, WireError
-from discreet.sql.schema import MOST_GROUPS_A_UNIT, MOST_ROWS_A_UNIT
 
 OURS = "discreet."
 VERSION = "16.0"  # the Postgres whose protocol and catalogue are spoken

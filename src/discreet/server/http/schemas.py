@@ -1,4 +1,4 @@
-"""The shapes of requests and responses: what OpenAPI says, and what is checked."""
+"""Schemas of requests and responses: what OpenAPI says of them, and what is checked."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Cap = Annotated[StrictInt, Field(ge=1, le=MOST)]
 Cell = bool | int | float | str | None  # NaN and infinities, dates and decimals as text
 
 
-class Asked(BaseModel):
+class QueryRequest(BaseModel):
     """A question with what it is asked for: at most one of epsilon, rho and error."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -41,7 +41,7 @@ class Asked(BaseModel):
         return {name: value for name, value in self if name != "sql" and value is not None}
 
 
-class Leaf(BaseModel):
+class HistoryRequest(BaseModel):
     """Which payments of a history are wanted."""
 
     model_config = ConfigDict(extra="forbid")
@@ -51,7 +51,7 @@ class Leaf(BaseModel):
     before: Annotated[int, Field(ge=1, le=MOST, description="Only entries before this one.")] = MOST
 
 
-class Loss(BaseModel):
+class LossJson(BaseModel):
     """A price, exactly: rationals as text, and in words."""
 
     measure: Literal["pure", "approximate", "concentrated"]
@@ -61,14 +61,14 @@ class Loss(BaseModel):
     words: str
 
 
-class Typed(BaseModel):
+class ColumnTypeJson(BaseModel):
     """A column of an answer."""
 
     name: str
     type: str
 
 
-class Answered(BaseModel):
+class QueryResponse(BaseModel):
     """An answer. `cost` is null if it was free.
 
     `noisy` says of each column whether there is noise in it. Where there is, and the interval of a cell is null, that
@@ -76,31 +76,31 @@ class Answered(BaseModel):
     before the noise, `notices` what in the question is hardly meant.
     """
 
-    columns: list[Typed]
+    columns: list[ColumnTypeJson]
     rows: list[list[Cell]]
     intervals: list[list[Annotated[list[Cell], Field(min_length=2, max_length=2)] | None]]
     confidence: str
     noisy: list[bool]
     unbarred: list[str]
-    cost: Loss | None
-    left: Loss | None
+    cost: LossJson | None
+    left: LossJson | None
     entry: str
     bounding: str
     notices: list[str]
 
 
-class ColumnError(BaseModel):
+class ColumnErrorJson(BaseModel):
     """The error of a column before paying, exactly; null where it is known after paying."""
 
     name: str
     error: str | None
 
 
-class Explained(BaseModel):
+class ExplainResponse(BaseModel):
     """What a question would cost and how exact it would be; `unbarred` names columns that will have no error bar."""
 
-    price: Loss | None
-    error: list[ColumnError]
+    price: LossJson | None
+    error: list[ColumnErrorJson]
     unbarred: list[str]
     plan: list[str]
     notice: str
@@ -109,13 +109,13 @@ class Explained(BaseModel):
     words: str
 
 
-class Described(BaseModel):
+class DescribeResponse(BaseModel):
     """The columns that an answer would have."""
 
-    columns: list[Typed]
+    columns: list[ColumnTypeJson]
 
 
-class Column(BaseModel):
+class ColumnJson(BaseModel):
     """A column as it was declared; bounds and step exactly."""
 
     name: str
@@ -126,7 +126,7 @@ class Column(BaseModel):
     description: str
 
 
-class Table(BaseModel):
+class TableJson(BaseModel):
     """A table as it was declared. Nothing in it was counted."""
 
     name: str
@@ -136,52 +136,52 @@ class Table(BaseModel):
     max_groups: int
     version: int
     link: Annotated[list[str], Field(min_length=3, max_length=3)] | None
-    columns: list[Column]
+    columns: list[ColumnJson]
 
 
-class Tables(BaseModel):
+class TablesResponse(BaseModel):
     """What may be asked about."""
 
-    tables: list[Table]
+    tables: list[TableJson]
 
 
-class Budget(BaseModel):
+class BudgetJson(BaseModel):
     """What a population may lose in all, has lost, and has left."""
 
     population: str
     relation: str
     unit: str
-    total: Loss
-    spent: Loss
-    left: Loss
+    total: LossJson
+    spent: LossJson
+    left: LossJson
 
 
-class Budgets(BaseModel):
+class BudgetsResponse(BaseModel):
     """The budget of each population."""
 
-    budgets: list[Budget]
+    budgets: list[BudgetJson]
 
 
-class Receipt(BaseModel):
+class PaymentJson(BaseModel):
     """One payment, and the entry that holds its answer, if it came to one."""
 
     entry: int
     time: str
     principal: str
     population: str
-    loss: Loss
+    loss: LossJson
     sql: str
     tables: list[str]
     answer: int | None
 
 
-class History(BaseModel):
+class HistoryResponse(BaseModel):
     """Payments, the latest first."""
 
-    history: list[Receipt]
+    history: list[PaymentJson]
 
 
-class Head(BaseModel):
+class HeadJson(BaseModel):
     """A signed head of the ledger: whoever keeps it notices a rewrite."""
 
     size: int
@@ -191,23 +191,23 @@ class Head(BaseModel):
     signature: str
 
 
-class Kept(BaseModel):
+class KeptHeadResponse(BaseModel):
     """The newest head that is kept of a ledger; null if none is."""
 
-    head: Head | None
+    head: HeadJson | None
 
 
-class Keep(BaseModel):
+class KeepHeadRequest(BaseModel):
     """A head to be kept, and the proof that it goes on from the one of `size` entries that is kept; 0 if none is."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    head: Head
+    head: HeadJson
     size: Annotated[int, Field(ge=0, le=MOST)] = 0
     siblings: Annotated[list[Annotated[str, Field(pattern="^[0-9a-f]{64}$")]], Field(max_length=128)] = []
 
 
-class Witness(BaseModel):
+class WitnessJson(BaseModel):
     """Who keeps heads of this ledger, and how many entries its newest one has; what is wrong, if anything is."""
 
     where: str
@@ -216,29 +216,29 @@ class Witness(BaseModel):
     trouble: str
 
 
-class Witnesses(BaseModel):
+class WitnessesResponse(BaseModel):
     """All of them."""
 
-    witnesses: list[Witness]
+    witnesses: list[WitnessJson]
 
 
-class Proof(BaseModel):
+class ProofJson(BaseModel):
     """An entry word for word, and that it is in the ledger: what `discreet ledger check` reads."""
 
     kind: Literal["receipt"]
     entry: dict[str, object]
     previous: str
     siblings: list[str]
-    head: Head
+    head: HeadJson
 
 
-class Health(BaseModel):
+class HealthResponse(BaseModel):
     """That somebody is in."""
 
     status: Literal["open"] = "open"
 
 
-class Error(BaseModel):
+class ErrorJson(BaseModel):
     """What went wrong, what to do; `place` and `repair` where a question could be mended."""
 
     kind: Literal["refusal", "over_budget", "fault"]
@@ -249,7 +249,7 @@ class Error(BaseModel):
     repair: str | None
 
 
-class Failed(BaseModel):
+class ErrorBody(BaseModel):
     """Every error has this shape."""
 
-    error: Error
+    error: ErrorJson

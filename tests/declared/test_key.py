@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.declared.column import Column
+from discreet.declared.key import Key, Type, canonical, canonical_groups, value_of
 from discreet.errors import Refusal
-from discreet.sql.key import Key, Type, canonical, canonical_groups, value_of
-from discreet.sql.schema import Column
 
 DAY = dt.date(2024, 1, 5)
 ONE: dict[Type, list[tuple[list[object], Key]]] = {

@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanisms.chances import Whatever
 
+from discreet.declared.cells import cells
+from discreet.declared.grid import Grid
 from discreet.errors import Refusal
-from discreet.mechanisms.grid import Grid, cells
 
 GRIDS = [
     Grid(0, 100, 1),
