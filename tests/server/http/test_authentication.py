@@ -31,6 +31,11 @@ GUARDED = [
     ("POST", "/api/v1/releases/offer"),
     ("GET", "/api/v1/releases/1"),
     ("GET", "/api/v1/releases/1/files/release.json"),
+    ("GET", "/api/v1/sessions"),
+    ("POST", "/api/v1/sessions"),
+    ("GET", "/api/v1/sessions/1"),
+    ("POST", "/api/v1/sessions/1/questions"),
+    ("POST", "/api/v1/sessions/1/close"),
 ]
 COUNT = {"sql": "SELECT count(*) AS n FROM visits", "epsilon": "0.5"}
 
