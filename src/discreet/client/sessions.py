@@ -1,4 +1,4 @@
-"""A session that is open behind a door, asked with the methods of one that is here."""
+"""Sessions of interactive mechanisms, here or behind a door: one set of methods."""
 
 from __future__ import annotations
 
@@ -13,7 +13,53 @@ from discreet.mechanisms import Allowance
 from discreet.mechanisms.registry import rebuilt
 
 A = TypeVar("A")
+A_co = TypeVar("A_co", covariant=True)
 T = TypeVar("T")
+
+
+class PaidSession(Protocol[A_co]):
+    """Session of an interactive mechanism that was paid whole, wherever its home is."""
+
+    @property
+    def entry(self) -> int:
+        """The number of its payment, by which it is called."""
+        ...
+
+    @property
+    def mechanism(self) -> Any:  # noqa: ANN401  # which one, its name says
+        """What was paid for."""
+        ...
+
+    def ask(self, sql: str, *, number: int | None = None, max_rows: int | None = None) -> A_co:
+        """The answer to the next question, a SELECT of one COUNT or SUM; it is on disk before it is returned.
+
+        After a crash, ask again with the same `number`: if an answer was drawn, it is that one.
+        """
+        ...
+
+    @property
+    def answers(self) -> tuple[A_co, ...]:
+        """Every answer given so far: free to look at again."""
+        ...
+
+    @property
+    def told(self) -> list[Any]:
+        """The same, as JSON holds them."""
+        ...
+
+    @property
+    def closed(self) -> str:
+        """Why it may not be asked any more; nothing while it may."""
+        ...
+
+    @property
+    def status(self) -> SessionStatus:
+        """What is public of it."""
+        ...
+
+    def close(self) -> None:
+        """Give up what is left of it, and write into the ledger what it answered. Nothing is paid back."""
+        ...
 
 
 class Call(Protocol):

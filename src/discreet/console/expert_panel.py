@@ -63,7 +63,7 @@ class Expert:
             if tag.bounding:
                 theme.heading("What is left out", 3)
                 theme.tag("p", tag.bounding)
-        wire, who = self._visit.hall.wire, self._visit.visitor.name
+        wire, who = self._visit.host.wire, self._visit.visitor.name
         with self._programs:
             theme.heading("The same in other programs", 3)
             if wire is not None:

@@ -22,8 +22,7 @@ from discreet.curator.purchase import Buyer, PastPayment, Purchase, SingleFlight
 from discreet.curator.quote import Terms, TermsGiven
 from discreet.curator.run import Offer, Run, Runnable, Wanted, planned, run
 from discreet.curator.sessions import Sessions
-from discreet.declared.caps import Caps
-from discreet.declared.table import Table
+from discreet.declared.table import Caps, Table
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
 from discreet.exact import Number, share
@@ -256,11 +255,11 @@ class Curator:
 
     def paid_sessions(self) -> Sessions:
         """The sessions of interactive mechanisms, opened and asked in this name."""
+        return Sessions(self._ledger, self._store, self._principal, self.tables, self._planned_now)
 
-        def planned(sql: str, asked: Terms) -> Question:
-            return self._under(self._declarations.now(self._principal))._question(sql, asked)  # noqa: SLF001
-
-        return Sessions(self._ledger, self._store, self._principal, self.tables, planned)
+    @_asked_now
+    def _planned_now(self, sql: str, asked: Terms) -> Question:
+        return self._question(sql, asked)
 
     def _planned(self, wanted: Wanted[T]) -> Run[T]:
         refuse_half_characters(wanted.sql)

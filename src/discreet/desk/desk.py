@@ -80,10 +80,10 @@ def _person(name: str, books: Books) -> Person:
 class Desk:
     """Serves visitors. Every method may be called from any thread."""
 
-    def __init__(self, home: Path, sandbox: Sandbox = DIRECT) -> None:
+    def __init__(self, home: Path, sandbox: Sandbox = DIRECT, *, curator: Curator | None = None) -> None:
         """In the sandbox, what strangers write is computed; without one, in this process."""
         self.home, self.sandbox = home, sandbox
-        self._curator = Curator(home, sandbox=sandbox)
+        self._curator = curator or Curator(home, sandbox=sandbox)
         self._notary = Notary(home)
         self._practice = Practice(sandbox)
         self._publisher = Publisher(home, self._notary)
@@ -297,5 +297,4 @@ class Desk:
 
     def proof(self, visitor: Visitor, entry: int) -> Proof | None:
         """An entry word for word and that it is in the ledger; None if it is not the visitor's to read."""
-        grant = self._in_force(visitor)
-        return None if grant is None else self._notary.proof(grant, entry)
+        return self._notary.proof(self._in_force(visitor), entry)

@@ -86,11 +86,12 @@ class Notary:
             self._verifying.release()
         return self.extension(kept)
 
-    def proof(self, reader: Grant, number: int) -> Receipt | None:
+    def proof(self, reader: Grant | None, number: int) -> Receipt | None:
         """The receipt of an entry; None if it is not for this reader.
 
         An analyst reads their own payments, and answers to questions about tables that they may ask about: those they
-        would get free. A custodian reads everything but how a token is recognised, which stays in the home.
+        would get free. A custodian, or None for the home itself, reads everything but how a token is recognised, which
+        stays in the home.
         """
         books = self._ledger.books()
         with self._ledger.looked_at() as view:
@@ -121,14 +122,16 @@ class Notary:
         return view.head(now(), signing_key(self._key))
 
 
-def _readable(reader: Grant, books: Books, view: View, event: Event) -> bool:
+def _readable(reader: Grant | None, books: Books, view: View, event: Event) -> bool:
+    if isinstance(event, Grant):
+        return False
+    if reader is None or reader.role == "custodian":
+        return True
     match event:
-        case Grant():
-            return False
-        case Spend() if event.principal == reader.principal:
-            return True
+        case Spend():
+            return event.principal == reader.principal
         case Answer():
             paid = view.entry(event.spend).event
             return isinstance(paid, Spend) and books.may_read(reader, paid)
         case _:
-            return reader.role == "custodian"
+            return False

@@ -29,7 +29,7 @@ _ROOTS = ("discreet", "sqlglot", "datetime", "decimal", "fractions", "collection
 _PLAIN = ("set", "frozenset", "complex", "bytearray", "object")
 
 
-class Facts(Generic[T]):
+class SharedValue(Generic[T]):
     """A value that never changes, and what was made of it where it is used."""
 
     def __init__(self, value: T, number: int | None = None) -> None:
@@ -71,14 +71,14 @@ def receive(there: socket.socket, most: int) -> bytes:
 
 
 def _exactly(there: socket.socket, size: int) -> bytes:
-    found = bytearray(size)
-    view = memoryview(found)
+    body = bytearray(size)
+    view = memoryview(body)
     while view:
         came = there.recv_into(view)
         if not came:
             raise Over
         view = view[came:]
-    return bytes(found)
+    return bytes(body)
 
 
 # what may be in a reply -----------------------------------------------------------------------------------------------

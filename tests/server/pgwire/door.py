@@ -19,7 +19,7 @@ from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.server.journal import Journal
 from discreet.server.limits import WireLimits
-from discreet.server.pgwire import Server, serve
+from discreet.server.pgwire import PostgresServer, serve
 
 T = TypeVar("T")
 
@@ -79,7 +79,7 @@ class StandIn:
 class Door:
     """Where the door is, who may come in, and what is behind it."""
 
-    server: Server
+    server: PostgresServer
     home: Path
     port: int
     token: str
@@ -121,7 +121,7 @@ def opened(
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
 
-    async def start() -> Server:
+    async def start() -> PostgresServer:
         journal = Journal(lines.append)
         return await serve(Desk(made), catalogue or StandIn(), "127.0.0.1", 0, tls, limits=limits, journal=journal)
 

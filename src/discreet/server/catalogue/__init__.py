@@ -4,4 +4,4 @@ It is a database of its own that never sees a private row: names, types, units, 
 constants in the place of everything that Postgres would count.
 """
 
-from discreet.server.catalogue.catalogue import Catalogue as Catalogue
+from discreet.server.catalogue.catalogue import PostgresCatalogue as PostgresCatalogue

@@ -28,7 +28,7 @@ from discreet.server.http.request_body import READ, Gone, Message, Receive, Scop
 from discreet.server.http.routes import QUERY, api, ask, open_to_all
 from discreet.server.http.sessions import sessions
 from discreet.server.http.survey_pages import missing_page, policy, survey_pages
-from discreet.server.http.surveys import UPLOAD, Surveys, streamed, surveys
+from discreet.server.http.surveys import UPLOAD, SurveyIntake, streamed, surveys
 from discreet.server.journal import Log, Metrics, RequestNote, duration_of, line_of, method_of, to_stderr
 from discreet.server.limits import HttpLimits
 
@@ -71,7 +71,7 @@ class Door:
         self.admission = Admission(desk, self.pool, self.limits)
         self.metrics = Metrics(beside)
         self.texts = Texts()
-        self.surveys = Surveys(desk.home, self.limits)
+        self.surveys = SurveyIntake(desk.home, self.limits)
         self.closing = False
         self.streams: frozenset[str] = frozenset()  # paths of an annex that reads bodies itself, within its own limits
         self._log = log

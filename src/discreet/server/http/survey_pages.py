@@ -26,7 +26,7 @@ from discreet.pictures.charts import ERRORS, NARROW, WIDE, Ruler, Series, bars
 from discreet.pictures.svg import safe
 from discreet.server.errors import missing
 from discreet.server.http.surveys import Door
-from discreet.survey.collector import Collector, Standing
+from discreet.survey.collector import Collector, TaskStanding
 from discreet.survey.task import Task
 from discreet.transport.keyring import Handover
 from discreet.transport.task import Unknown, moment
@@ -123,7 +123,7 @@ def policy(*, scripted: bool) -> str:
     return "; ".join(f"{name} {value}" for name, value in rules.items())
 
 
-def answer_page(standing: Standing, handovers: Sequence[Handover], now: datetime) -> str:
+def answer_page(standing: TaskStanding, handovers: Sequence[Handover], now: datetime) -> str:
     """The page on which people answer. By the handovers a device that knows an earlier key finds the present one."""
     task = standing.task
     try:
@@ -148,14 +148,16 @@ def missing_page() -> str:
     return _template("missing.html").substitute(style=_address("survey.css"))
 
 
-def results_page(standing: Standing, people: int, lines: Sequence[Line], doubts: Sequence[str], now: datetime) -> str:
+def results_page(
+    standing: TaskStanding, people: int, lines: Sequence[Line], doubts: Sequence[str], now: datetime
+) -> str:
     """The page of results; of none yet, that there are none; of such as are no shares of answers, where they are."""
     if lines:
         return _around(standing, now, _found(standing.task, people, lines, doubts))
     return _around(standing, now, _NO_SHARES.format(people=people) if people else _nothing(standing))
 
 
-def _around(standing: Standing, now: datetime, content: str) -> str:
+def _around(standing: TaskStanding, now: datetime, content: str) -> str:
     """A page without a script: the question, something about it, and what is promised."""
     task = standing.task
     return _template("results.html").substitute(
@@ -176,7 +178,7 @@ def promise(task: Task) -> str:
     )
 
 
-def _window(standing: Standing, now: datetime) -> str:
+def _window(standing: TaskStanding, now: datetime) -> str:
     """Until when it is open."""
     task = standing.task
     if standing.closed:
@@ -202,7 +204,7 @@ def _integrity(name: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(files()[name][0]).digest()).decode()
 
 
-def _nothing(standing: Standing) -> str:
+def _nothing(standing: TaskStanding) -> str:
     """Why there are no results. How many reports came so far is not told: who watches would see each of them arrive."""
     title, words = "There are no results yet", _YET
     if standing.closed:

@@ -40,7 +40,7 @@ from discreet.server.limits import Buckets, HttpLimits
 from discreet.survey.collector import Collector
 from discreet.survey.intake import Sent
 from discreet.survey.upload import HEAD, LARGEST
-from discreet.transport.task import Receipt, Uninvited, Unknown
+from discreet.transport.task import Uninvited, Unknown, UploadReceipt
 
 MOST = 1024  # uploads that wait
 _TOGETHER = 1 << 22  # bytes of uploads in one transaction, unless a single one has more
@@ -51,14 +51,14 @@ class Inbox:
 
     def __init__(self, collector: Collector) -> None:
         self._collector = collector
-        self._waiting: deque[tuple[Sent, asyncio.Future[Receipt]]] = deque()
+        self._waiting: deque[tuple[Sent, asyncio.Future[UploadReceipt]]] = deque()
         self._emptied: asyncio.Task[None] | None = None
 
-    async def receipt(self, pool: Pool, upload: Sent) -> Receipt:
+    async def receipt(self, pool: Pool, upload: Sent) -> UploadReceipt:
         """Of this upload, once it is on the disk."""
         if len(self._waiting) >= MOST:
             raise crowded()
-        told: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
+        told: asyncio.Future[UploadReceipt] = asyncio.get_running_loop().create_future()
         self._waiting.append((upload, told))
         if self._emptied is None:
             self._emptied = asyncio.create_task(self._empty(pool))
@@ -73,7 +73,7 @@ class Inbox:
         finally:
             self._emptied = None
 
-    def _next(self) -> list[tuple[Sent, asyncio.Future[Receipt]]]:
+    def _next(self) -> list[tuple[Sent, asyncio.Future[UploadReceipt]]]:
         """Those that wait, as many as one transaction takes."""
         group, size = [self._waiting.popleft()], 0
         while self._waiting and (size := size + len(group[-1][0].body)) < _TOGETHER:
@@ -81,8 +81,8 @@ class Inbox:
         return group
 
 
-async def _answer(pool: Pool, collector: Collector, group: list[tuple[Sent, asyncio.Future[Receipt]]]) -> None:
-    receipts: Sequence[Receipt | Exception]
+async def _answer(pool: Pool, collector: Collector, group: list[tuple[Sent, asyncio.Future[UploadReceipt]]]) -> None:
+    receipts: Sequence[UploadReceipt | Exception]
     try:
         receipts = await pool.call(collector.take, [upload for upload, _ in group])
     except Exception as broken:  # noqa: BLE001  # each of them hears it, and nobody else
@@ -90,7 +90,7 @@ async def _answer(pool: Pool, collector: Collector, group: list[tuple[Sent, asyn
     for (_, told), each in zip(group, receipts, strict=True):
         if told.done():
             continue  # whoever sent it left
-        if isinstance(each, Receipt):
+        if isinstance(each, UploadReceipt):
             told.set_result(each)
         else:
             told.set_exception(each)
@@ -115,7 +115,7 @@ def streamed(path: str) -> bool:
     return _UPLOADED.fullmatch(path) is not None
 
 
-class Surveys:
+class SurveyIntake:
     """What these paths need: the collector of a home, and how often and how much at once people may send."""
 
     def __init__(self, home: pathlib.Path, limits: HttpLimits) -> None:
@@ -289,7 +289,7 @@ class SurveyDoor(Protocol):
     """What these paths find behind the door."""
 
     pool: Pool
-    surveys: Surveys
+    surveys: SurveyIntake
 
 
 async def whence(request: Request) -> str:

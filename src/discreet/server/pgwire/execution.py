@@ -14,8 +14,12 @@ from discreet.server.errors import CANCELLED, SYNTAX, UNSUPPORTED, WireError, wi
 from discreet.server.fair_share import Pool
 from discreet.server.journal import EXPLAIN, QUESTION, Journal, QuestionNote, outcome_of
 from discreet.server.pgwire.binding import bound
-from discreet.server.pgwire.calls import FUNCTIONS, Call, called, calls
-from discreet.server.pgwire.commands import (
+from discreet.server.pgwire.frames import TEXT as TEXT_FORMAT
+from discreet.server.pgwire.frames import WireField
+from discreet.server.pgwire.questions import Questions
+from discreet.server.pgwire.session_state import IDLE, DescribedColumns, Outcome, Portal, Portals, Prepared, Transaction
+from discreet.server.pgwire.settings import FUNCTIONS, SettingCall, Settings, called, calls
+from discreet.server.pgwire.statements import (
     CloseCursor,
     Copy,
     Deallocate,
@@ -26,20 +30,13 @@ from discreet.server.pgwire.commands import (
     Fetch,
     Nothing,
     Prepare,
-    Question,
+    Query,
     Reset,
     Set,
     Show,
     Statement,
     Transact,
 )
-from discreet.server.pgwire.frames import TEXT as TEXT_FORMAT
-from discreet.server.pgwire.frames import Field
-from discreet.server.pgwire.portals import Portal, Prepared, Seen, Shelf
-from discreet.server.pgwire.questions import Clerk
-from discreet.server.pgwire.result import Outcome
-from discreet.server.pgwire.settings import Settings
-from discreet.server.pgwire.transactions import IDLE, Transaction
 from discreet.server.pgwire.types import TEXT, Value, field, read
 
 T = TypeVar("T")
@@ -53,9 +50,11 @@ _HINT = "if it was paid already, its answer is kept and asking again is free"
 class Execution:
     """Runs the statements of one session, one after the other."""
 
-    def __init__(self, clerk: Clerk, pool: Pool, shelf: Shelf, settings: Settings, journal: Journal) -> None:
-        self._clerk, self._pool, self.journal = clerk, pool, journal
-        self.shelf = shelf
+    def __init__(
+        self, questions: Questions, pool: Pool, portals: Portals, settings: Settings, journal: Journal
+    ) -> None:
+        self._questions, self._pool, self.journal = questions, pool, journal
+        self.portals = portals
         self.transaction = Transaction(settings)
         self._running: asyncio.Task[object] | None = None
 
@@ -67,7 +66,7 @@ class Execution:
     @property
     def visitor(self) -> Visitor:
         """Who asks."""
-        return self._clerk.visitor
+        return self._questions.visitor
 
     def cancel(self) -> None:
         """Give up what runs. What is paid is paid, and its answer is kept."""
@@ -100,7 +99,7 @@ class Execution:
             if outcome is None:
                 outcome = await self.apart(lambda: call(told))
             told.outcome, told.entry = outcome.ended, outcome.entry
-            self.shelf.refuse_much(outcome.size)
+            self.portals.refuse_much(outcome.size)
         except (WireError, DiscreetError) as broken:
             refused = wire_error(broken)
             told.outcome, told.sqlstate = outcome_of(refused), refused.code
@@ -117,18 +116,18 @@ class Execution:
         question = _question(statement)
         if question is None or "$" not in question.text:
             return tuple(given)
-        return await self.apart(lambda: self._clerk.parameters(question, given))
+        return await self.apart(lambda: self._questions.parameters(question, given))
 
-    async def fields(self, prepared: Prepared, portal: Portal | None = None) -> tuple[Field, ...] | None:
+    async def fields(self, prepared: Prepared, portal: Portal | None = None) -> tuple[WireField, ...] | None:
         """The columns that a statement will have; None if it has no rows. Free."""
         statement = prepared.statement
         if statement is not None:
             self._check(statement)
         match statement:
-            case Question():
+            case Query():
                 return await self._columns(statement, prepared, portal)
             case Fetch():
-                cursor = self.shelf.portal(statement.name)
+                cursor = self.portals.portal(statement.name)
                 return await self.fields(cursor.prepared, cursor)
             case Execute():
                 question, kept, values = self._kept(statement)
@@ -140,11 +139,13 @@ class Execution:
             case _:
                 return None
 
-    async def _columns(self, question: Question, prepared: Prepared, portal: Portal | None) -> tuple[Field, ...] | None:
+    async def _columns(
+        self, question: Query, prepared: Prepared, portal: Portal | None
+    ) -> tuple[WireField, ...] | None:
         settings, oids = self.settings, prepared.oids
         if portal is None:
             return _called_fields(calls(question.text)) or await self.apart(
-                lambda: self._clerk.columns(question, settings, oids)
+                lambda: self._questions.columns(question, settings, oids)
             )
         if portal.outcome is not None:
             return portal.outcome.fields
@@ -152,11 +153,11 @@ class Execution:
         if seen is not None and seen.settings is settings:
             portal.described = seen.fields  # some clients ask this every time
             return seen.fields
-        found = _called_fields(_calls(question, portal.values, oids)) or await self.apart(
-            lambda: self._clerk.described(question, settings, portal.values, oids)
+        fields = _called_fields(_calls(question, portal.values, oids)) or await self.apart(
+            lambda: self._questions.described(question, settings, portal.values, oids)
         )
-        prepared.seen = None if portal.values else Seen(settings, found)
-        return found
+        prepared.seen = None if portal.values else DescribedColumns(settings, fields)
+        return fields
 
     def _check(self, statement: Statement) -> None:
         if not (isinstance(statement, Transact) and statement.step in _ENDING):
@@ -171,7 +172,7 @@ class Execution:
         self._check(statement)
         settings = self.settings
         match statement:
-            case Question():
+            case Query():
                 return await self._answered(statement, values, oids)
             case Prepare():
                 return await self._prepare(statement)
@@ -179,8 +180,8 @@ class Execution:
                 return await self._executed(statement)
             case Explain(Execute() as asked):
                 return await self._executed(asked, explained=True)
-            case Explain(Question() as question):
-                return await self._noted(EXPLAIN, lambda _: self._clerk.explained(question, settings, values, oids))
+            case Explain(Query() as question):
+                return await self._noted(EXPLAIN, lambda _: self._questions.explained(question, settings, values, oids))
             case Copy(question):
                 outcome = await self._answered(question, values, oids)
                 return replace(outcome, tag="COPY", copy=statement)
@@ -191,27 +192,27 @@ class Execution:
             case _:
                 return self._changed(statement)
 
-    async def _answered(self, question: Question, values: Sequence[Value], oids: Sequence[int]) -> Outcome:
+    async def _answered(self, question: Query, values: Sequence[Value], oids: Sequence[int]) -> Outcome:
         settings = self.settings
-        found = _calls(question, values, oids)
+        setting_calls = _calls(question, values, oids)
 
         def answered(told: QuestionNote) -> Outcome:
-            told.kind = self._clerk.kind(question)
-            return self._clerk.answered(question, settings, values, oids)
+            told.kind = self._questions.kind(question)
+            return self._questions.answered(question, settings, values, oids)
 
-        if found is None:
-            return await self._noted(QUESTION, answered, lambda: self._clerk.at_hand(question, settings))
+        if setting_calls is None:
+            return await self._noted(QUESTION, answered, lambda: self._questions.at_hand(question, settings))
         row: list[object] = []
-        for call in found:
+        for call in setting_calls:
             settings, value = called(call, settings)
             row.append(value)
         self.transaction = self.transaction.under(settings)
-        return Outcome("SELECT", _called_fields(found), [row])
+        return Outcome("SELECT", _called_fields(setting_calls), [row])
 
     async def _prepare(self, asked: Prepare) -> Outcome:
         question = asked.question
-        oids = await self.apart(lambda: self._clerk.parameters(question, asked.oids))
-        self.shelf.prepare(asked.name, Prepared(question, oids, len(question.text) + 100))
+        oids = await self.apart(lambda: self._questions.parameters(question, asked.oids))
+        self.portals.prepare(asked.name, Prepared(question, oids, len(question.text) + 100))
         return Outcome("PREPARE")
 
     async def _executed(self, asked: Execute, *, explained: bool = False) -> Outcome:
@@ -221,16 +222,16 @@ class Execution:
         try:
             if explained:
                 return await self._noted(
-                    EXPLAIN, lambda _: self._clerk.explained(question, settings, values, kept.oids)
+                    EXPLAIN, lambda _: self._questions.explained(question, settings, values, kept.oids)
                 )
             return await self._answered(question, values, kept.oids)
         except WireError as told:
             raise told.at(None) from None
 
-    def _kept(self, asked: Execute) -> tuple[Question, Prepared, tuple[Value, ...]]:
+    def _kept(self, asked: Execute) -> tuple[Query, Prepared, tuple[Value, ...]]:
         """A question that was prepared, and the values of its parameters."""
-        prepared = self.shelf.statement(asked.name)
-        if not isinstance(prepared.statement, Question):
+        prepared = self.portals.statement(asked.name)
+        if not isinstance(prepared.statement, Query):
             raise WireError(UNSUPPORTED, "EXECUTE runs questions only", hint="say the statement itself")
         if len(asked.arguments) != len(prepared.oids):
             raise WireError(SYNTAX, f"it has {len(prepared.oids)} parameters, and {len(asked.arguments)} came")
@@ -244,21 +245,21 @@ class Execution:
         if self.transaction.status == IDLE:
             raise WireError("25P01", "a cursor lives in a transaction", hint="say BEGIN first")
         prepared = Prepared(asked.question, tuple(oids), len(asked.question.text))
-        self.shelf.open(asked.name, Portal(prepared, tuple(values)))
+        self.portals.open(asked.name, Portal(prepared, tuple(values)))
         return Outcome("DECLARE CURSOR")
 
     async def _fetch(self, asked: Fetch) -> Outcome:
-        cursor = self.shelf.portal(asked.name)
+        cursor = self.portals.portal(asked.name)
         if cursor.outcome is None:
             question = cursor.prepared.statement
-            if not isinstance(question, Question):
+            if not isinstance(question, Query):
                 raise WireError("34000", "there is no cursor of this name")
             cursor.outcome = await self._answered(question, cursor.values, cursor.prepared.oids)
         notices = cursor.outcome.notices
         rows = list(cursor.rows(asked.count))
-        found = Outcome("FETCH", cursor.outcome.fields, rows, notices)
+        fetched = Outcome("FETCH", cursor.outcome.fields, rows, notices)
         cursor.outcome = replace(cursor.outcome, notices=())
-        return found
+        return fetched
 
     def _changed(self, statement: Statement) -> Outcome:
         """Run what needs nobody's help."""
@@ -278,10 +279,10 @@ class Execution:
     def _forgotten(self, statement: Statement) -> Outcome:
         match statement:
             case Deallocate(name):
-                _forget(self.shelf.prepared, name, "26000")
+                _forget(self.portals.prepared, name, "26000")
                 return Outcome("DEALLOCATE ALL" if name is None else "DEALLOCATE")
             case CloseCursor(name):
-                _forget(self.shelf.portals, name, "34000")
+                _forget(self.portals.opened, name, "34000")
                 return Outcome("CLOSE CURSOR ALL" if name is None else "CLOSE CURSOR")
             case Discard(what):
                 return self._discard(what)
@@ -302,7 +303,7 @@ class Execution:
         if what == "ALL":
             if self.transaction.status != IDLE:
                 raise WireError("25001", "DISCARD ALL is for outside of a transaction")
-            self.shelf.clear()
+            self.portals.clear()
             return self._set((self.settings.reset(), "DISCARD ALL"))
         return Outcome(f"DISCARD {what}")
 
@@ -323,21 +324,21 @@ def _forget(kept: dict[str, T], name: str | None, code: str) -> None:
         raise WireError(code, "there is nothing of this name")
 
 
-def _question(statement: Statement) -> Question | None:
+def _question(statement: Statement) -> Query | None:
     match statement:
-        case Question():
+        case Query():
             return statement
-        case Explain(Question() as question) | Copy(question) | Declare(_, question):
+        case Explain(Query() as question) | Copy(question) | Declare(_, question):
             return question
         case _:
             return None
 
 
-def _calls(question: Question, values: Sequence[Value], oids: Sequence[int]) -> list[Call] | None:
+def _calls(question: Query, values: Sequence[Value], oids: Sequence[int]) -> list[SettingCall] | None:
     """The calls that a question consists of, once its parameters are in it."""
     mentioned = values and any(function in question.text.lower() for function in FUNCTIONS)
     return calls(bound(question, values, oids).text if mentioned else question.text)
 
 
-def _called_fields(found: Sequence[Call] | None) -> tuple[Field, ...] | None:
-    return None if found is None else tuple(field(call.column, TEXT) for call in found)
+def _called_fields(setting_calls: Sequence[SettingCall] | None) -> tuple[WireField, ...] | None:
+    return None if setting_calls is None else tuple(field(call.column, TEXT) for call in setting_calls)
