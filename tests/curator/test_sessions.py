@@ -527,7 +527,7 @@ def test_a_mechanism_that_raises_is_one_sentence_too(home: Path, monkeypatch: py
         Fault.SENTENCE,
         True,
     )
-    assert Curator(home).books().accounts["patient"].held
+    assert Curator(home).ledger.books().accounts["patient"].held
 
 
 def test_neighbours_are_told_apart_by_answers_alone(tmp_path: Path) -> None:

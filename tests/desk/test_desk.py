@@ -13,7 +13,7 @@ import pytest
 from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared
 from discreet.curator.declarations import CLOSED
-from discreet.desk import HOME, Desk, Order, Visitor
+from discreet.desk import HOME, Desk, ReleaseOrder, Visitor
 from discreet.errors import Refusal
 from discreet.ledger import Grant, SqliteLedger
 from discreet.ledger.books import OWNER
@@ -23,7 +23,7 @@ from discreet.release import Wish
 
 Doing = Callable[[Desk, Visitor], object]
 
-ORDER = Order.of("visits", Wish("histogram", ("region",), epsilon="0.1"))
+ORDER = ReleaseOrder.of("visits", Wish.of("histogram", ("region",), epsilon="0.1"))
 DOINGS: dict[str, Doing] = {
     "asked": lambda desk, who: desk.asked(who, clinic.COUNT, {"epsilon": "0.1"}),
     "shown": lambda desk, who: (
@@ -196,7 +196,7 @@ def test_what_is_wrong_with_the_declarations_of_others_is_told_to_custodians_alo
 
 
 def test_a_population_that_is_not_there_names_no_other(home: Path) -> None:
-    books = Curator(home).books()
+    books = Curator(home).ledger.books()
     assert "patient" in books.accounts
     with pytest.raises(Refusal, match="there is no population 'nobody'") as refused:
         books.account("nobody")

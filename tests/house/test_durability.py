@@ -19,7 +19,7 @@ from survey.surveyed import ONE, Survey, trusting
 
 from discreet.curator import Curator, catalogue
 from discreet.curator.custody import Custody, found_home
-from discreet.desk import HOME, Desk, Order
+from discreet.desk import HOME, Desk, ReleaseOrder
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
 from discreet.ledger import Answer, Opened, Spend, SqliteLedger, open_ledger, sign, signing_key
@@ -39,7 +39,7 @@ from discreet.transport.keyring import Handover
 from discreet.transport.task import UploadReceipt
 
 KEY = Ed25519PrivateKey.generate()
-COSTS = Order.of("visits", Wish("histogram", ("cost",), epsilon="0.5", bins={"cost": 10}, max_rows=3))
+COSTS = ReleaseOrder.of("visits", Wish.of("histogram", ("cost",), epsilon="0.5", bins={"cost": 10}, max_rows=3))
 
 
 @pytest.fixture(autouse=True)

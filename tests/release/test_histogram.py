@@ -28,7 +28,8 @@ from discreet.release import (
     tuned,
 )
 from discreet.release.counts import noise_variance, within
-from discreet.release.histogram import CHOSEN, EXACT, FITTED, MORE, NONE, PARTS, TIMES, WIDER
+from discreet.release.estimate import MORE, TIMES
+from discreet.release.histogram import CHOSEN, EXACT, FITTED, NONE, PARTS, WIDER
 from discreet.release.nonnegative_fit import alike
 from discreet.release.plausible_counts import plausible
 from discreet.release.space_filling_curve import hilbert

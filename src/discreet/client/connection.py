@@ -21,7 +21,7 @@ from discreet.curator.purchase import PastPayment
 from discreet.curator.quote import Terms
 from discreet.curator.sessions import SessionStatus
 from discreet.declared.table import Table
-from discreet.desk import Listed
+from discreet.desk import PaidRelease
 from discreet.desk.release_quote import Offered
 from discreet.errors import DiscreetError, Fault, Ground, OverBudget, Refusal
 from discreet.ledger import Head
@@ -108,10 +108,10 @@ class Connection(Database):
     def _offer(self, source: str, wish: Wish, name: str) -> Offered:
         return self._call("POST", "releases/offer", json_values.offered, _order(source, wish, name))
 
-    def _publish(self, source: str, wish: Wish, name: str) -> Listed:
+    def _publish(self, source: str, wish: Wish, name: str) -> PaidRelease:
         return self._call("POST", "releases", json_values.listed, _order(source, wish, name))
 
-    def releases(self) -> list[Listed]:
+    def releases(self) -> list[PaidRelease]:
         return self._call("GET", "releases", lambda told: [json_values.listed(each) for each in told["releases"]])
 
     def release(self, entry: int) -> Release:

@@ -18,7 +18,7 @@ from discreet.curator.quote import Terms
 from discreet.curator.run import Runnable
 from discreet.curator.sessions import SessionStatus
 from discreet.declared.table import Table
-from discreet.desk import HOME, Desk, Listed, Order
+from discreet.desk import HOME, Desk, PaidRelease, ReleaseOrder
 from discreet.desk.desk import Person
 from discreet.desk.release_quote import Offered, offered
 from discreet.errors import Refusal
@@ -102,13 +102,13 @@ class Home(Database):
     # publishing ------------------------------------------------------------------------------------------------------
 
     def _offer(self, source: str, wish: Wish, name: str) -> Offered:
-        offer = self._desk.offered(HOME, Order.of(source, wish, name))
+        offer = self._desk.offered(HOME, ReleaseOrder.of(source, wish, name))
         return offered(offer, self.budget(offer.run.outline.population.name).left)
 
-    def _publish(self, source: str, wish: Wish, name: str) -> Listed:
-        return self._desk.published(HOME, Order.of(source, wish, name))
+    def _publish(self, source: str, wish: Wish, name: str) -> PaidRelease:
+        return self._desk.published(HOME, ReleaseOrder.of(source, wish, name))
 
-    def releases(self) -> list[Listed]:
+    def releases(self) -> list[PaidRelease]:
         return self._desk.releases(HOME)
 
     def release(self, entry: int) -> Release:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 RELEASE_PATH = "/published/{entry}/{name}"
-_ASKED = re.compile(r"/published/([1-9][0-9]{0,14})/([A-Za-z0-9_-]+\.(json|html|parquet|zip))", re.ASCII)
+_ASKED = re.compile(r"/published/([1-9][0-9]{0,14})/([A-Za-z0-9_-]+\.([a-z0-9]{1,12}))", re.ASCII)
 _KINDS = {
     "json": "application/json",
     "html": "text/html; charset=utf-8",
@@ -88,7 +88,7 @@ def release_response(desk: Desk, visitor: Visitor, path: str) -> Response:
         else:
             raise Refusal("there is nothing of this kind here")
     headers = {"content-disposition": f'attachment; filename="{name}"'}
-    return Response(content, headers=headers, media_type=_KINDS[asked[3]])
+    return Response(content, headers=headers, media_type=_KINDS.get(asked[3], "application/octet-stream"))
 
 
 def _zipped(folder: Path) -> bytes:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import pyarrow as pa
 from nicegui import ui
 
 from discreet.console import assets, downloads, prices, release_pictures, theme
@@ -15,39 +14,21 @@ from discreet.console.pages import Visit
 from discreet.console.release_pictures import gallery
 from discreet.console.release_questions import readings
 from discreet.curator.custody import Declared
-from discreet.desk import Desk, Listed, Visitor
+from discreet.desk import Desk, PaidRelease, Visitor
 from discreet.errors import Refusal
 from discreet.pictures import Picture
-from discreet.pictures.svg import rounded
 from discreet.release import Release
 from discreet.release.certificate import Certificate, letters
-from discreet.release.figures import pictures
-from discreet.release.histogram import error_bar
-from discreet.release.page import cell
+from discreet.release.release import Sheet
 
 _ROWS = 100  # of a table that are shown: its file has all
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """The first rows of a table. They are copies: a page that is open does not keep all the others."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[object, ...], ...]
-    size: int
-
-    @classmethod
-    def of(cls, table: pa.Table) -> Sheet:
-        """How a table begins."""
-        rows = tuple(tuple(row.values()) for row in table.slice(0, _ROWS).to_pylist())
-        return cls(tuple(table.column_names), rows, table.num_rows)
 
 
 @dataclass(frozen=True)
 class Exhibit:
     """Everything that the page shows, read at one time."""
 
-    listed: Listed
+    listed: PaidRelease
     release: Release
     certificate: Certificate
     pictures: Sequence[Picture]
@@ -60,8 +41,8 @@ def seen(desk: Desk, who: Visitor, entry: int) -> Exhibit:
     if known is None:
         raise Refusal(f"there is no release {entry}, or none of yours to read", hint="go back to the list")
     release = desk.release(who, entry)
-    sheets = {name: Sheet.of(table) for name, table in release.to_arrow().items()}
-    return Exhibit(known, release, downloads.certified(desk, who, entry), pictures(release), sheets)
+    sheets = {name: release.sheet(table, _ROWS) for name, table in release.to_arrow().items()}
+    return Exhibit(known, release, downloads.certified(desk, who, entry), release.pictures(), sheets)
 
 
 async def exhibit(visit: Visit, entry: int) -> None:
@@ -77,14 +58,15 @@ async def exhibit(visit: Visit, entry: int) -> None:
         theme.tag("span", prices.when(listed.time)).classes("d-muted")
         theme.tag("span", f"{prices.price(listed.loss)}, paid once").classes("d-muted")
         theme.tag("span", f"entry {listed.entry}").classes("d-muted")
-    with theme.card("What was counted"):
+    with theme.card(found.release.heading):
         gallery(found.pictures)
-        _sheets(found.sheets)
+        if found.sheets:
+            _sheets(found.sheets)
     readings(visit, listed.entry, found.release)
     _promise(certificate)
     _files(listed.entry, certificate)
     _check(listed.entry, certificate)
-    if visit.custodian:
+    if visit.custodian and found.sheets:
         registering(visit, listed.entry, list(found.sheets))
 
 
@@ -110,32 +92,23 @@ def _sheets(sheets: dict[str, Sheet]) -> None:
 
 
 def _sheet(sheet: Sheet) -> None:
-    fitted = sheet.columns[-1].startswith("count_whole")
-    keys = sheet.columns[: -3 if fitted else -2]
+    keys = len(sheet.headings) - sheet.numbers
     region = ui.element("div").classes("d-scroll").props('tabindex="0" role="region" aria-label="The counts"')
     with region, ui.element("table").classes("d-table"):
         with ui.element("thead"), ui.element("tr"):
-            for name in keys:
-                theme.tag("th", name).props('scope="col"')
-            for name in ("count", *(("as a whole count",) if fitted else ())):
-                theme.tag("th", name).props('scope="col"').classes("d-num")
+            for place, name in enumerate(sheet.headings):
+                theme.tag("th", name).props('scope="col"').classes("" if place < keys else "d-num")
         with ui.element("tbody"):
             for row in sheet.rows:
-                _row(row, len(keys))
-    if sheet.size > _ROWS:
-        theme.tag("p", f"The first {_ROWS} of {sheet.size:,} rows. The file has all.").classes("d-muted d-small")
-
-
-def _row(values: Sequence[object], keys: int) -> None:
-    with ui.element("tr"):
-        for value in values[:keys]:
-            theme.tag("td", cell(value))
-        count, error, *whole = (None if each is None else float(str(each)) for each in values[keys:])
-        with theme.tag("td", rounded(count or 0.0, error)).classes("d-num"):
-            bar = " no error bar" if error is None else f" ± {rounded(error_bar(error, count or 0.0), error)}"
-            theme.tag("span", bar).classes("d-pm")
-        for each in whole:
-            theme.tag("td", "" if each is None else f"{each:,.0f}").classes("d-num")
+                with ui.element("tr"):
+                    for place, each in enumerate(row):
+                        with theme.tag("td", each.text).classes("" if place < keys else "d-num"):
+                            if each.beside:
+                                theme.tag("span", f" {each.beside}").classes("d-pm")
+    if sheet.size > len(sheet.rows):
+        theme.tag("p", f"The first {len(sheet.rows)} of {sheet.size:,} rows. The file has all.").classes(
+            "d-muted d-small"
+        )
 
 
 # what belongs to it ---------------------------------------------------------------------------------------------------

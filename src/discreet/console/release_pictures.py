@@ -6,20 +6,17 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 
-import numpy as np
 from nicegui import ui
 
 from discreet.console import theme
-from discreet.desk import Desk, Listed, Visitor
-from discreet.pictures import Picture, thumbnail
-from discreet.release import Release
-from discreet.release.method import HISTOGRAM, MARGINALS, RANGES
+from discreet.desk import Desk, PaidRelease, Visitor
+from discreet.pictures import Picture
+from discreet.release.kind import kinds
 
 _KEPT = 512  # of the last ones that were looked at: to draw one, all of a release is read
 
 _drawn: OrderedDict[str, str] = OrderedDict()  # by the digest of the release
 _lock = threading.Lock()
-_KINDS = {HISTOGRAM: "Histogram", RANGES: "Ranges", MARGINALS: "Tables"}
 
 
 def gallery(shown: Sequence[Picture]) -> None:
@@ -51,12 +48,12 @@ def _picture(picture: Picture, *, named: bool) -> None:
         theme.tag("figcaption", picture.note).classes("d-muted d-small")
 
 
-def of_listed(desk: Desk, visitor: Visitor, listed: Listed) -> str:
+def of_listed(desk: Desk, visitor: Visitor, listed: PaidRelease) -> str:
     """The picture of a release, if the visitor may read it. It blocks; what was drawn before is not drawn again."""
     with _lock:
         if (known := _drawn.get(listed.digest)) is not None:
             return known  # whoever has the digest was shown the release's entry
-    made = vignette(desk.release(visitor, listed.entry))
+    made = desk.release(visitor, listed.entry).thumbnail()
     with _lock:
         _drawn[listed.digest] = made
         while len(_drawn) > _KEPT:
@@ -64,17 +61,13 @@ def of_listed(desk: Desk, visitor: Visitor, listed: Listed) -> str:
     return made
 
 
-def vignette(release: Release) -> str:
-    """Bars, or fields."""
-    return thumbnail(np.asarray(release.counts(release.tables[0]), dtype=np.float64))
-
-
 def address(entry: int) -> str:
     """Where a release is."""
     return f"/releases?entry={entry}"
 
 
-def about(listed: Listed) -> str:
+def about(listed: PaidRelease) -> str:
     """What a release counts."""
     columns, tables = ", ".join(listed.wish.columns), ", ".join(listed.tables)
-    return f"{_KINDS[listed.wish.kind]} of {columns}, from {tables}"
+    titles = {kind.name: kind.title for kind in kinds()}
+    return f"{titles.get(listed.wish.kind, listed.wish.kind)} of {columns}, from {tables}"

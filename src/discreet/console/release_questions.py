@@ -15,9 +15,9 @@ from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.exact import exact
 from discreet.pictures.svg import plain, rounded
-from discreet.release import Histogram, NumberAxis, Reading, Release
+from discreet.release import Estimate, NumberAxis, Release
 from discreet.release.axis import KeyAxis, Side
-from discreet.release.histogram import error_bar
+from discreet.release.estimate import error_bar
 
 _CHOICES = 200  # keys in a list; of more, one is written
 _AXES = 40  # columns that are asked about
@@ -26,25 +26,26 @@ _OFTEN = "19 times in 20, before what bounds and caps cut off."
 _FREE = "It is computed from what is published."
 
 
-def counted(desk: Desk, who: Visitor, entry: int, asked: Mapping[str, object]) -> Reading:
+def counted(desk: Desk, who: Visitor, entry: int, asked: Mapping[str, object]) -> Estimate:
     """How many records a release has with these values. It blocks."""
     return desk.release(who, entry).range(**asked)
 
 
-def quantile(desk: Desk, who: Visitor, entry: int, level: Fraction) -> Reading:
+def quantile(desk: Desk, who: Visitor, entry: int, level: Fraction) -> Estimate:
     """Up to which value this share of the records lies. It blocks."""
     return desk.release(who, entry).quantile(level)
 
 
 def readings(visit: Visit, entry: int, release: Release) -> None:
     """The card with both questions."""
+    if not release.sides:
+        return
     with theme.card("Ask it, free"):
-        _how_many(visit, entry, release.axes[:_AXES])
-        if rest := len(release.axes[_AXES:]):
+        _how_many(visit, entry, release.sides[:_AXES])
+        if rest := len(release.sides[_AXES:]):
             theme.tag("p", f"{rest:,} more columns can be asked about with the downloaded release.").classes("d-muted")
-        first = release.axes[0]
-        if isinstance(release.content, Histogram) and len(release.axes) == 1 and isinstance(first, NumberAxis):
-            _up_to(visit, entry, first.column)
+        if release.line is not None:
+            _up_to(visit, entry, release.line)
 
 
 def _how_many(visit: Visit, entry: int, axes: tuple[Side, ...]) -> None:
@@ -91,7 +92,7 @@ def _up_to(visit: Visit, entry: int, column: str) -> None:
     field.on_value_change(box.clear)
 
 
-def _shown(found: Reading, unit: str) -> None:
+def _shown(found: Estimate, unit: str) -> None:
     error = found.error
     if not found.barred:
         theme.number(plain(found.value), unit=unit)

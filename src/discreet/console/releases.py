@@ -11,7 +11,7 @@ from discreet.console.layout import page
 from discreet.console.pages import Visit
 from discreet.console.release_form.page import workshop
 from discreet.console.release_page import exhibit
-from discreet.desk import Listed
+from discreet.desk import PaidRelease
 from discreet.errors import Refusal
 
 NEW = "/releases?new=1"
@@ -59,7 +59,7 @@ async def _all(visit: Visit) -> None:
     ui.timer(0.01, more, once=True)
 
 
-async def _stamp(visit: Visit, listed: Listed, box: ui.element) -> None:
+async def _stamp(visit: Visit, listed: PaidRelease, box: ui.element) -> None:
     """The picture comes after the card: to draw it, all of the release is read."""
     try:
         drawn = await visit.call(partial(release_pictures.of_listed, visit.desk), listed)
@@ -68,10 +68,13 @@ async def _stamp(visit: Visit, listed: Listed, box: ui.element) -> None:
             ui.icon("broken_image").props('aria-hidden="true"').classes("d-muted")
         return
     with box:
-        ui.html(drawn, sanitize=False)  # ours, and without a word of anybody's
+        if drawn:
+            ui.html(drawn, sanitize=False)  # ours, and without a word of anybody's
+        else:
+            ui.icon("description").props('aria-hidden="true"').classes("d-muted")
 
 
-def _card(listed: Listed, visit: Visit) -> ui.element:
+def _card(listed: PaidRelease, visit: Visit) -> ui.element:
     with ui.element("article").classes("d-card d-release"):
         box = ui.element("div").classes("d-stamp")
         with ui.element("h2").classes("d-heading"):

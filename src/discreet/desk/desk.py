@@ -18,7 +18,7 @@ from discreet.curator.sessions import Sessions
 from discreet.declared.table import Table
 from discreet.desk.notary import Lately, Notary
 from discreet.desk.practice import Practice
-from discreet.desk.publisher import Listed, Order, Publisher, tried
+from discreet.desk.publisher import PaidRelease, Publisher, ReleaseOrder, tried
 from discreet.errors import Refusal
 from discreet.ledger import Grant, Head
 from discreet.ledger.books import OWNER, Account, Books
@@ -84,7 +84,7 @@ class Desk:
         """In the sandbox, what strangers write is computed; without one, in this process."""
         self.home, self.sandbox = home, sandbox
         self._curator = curator or Curator(home, sandbox=sandbox)
-        self._notary = Notary(home)
+        self._notary = Notary(home, self._curator.ledger)
         self._practice = Practice(sandbox)
         self._publisher = Publisher(home, self._notary)
         self._witnesses = Lately(lambda: standings(home))
@@ -183,7 +183,7 @@ class Desk:
 
     def accounts(self, visitor: Visitor) -> dict[str, Account]:
         """The same, and whether it is held or retired: of the tables that they may ask about, or paid for."""
-        granted, books = self._granted(visitor), self._curator.books()
+        granted, books = self._granted(visitor), self._curator.ledger.books()
         accounts = dict(sorted(dict(books.accounts).items()))
         if granted is None:
             return accounts
@@ -205,22 +205,22 @@ class Desk:
 
     # what is published ----------------------------------------------------------------------------------------------
 
-    def offered(self, visitor: Visitor, order: Order) -> Offer[Release]:
+    def offered(self, visitor: Visitor, order: ReleaseOrder) -> Offer[Release]:
         """What a release would be, what it would cost, and whether it was paid for before. Free."""
         return self._publisher.offered(self._curator_of(visitor), order)
 
-    def rehearsed(self, visitor: Visitor, order: Order) -> Release:
+    def rehearsed(self, visitor: Visitor, order: ReleaseOrder) -> Release:
         """The same release of rows that were made up from what is declared. Free."""
         self.offered(visitor, order)  # what would be refused is refused here as well, also for who asks
         granted = self._granted(visitor)
         return self._practice.done(self._curator, lambda curator: tried(curator.within(granted), order))
 
-    def published(self, visitor: Visitor, order: Order) -> Listed:
+    def published(self, visitor: Visitor, order: ReleaseOrder) -> PaidRelease:
         """Make a release, at its price, unless it was made before."""
         entry = self._publisher.published(self._curator_of(visitor), order)
         return self._publisher.one(self._in_force(visitor), entry)
 
-    def releases(self, visitor: Visitor) -> list[Listed]:
+    def releases(self, visitor: Visitor) -> list[PaidRelease]:
         """The releases that a visitor may read, the latest first."""
         return self._publisher.listed(self._in_force(visitor))
 
@@ -247,7 +247,7 @@ class Desk:
 
     def people(self, visitor: Visitor) -> list[Person]:
         """Who is let in, and what of each population's budget each has used; analysts see themselves alone."""
-        grant, books = self._in_force(visitor), self._curator.books().copy()  # others may pay while it is read
+        grant, books = self._in_force(visitor), self._curator.ledger.books().copy()  # others may pay while it is read
         names = {*books.grants, *(name for name, _ in books.used)}
         if grant is not None and grant.role != "custodian":
             names = {visitor.name}

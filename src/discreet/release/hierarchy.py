@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -34,6 +35,8 @@ class Hierarchy(Counts):
         distance/(share · ε) loses share · ε, and shares add up to 1. Least squares is computed from what is released.
     Source: Hay, Rastogi, Miklau & Suciu 2010; branching: Qardaji, Yang & Li 2013.
     """
+
+    about: ClassVar[str] = "the cells up to any one"
 
     branching: int = 2
     shares: tuple[Fraction, ...] = ()

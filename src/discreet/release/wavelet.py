@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -33,6 +34,8 @@ class Wavelet(Counts):
     Proof: docs/proofs/wavelet.md. A record moves the total by 1 and one difference of each level by 1 up or down.
     Source: Xiao, Wang & Gehrke 2010.
     """
+
+    about: ClassVar[str] = "the cells up to any one"
 
     shares: tuple[Fraction, ...] = ()
 

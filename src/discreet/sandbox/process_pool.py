@@ -12,11 +12,11 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from discreet.errors import Exceeded, Fault
 from discreet.sandbox import worker
-from discreet.sandbox.messages import Over, Said, SharedValue, heard, receive, restored, send
+from discreet.sandbox.calls import Over, Said, SharedValue, heard, receive, restored, send
 from discreet.sandbox.worker import BROKEN, SAID, VALUE, Limits
 
 T = TypeVar("T")
@@ -25,41 +25,6 @@ _SPARE = 1 << 16  # bytes of a reply around its value
 _Wanted = tuple[Callable[..., object], tuple[object, ...], int]  # a function, its arguments, and for how many rows
 _ENDING = 2.0  # seconds that the nursery has to end
 _MAKING = 60.0  # seconds that it has to make a process, the first after it has loaded our code; then another is begun
-
-
-class Sandbox(Protocol):
-    """Calls a function in somebody's name. The function and all that it is given and returns are plain values."""
-
-    def call(
-        self,
-        who: str,
-        function: Callable[..., T],
-        /,
-        *given: object,
-        facts: SharedValue[Any] | None = None,
-        rows: int = 0,
-    ) -> T:
-        """Its value, or Exceeded. Facts are its first argument; for noisy tables of many `rows` it may take more."""
-        ...
-
-
-class Direct:
-    """Just calls it: for one's own questions, in one's own process."""
-
-    def call(
-        self,
-        _: str,
-        function: Callable[..., T],
-        /,
-        *given: object,
-        facts: SharedValue[Any] | None = None,
-        rows: int = 0,  # noqa: ARG002  # nothing is limited here
-    ) -> T:
-        """Its value."""
-        return function(*given) if facts is None else function(facts, *given)
-
-
-DIRECT = Direct()
 
 
 class _Unmade(Exception):  # not an error: an answer

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from discreet.errors import DiscreetError
-from discreet.sandbox.messages import Over, SharedValue, receive, said, send
+from discreet.sandbox.calls import Over, SharedValue, receive, said, send
 
 MEGABYTE = 1 << 20
 _MAPS = Path("/proc/self/statm")  # where there is none, memory is limited by the engine alone
@@ -31,7 +31,7 @@ _PAGE = resource.getpagesize()
 
 @dataclass(frozen=True)
 class Limits:
-    """What a call, a person and all of them together may take."""
+    """Limits of a call, a person and all of them together."""
 
     cpu_seconds: float = 5.0  # of the processor
     seconds: float = 20.0  # on the clock: many may be waiting for the processor
@@ -55,7 +55,7 @@ class Limits:
 
 
 class _ProcessBounds:
-    """What the process that we are in may hold; nothing is bounded where nobody said `made`."""
+    """Bounds of the process that we are in; nothing is bounded where nobody said `made`."""
 
     def __init__(self) -> None:
         self.size: int | None = None  # bytes of addresses that it had when it was made

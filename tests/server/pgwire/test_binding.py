@@ -15,8 +15,8 @@ from discreet.errors import Refusal
 from discreet.server.errors import WireError
 from discreet.server.pgwire import types
 from discreet.server.pgwire.binding import bound, count, literal
-from discreet.server.pgwire.description import inferred
 from discreet.server.pgwire.lexer import words
+from discreet.server.pgwire.parameter_types import inferred
 from discreet.server.pgwire.statements import Query
 from discreet.sql.parse import parsed
 

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from discreet.server.errors import WireError
 from discreet.server.pgwire import settings as known
 from discreet.server.pgwire import statements as c
-from discreet.server.pgwire.description import labels, renamed
 from discreet.server.pgwire.lexer import words
-from discreet.server.pgwire.parser import statements
-from discreet.server.pgwire.questions import empty, unqualified
+from discreet.server.pgwire.parser import parsed
+from discreet.server.pgwire.questions import empty, labels, renamed, unqualified
 from discreet.server.pgwire.session_state import Transaction
 from discreet.server.pgwire.settings import SettingCall, Settings, calls, milliseconds, started
 
@@ -41,7 +40,7 @@ PIECES = st.sampled_from(
 @given(st.lists(st.lists(PIECES, max_size=6), max_size=5))
 def test_a_semicolon_cuts_only_where_it_is_one(parts: list[list[str]]) -> None:
     text = ";".join("SELECT " + " ".join(part) for part in parts)
-    assert len(statements(text)) == len(parts)
+    assert len(parsed(text)) == len(parts)
 
 
 @given(st.text(st.sampled_from("'\"$;-/*\\eE1a \n(")))
@@ -105,7 +104,7 @@ def test_words_are_where_they_say(text: str) -> None:
     ],
 )
 def test_statements(text: str, meant: c.Statement) -> None:
-    assert statements(text) == [meant]
+    assert parsed(text) == [meant]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +140,7 @@ def test_statements(text: str, meant: c.Statement) -> None:
 )
 def test_what_is_no_statement_here(text: str, code: str) -> None:
     with pytest.raises(WireError) as refused:
-        statements(text)
+        parsed(text)
     assert refused.value.code == code
 
 
@@ -287,7 +286,7 @@ def test_calls_of_settings() -> None:
 
 def run(start: Transaction, *texts: str) -> Transaction:
     for text in texts:
-        (statement,) = statements(text)
+        (statement,) = parsed(text)
         if isinstance(statement, c.Transact):
             start, _ = start.step(statement)
         elif isinstance(statement, c.Set):
@@ -313,7 +312,7 @@ def test_what_a_transaction_keeps() -> None:
 
 
 def test_prepare_and_execute() -> None:
-    (made, asked, plan, gone) = statements(
+    (made, asked, plan, gone) = parsed(
         "PREPARE p (double precision, timestamp with time zone, text[], unknown) AS SELECT $1; "
         "EXECUTE p (-1.5, CAST('2024-01-01' AS date), '{a,b}'::text[], NULL); EXPLAIN EXECUTE p; DEALLOCATE PREPARE p"
     )
@@ -322,7 +321,7 @@ def test_prepare_and_execute() -> None:
     assert plan == c.Explain(c.Execute("p"))
     assert gone == c.Deallocate("p")
     for value in ("DATE '2024-01-01'", "('2024-01-01')", "'2024-01-01'"):
-        assert statements(f"EXECUTE q ({value})") == [c.Execute("q", ("2024-01-01",))]
+        assert parsed(f"EXECUTE q ({value})") == [c.Execute("q", ("2024-01-01",))]
 
 
 @pytest.mark.parametrize(
@@ -336,4 +335,4 @@ def test_prepare_and_execute() -> None:
 )  # fmt: skip
 def test_what_is_neither(text: str) -> None:
     with pytest.raises(WireError):
-        statements(text)
+        parsed(text)

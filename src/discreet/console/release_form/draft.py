@@ -5,26 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
 from discreet.declared.column import Column
 from discreet.declared.key import Type
 from discreet.declared.table import Table
-from discreet.desk import Order
+from discreet.desk import ReleaseOrder
 from discreet.errors import Refusal
-from discreet.exact import count, share
+from discreet.exact import count
 from discreet.ledger.entry import BudgetLoss
-from discreet.privacy import Concentrated
-from discreet.release import Wish
-from discreet.release.bins import read_cut
-from discreet.release.method import HISTOGRAM, MARGINALS, RANGES
+from discreet.release import Wish, kinds
+from discreet.release.kind import Option, named
 
-KINDS = {
-    HISTOGRAM: ("Histogram", "How many there are in each bin, or of each key. One column or two."),
-    RANGES: ("Ranges", "Many fine bins, made to be added up: any range, share or quantile. One column or two."),
-    MARGINALS: ("Tables", "Counts by every pair of columns, which agree with each other. Two columns or more."),
-}
 _LONGEST = 4000  # letters that somebody may write into a field
-_TABLES = 12  # columns of which tables are made
+_MOST = 12  # columns of one release
 
 
 @dataclass(frozen=True)
@@ -54,60 +48,62 @@ def _choice(column: Column, table: Table) -> Choice:
 
 @dataclass(frozen=True)
 class Blueprint:
-    """What somebody filled in, word by word; nothing is as is usual."""
+    """What somebody filled in, word by word; nothing is as is usual.
+
+    `parts` are those that only some kinds have, `by_column` what is said of single columns.
+    """
 
     table: str = ""
     columns: tuple[str, ...] = ()
-    kind: str = HISTOGRAM
-    bins: Mapping[str, str] = field(default_factory=dict, hash=False)
+    kind: str = kinds()[0].name
+    by_column: Mapping[str, str] = field(default_factory=dict, hash=False)
     name: str = ""
-    method: str = ""
-    ways: str = ""
     max_rows: str = ""
-    delta: str = ""
-    outside: str = ""
+    parts: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def options(self) -> dict[str, Option]:
+        """The parts that a form asks for, of this kind."""
+        return {name: option for name, option in named(self.kind).wish.options().items() if option.label}
 
     def with_column(self, name: str, *, wanted: bool, among: Sequence[str]) -> Blueprint:
         """The same with a column or without it; columns keep the order of their table."""
         now = {*self.columns, name} if wanted else {*self.columns} - {name}
         return replace(self, columns=tuple(each for each in among if each in now))
 
-    def order(self, price: Fraction, budget: BudgetLoss) -> Order:
+    def order(self, price: Fraction, budget: BudgetLoss) -> ReleaseOrder:
         """What is ordered at a price, in the measure of a budget. Raises why it cannot be."""
+        kind = named(self.kind)
         if not self.columns:
             raise Refusal("choose what is to be counted", hint="one column or two, or more for tables")
-        if self.kind == MARGINALS and len(self.columns) < 2:
-            raise Refusal("tables have two columns or more", hint="choose another column, or publish a histogram")
-        if self.kind == MARGINALS and len(self.columns) > _TABLES:
-            raise Refusal(f"tables are made of at most {_TABLES} columns here", hint="choose fewer, or use the program")
-        if max(map(len, (self.name, *self.bins.values()))) > _LONGEST:
+        if len(self.columns) < kind.wish.fewest:
+            fewest = f"{kind.title.lower()} have {kind.wish.fewest} columns or more"
+            raise Refusal(fewest, hint=f"choose another column, or publish a {kinds()[0].name}")
+        if len(self.columns) > _MOST:
+            raise Refusal(f"a release is made of at most {_MOST} columns here", hint="choose fewer, or use the program")
+        if max(map(len, (self.name, *self.by_column.values(), *self.parts.values()))) > _LONGEST:
             raise Refusal(f"nothing longer than {_LONGEST} letters fits here")
-        rho, tables = isinstance(budget, Concentrated), self.kind == MARGINALS
-        wish = Wish(
-            self.kind,
-            self.columns,
-            epsilon=None if rho else price,
-            rho=price if rho else None,
-            delta=share(self.delta, "delta") if self.delta and tables else None,
-            method=self.method or None,
-            bins={name: read_cut(self.bins[name], name).plain for name in self.columns if self.bins.get(name)},
-            ways=_whole(self.ways, "ways") if self.ways and tables else None,
-            max_rows=_whole(self.max_rows, "max_rows") if self.max_rows else None,
-            outside=self.outside if self.outside and tables else None,
-        )
-        return Order.of(self.table, wish, self.name)
+        own: dict[str, Any] = {}
+        for name, option in self.options.items():
+            if option.many:
+                own[name] = {column: self.by_column[column] for column in self.columns if self.by_column.get(column)}
+            elif text := self.parts.get(name):
+                own[name] = _whole(text, name) if option.read is int else option.read(text)
+        if self.max_rows:
+            own["max_rows"] = _whole(self.max_rows, "max_rows")
+        wish = Wish.read({"kind": self.kind, "columns": self.columns, budget.word: price, **own})
+        return ReleaseOrder.of(self.table, wish, self.name)
 
 
 def beside(refusal: Refusal, plan: Blueprint) -> str:
     """Next to which field a refusal belongs: a column, the rows, or one for experts; nothing if it is about all."""
     said = f"{refusal.message} {refusal.hint}"
     for name in plan.columns:
-        if repr(name) in refusal.message and plan.bins.get(name):
+        if repr(name) in refusal.message and plan.by_column.get(name):
             return name
     if "max_rows" in said:
         return "max_rows"
-    filled = (("delta", "delta", plan.delta), ("method", "method", plan.method), ("ways", "tables of", plan.ways))
-    return next((name for name, word, text in filled if text and (word in said or name in said)), "")
+    return next((name for name, text in plan.parts.items() if text and name in said), "")
 
 
 def _whole(text: str, name: str) -> int:

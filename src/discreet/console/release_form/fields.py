@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from nicegui import ui
 
 from discreet.console import theme
 from discreet.console.data_dictionary import facts
-from discreet.console.release_form.draft import KINDS, Blueprint, Choice, choices
+from discreet.console.release_form.draft import Blueprint, Choice, choices
 from discreet.declared.table import Table
 from discreet.errors import Refusal
-from discreet.release.method import MARGINALS, methods
-from discreet.release.other_cell import LEFT_OUT
+from discreet.release import kinds
+from discreet.release.kind import Option, named
 
 Heard = Callable[[], Awaitable[None]]
 
 MOST = 200  # columns of a table that are listed
-_BINS = "How many bins, or their edges as 0,18,65, or 0:100:5 for from, to and width. private:16 lets the price choose."
-_OUTSIDE = {"": "count them as (other)", LEFT_OUT: "leave them out of every table"}
 _DECLARED = "Only what is declared can be published. A custodian declares bounds and keys when the table is added."
 
 
@@ -68,15 +67,15 @@ class PlanSheet:
     def _kinds(self) -> None:
         with ui.element("fieldset").classes("d-kind-list"):
             theme.tag("legend", "Kind")
-            for kind, (title, words) in KINDS.items():
+            for kind in kinds():
                 with ui.element("label").classes("d-kind"):
                     radio = ui.element("input").props('type="radio" name="kind"')
-                    if kind == self.plan.kind:
+                    if kind.name == self.plan.kind:
                         radio.props["^checked"] = ""
-                    radio.on("change", partial(self._set, kind=kind, method="", ways=""), args=[])
+                    radio.on("change", partial(self._set, kind=kind.name, parts={}), args=[])
                     with ui.element("span"):
-                        theme.tag("strong", title)
-                        theme.tag("span", words).classes("d-muted d-small d-kind-words")
+                        theme.tag("strong", kind.title)
+                        theme.tag("span", kind.words).classes("d-muted d-small d-kind-words")
 
     def _draw(self) -> None:
         """The columns of the table, those that can be counted first."""
@@ -107,17 +106,18 @@ class PlanSheet:
                     theme.tag("span", said).classes("d-muted d-small d-column-said")
             if choice.refused:
                 return
-            bins = ui.input("Bins", placeholder="as is usual").props("outlined dense debounce=250 maxlength=2000")
-            bins.props("stack-label").classes("d-bins").tooltip(_BINS)
-            bins.props["aria-label"] = f"Bins of {choice.name}"
-            bins.set_visibility(False)
-            bins.on_value_change(lambda event: self._cut(choice.name, str(event.value or "").strip()))
-            self._fields[choice.name] = bins
+            option = self._of_columns or Option()
+            own = ui.input(option.label, placeholder=option.usual).props("outlined dense debounce=250 maxlength=2000")
+            own.props("stack-label").classes("d-bins").tooltip(option.tip)
+            own.props["aria-label"] = f"{option.label} of {choice.name}"
+            own.set_visibility(False)
+            own.on_value_change(lambda event: self._of_column(choice.name, str(event.value or "").strip()))
+            self._fields[choice.name] = own
             self._notes[choice.name] = ui.element("div").classes("d-beside").props('aria-live="polite"')
 
         async def turn(event: object) -> None:
             wanted = getattr(event, "args", None) is True
-            bins.set_visibility(wanted and choice.number)
+            own.set_visibility(wanted and choice.number and self._of_columns is not None)
             among = [column.name for column in table.columns]
             self.plan = self.plan.with_column(choice.name, wanted=wanted, among=among)
             await self._changed()
@@ -139,52 +139,59 @@ class PlanSheet:
 
     def experts(self) -> None:
         """Settings that few need, wherever they are to stand."""
-        with ui.element("div").classes("d-sheet-more"):
-            with ui.element("div") as self._ways:
-                self._text("ways", "Columns in each table", "2")
-            with ui.element("div") as self._outside:
-                self._rule = ui.select(_OUTSIDE, value="", label="Rows without a listed key, or in no bin")
-                self._rule.props("outlined dense options-dense")
-            self._rule.on_value_change(lambda event: self._set(outside=str(event.value or "")))
-            with ui.element("div"):
-                self._method = ui.select({"": "as is usual"}, value="", label="Method")
-                self._method.props("outlined dense options-dense")
-                self._settings["method"] = ui.element("div").classes("d-beside").props('aria-live="polite"')
-            self._method.on_value_change(lambda event: self._set(method=str(event.value or "")))
-            self._set_fields["method"] = self._method
-            with ui.element("div") as self._delta:
-                self._text("delta", "delta, for Gaussian noise in tables", "none")
+        self._own = ui.element("div").classes("d-sheet-more")
         self._suit()
+
+    def _suit(self) -> None:
+        """Show the settings of this kind alone."""
+        self._own.clear()
+        with self._own:
+            for name, option in self.plan.options.items():
+                if option.choices is not None:
+                    self._choice(name, option)
+                elif not option.many:
+                    self._text(name, option.label, option.usual)
         self._draw()
+
+    def _choice(self, name: str, option: Option) -> None:
+        choices = option.choices(named(self.plan.kind).wish) if option.choices else {}
+        with ui.element("div"):
+            field = ui.select({"": option.usual, **choices}, value="", label=option.label)
+            field.props("outlined dense options-dense")
+            self._settings[name] = ui.element("div").classes("d-beside").props('aria-live="polite"')
+        field.on_value_change(lambda event: self._hear(name, str(event.value or "")))
+        self._set_fields[name] = field
 
     def _text(self, name: str, label: str, usual: str) -> None:
         with ui.element("div"):
             field = ui.input(label, placeholder=usual).props("outlined dense debounce=250 maxlength=120 stack-label")
             self._settings[name] = ui.element("div").classes("d-beside").props('aria-live="polite"')
-        field.on_value_change(lambda event: self._set(**{name: str(event.value or "").strip()}))
+        field.on_value_change(lambda event: self._hear(name, str(event.value or "").strip()))
         self._set_fields[name] = field
 
-    def _suit(self) -> None:
-        """Show the settings of this kind alone."""
-        tables = self.plan.kind == MARGINALS
-        self._method.set_options({"": "as is usual"} | {each: each for each in methods(self.plan.kind)}, value="")
-        self._ways.set_visibility(tables)
-        self._outside.set_visibility(tables)
-        self._delta.set_visibility(tables)
+    @property
+    def _of_columns(self) -> Option | None:
+        """What is said of single columns, if this kind has that."""
+        return next((option for option in self.plan.options.values() if option.many), None)
 
     # what is heard ---------------------------------------------------------------------------------------------------
 
     async def _table(self, name: str) -> None:
-        self.plan = replace(self.plan, table=name, columns=(), bins={})
+        self.plan = replace(self.plan, table=name, columns=(), by_column={})
         self._draw()
         await self._changed()
 
-    async def _cut(self, name: str, text: str) -> None:
-        self.plan = replace(self.plan, bins={**self.plan.bins, name: text})
+    async def _of_column(self, name: str, text: str) -> None:
+        self.plan = replace(self.plan, by_column={**self.plan.by_column, name: text})
         await self._changed()
 
-    async def _set(self, **parts: str) -> None:
-        before, self.plan = self.plan, replace(self.plan, **parts)  # type: ignore[arg-type]
+    async def _hear(self, name: str, text: str) -> None:
+        """A setting: one of all releases, or one of this kind."""
+        own = name in self.plan.options
+        await self._set(**({"parts": {**self.plan.parts, name: text}} if own else {name: text}))
+
+    async def _set(self, **parts: Any) -> None:  # noqa: ANN401  # fields of the plan
+        before, self.plan = self.plan, replace(self.plan, **parts)
         if self.plan.kind != before.kind:
             self._suit()
         if self.plan != before:

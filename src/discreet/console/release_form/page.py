@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -19,10 +20,9 @@ from discreet.console.release_form.quote import Quotation, quoted
 from discreet.console.release_pictures import gallery
 from discreet.curator.explain import said
 from discreet.declared.table import Table
-from discreet.desk import Desk, Order, Visitor
+from discreet.desk import Desk, ReleaseOrder, Visitor
 from discreet.errors import Refusal
 from discreet.pictures import Picture
-from discreet.release.figures import pictures
 
 _PAUSE = 0.12  # seconds without a change, after which a price is looked up
 _LOOK = 0.6  # seconds that a new price stands before it can be paid
@@ -45,9 +45,9 @@ async def workshop(visit: Visit) -> None:
     Workshop(visit, found)
 
 
-def rehearsed(desk: Desk, who: Visitor, order: Order) -> list[Picture]:
+def rehearsed(desk: Desk, who: Visitor, order: ReleaseOrder) -> Sequence[Picture]:
     """The pictures of a release of made-up rows. It blocks."""
-    return pictures(desk.rehearsed(who, order))
+    return desk.rehearsed(who, order).pictures()
 
 
 class Workshop:

@@ -8,28 +8,23 @@ from fractions import Fraction
 from discreet.console.prices import Purse, Tag, Wish, above, purse_of
 from discreet.console.release_form.draft import Blueprint
 from discreet.curator.run import Offer
-from discreet.desk import Desk, Order, Visitor
-from discreet.desk.release_quote import OUTSIDE, stepped, steps_of
+from discreet.desk import Desk, ReleaseOrder, Visitor
+from discreet.desk.release_quote import mechanism_of
 from discreet.errors import Refusal
-from discreet.mechanisms import described
 from discreet.privacy import Concentrated
-from discreet.release import PrivateBins, Publication, Release
-from discreet.release.method import MARGINALS
+from discreet.release import Release, kinds
 
 _PART = 10  # of the budget, if nobody names a price
 _STEPS = 16  # towards an error that somebody wants
 _NEAR, _FAR = Fraction(19, 20), Fraction(1, 1000)  # how much a price is lowered at once, at least and at most
-_UP_TO = frozenset({"hierarchy", "wavelet"})  # whose error is that of any range that begins at the lowest value
-_LATER = frozenset({"automatic", "partition", "uniform-grid", "adaptive-grid"})  # whose error depends on the data
-_TOTAL = "all records together"
-_NAME = "name a price instead, or choose the kind histogram"
+_NAME = f"name a price instead, or choose the kind {kinds()[0].name}"
 
 
 @dataclass(frozen=True)
 class Quotation:
     """An order, with everything that is said before it is paid."""
 
-    order: Order
+    order: ReleaseOrder
     tag: Tag
     cells: int
     tables: int
@@ -64,14 +59,12 @@ def _at(
     purse, usual, confidence = around
     order = plan.order(price, purse.total)
     offer = desk.offered(visitor, order)
-    what = offer.run.mechanism
-    if not isinstance(what, Publication):
-        raise TypeError(what)
-    error = what.error(confidence)
-    columns = ((_of_what(what), None if error is None else Fraction(error)),)
+    mechanism = mechanism_of(offer)
+    preview, error = mechanism.preview, mechanism.error(confidence)
+    columns = ((preview.about, None if error is None else Fraction(error)),)
     due = None if offer.entry is not None else offer.run.loss
-    tag = Tag(order.sql, {}, offer.run.loss, due, purse.total.at(usual), purse, columns, _lines(offer, what))
-    return Quotation(order, tag, what.cells, len(what.tables), offer.entry)
+    tag = Tag(order.sql, {}, offer.run.loss, due, purse.total.at(usual), purse, columns, _lines(offer))
+    return Quotation(order, tag, preview.cells, len(preview.tables), offer.entry)
 
 
 def _exact_enough(
@@ -99,27 +92,12 @@ def _exact_enough(
     return found if good is None else good[1]
 
 
-def _of_what(what: Publication) -> str:
-    """Whose error a mechanism names."""
-    if what.kind == MARGINALS:
-        return "any cell"
-    method = what.mechanism.method if isinstance(what.mechanism, PrivateBins) else _name(what)
-    if method == "identity":
-        return "each cell"
-    if method in _LATER:
-        return "any count"
-    return "any range from the lowest value" if method in _UP_TO else _TOTAL
-
-
-def _name(what: Publication) -> str:
-    return str(described(what.mechanism)["name"])
-
-
-def _lines(offer: Offer[Release], what: Publication) -> tuple[str, ...]:
+def _lines(offer: Offer[Release]) -> tuple[str, ...]:
     """What is measured, for experts."""
+    mechanism = mechanism_of(offer)
+    most = f"at most {mechanism.caps.rows:,} rows of one {mechanism.neighbours.unit}"
     return (
-        f"mechanism {_name(what)}, at most {what.caps.rows:,} rows of one {what.neighbours.unit}",
-        f"rows: {offer.run.sql}",
-        f"outside: rows {OUTSIDE[what.outside]}",
-        *([f"bins {stepped(steps)}"] if (steps := steps_of(what)) else []),
+        f"mechanism {mechanism.preview.method}, {most}",
+        f"selected: {offer.run.sql}",
+        *mechanism.preview.lines,
     )

@@ -1,4 +1,4 @@
-"""Answers what clients ask about tables, columns and types, from what is declared. Free, and without a private row."""
+"""Catalogue of each visitor: answers about tables, columns and types, from what is declared. Free, without a row."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from discreet.lru_cache import LruCache
 from discreet.sandbox import SharedValue
 from discreet.server.catalogue import functions, operators, query, types
 from discreet.server.catalogue.database import CatalogueDatabase
-from discreet.server.catalogue.parser import read
-from discreet.server.catalogue.translation import Columns, Names, NameScope, Translation, folded
+from discreet.server.catalogue.parser import folded, read, relation
+from discreet.server.catalogue.translation import Columns, Names, NameScope, Translation
 
 Answer = tuple[Columns, list[tuple[object, ...]]]
 Tables = tuple[Table, ...]  # what a visitor may see
@@ -84,7 +84,7 @@ def handled(sql: str) -> bool:
     made = {folded(part.args["alias"].this) for part in tree.find_all(exp.CTE)}
     named = [table for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier)]
     named = [table for table in named if table.args.get("db") or folded(table.this) not in made]
-    if any(query.relation(table) is None for table in named):
+    if any(relation(table) is None for table in named):
         return False
     known = functions.FUNCTIONS.keys() | functions.TABLES.keys() | functions.SPECIAL.keys() | {"all", "pg_get_keywords"}
     return bool(named) or all(str(call.this).lower() in known for call in tree.find_all(exp.Anonymous))
@@ -138,7 +138,7 @@ TEXTS, SHORT = 1024, 4_000  # of which something is remembered, and the letters 
 
 @dataclass(frozen=True)
 class _VisitorCatalogue:
-    """What a visitor may see, and what was asked about it lately by whom: it never changes, so neither do answers."""
+    """Tables that a visitor may see, and answers about them lately: they never change, so neither do answers."""
 
     tables: SharedValue[Tables]
     answers: LruCache[tuple[str, str], Answer] = field(default_factory=lambda: LruCache(ANSWERS))

@@ -16,7 +16,8 @@ from sqlglot import exp
 
 from discreet.errors import Refusal
 from discreet.server.catalogue import types
-from discreet.server.catalogue.translation import NameScope, Rule, Translation, Typed, call, cast, folded, plain
+from discreet.server.catalogue.parser import folded
+from discreet.server.catalogue.translation import NameScope, Rule, Translation, Typed, call, cast, plain
 
 FILE = Path(__file__).with_name("functions.txt")
 AGGREGATES = frozenset(
@@ -68,7 +69,7 @@ KEYWORDS = (
 
 @dataclass(frozen=True)
 class CatalogueFunction:
-    """What a call becomes, the type of its value, and the types that arguments are expected to have."""
+    """Function that a question may call: what the call becomes, the type of its value, the types of arguments."""
 
     name: str
     result: int

@@ -1,4 +1,4 @@
-"""Names, values and operators of a question about the catalogue, in our database's words."""
+"""Operators, names and values of a question about the catalogue, in our database's words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from sqlglot import exp
 
 from discreet.errors import Ground, Refusal
 from discreet.server.catalogue import types
-from discreet.server.catalogue.translation import NameScope, Rule, Translation, Typed, call, called, cast, folded, given
+from discreet.server.catalogue.parser import folded
+from discreet.server.catalogue.translation import NameScope, Rule, Translation, Typed, call, called, cast, given
 
 MOST_PARAMETERS = 1000
 SYSTEM = {"tableoid": types.OID, "xmin": types.XID}

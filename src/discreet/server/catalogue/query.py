@@ -8,8 +8,9 @@ from sqlglot import exp
 
 from discreet.errors import Refusal
 from discreet.server.catalogue import functions, types
-from discreet.server.catalogue.translation import Columns, FromItem, NameScope, Translation, call, folded, label, plain
-from discreet.server.catalogue.types import CATALOGUE, INFORMATION, CatalogueRelation, facts
+from discreet.server.catalogue.parser import folded, relation
+from discreet.server.catalogue.translation import Columns, FromItem, NameScope, Translation, call, label, plain
+from discreet.server.catalogue.types import CATALOGUE, INFORMATION, facts
 from discreet.sql.source_words import called
 
 SCHEMAS = {CATALOGUE: "pg", INFORMATION: "information"}  # what we call them: a database has its own of these names
@@ -30,12 +31,6 @@ _NATURAL = {
     }.items()
 }
 _TABLE = {"this", "db", "catalog", "alias", "joins", "only"}
-
-
-def relation(table: exp.Table) -> CatalogueRelation | None:
-    """The relation of the catalogue that a table names, if it does."""
-    schema = folded(table.args.get("db")) or CATALOGUE
-    return facts().relations.get((schema, folded(table.this)))
 
 
 def translated(words: Translation, node: exp.Expr, outer: NameScope) -> tuple[exp.Query, Columns]:

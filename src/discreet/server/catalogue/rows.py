@@ -1,4 +1,4 @@
-"""The rows of the catalogue: those of every Postgres, and those of the tables that a visitor may ask about."""
+"""Rows of the catalogue: those of every Postgres, and those of the tables that a visitor may ask about."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _ARRAY = {
 
 @dataclass(frozen=True)
 class NamedNumber:
-    """What a number is called, and how it may be spelled."""
+    """Name of a number, and how it may be spelled."""
 
     kind: int
     oid: int

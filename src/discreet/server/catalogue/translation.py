@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from discreet.errors import Ground, Refusal
 from discreet.server.catalogue import types
-from discreet.server.catalogue.parser import MARK
+from discreet.server.catalogue.parser import MARK, folded
 from discreet.sql import source_words
 
 UNNAMED = "?column?"
@@ -65,13 +65,6 @@ class NameScope:
             for name, kind in source.columns:
                 if alias or name not in source.merged:
                     yield source, name, kind
-
-
-def folded(identifier: exp.Expr | None) -> str:
-    """A name as Postgres keeps it: in lower case unless it is quoted."""
-    if not isinstance(identifier, exp.Identifier):
-        return ""
-    return identifier.name if identifier.args.get("quoted") else identifier.name.lower()
 
 
 def called(cast: exp.Cast) -> str:

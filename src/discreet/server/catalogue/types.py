@@ -95,7 +95,7 @@ NAMED = {
     3734,
     3769,
     4191,
-}  # numbers shown as names
+}  # shown as names
 NUMBERS = (INT2, INT4, INT8, NUMERIC, FLOAT4, FLOAT8)  # the later wins
 STRINGS = (NAME, BPCHAR, VARCHAR, TEXT)
 VECTORS = {VECTOR: INT2, OIDS: OID}  # arrays that count from 0 and are shown without braces

@@ -1,4 +1,4 @@
-"""The HTTP door: one ASGI application around one desk.
+"""Door of HTTP: one ASGI application around one desk.
 
 Door     headers, journal, metrics, and the last word when something fails
 body     read whole, within limits, unless an annex streams it
@@ -79,7 +79,8 @@ class Door:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
-        self.proxies.resolved(scope)
+        if self.proxies.networks:
+            self.proxies.resolved(scope)
         if scope["type"] != "http":
             await self.app(scope, receive, send)  # sockets: an annex lets them in or does not
             return

@@ -1,4 +1,4 @@
-"""Answers, prices and declarations as JSON holds them: exactly."""
+"""JSON of answers, prices and declarations, in which every number is exact."""
 
 from __future__ import annotations
 

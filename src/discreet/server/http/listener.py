@@ -1,4 +1,4 @@
-"""The listener of the HTTP door: a socket in a shared event loop, its connections, and their TLS handshakes.
+"""Listener of the HTTP door: a socket in a shared event loop, its connections, and their TLS handshakes.
 
 An event loop would begin with TLS before anyone hears of a connection, and wait a minute for who says nothing.
 """

@@ -1,4 +1,4 @@
-"""The Postgres door: whoever speaks to Postgres can ask here, with the client they have.
+"""Postgres door: whoever speaks to Postgres can ask here, with the client they have.
 
 A connection is bytes (`wire`), which are messages (`frames`), of which the first ones let somebody in
 (`authentication`). A session answers the rest (`session`, `execution`): a text is cut into words and statements

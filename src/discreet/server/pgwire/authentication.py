@@ -47,7 +47,7 @@ def nobody(name: str, pepper: bytes) -> Scram:
 
 @dataclass(frozen=True)
 class Challenge:
-    """What the server said first, and what it must remember to check the proof."""
+    """First message of the server in SCRAM, and what it must remember to check the proof."""
 
     verifier: Scram
     binding: bytes  # what the client must say of the channel: how it began, and the certificate that it saw

@@ -1,4 +1,4 @@
-"""Parameters become literals of their question's text: each one a word of its own, whatever it holds.
+"""Binding of parameters: they become literals of their question's text, each one a word of its own, whatever it holds.
 
 Text is quoted by Postgres' rule, and afterwards the parser that reads questions must see exactly this literal in this
 place; else the question is refused. So no value can end a literal early and go on as SQL.

@@ -1,4 +1,4 @@
-"""What a session does with a statement: settings and transactions here, questions in a thread at the desk."""
+"""Execution of statements in a session: settings and transactions here, questions in a thread at the desk."""
 
 from __future__ import annotations
 
@@ -13,30 +13,13 @@ from discreet.errors import DiscreetError
 from discreet.server.errors import CANCELLED, SYNTAX, UNSUPPORTED, WireError, wire_error
 from discreet.server.fair_share import Pool
 from discreet.server.journal import EXPLAIN, QUESTION, Journal, QuestionNote, outcome_of
+from discreet.server.pgwire import statements
 from discreet.server.pgwire.binding import bound
 from discreet.server.pgwire.frames import TEXT as TEXT_FORMAT
 from discreet.server.pgwire.frames import WireField
 from discreet.server.pgwire.questions import Questions
 from discreet.server.pgwire.session_state import IDLE, DescribedColumns, Outcome, Portal, Portals, Prepared, Transaction
 from discreet.server.pgwire.settings import FUNCTIONS, SettingCall, Settings, called, calls
-from discreet.server.pgwire.statements import (
-    CloseCursor,
-    Copy,
-    Deallocate,
-    Declare,
-    Discard,
-    Execute,
-    Explain,
-    Fetch,
-    Nothing,
-    Prepare,
-    Query,
-    Reset,
-    Set,
-    Show,
-    Statement,
-    Transact,
-)
 from discreet.server.pgwire.types import TEXT, Value, field, read
 
 T = TypeVar("T")
@@ -110,7 +93,7 @@ class Execution:
 
     # before a statement runs -----------------------------------------------------------------------------------------
 
-    async def parameters(self, statement: Statement, given: Sequence[int]) -> tuple[int, ...]:
+    async def parameters(self, statement: statements.Statement, given: Sequence[int]) -> tuple[int, ...]:
         """The types of a statement's parameters."""
         self._check(statement)
         question = _question(statement)
@@ -124,23 +107,23 @@ class Execution:
         if statement is not None:
             self._check(statement)
         match statement:
-            case Query():
+            case statements.Query():
                 return await self._columns(statement, prepared, portal)
-            case Fetch():
+            case statements.Fetch():
                 cursor = self.portals.portal(statement.name)
                 return await self.fields(cursor.prepared, cursor)
-            case Execute():
+            case statements.Execute():
                 question, kept, values = self._kept(statement)
                 return await self._columns(question, kept, Portal(kept, values))
-            case Explain():
+            case statements.Explain():
                 return _PLAN
-            case Show():
+            case statements.Show():
                 return _SETTINGS if statement.name is None else (field(statement.name, TEXT),)
             case _:
                 return None
 
     async def _columns(
-        self, question: Query, prepared: Prepared, portal: Portal | None
+        self, question: statements.Query, prepared: Prepared, portal: Portal | None
     ) -> tuple[WireField, ...] | None:
         settings, oids = self.settings, prepared.oids
         if portal is None:
@@ -159,40 +142,40 @@ class Execution:
         prepared.seen = None if portal.values else DescribedColumns(settings, fields)
         return fields
 
-    def _check(self, statement: Statement) -> None:
-        if not (isinstance(statement, Transact) and statement.step in _ENDING):
+    def _check(self, statement: statements.Statement) -> None:
+        if not (isinstance(statement, statements.Transact) and statement.step in _ENDING):
             self.transaction.check()
 
     # running ---------------------------------------------------------------------------------------------------------
 
     async def run(  # noqa: PLR0911  # one for each kind
-        self, statement: Statement, values: Sequence[Value] = (), oids: Sequence[int] = ()
+        self, statement: statements.Statement, values: Sequence[Value] = (), oids: Sequence[int] = ()
     ) -> Outcome:
         """Run a statement."""
         self._check(statement)
         settings = self.settings
         match statement:
-            case Query():
+            case statements.Query():
                 return await self._answered(statement, values, oids)
-            case Prepare():
+            case statements.Prepare():
                 return await self._prepare(statement)
-            case Execute():
+            case statements.Execute():
                 return await self._executed(statement)
-            case Explain(Execute() as asked):
+            case statements.Explain(statements.Execute() as asked):
                 return await self._executed(asked, explained=True)
-            case Explain(Query() as question):
+            case statements.Explain(statements.Query() as question):
                 return await self._noted(EXPLAIN, lambda _: self._questions.explained(question, settings, values, oids))
-            case Copy(question):
+            case statements.Copy(question):
                 outcome = await self._answered(question, values, oids)
                 return replace(outcome, tag="COPY", copy=statement)
-            case Declare():
+            case statements.Declare():
                 return self._declare(statement, values, oids)
-            case Fetch():
+            case statements.Fetch():
                 return await self._fetch(statement)
             case _:
                 return self._changed(statement)
 
-    async def _answered(self, question: Query, values: Sequence[Value], oids: Sequence[int]) -> Outcome:
+    async def _answered(self, question: statements.Query, values: Sequence[Value], oids: Sequence[int]) -> Outcome:
         settings = self.settings
         setting_calls = _calls(question, values, oids)
 
@@ -209,13 +192,13 @@ class Execution:
         self.transaction = self.transaction.under(settings)
         return Outcome("SELECT", _called_fields(setting_calls), [row])
 
-    async def _prepare(self, asked: Prepare) -> Outcome:
+    async def _prepare(self, asked: statements.Prepare) -> Outcome:
         question = asked.question
         oids = await self.apart(lambda: self._questions.parameters(question, asked.oids))
         self.portals.prepare(asked.name, Prepared(question, oids, len(question.text) + 100))
         return Outcome("PREPARE")
 
-    async def _executed(self, asked: Execute, *, explained: bool = False) -> Outcome:
+    async def _executed(self, asked: statements.Execute, *, explained: bool = False) -> Outcome:
         """Answer or explain a question that was prepared; what goes wrong has no place in the text that was sent."""
         question, kept, values = self._kept(asked)
         settings = self.settings
@@ -228,10 +211,10 @@ class Execution:
         except WireError as told:
             raise told.at(None) from None
 
-    def _kept(self, asked: Execute) -> tuple[Query, Prepared, tuple[Value, ...]]:
+    def _kept(self, asked: statements.Execute) -> tuple[statements.Query, Prepared, tuple[Value, ...]]:
         """A question that was prepared, and the values of its parameters."""
         prepared = self.portals.statement(asked.name)
-        if not isinstance(prepared.statement, Query):
+        if not isinstance(prepared.statement, statements.Query):
             raise WireError(UNSUPPORTED, "EXECUTE runs questions only", hint="say the statement itself")
         if len(asked.arguments) != len(prepared.oids):
             raise WireError(SYNTAX, f"it has {len(prepared.oids)} parameters, and {len(asked.arguments)} came")
@@ -241,18 +224,18 @@ class Execution:
         )
         return prepared.statement, prepared, values
 
-    def _declare(self, asked: Declare, values: Sequence[Value], oids: Sequence[int]) -> Outcome:
+    def _declare(self, asked: statements.Declare, values: Sequence[Value], oids: Sequence[int]) -> Outcome:
         if self.transaction.status == IDLE:
             raise WireError("25P01", "a cursor lives in a transaction", hint="say BEGIN first")
         prepared = Prepared(asked.question, tuple(oids), len(asked.question.text))
         self.portals.open(asked.name, Portal(prepared, tuple(values)))
         return Outcome("DECLARE CURSOR")
 
-    async def _fetch(self, asked: Fetch) -> Outcome:
+    async def _fetch(self, asked: statements.Fetch) -> Outcome:
         cursor = self.portals.portal(asked.name)
         if cursor.outcome is None:
             question = cursor.prepared.statement
-            if not isinstance(question, Query):
+            if not isinstance(question, statements.Query):
                 raise WireError("34000", "there is no cursor of this name")
             cursor.outcome = await self._answered(question, cursor.values, cursor.prepared.oids)
         notices = cursor.outcome.notices
@@ -261,30 +244,30 @@ class Execution:
         cursor.outcome = replace(cursor.outcome, notices=())
         return fetched
 
-    def _changed(self, statement: Statement) -> Outcome:
+    def _changed(self, statement: statements.Statement) -> Outcome:
         """Run what needs nobody's help."""
         match statement:
-            case Set() | Reset():
+            case statements.Set() | statements.Reset():
                 return self._set(_after(statement, self.settings, local=self.transaction.status != IDLE))
-            case Show():
+            case statements.Show():
                 return self._shown(statement.name)
-            case Transact():
+            case statements.Transact():
                 self.transaction, tag = self.transaction.step(statement)
                 return Outcome(tag)
-            case Nothing():
+            case statements.Nothing():
                 return Outcome(statement.tag)
             case _:
                 return self._forgotten(statement)
 
-    def _forgotten(self, statement: Statement) -> Outcome:
+    def _forgotten(self, statement: statements.Statement) -> Outcome:
         match statement:
-            case Deallocate(name):
+            case statements.Deallocate(name):
                 _forget(self.portals.prepared, name, "26000")
                 return Outcome("DEALLOCATE ALL" if name is None else "DEALLOCATE")
-            case CloseCursor(name):
+            case statements.CloseCursor(name):
                 _forget(self.portals.opened, name, "34000")
                 return Outcome("CLOSE CURSOR ALL" if name is None else "CLOSE CURSOR")
-            case Discard(what):
+            case statements.Discard(what):
                 return self._discard(what)
             case _:  # every other statement was run before
                 raise AssertionError
@@ -308,9 +291,9 @@ class Execution:
         return Outcome(f"DISCARD {what}")
 
 
-def _after(statement: Set | Reset, settings: Settings, *, local: bool) -> tuple[Settings, str]:
+def _after(statement: statements.Set | statements.Reset, settings: Settings, *, local: bool) -> tuple[Settings, str]:
     """The settings after a change, and what is said of it."""
-    if isinstance(statement, Reset):
+    if isinstance(statement, statements.Reset):
         return settings.reset(statement.name), "RESET"
     if statement.value is None:
         return settings.reset(statement.name), "SET"
@@ -324,17 +307,21 @@ def _forget(kept: dict[str, T], name: str | None, code: str) -> None:
         raise WireError(code, "there is nothing of this name")
 
 
-def _question(statement: Statement) -> Query | None:
+def _question(statement: statements.Statement) -> statements.Query | None:
     match statement:
-        case Query():
+        case statements.Query():
             return statement
-        case Explain(Query() as question) | Copy(question) | Declare(_, question):
+        case (
+            statements.Explain(statements.Query() as question)
+            | statements.Copy(question)
+            | statements.Declare(_, question)
+        ):
             return question
         case _:
             return None
 
 
-def _calls(question: Query, values: Sequence[Value], oids: Sequence[int]) -> list[SettingCall] | None:
+def _calls(question: statements.Query, values: Sequence[Value], oids: Sequence[int]) -> list[SettingCall] | None:
     """The calls that a question consists of, once its parameters are in it."""
     mentioned = values and any(function in question.text.lower() for function in FUNCTIONS)
     return calls(bound(question, values, oids).text if mentioned else question.text)

@@ -1,4 +1,4 @@
-"""The messages of the Postgres protocol, version 3, as bytes and as values. Nothing here reads or writes a socket."""
+"""Messages of the Postgres protocol, version 3, as bytes and as values. Nothing here reads or writes a socket."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class BindMessage:
 
 @dataclass(frozen=True)
 class NamedMessage:
-    """What to describe or close: a statement (S) or a portal (P)."""
+    """Name of a statement (S) or a portal (P) that is to be described or closed."""
 
     kind: bytes
     name: str

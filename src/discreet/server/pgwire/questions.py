@@ -1,4 +1,4 @@
-"""Between the wire and the desk: a question with its parameters and settings, and what is to be sent back.
+"""Questions on their way from the wire to the desk, with parameters and settings; and what is to be sent back.
 
 Everything here may block, so the wire calls it in a thread.
 """
@@ -15,6 +15,8 @@ from functools import lru_cache
 from itertools import pairwise, zip_longest
 from typing import Protocol, TypeVar
 
+from sqlglot import exp
+
 from discreet.curator import Answer
 from discreet.curator.explain import said
 from discreet.desk import Desk, Visitor
@@ -22,31 +24,21 @@ from discreet.errors import Refusal
 from discreet.lru_cache import LruCache
 from discreet.server.errors import WireError, wire_error
 from discreet.server.journal import CATALOGUE, QUESTION
+from discreet.server.pgwire import types
 from discreet.server.pgwire.binding import Bound, bound, count
-from discreet.server.pgwire.description import Labels, examples, inferred, labels, renamed
 from discreet.server.pgwire.frames import WireField
 from discreet.server.pgwire.lexer import SHORT, Word, words
+from discreet.server.pgwire.parameter_types import examples, inferred
 from discreet.server.pgwire.session_state import Notice, Outcome, Rows
 from discreet.server.pgwire.settings import Settings
 from discreet.server.pgwire.statements import Query
-from discreet.server.pgwire.types import (
-    ARRAYS,
-    BOOL,
-    DATE,
-    FLOAT8,
-    FLOATING,
-    NUMERIC,
-    TEXT,
-    TIMESTAMP,
-    TIMESTAMPTZ,
-    WHOLE,
-    Value,
-    field,
-    oid_of,
-)
+from discreet.server.pgwire.types import Value, field, oid_of
+from discreet.sql.column_names import label, outermost
+from discreet.sql.parse import read
 
 T = TypeVar("T")
 _AT_ONCE = 1_000  # cells of an answer that is put together while everybody else waits
+Labels = tuple[str | None, ...]  # what Postgres calls each column without a name; None for one that has a name
 _LABELS: LruCache[str, Labels] = LruCache(512)  # of the columns of texts that were asked lately
 
 
@@ -88,7 +80,7 @@ class Questions:
         if self.catalogue.handles(self.visitor, question.text):
             known, _ = self.catalogue.described(self.visitor, question.text)
             wanted = [*given, *[0] * (many - len(given))]
-            return tuple(own or told for own, told in zip_longest(wanted, known[: len(wanted)], fillvalue=TEXT))
+            return tuple(own or told for own, told in zip_longest(wanted, known[: len(wanted)], fillvalue=types.TEXT))
         tables = tuple(self.desk.tables(self.visitor))
         return self._bounded(inferred, question, tuple(given), many, tables)
 
@@ -186,11 +178,13 @@ class Questions:
             explanation = self.desk.explained(self.visitor, asked.text, settings.terms)
         except Refusal as refused:
             raise placed(refused, question, asked) from None
-        return Outcome("EXPLAIN", (field("QUERY PLAN", TEXT),), [(line,) for line in str(explanation).splitlines()])
+        return Outcome(
+            "EXPLAIN", (field("QUERY PLAN", types.TEXT),), [(line,) for line in str(explanation).splitlines()]
+        )
 
     def _bound(self, question: Query, values: Sequence[Value], oids: Sequence[int]) -> Bound:
         _check(question, values)
-        made = bound(question, values, oids)
+        made = bound(question, values, oids) if "$" in question.text else Bound(question.text)
         return replace(made, text=unqualified(made.text))
 
     def _looked_up(self, question: Query, values: Sequence[Value]) -> Outcome:
@@ -200,7 +194,7 @@ class Questions:
 
 
 def _check(question: Query, values: Sequence[Value]) -> None:
-    if (many := count(question)) > len(values):
+    if "$" in question.text and (many := count(question)) > len(values):
         raise WireError("42P02", f"there is no parameter ${many}", position=question.start)
 
 
@@ -226,7 +220,7 @@ def _outcome(answer: Answer, names: Sequence[str], settings: Settings, noisy: se
 
 
 def _ends(own: WireField) -> tuple[WireField, WireField]:
-    return field(f"{own.name}_low", FLOAT8), field(f"{own.name}_high", FLOAT8)
+    return field(f"{own.name}_low", types.FLOAT8), field(f"{own.name}_high", types.FLOAT8)
 
 
 _words = lru_cache(maxsize=256)(said)  # what is left stays the same while nobody pays
@@ -249,21 +243,21 @@ def _told(answer: Answer, terms: Mapping[str, object], names: list[str]) -> tupl
 
 def _sample(oid: int, number: int) -> Value:
     """A value of a type, to see what columns a question has; each parameter has another, so that ranges are ranges."""
-    if oid in ARRAYS:
-        return [_sample(ARRAYS[oid], number)]
-    if oid in WHOLE:
+    if oid in types.ARRAYS:
+        return [_sample(types.ARRAYS[oid], number)]
+    if oid in types.WHOLE:
         return number
-    if oid in FLOATING:
+    if oid in types.FLOATING:
         return number / 1024  # between 0 and 1, as a share must be
     return _SAMPLES.get(oid, "a")
 
 
 _SAMPLES: dict[int, Value] = {
-    BOOL: True,
-    NUMERIC: Decimal("0.5"),
-    DATE: dt.date(2000, 1, 1),
-    TIMESTAMP: dt.datetime(2000, 1, 1),  # noqa: DTZ001
-    TIMESTAMPTZ: dt.datetime(2000, 1, 1),  # noqa: DTZ001
+    types.BOOL: True,
+    types.NUMERIC: Decimal("0.5"),
+    types.DATE: dt.date(2000, 1, 1),
+    types.TIMESTAMP: dt.datetime(2000, 1, 1),  # noqa: DTZ001
+    types.TIMESTAMPTZ: dt.datetime(2000, 1, 1),  # noqa: DTZ001
 }
 
 
@@ -357,3 +351,27 @@ def _short(error: float) -> str:
     if error == math.floor(error) and error < 10**15:
         return f"{error:.0f}"
     return f"{_UP.create_decimal(Decimal(error)):f}"
+
+
+# the names of columns as Postgres gives them: those without a name are called alike if they are alike ----------------
+
+
+def labels(text: str) -> Labels:
+    """What Postgres calls each column without a name; None for one that has a name."""
+    try:
+        tree = outermost(read(text))
+    except Refusal:
+        return ()
+    columns = tree.expressions if isinstance(tree, exp.Select) else []
+    if any(column.is_star for column in columns):
+        return ()
+    return tuple(
+        None if isinstance(column, (exp.Alias, exp.Column)) else label(column) or "?column?" for column in columns
+    )
+
+
+def renamed(by_text: Labels, names: Sequence[str]) -> list[str]:
+    """The names of an answer's columns, with those of Postgres for columns that the text does not name."""
+    if len(by_text) != len(names):
+        return list(names)
+    return [own if theirs is None else theirs for own, theirs in zip(names, by_text, strict=True)]

@@ -1,4 +1,4 @@
-"""The listener: who may connect, how many at once, and how the door closes."""
+"""Server of Postgres clients: who may connect, how many at once, and how the door closes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One connection after it was let in: messages in, messages out, in the order that the protocol has."""
+"""Session of a client that was let in: messages in, messages out, in the order that the protocol has."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from discreet.server.fair_share import Steps
 from discreet.server.pgwire import frames
 from discreet.server.pgwire.execution import Execution
 from discreet.server.pgwire.frames import BINARY, MESSAGE_BYTES, TEXT, WireField, chosen
-from discreet.server.pgwire.parser import statements
+from discreet.server.pgwire.parser import parsed
 from discreet.server.pgwire.session_state import IDLE, Outcome, Portal, Prepared, Rows, Transaction, counted
 from discreet.server.pgwire.statements import Copy, Execute, Fetch, Query, Statement
 from discreet.server.pgwire.types import read, writers, written
@@ -124,8 +124,8 @@ class WireSession:
     async def _statements(self, text: str) -> list[Statement]:
         """What a text asks for. A long one is cut into words in a thread, so that others are heard meanwhile."""
         if len(text) <= _LONG:
-            return statements(text)
-        return await self._execution.apart(lambda: statements(text))
+            return parsed(text)
+        return await self._execution.apart(lambda: parsed(text))
 
     # simple ----------------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ MOST_SAVEPOINTS = 200
 
 @dataclass(frozen=True)
 class Transaction:
-    """Where a session stands: outside a transaction, in one, or in one that failed."""
+    """Transaction of a session: none, a running one, or one that failed; and the settings that it may undo."""
 
     settings: Settings = field(default_factory=Settings)
     status: bytes = IDLE
@@ -118,7 +118,7 @@ class Notice:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a statement. Without fields it has no rows."""
+    """Result of one statement: tag, fields, rows, notices. Without fields it has no rows."""
 
     tag: str  # its first word counts rows if it is SELECT, FETCH or COPY
     fields: tuple[WireField, ...] | None = None
@@ -188,7 +188,7 @@ class Portal:
 
 @dataclass
 class Portals:
-    """What a session keeps under names. Bounded, so that nobody fills the memory."""
+    """Statements and portals that a session keeps under names. Bounded, so that nobody fills the memory."""
 
     limits: WireLimits
     others: Callable[[], int] = lambda: 0  # bytes that its owner holds in all connections

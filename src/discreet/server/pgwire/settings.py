@@ -176,7 +176,7 @@ _PRICES = ("discreet.epsilon", "discreet.rho", "discreet.error")  # a question n
 
 @dataclass(frozen=True)
 class Settings:
-    """What a session has set, and for the running transaction only."""
+    """Settings of a session: its own, and those for the running transaction only."""
 
     own: Mapping[str, str] = field(default_factory=dict)
     local: Mapping[str, str] = field(default_factory=dict)

@@ -34,7 +34,7 @@ class Execute:
 
 @dataclass(frozen=True)
 class Explain:
-    """What a question would cost."""
+    """EXPLAIN: asks what a question would cost."""
 
     question: Query | Execute
 

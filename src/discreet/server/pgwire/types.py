@@ -28,51 +28,35 @@ _MOST_DIGITS = 400
 
 @dataclass(frozen=True)
 class Kind:
-    """A type: what a cast calls it, how many bytes it has (-1: it varies), and how values are packed."""
+    """A type: what a cast calls it, how many bytes it has (-1: it varies), how values are packed, arrays of them."""
 
     name: str
     size: int = -1
     form: str = ""  # for struct
+    array: int = 0  # its number; 0: none is spoken of
 
 
 KINDS = {
-    BOOL: Kind("boolean", 1),
-    CHAR: Kind("text", 1),
-    NAME: Kind("text", 64),
-    INT8: Kind("bigint", 8, "q"),
-    INT2: Kind("smallint", 2, "h"),
-    INT4: Kind("integer", 4, "i"),
-    TEXT: Kind("text"),
-    OID: Kind("oid", 4, "I"),
-    FLOAT4: Kind("real", 4, "f"),
-    FLOAT8: Kind("double precision", 8, "d"),
+    BOOL: Kind("boolean", 1, array=1000),
+    CHAR: Kind("text", 1, array=1002),
+    NAME: Kind("text", 64, array=1003),
+    INT8: Kind("bigint", 8, "q", 1016),
+    INT2: Kind("smallint", 2, "h", 1005),
+    INT4: Kind("integer", 4, "i", 1007),
+    TEXT: Kind("text", array=1009),
+    OID: Kind("oid", 4, "I", 1028),
+    FLOAT4: Kind("real", 4, "f", 1021),
+    FLOAT8: Kind("double precision", 8, "d", 1022),
     UNKNOWN: Kind("text"),
-    BPCHAR: Kind("text"),
-    VARCHAR: Kind("text"),
-    DATE: Kind("date", 4),
-    TIMESTAMP: Kind("timestamp", 8),
-    TIMESTAMPTZ: Kind("timestamp", 8),
-    NUMERIC: Kind("numeric"),
+    BPCHAR: Kind("text", array=1014),
+    VARCHAR: Kind("text", array=1015),
+    DATE: Kind("date", 4, array=1182),
+    TIMESTAMP: Kind("timestamp", 8, array=1115),
+    TIMESTAMPTZ: Kind("timestamp", 8, array=1185),
+    NUMERIC: Kind("numeric", array=1231),
 }
-ARRAYS = {
-    1000: BOOL,
-    1002: CHAR,
-    1003: NAME,
-    1016: INT8,
-    1005: INT2,
-    1007: INT4,
-    1009: TEXT,
-    1028: OID,
-    1021: FLOAT4,
-    1022: FLOAT8,
-    1014: BPCHAR,
-    1015: VARCHAR,
-    1182: DATE,
-    1115: TIMESTAMP,
-    1185: TIMESTAMPTZ,
-    1231: NUMERIC,
-}
-ARRAY_OF = {element: array for array, element in ARRAYS.items()}
+ARRAY_OF = {oid: kind.array for oid, kind in KINDS.items() if kind.array}
+ARRAYS = {array: element for element, array in ARRAY_OF.items()}
 VECTORS = {22: INT2, 30: OID}  # arrays that count from 0 and are written without braces
 NUMBERED = frozenset({24, 28, 2202, 2203, 2204, 2205, 2206, 3734, 3769, 4089, 4096, 4191})  # as text they are names
 WHOLE = frozenset({INT2, INT4, INT8, OID})

@@ -1,4 +1,4 @@
-"""One connection's bytes: messages in, with limits and deadlines, and messages out, no faster than they are taken."""
+"""Bytes of one connection: messages in, with limits and deadlines, and messages out, no faster than they are taken."""
 
 from __future__ import annotations
 

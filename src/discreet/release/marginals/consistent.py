@@ -1,17 +1,135 @@
-"""Whole tables that agree and have no negative cell, from real ones that nearly do."""
+"""Consistent tables: from residuals through corner sums, and near ones without negative cells, or whole.
+
+Residuals are real. Rounding the cells of each table by itself would make two tables disagree on what they share. So
+what is rounded are *corner sums*: for each set B of columns the sums of its table over all cells up to a corner, where
+no column is at its last key. A column at its last key is summed whole, which is a corner sum of fewer columns. Every
+cell of every table is then a sum of corner sums with signs, and two tables that share columns share those sums: they
+agree in whole numbers, whatever the rounding was. A cell of a k-way table has 2^k corners, each wrong by half a step.
+
+The full table is never built, so what is asked is that the *measured* tables are not negative and agree. A linear
+programme over the full table (Barak et al. 2007) asks for more, and is as large as the product of all sizes.
+
+Plain least squares would raise the total by many of its standard deviations: it pays with one number for lifting
+thousands of cells that noise made negative. So the total is held, and small tables come before large ones.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
-from discreet.release.marginals import rebuild
-from discreet.release.marginals.domain import Axes, Domain, maximal
+from discreet.declared.grid import LIMIT
+from discreet.release.marginals.domain import Axes, Domain, maximal, subsets
 from discreet.release.marginals.plan import Integers, Reals
 
+T = TypeVar("T", Reals, Integers)
+
+_FIRST = 10.0  # how many times more a residual counts for each column that it has less: docs/proofs/residual.md
+_STILL = 1e-7  # of a standard deviation of the residual: nothing moves any more
 _OWN = (0.0, 0.3, 0.6, 0.9)  # how much independent columns may have of their own counts: the best of these is mixed in
+
+
+def table(domain: Domain, residuals: Mapping[Axes, Reals], axes: Axes) -> Reals:
+    """μ_A = Σ_B r_B · N_B/N_A over all B ⊆ A, for columns in which something can vary."""
+    total, cells = np.zeros(domain.shape(axes)), domain.cells(axes)
+    for part in subsets(axes):
+        spread = tuple(domain.sizes[i] if i in part else 1 for i in axes)
+        total += residuals[part].reshape(spread) * (domain.cells(part) / cells)
+    return total
+
+
+def residual(domain: Domain, given: Reals, axes: Axes, part: Axes) -> Reals:
+    """The residual of B that a table on A ⊇ B has: summed over the other columns, centred along its own."""
+    rest = given.sum(tuple(axis for axis, i in enumerate(axes) if i not in part))
+    for axis in range(len(part)):
+        rest = rest - rest.mean(axis, keepdims=True)
+    shaped: Reals = rest.reshape(domain.shape(part))
+    return shaped
+
+
+def corners(given: Reals, bits: int) -> Integers:
+    """The corner sums of a table, rounded to multiples of 2^−bits and counted in them."""
+    sums = _summed(given)
+    return np.clip(np.rint(sums * 2.0**bits), -LIMIT, LIMIT).astype(np.int64)
+
+
+def whole_corners(given: Integers) -> Integers:
+    """The corner sums of a table in whole steps, as they are."""
+    return _summed(given)
+
+
+def _summed(given: T) -> T:
+    for axis in range(given.ndim):
+        given = given.cumsum(axis)
+        given = given.take(range(given.shape[axis] - 1), axis)
+    return given
+
+
+def cells(domain: Domain, sums: Mapping[Axes, Integers], axes: Axes) -> Integers:
+    """The table of some columns from the corner sums of all its sub-tables."""
+    given = np.zeros(domain.shape(axes), dtype=np.int64)
+    for part in subsets(axes):
+        given[tuple(slice(-1) if i in part else -1 for i in axes)] = sums[part]
+    for axis in range(given.ndim):
+        given = np.diff(given, axis=axis, prepend=np.int64(0))
+    return given
+
+
+# without negative cells -----------------------------------------------------------------------------------------------
+
+
+def fitted(
+    domain: Domain, residuals: Mapping[Axes, Reals], spreads: Mapping[Axes, float], rounds: int
+) -> dict[Axes, Reals]:
+    """Residuals r that come near the least Σ_B p_B |r_B − r̂_B|² with no negative cell in a table, the total held.
+
+    p_B is the precision 1/s_B, times 10 for each column by which B is smaller than the largest table. Each round
+    solves for r with the tables held (residuals do not mix, so that is a division), then clips the tables and
+    remembers what was clipped (Boyd et al. 2011, section 3.1).
+    """
+    largest, deepest = maximal(residuals), max(map(len, residuals))
+    tight = {part: _FIRST ** (deepest - len(part)) / max(spread, 1e-12) for part, spread in spreads.items()}
+    start = {**residuals, (): np.maximum(residuals[()], 0)}
+    pulls = {axes: tight[axes] for axes in largest}
+    tables = {axes: np.maximum(table(domain, start, axes), 0) for axes in largest}
+    debts = {axes: np.zeros(domain.shape(axes)) for axes in largest}
+    now = start
+    for _ in range(rounds):
+        wanted = {axes: tables[axes] - debts[axes] for axes in largest}
+        now = {**_solved(domain, start, tight, pulls, wanted), (): start[()]}
+        gap = 0.0
+        for axes in largest:
+            seen = table(domain, now, axes)
+            tables[axes] = np.maximum(seen + debts[axes], 0)
+            debts[axes] = debts[axes] + seen - tables[axes]
+            gap = max(gap, float(np.max(np.abs(seen - tables[axes]))) * pulls[axes] ** 0.5)
+        if gap <= _STILL:
+            break
+    return now
+
+
+def _solved(
+    domain: Domain,
+    start: Mapping[Axes, Reals],
+    tight: Mapping[Axes, float],
+    pulls: Mapping[Axes, float],
+    wanted: Mapping[Axes, Reals],
+) -> dict[Axes, Reals]:
+    """argmin Σ_B p_B |r_B − r̂_B|² + Σ_A η_A |μ_A(r) − wanted_A|², residual by residual."""
+    tops = {part: own * tight[part] for part, own in start.items()}
+    bottoms = dict(tight)
+    for axes, table in wanted.items():
+        for part in subsets(axes):
+            load = pulls[axes] * domain.cells(part) / domain.cells(axes)
+            tops[part] = tops[part] + load * residual(domain, table, axes, part)
+            bottoms[part] += load
+    return {part: top / bottoms[part] for part, top in tops.items()}
+
+
+# whole ----------------------------------------------------------------------------------------------------------------
 
 
 def can_be_whole(tables: Sequence[Axes]) -> bool:
@@ -164,8 +282,8 @@ def _mixed(domain: Domain, near: Mapping[Axes, Reals], bits: int) -> dict[Axes, 
     if share > 1:  # less records than cells by far: none are left
         return {axes: np.zeros(domain.shape(axes), dtype=np.int64) for axes in tables}
     mixed = {axes: (1 - share) * near[axes] + share * other[axes] for axes in near}
-    sums = {axes: rebuild.corners(mixed[axes], bits) for axes in near}
-    return {axes: rebuild.cells(domain, sums, axes) for axes in tables}
+    sums = {axes: corners(mixed[axes], bits) for axes in near}
+    return {axes: cells(domain, sums, axes) for axes in tables}
 
 
 def _share(near: Mapping[Axes, Reals], other: Mapping[Axes, Reals], tables: Sequence[Axes], room: float) -> float:

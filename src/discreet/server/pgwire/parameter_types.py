@@ -1,4 +1,4 @@
-"""Description of a question from its text, before it is asked: types of its parameters, names of its columns."""
+"""Types of parameters, from the words around them and the declared types of columns: like Postgres, else text."""
 
 from __future__ import annotations
 
@@ -13,67 +13,54 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
 from discreet.declared.table import Table
-from discreet.errors import Refusal
+from discreet.server.pgwire import types
 from discreet.server.pgwire.lexer import Word, words
 from discreet.server.pgwire.statements import Query
-from discreet.server.pgwire.types import (
-    ARRAY_OF,
-    BOOL,
-    DATE,
-    FLOAT4,
-    FLOAT8,
-    INT2,
-    INT4,
-    INT8,
-    NAME,
-    NUMERIC,
-    OID,
-    TEXT,
-    TIMESTAMP,
-    TIMESTAMPTZ,
-    VARCHAR,
-)
 from discreet.sql import aliases
-from discreet.sql.column_names import label, outermost
-from discreet.sql.parse import read
 
 _MARK = "discreet_parameter"  # a function of no type, which can stand wherever a value can
 _LONGEST = 20_000
 
 _Type = exp.DataType.Type
 _OIDS = {
-    _Type.BOOLEAN: BOOL,
-    _Type.SMALLINT: INT2,
-    _Type.INT: INT4,
-    _Type.BIGINT: INT8,
-    _Type.FLOAT: FLOAT4,
-    _Type.DOUBLE: FLOAT8,
-    _Type.DECIMAL: NUMERIC,
-    _Type.TEXT: TEXT,
-    _Type.VARCHAR: VARCHAR,
-    _Type.NAME: NAME,
-    _Type.DATE: DATE,
-    _Type.TIMESTAMP: TIMESTAMP,
-    _Type.TIMESTAMPTZ: TIMESTAMPTZ,
+    _Type.BOOLEAN: types.BOOL,
+    _Type.SMALLINT: types.INT2,
+    _Type.INT: types.INT4,
+    _Type.BIGINT: types.INT8,
+    _Type.FLOAT: types.FLOAT4,
+    _Type.DOUBLE: types.FLOAT8,
+    _Type.DECIMAL: types.NUMERIC,
+    _Type.TEXT: types.TEXT,
+    _Type.VARCHAR: types.VARCHAR,
+    _Type.NAME: types.NAME,
+    _Type.DATE: types.DATE,
+    _Type.TIMESTAMP: types.TIMESTAMP,
+    _Type.TIMESTAMPTZ: types.TIMESTAMPTZ,
 }
 _NAMES = {
-    **dict.fromkeys(("bool", "boolean"), BOOL),
-    **dict.fromkeys(("int2", "smallint"), INT2),
-    **dict.fromkeys(("int4", "int", "integer"), INT4),
-    **dict.fromkeys(("int8", "bigint"), INT8),
-    **dict.fromkeys(("float4", "real"), FLOAT4),
-    **dict.fromkeys(("float8", "double precision", "float"), FLOAT8),
-    **dict.fromkeys(("numeric", "decimal"), NUMERIC),
-    **dict.fromkeys(("varchar", "character varying"), VARCHAR),
-    "text": TEXT,
-    "name": NAME,
-    "oid": OID,
-    "date": DATE,
-    **dict.fromkeys(("timestamp", "timestamp without time zone"), TIMESTAMP),
-    **dict.fromkeys(("timestamptz", "timestamp with time zone"), TIMESTAMPTZ),
+    **dict.fromkeys(("bool", "boolean"), types.BOOL),
+    **dict.fromkeys(("int2", "smallint"), types.INT2),
+    **dict.fromkeys(("int4", "int", "integer"), types.INT4),
+    **dict.fromkeys(("int8", "bigint"), types.INT8),
+    **dict.fromkeys(("float4", "real"), types.FLOAT4),
+    **dict.fromkeys(("float8", "double precision", "float"), types.FLOAT8),
+    **dict.fromkeys(("numeric", "decimal"), types.NUMERIC),
+    **dict.fromkeys(("varchar", "character varying"), types.VARCHAR),
+    "text": types.TEXT,
+    "name": types.NAME,
+    "oid": types.OID,
+    "date": types.DATE,
+    **dict.fromkeys(("timestamp", "timestamp without time zone"), types.TIMESTAMP),
+    **dict.fromkeys(("timestamptz", "timestamp with time zone"), types.TIMESTAMPTZ),
 }
 _LONGEST_NAME = 4  # words
-_WIDER = {INT2: INT8, INT4: INT8, NUMERIC: FLOAT8, FLOAT4: FLOAT8, VARCHAR: TEXT}  # what a comparison takes as well
+_WIDER = {  # what a comparison takes as well
+    types.INT2: types.INT8,
+    types.INT4: types.INT8,
+    types.NUMERIC: types.FLOAT8,
+    types.FLOAT4: types.FLOAT8,
+    types.VARCHAR: types.TEXT,
+}
 _COUNTS = (exp.Limit, exp.Offset, exp.Fetch)
 _SHARES = (exp.PercentileCont, exp.PercentileDisc)
 _OF_ONE_TYPE = (exp.Binary, exp.Between, exp.In, exp.Case, exp.If, exp.Coalesce, exp.Nullif, exp.Least, exp.Greatest)
@@ -95,7 +82,7 @@ def inferred(question: Query, given: Sequence[int], count: int, tables: Sequence
         known = {**_cast(words(question.text)), **known}
     if any(i + 1 not in known for i in range(count)):
         known = {**_used(_marked(question), tables), **known}
-    return tuple(known.get(i + 1, TEXT) for i in range(max(count, len(given))))
+    return tuple(known.get(i + 1, types.TEXT) for i in range(max(count, len(given))))
 
 
 def examples(question: Query) -> dict[int, str]:
@@ -157,7 +144,7 @@ def named(listed: Sequence[str]) -> int | None:
     for size in range(_LONGEST_NAME, 0, -1):
         oid = _NAMES.get(" ".join(listed[:size])) if len(listed) >= size else None
         if oid is not None:
-            return ARRAY_OF[oid] if list(listed[size : size + 2]) == ["[", "]"] else oid
+            return types.ARRAY_OF[oid] if list(listed[size : size + 2]) == ["[", "]"] else oid
     return None
 
 
@@ -207,21 +194,21 @@ def _around(node: exp.Expr) -> int | None:  # noqa: PLR0911  # one for each kind
     while isinstance(parent, (exp.Paren, exp.Neg, exp.Tuple)):
         node, parent = parent, parent.parent
     if isinstance(parent, _COUNTS):
-        return INT8
+        return types.INT8
     if isinstance(parent, _SHARES):
-        return FLOAT8
+        return types.FLOAT8
     if parent is None:
         return None
     if node.arg_key in _WHOLE_ARGUMENTS.get(type(parent), ()):
-        return INT8
+        return types.INT8
     if isinstance(parent, (exp.Any, exp.Array)):
         inside = _around(parent)
-        return ARRAY_OF.get(inside) if inside is not None and isinstance(parent, exp.Any) else inside
+        return types.ARRAY_OF.get(inside) if inside is not None and isinstance(parent, exp.Any) else inside
     if isinstance(parent, (exp.Like, exp.ILike, exp.DPipe)):
-        return TEXT
+        return types.TEXT
     if isinstance(parent, _OF_ONE_TYPE):
         return _beside(node, parent)
-    return FLOAT8 if isinstance(parent, _OF_NUMBERS) else None
+    return types.FLOAT8 if isinstance(parent, _OF_NUMBERS) else None
 
 
 def _beside(node: exp.Expr, parent: exp.Expr) -> int | None:
@@ -234,32 +221,8 @@ def _beside(node: exp.Expr, parent: exp.Expr) -> int | None:
         ]
     for other in others:
         if isinstance(other, exp.Column) and other.name.lower().endswith(("oid", "relid", "namespace")):
-            return OID  # of a catalogue, whose columns are not declared
+            return types.OID  # of a catalogue, whose columns are not declared
         oid = None if other.type is None else _OIDS.get(other.type.this)
         if oid is not None:
             return _WIDER.get(oid, oid)
     return None
-
-
-Labels = tuple[str | None, ...]
-
-
-def labels(text: str) -> Labels:
-    """What Postgres calls each column without a name; None for one that has a name."""
-    try:
-        tree = outermost(read(text))
-    except Refusal:
-        return ()
-    columns = tree.expressions if isinstance(tree, exp.Select) else []
-    if any(column.is_star for column in columns):
-        return ()
-    return tuple(
-        None if isinstance(column, (exp.Alias, exp.Column)) else label(column) or "?column?" for column in columns
-    )
-
-
-def renamed(by_text: Labels, names: Sequence[str]) -> list[str]:
-    """The names of an answer's columns, with those of Postgres for columns that the text does not name."""
-    if len(by_text) != len(names):
-        return list(names)
-    return [own if theirs is None else theirs for own, theirs in zip(names, by_text, strict=True)]
