@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 
 from nicegui import ui
 
 from discreet.console import theme
 from discreet.desk import Desk, PaidRelease, Visitor
+from discreet.lru_cache import LruCache
 from discreet.pictures import Picture
 from discreet.release.kind import kinds
 
 _KEPT = 512  # of the last ones that were looked at: to draw one, all of a release is read
 
-_drawn: OrderedDict[str, str] = OrderedDict()  # by the digest of the release
-_lock = threading.Lock()
+_drawn: LruCache[str, str] = LruCache(_KEPT)  # by the digest of the release
 
 
 def gallery(shown: Sequence[Picture]) -> None:
@@ -50,14 +48,10 @@ def _picture(picture: Picture, *, named: bool) -> None:
 
 def of_listed(desk: Desk, visitor: Visitor, listed: PaidRelease) -> str:
     """The picture of a release, if the visitor may read it. It blocks; what was drawn before is not drawn again."""
-    with _lock:
-        if (known := _drawn.get(listed.digest)) is not None:
-            return known  # whoever has the digest was shown the release's entry
+    if (known := _drawn.get(listed.digest)) is not None:
+        return known  # whoever has the digest was shown the release's entry
     made = desk.release(visitor, listed.entry).thumbnail()
-    with _lock:
-        _drawn[listed.digest] = made
-        while len(_drawn) > _KEPT:
-            _drawn.popitem(last=False)
+    _drawn.put(listed.digest, made)
     return made
 
 
