@@ -13,7 +13,7 @@ from discreet.console import theme
 from discreet.console.layout import apart, styles, trouble
 from discreet.console.pages import Visit
 from discreet.console.price_card import Dial, Strip, note, too_little
-from discreet.console.prices import Purse, Tag, Wish, above, figure, promised, purse_of
+from discreet.console.prices import PriceWish, Purse, Tag, above, figure, promised, purse_of
 from discreet.console.release_form import ReleaseDraft, ReleaseForm
 from discreet.console.release_page import address, gallery
 from discreet.curator.explain import said
@@ -111,7 +111,7 @@ class ReleaseBuilder:
         if mine == self._turn:
             self._show(quote)
 
-    def _wish(self) -> Wish:
+    def _wish(self) -> PriceWish:
         """What is wanted of the price; a price of another budget is none of this one."""
         population = self._populations[self._sheet.plan.table]
         if population != self._population:
@@ -119,7 +119,7 @@ class ReleaseBuilder:
             self._dial.set(replace(self._dial.wish, price=None, error=None))
         return self._dial.wish
 
-    def _quoted(self, visitor: Visitor, plan: ReleaseDraft, wish: Wish) -> ReleaseQuote:
+    def _quoted(self, visitor: Visitor, plan: ReleaseDraft, wish: PriceWish) -> ReleaseQuote:
         return quoted(self._visit.desk, visitor, plan, wish)
 
     def _show(self, quote: ReleaseQuote | None) -> None:
@@ -286,7 +286,7 @@ class ReleaseQuote:
         return cells if self.tables == 1 else f"{cells} in {self.tables:,} tables"
 
 
-def quoted(desk: Desk, visitor: Visitor, plan: ReleaseDraft, wish: Wish) -> ReleaseQuote:
+def quoted(desk: Desk, visitor: Visitor, plan: ReleaseDraft, wish: PriceWish) -> ReleaseQuote:
     """What is offered for a plan. It blocks, and raises what the desk raises."""
     purse = purse_of(desk, visitor, _population(desk, visitor, plan.table))
     usual = above(purse.total.amount / _PART)
