@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.options import HOME, AtHome, new_app
+from discreet.cli.options import HOME, AtHome, new_app, option
 from discreet.cli.printing import AsFormat, Format, print_rows
 
 if TYPE_CHECKING:
@@ -28,18 +28,16 @@ _HERE = "http://127.0.0.1:8410"
 def new(  # noqa: PLR0913  # each is an option
     question: str,
     *,
-    answer: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="An answer to choose from; give two or more.")
-    ] = None,
+    answer: Annotated[list[str] | None, option("TEXT", "An answer to choose from; give two or more.")] = None,
     texts: Annotated[bool, typer.Option("--texts", help="People send any text, by RAPPOR, from a program.")] = False,
-    bits: Annotated[int, typer.Option(metavar="N", help="Bits of a text's Bloom filter.")] = 128,
-    hashes: Annotated[int, typer.Option(metavar="N", help="Hash functions of a filter.")] = 2,
-    cohorts: Annotated[int, typer.Option(metavar="N", help="Groups of people with functions of their own.")] = 64,
-    epsilon: Annotated[str, typer.Option(metavar="E", help="The privacy price of one report.")] = "1",
-    minimum: Annotated[int, typer.Option(metavar="N", help="Reports before anything is told.")] = 100,
-    days: Annotated[int, typer.Option(metavar="N", help="How long it is open.")] = 14,
-    dishonest: Annotated[int, typer.Option(metavar="N", help="The most reports that may not be honest.")] = 0,
-    most: Annotated[int, typer.Option(metavar="N", help="The most reports that are taken in all.")] = 1 << 20,
+    bits: Annotated[int, option("N", "Bits of a text's Bloom filter.")] = 128,
+    hashes: Annotated[int, option("N", "Hash functions of a filter.")] = 2,
+    cohorts: Annotated[int, option("N", "Groups of people with functions of their own.")] = 64,
+    epsilon: Annotated[str, option("E", "The privacy price of one report.")] = "1",
+    minimum: Annotated[int, option("N", "Reports before anything is told.")] = 100,
+    days: Annotated[int, option("N", "How long it is open.")] = 14,
+    dishonest: Annotated[int, option("N", "The most reports that may not be honest.")] = 0,
+    most: Annotated[int, option("N", "The most reports that are taken in all.")] = 1 << 20,
     invited: Annotated[bool, typer.Option("--invited", help="Only for people with an invitation.")] = False,
     site: Site = _HERE,
     home: AtHome = HOME,
@@ -163,7 +161,7 @@ def results(
     survey: Which,
     *,
     candidates: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Texts to look for, one a line, if the survey asked for texts.")
+        Path | None, option("FILE", "Texts to look for, one a line, if the survey asked for texts.")
     ] = None,
     home: AtHome = HOME,
     form: AsFormat = Format.table,

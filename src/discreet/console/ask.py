@@ -15,7 +15,7 @@ from discreet.console.answer import ShownAnswer, draw, file_name
 from discreet.console.data_dictionary import shelf
 from discreet.console.downloads import shown_csv
 from discreet.console.expert_panel import Expert
-from discreet.console.layout import origin, page, trouble
+from discreet.console.layout import Newest, origin, page, trouble
 from discreet.console.pages import Visit
 from discreet.console.price_card import Dial, Strip, note, spoken_button, too_little
 from discreet.console.prices import PriceWish, Tag, counter, promised, tagged
@@ -47,7 +47,7 @@ class Desktop:
 
     def __init__(self, visit: Visit, tables: list[Table], given: str) -> None:
         self._visit = visit
-        self._turn = 0  # grows with every change: what belongs to an earlier one comes too late
+        self._newest = Newest()
         self._tag: Tag | None = None
         self._asking = False
         self._population = ""
@@ -103,10 +103,9 @@ class Desktop:
 
     async def _typed(self) -> None:
         self._mark()
-        self._turn += 1
-        mine = self._turn
+        newest = self._newest.change()
         await asyncio.sleep(_PAUSE)
-        if mine == self._turn:
+        if newest():
             await self._price()
 
     def _mark(self) -> None:
@@ -121,8 +120,7 @@ class Desktop:
 
     async def _price(self) -> None:
         """Look up what the question costs as it is now, and show it unless somebody has gone on since."""
-        self._turn += 1
-        mine, sql, wish = self._turn, self._editor.text, self._dial.wish
+        newest, sql, wish = self._newest.change(), self._editor.text, self._dial.wish
         if not sql.strip():
             self._show(None)
             self._said.clear()
@@ -131,10 +129,10 @@ class Desktop:
             tag = await self._visit.call(self._tagged, sql, wish)
         except Refusal as refusal:
             too_low = await self._is_too_low(sql, wish)
-            if mine == self._turn:
+            if newest():
                 self._refused(sql, refusal, self._use_usual if too_low else None)
             return
-        if mine != self._turn:
+        if not newest():
             return
         if self._elsewhere(tag) and (wish.price or wish.error):  # that was a price of another budget
             await self._use_usual()
@@ -223,7 +221,7 @@ class Desktop:
 
     async def _now(self) -> Tag:
         """The tag of the question as it is now; raises why it is refused."""
-        self._turn += 1
+        self._newest.change()
         sql, wish = self._editor.text, self._dial.wish
         if not sql.strip():
             raise Refusal("there is no question yet", hint="write one, or take one of the examples")

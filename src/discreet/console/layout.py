@@ -68,6 +68,19 @@ def origin() -> str:
     return f"{url.scheme}://{url.netloc}"
 
 
+class Newest:
+    """Count of changes, by which what belongs to an earlier one is known to come too late."""
+
+    def __init__(self) -> None:
+        self._changes = 0
+
+    def change(self) -> Callable[[], bool]:
+        """One more change; what comes back tells whether it is still the newest."""
+        self._changes += 1
+        mine = self._changes
+        return lambda: mine == self._changes
+
+
 @contextmanager
 def trouble(
     box: ui.element,

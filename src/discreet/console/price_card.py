@@ -108,10 +108,7 @@ def note(said: Refusal, repaired: Callable[[str], None], usual: Callable[[], obj
             theme.tag("p", theme.sentence(said.message))
             if said.hint:
                 theme.muted(theme.sentence(said.hint))
-        if said.repair is not None:
-            theme.tag("pre", said.repair).classes("d-code").props('aria-label="A question that would be answered"')
-            mended = said.repair
-            ui.button("Use the repaired question", on_click=lambda: repaired(mended)).props("outline no-caps")
+        theme.repair(said.repair, repaired, "outline")
         if usual is not None:
             ui.button("Use the usual price", on_click=usual).props("outline no-caps")
 

@@ -10,7 +10,7 @@ from nicegui import ui
 from nicegui.events import GenericEventArguments
 
 from discreet.console import prices, theme
-from discreet.console.layout import UNCHANGED, page, styles, trouble
+from discreet.console.layout import UNCHANGED, Newest, page, styles, trouble
 from discreet.console.pages import Visit
 from discreet.console.survey_page import PATH, address, exhibit, state, whole
 from discreet.desk import Visitor
@@ -129,7 +129,7 @@ class SurveyBuilder:
     """The form, and what it would come to."""
 
     def __init__(self, visit: Visit, surveys: Surveys) -> None:
-        self._visit, self._surveys, self._turn = visit, surveys, 0
+        self._visit, self._surveys, self._newest = visit, surveys, Newest()
         self._epsilon = PRICES[_USUAL]
         theme.tag("a", "← All surveys").props(f'href="{PATH}"').classes("d-back")
         with ui.element("div").classes("d-build"):
@@ -187,17 +187,16 @@ class SurveyBuilder:
         await self._changed()
 
     async def _changed(self) -> None:
-        self._turn += 1
-        mine = self._turn
+        newest = self._newest.change()
         await asyncio.sleep(_PAUSE)
-        if mine != self._turn:
+        if not newest():
             return
         given = len(answers(self._answers.value)), self._epsilon, whole(self._people.value), whole(self._minimum.value)
         try:
             told = await self._visit.call(_figures, *given)
         except Refusal:  # too many answers for any survey: it is said when it is opened
             told = BLANK
-        if mine == self._turn:
+        if newest():
             self._show(told)
 
     def _show(self, told: Figures) -> None:

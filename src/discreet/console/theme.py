@@ -106,7 +106,7 @@ def empty(text: str, hint: str = "", icon: str = "inbox") -> ui.element:
         ui.icon(icon).props('aria-hidden="true"')
         tag("p", text).classes("d-empty-text")
         if hint:
-            tag("p", hint).classes("d-muted")
+            muted(hint)
     return made
 
 
@@ -122,16 +122,21 @@ def refusal(
         tag("strong", "Over budget" if isinstance(said, OverBudget) else "Refused")
         tag("p", sentence(said.message))
         if said.hint:
-            tag("p", sentence(said.hint)).classes("d-muted")
+            muted(sentence(said.hint))
         if sql and said.place is not None:
             _marked(sql, said.place)
-        if said.repair is not None:
-            tag("pre", said.repair).classes("d-code").props('aria-label="A question that would be answered"')
-            if repaired is not None:
-                mended, use = said.repair, repaired
-                ui.button("Use the repaired question", on_click=lambda: use(mended)).props("unelevated no-caps")
-        tag("p", foot).classes("d-muted d-small")
+        repair(said.repair, repaired)
+        note(foot)
     return made
+
+
+def repair(mended: str | None, use: Callable[[str], None] | None, look: str = "unelevated") -> None:
+    """A question that would be answered, if there is one, and a button to use it."""
+    if mended is None:
+        return
+    tag("pre", mended).classes("d-code").props('aria-label="A question that would be answered"')
+    if use is not None:
+        ui.button("Use the repaired question", on_click=lambda: use(mended)).props(f"{look} no-caps")
 
 
 def _marked(sql: str, place: tuple[int, int]) -> None:

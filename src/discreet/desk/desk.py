@@ -83,7 +83,7 @@ class Desk:
         """In the sandbox, what strangers write is computed; without one, in this process."""
         self.home, self.sandbox = home, sandbox
         self._curator = curator or Curator(home, sandbox=sandbox)
-        self._notary = Notary(home)
+        self._notary = Notary(home, self._curator.ledger)
         self._practice = Practice(sandbox)
         self._publisher = Publisher(home, self._notary)
         self._witnesses = Lately(lambda: standings(home))
@@ -182,7 +182,7 @@ class Desk:
 
     def accounts(self, visitor: Visitor) -> dict[str, Account]:
         """The same, and whether it is held or retired: of the tables that they may ask about, or paid for."""
-        granted, books = self._granted(visitor), self._curator.books()
+        granted, books = self._granted(visitor), self._curator.ledger.books()
         accounts = dict(sorted(dict(books.accounts).items()))
         if granted is None:
             return accounts
@@ -242,7 +242,7 @@ class Desk:
 
     def people(self, visitor: Visitor) -> list[Person]:
         """Who is let in, and what of each population's budget each has used; analysts see themselves alone."""
-        grant, books = self._in_force(visitor), self._curator.books().copy()  # others may pay while it is read
+        grant, books = self._in_force(visitor), self._curator.ledger.books().copy()  # others may pay while it is read
         names = {*books.grants, *(name for name, _ in books.used)}
         if grant is not None and grant.role != "custodian":
             names = {visitor.name}

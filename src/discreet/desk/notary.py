@@ -11,7 +11,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from discreet.errors import Busy, Refusal
-from discreet.ledger import Answer, Event, Grant, Head, Spend, open_ledger, signing_key, verify
+from discreet.ledger import Answer, Event, Grant, Head, Spend, SqliteLedger, signing_key, verify
 from discreet.ledger.books import Books
 from discreet.ledger.entry import Entry
 from discreet.ledger.head import now
@@ -55,9 +55,8 @@ class Notary:
     few hashes, however long the ledger is. `discreet ledger verify` recomputes all of it.
     """
 
-    def __init__(self, home: Path) -> None:
-        self._key = home / "ledger.key"
-        self._ledger = open_ledger(home)
+    def __init__(self, home: Path, ledger: SqliteLedger) -> None:
+        self._key, self._ledger = home / "ledger.key", ledger
         self._verifying = threading.Lock()
 
     def pepper(self) -> bytes:

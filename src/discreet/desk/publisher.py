@@ -9,7 +9,7 @@ from typing import Any
 from discreet import durable
 from discreet.curator import Curator
 from discreet.curator.run import Drawn, Offer, Wanted
-from discreet.declared.names import chosen
+from discreet.declared.table import chosen
 from discreet.desk.notary import Notary
 from discreet.errors import Refusal
 from discreet.exact import shown

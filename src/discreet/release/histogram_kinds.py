@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from discreet.declared.column import column_of
 from discreet.declared.key import Type
-from discreet.declared.names import chosen
+from discreet.declared.key import written as day_written
+from discreet.declared.table import chosen, column_of
 from discreet.errors import Refusal, about
 from discreet.exact import Number, positive, share, shown
 from discreet.interval import greatest, simpler_down, sqrt
@@ -39,7 +39,6 @@ from discreet.release.private_bins import PrivateBins
 from discreet.release.publication import Publication
 from discreet.release.release import no_line
 from discreet.release.tree_variances import Reals
-from discreet.sql.dates import written as day_written
 from discreet.sql.render import quoted
 from discreet.sql.shape import Facts
 

@@ -14,8 +14,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from discreet.declared.caps import check_caps
-from discreet.declared.names import chosen
+from discreet.declared.table import check_caps, chosen
 from discreet.errors import Refusal, about
 from discreet.exact import Number, count, positive, share, shown
 from discreet.mechanisms import Outline, Pair, TableMechanism

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.declared.column import column_of
+from discreet.declared.table import column_of
 from discreet.errors import Refusal, about
 from discreet.exact import Number, count, positive, share, shown
 from discreet.interval import simpler_down

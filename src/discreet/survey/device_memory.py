@@ -20,20 +20,17 @@ from, by signed handovers. Another address makes nobody another collector.
 
 from __future__ import annotations
 
-import os
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from urllib.parse import quote
 
 from discreet.errors import Refusal
 from discreet.exact import spoken
-from discreet.ledger.file_access import Called, damaged, had, patience, unusable
+from discreet.ledger.file_access import Called, damaged
 from discreet.privacy import Pure
-from discreet.survey.store import ALONE
+from discreet.survey.store import PrivateFile
 from discreet.survey.task import Task
 from discreet.transport.keyring import Handover, related
 
@@ -72,37 +69,13 @@ INSERT OR IGNORE INTO told (key, asked, number)
 """
 
 
-class Memory:
-    """The file. What was done in a transaction is on the disk when it is over, or nothing is."""
+class Memory(PrivateFile):
+    """What a device remembers."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        with self.transaction(new=True) as file:
-            for statement in _SCHEMA.split(";")[:-1]:
-                file.execute(statement)
-
-    @contextmanager
-    def transaction(self, *, new: bool = False) -> Iterator[sqlite3.Connection]:
-        """The file to oneself. `new`: it may be made here."""
-        where = f"file:{quote(str(self._path))}?mode=rw"
-        try:
-            with ExitStack() as held:
-                held.enter_context(ALONE)
-                if new and not self._path.exists():
-                    os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o600))
-                waiting = patience(self._path)
-                file = held.enter_context(
-                    closing(sqlite3.connect(where, uri=True, timeout=waiting, isolation_level=None))
-                )
-                file.execute("PRAGMA synchronous = EXTRA")
-                file.execute("PRAGMA fullfsync = ON")
-                file.execute("PRAGMA secure_delete = ON")
-                file.execute("BEGIN IMMEDIATE")
-                yield file
-                file.execute("COMMIT")
-            had(self._path)
-        except (sqlite3.Error, OSError, UnicodeDecodeError) as broken:  # the last is of words in a damaged schema
-            raise unusable(broken, self._path, _CALLED) from None
+        super().__init__(path, _CALLED, _SCHEMA)
+        with self.transaction(new=True):
+            pass
 
 
 def number(cell: str) -> Fraction:

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from discreet.errors import Refusal
 from discreet.ledger.entry import Plain, canonical
-from discreet.ledger.head import public_part, strict_json
+from discreet.ledger.head import genuine, public_part, strict_json
 from discreet.local.client import Reporter, Tally, label
 from discreet.local.decode import decode
 from discreet.local.frequencies import Frequencies, Reals
@@ -26,7 +26,7 @@ from discreet.survey.shuffle import Shuffler
 from discreet.survey.task import Task
 from discreet.transport.courier import Courier
 from discreet.transport.keyring import Handover, follows
-from discreet.transport.task import genuine
+from discreet.transport.task import signed_bytes
 
 FORMAT = "discreet-results-2"
 FIRST = "discreet-results-1"  # says nothing of dishonest reports, and error bars of means are of an earlier kind
@@ -43,7 +43,7 @@ class Results:
     @property
     def signed(self) -> bytes:
         """The bytes under the signature."""
-        return _MARK + canonical(cast("Plain", {k: v for k, v in self.body.items() if k != "signature"}))
+        return signed_bytes(_MARK, self.body)
 
     @property
     def document(self) -> bytes:

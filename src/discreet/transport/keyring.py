@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from discreet import durable
 from discreet.errors import Refusal
-from discreet.ledger.entry import Plain, canonical
-from discreet.ledger.head import is_hex, public_part, signing_key, strict_json
-from discreet.transport.task import genuine
+from discreet.ledger.entry import Plain
+from discreet.ledger.head import genuine, is_hex, public_part, signing_key, strict_json
+from discreet.transport.task import signed_bytes
 
 FORMAT = "discreet-key-1"
 
@@ -31,7 +31,7 @@ class Handover:
     @property
     def signed(self) -> bytes:
         """The bytes under the signature."""
-        return b"discreet-key\0" + canonical({"format": FORMAT, "old": self.old, "new": self.new})
+        return signed_bytes(b"discreet-key\0", self.body)
 
     @property
     def body(self) -> dict[str, Plain]:

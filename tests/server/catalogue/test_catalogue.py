@@ -308,7 +308,7 @@ def test_every_answer_is_the_same_whatever_the_rows_are(desks: tuple[Desk, Desk]
 
 
 def test_the_database_is_locked() -> None:
-    found = database.Database(TABLES)
+    found = database.CatalogueDatabase(TABLES)
     for statement in (
         "SELECT * FROM read_csv('x.csv')",
         "SELECT * FROM read_text('x')",

@@ -150,10 +150,13 @@ def test_over_budget_is_402_and_charges_nothing(place: Place, server: Server) ->
         ({"columns": ["\ud800"], "bins": {}}, ""),
         ({"rho": 1}, "one of epsilon and rho"),
         ({"epsilon": "1e-4000"}, "exponent"),
-        ({"colour": "red"}, "expected shape"),
-        ({"kind": "synthetic"}, "expected shape"),
-        ({"max_rows": 0}, "expected shape"),
-        ({"bins": {"cost": {"deep": 1}}}, "expected shape"),
+        ({"colour": "red"}, "no part ['colour']"),
+        ({"kind": "pie"}, "expected kind as one of ['histogram', 'ranges', 'marginals'"),
+        ({"max_rows": 0}, "max_rows"),
+        ({"bins": {"cost": {"deep": 1}}}, "expected bins of 'cost'"),
+        ({"bins": {"cost": [[[1]]]}}, "expected shape"),
+        ({"method": "m" * 10_001}, "expected shape"),
+        ({"columns": ["c"] * 1001}, "expected shape"),
     ],
 )
 def test_what_cannot_be_published_is_400(

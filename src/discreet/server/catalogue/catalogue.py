@@ -1,4 +1,4 @@
-"""Answers what clients ask about tables, columns and types, from what is declared. Free, and without a private row."""
+"""Catalogue of each visitor: answers about tables, columns and types, from what is declared. Free, without a row."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from discreet.declared.table import Table
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.lru_cache import LruCache
-from discreet.sandbox import Facts
+from discreet.sandbox import SharedValue
 from discreet.server.catalogue import functions, operators, query, types
-from discreet.server.catalogue.database import Database
-from discreet.server.catalogue.parser import read
-from discreet.server.catalogue.translation import Columns, Names, Scope, Translation, folded
+from discreet.server.catalogue.database import CatalogueDatabase
+from discreet.server.catalogue.parser import folded, read, relation
+from discreet.server.catalogue.translation import Columns, Names, NameScope, Translation
 
 Answer = tuple[Columns, list[tuple[object, ...]]]
 Tables = tuple[Table, ...]  # what a visitor may see
@@ -39,7 +39,7 @@ def translated(text: str, names: Names, values: Sequence[object] | None = None) 
     """A question in our database's words; without values for its parameters it can be described and not be asked."""
     under_way = Translation(names, values, _RULES, query.translated)
     try:
-        tree, columns = under_way.query(read(text).copy(), Scope())
+        tree, columns = under_way.query(read(text).copy(), NameScope())
     except RecursionError:
         raise Refusal("this question is nested too deeply", hint="split it") from None
     told = [(name, types.TEXT if kind == types.UNKNOWN else kind) for name, kind in columns]
@@ -84,19 +84,19 @@ def handled(sql: str) -> bool:
     made = {folded(part.args["alias"].this) for part in tree.find_all(exp.CTE)}
     named = [table for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier)]
     named = [table for table in named if table.args.get("db") or folded(table.this) not in made]
-    if any(query.relation(table) is None for table in named):
+    if any(relation(table) is None for table in named):
         return False
     known = functions.FUNCTIONS.keys() | functions.TABLES.keys() | functions.SPECIAL.keys() | {"all", "pg_get_keywords"}
     return bool(named) or all(str(call.this).lower() in known for call in tree.find_all(exp.Anonymous))
 
 
-def described(facts: Facts[Tables], sql: str) -> tuple[list[int], Columns]:
+def described(facts: SharedValue[Tables], sql: str) -> tuple[list[int], Columns]:
     """The types of a question's parameters, and its columns; nothing is looked up."""
     question = translated(sql, _database(facts).spelled)
     return question.parameters, question.columns
 
 
-def answered(facts: Facts[Tables], visitor: str, sql: str, values: Sequence[object]) -> tuple[Answer, bool]:
+def answered(facts: SharedValue[Tables], visitor: str, sql: str, values: Sequence[object]) -> tuple[Answer, bool]:
     """Columns and rows, and whether they are others at another time."""
     database = _database(facts)
     question = translated(sql, database.spelled, values)
@@ -108,11 +108,11 @@ def answered(facts: Facts[Tables], visitor: str, sql: str, values: Sequence[obje
     return (question.columns, rows), question.timed
 
 
-def _database(facts: Facts[Tables]) -> Database:
-    return facts.made("database", Database)
+def _database(facts: SharedValue[Tables]) -> CatalogueDatabase:
+    return facts.made("database", CatalogueDatabase)
 
 
-def _teller(kind: int, database: Database) -> Callable[[object], object]:
+def _teller(kind: int, database: CatalogueDatabase) -> Callable[[object], object]:
     """How a value of our database becomes one of this type."""
     if kind in types.NAMED:
         return lambda cell: _shown(int(str(cell)), kind, database)
@@ -125,7 +125,7 @@ def _teller(kind: int, database: Database) -> Callable[[object], object]:
     return lambda cell: cell
 
 
-def _shown(number: int, kind: int, database: Database) -> ShownNumber:
+def _shown(number: int, kind: int, database: CatalogueDatabase) -> ShownNumber:
     return ShownNumber(number, database.shown.get((kind, number), "-" if number == 0 else str(number)))
 
 
@@ -138,9 +138,9 @@ TEXTS, SHORT = 1024, 4_000  # of which something is remembered, and the letters 
 
 @dataclass(frozen=True)
 class _VisitorCatalogue:
-    """What a visitor may see, and what was asked about it lately by whom: it never changes, so neither do answers."""
+    """Tables that a visitor may see, and answers about them lately: they never change, so neither do answers."""
 
-    tables: Facts[Tables]
+    tables: SharedValue[Tables]
     answers: LruCache[tuple[str, str], Answer] = field(default_factory=lambda: LruCache(ANSWERS))
 
 
@@ -186,7 +186,7 @@ class PostgresCatalogue:
     def _of(self, visitor: Visitor) -> _VisitorCatalogue:
         """What a visitor may see now: something else when a declaration or a grant has changed."""
         tables = tuple(sorted(self._desk.tables(visitor), key=lambda table: table.name))
-        return self._kept.made(tables, lambda: _VisitorCatalogue(Facts(tables)))
+        return self._kept.made(tables, lambda: _VisitorCatalogue(SharedValue(tables)))
 
 
 def _letters(cells: Sequence[object]) -> int:

@@ -26,7 +26,7 @@ from discreet.sql.render import quoted
 
 @dataclass(frozen=True)
 class CatalogueView:
-    """Where the rows of a relation come from, and what its columns are of them."""
+    """View of other relations: where its rows come from, and what its columns are of them."""
 
     schema: str
     name: str
@@ -35,42 +35,13 @@ class CatalogueView:
 
 
 _CLASSES = "pg.pg_class c JOIN pg.pg_namespace n ON n.oid = c.relnamespace"
-_ZEROS = [
-    "seq_scan",
-    "seq_tup_read",
-    "idx_scan",
-    "idx_tup_fetch",
-    "n_tup_ins",
-    "n_tup_upd",
-    "n_tup_del",
-    "n_tup_hot_upd",
-    "n_tup_newpage_upd",
-    "n_live_tup",
-    "n_dead_tup",
-    "n_mod_since_analyze",
-    "n_ins_since_vacuum",
-    "vacuum_count",
-    "autovacuum_count",
-    "analyze_count",
-    "autoanalyze_count",
-]
-_ROLE = {
-    name: name
-    for name in [
-        "rolname",
-        "rolsuper",
-        "rolinherit",
-        "rolcreaterole",
-        "rolcreatedb",
-        "rolcanlogin",
-        "rolreplication",
-        "rolconnlimit",
-        "rolvaliduntil",
-        "rolbypassrls",
-        "oid",
-    ]
-} | {"rolpassword": "'********'"}
+_ZEROS = (
+    "seq_scan seq_tup_read idx_scan idx_tup_fetch n_tup_ins n_tup_upd n_tup_del n_tup_hot_upd n_tup_newpage_upd "
+    "n_live_tup n_dead_tup n_mod_since_analyze n_ins_since_vacuum vacuum_count autovacuum_count analyze_count "
+    "autoanalyze_count"
+)
 _RIGHTS = "oid, rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, rolbypassrls"
+_ROLE = {name: name for name in (*_RIGHTS.split(", "), "rolconnlimit", "rolvaliduntil")} | {"rolpassword": "'********'"}
 
 _DOMAIN = "t.typtype = 'd'"
 _BASE = f"CASE WHEN {_DOMAIN} THEN t.typbasetype ELSE a.atttypid END"
@@ -78,7 +49,8 @@ _BASE = f"CASE WHEN {_DOMAIN} THEN t.typbasetype ELSE a.atttypid END"
 
 def _statistics(which: str, condition: str) -> CatalogueView:
     """How often tables were read and written: never, as far as anybody is told."""
-    columns = {"relid": "c.oid", "schemaname": "n.nspname", "relname": "c.relname", **dict.fromkeys(_ZEROS, "0")}
+    named = {"relid": "c.oid", "schemaname": "n.nspname", "relname": "c.relname"}
+    columns = {**named, **dict.fromkeys(_ZEROS.split(), "0")}
     return CatalogueView(
         CATALOGUE, f"pg_stat_{which}_tables", columns, f"{_CLASSES} WHERE c.relkind = 'r' AND {condition}"
     )
@@ -220,7 +192,7 @@ _REPLACED = {"pg_authid": "#authid"}  # the rows below a view
 Cell = object
 
 
-class Database:
+class CatalogueDatabase:
     """The catalogue of some tables. Any thread may ask.
 
     `shown` says what a number is called and `spelled` what number a name has, for every kind of thing that has both.
@@ -300,11 +272,11 @@ def _refused() -> Refusal:
     return Refusal("the catalogue cannot answer this", hint="ask something simpler of pg_catalog or information_schema")
 
 
-def _fetched(found: duckdb.DuckDBPyConnection) -> list[tuple[Cell, ...]]:
+def _fetched(cursor: duckdb.DuckDBPyConnection) -> list[tuple[Cell, ...]]:
     """The rows, unless they are more than anybody reads."""
     rows: list[tuple[Cell, ...]] = []
     size = 0
-    while part := found.fetchmany(1000):
+    while part := cursor.fetchmany(1000):
         rows += part
         size += sum(len(cell) for row in part for cell in row if isinstance(cell, (str, list)))
         if len(rows) > MOST_ROWS or size > MOST_LETTERS:

@@ -16,7 +16,8 @@ from sqlglot import exp
 
 from discreet.errors import Refusal
 from discreet.server.catalogue import types
-from discreet.server.catalogue.translation import Rule, Scope, Translation, Typed, call, cast, folded, plain
+from discreet.server.catalogue.parser import folded
+from discreet.server.catalogue.translation import NameScope, Rule, Translation, Typed, call, cast, plain
 
 FILE = Path(__file__).with_name("functions.txt")
 AGGREGATES = frozenset(
@@ -68,7 +69,7 @@ KEYWORDS = (
 
 @dataclass(frozen=True)
 class CatalogueFunction:
-    """What a call becomes, the type of its value, and the types that arguments are expected to have."""
+    """Function that a question may call: what the call becomes, the type of its value, the types of arguments."""
 
     name: str
     result: int
@@ -81,18 +82,18 @@ _ARGUMENT = re.compile(r"(\w+)(?: (\w+))?")
 @cache
 def _lines() -> tuple[tuple[str, tuple[tuple[str, str], ...], str, str], ...]:
     """Name, arguments with their types, result and body of each macro."""
-    found = re.findall(r"(?m)^(\w+)\((.*?)\) (\w+) = (.*)$", FILE.read_text(encoding="utf-8"))
-    return tuple((name, tuple(_ARGUMENT.findall(listed)), result, body) for name, listed, result, body in found)
+    lines = re.findall(r"(?m)^(\w+)\((.*?)\) (\w+) = (.*)$", FILE.read_text(encoding="utf-8"))
+    return tuple((name, tuple(_ARGUMENT.findall(listed)), result, body) for name, listed, result, body in lines)
 
 
 def _functions() -> dict[str, CatalogueFunction]:
-    found = {name: CatalogueFunction(called, result) for name, (called, result) in _BUILT_IN.items()}
+    functions = {name: CatalogueFunction(called, result) for name, (called, result) in _BUILT_IN.items()}
     for name, arguments, result, _ in _lines():
         if result not in _INNER:
             expected = tuple(types.numbered(kind) if kind else types.UNKNOWN for _, kind in arguments)
-            known = found[name].expected if name in found else ()
-            found[name] = CatalogueFunction(f"pg.{name}", types.numbered(result), max(known, expected, key=len))
-    return found
+            known = functions[name].expected if name in functions else ()
+            functions[name] = CatalogueFunction(f"pg.{name}", types.numbered(result), max(known, expected, key=len))
+    return functions
 
 
 FUNCTIONS = _functions()
@@ -112,14 +113,14 @@ def macros() -> Iterator[str]:
 # arrays, calls and queries within an expression -----------------------------------------------------------------------
 
 
-def _array_written(words: Translation, node: exp.Expr, scope: Scope) -> Typed:
+def _array_written(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
     values, kind = words.several(node.expressions, scope)
     kind = types.TEXT if kind == types.UNKNOWN else kind
     array = types.array_of(kind)
     return plain(call("list_value", *values), types.stored(array)), array
 
 
-def _bracket(words: Translation, node: exp.Expr, scope: Scope) -> Typed:
+def _bracket(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
     array, kind = words.typed(node.this, scope)
     first = 1 if kind in types.VECTORS else 0  # such arrays count from 0
     place = node.expressions[0]
@@ -133,7 +134,7 @@ def _bracket(words: Translation, node: exp.Expr, scope: Scope) -> Typed:
     return call("list_extract", array, shifted), types.element(kind) or types.TEXT
 
 
-def _dot(words: Translation, node: exp.Expr, scope: Scope) -> Typed:
+def _dot(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
     value, kind = words.typed(node.this, scope)
     name = folded(node.expression)
     if kind != types.PAIR or name not in ("x", "n"):
@@ -141,17 +142,17 @@ def _dot(words: Translation, node: exp.Expr, scope: Scope) -> Typed:
     return call("struct_extract", value, exp.Literal.string(name)), types.INT2 if name == "x" else types.INT4
 
 
-def _subquery(words: Translation, node: exp.Expr, scope: Scope) -> Typed:
+def _subquery(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
     query, columns = words.query(node.this, scope)
     return query.subquery(copy=False), columns[0][1]
 
 
-def _exists(words: Translation, node: exp.Expr, scope: Scope) -> Typed:
+def _exists(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
     query, _ = words.query(node.this.this if isinstance(node.this, exp.Subquery) else node.this, scope)
     return exp.Exists(this=query), types.BOOL
 
 
-def _call(words: Translation, node: exp.Expr, scope: Scope) -> Typed:
+def _call(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
     name = str(node.this).lower()
     special = SPECIAL.get(name)
     if special is not None:
@@ -172,7 +173,7 @@ def _call(words: Translation, node: exp.Expr, scope: Scope) -> Typed:
     return call(function.name, *fitted), result
 
 
-def _argument(words: Translation, node: exp.Expr, scope: Scope) -> Typed:
+def _argument(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
     if isinstance(node, exp.Star):
         return exp.Star(), types.INT8
     if isinstance(node, exp.Order):
@@ -184,17 +185,17 @@ def _argument(words: Translation, node: exp.Expr, scope: Scope) -> Typed:
     return words.typed(node, scope)
 
 
-def _coalesce(words: Translation, node: exp.Expr, scope: Scope) -> Typed:
+def _coalesce(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
     values, kind = words.several(node.expressions, scope)
     return call(str(node.this).lower(), *values), kind
 
 
-def _query_array(words: Translation, node: exp.Expr, scope: Scope) -> Typed:
+def _query_array(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
     query, columns = words.query(node.expressions[0], scope)
     return call("array", query), types.array_of(columns[0][1])
 
 
-def _subscripts(words: Translation, node: exp.Expr, scope: Scope) -> Typed:
+def _subscripts(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
     array, kind = words.typed(node.expressions[0], scope)
     for dimension in node.expressions[1:]:  # ours have one
         words.fit(words.typed(dimension, scope), types.INT4)
@@ -203,22 +204,22 @@ def _subscripts(words: Translation, node: exp.Expr, scope: Scope) -> Typed:
     return call("unnest", call("range", exp.Literal.number(first), size)), types.INT4
 
 
-def _series(words: Translation, node: exp.Expr, scope: Scope) -> Typed:
+def _series(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
     values, kind = words.several(node.expressions, scope)
     return call("unnest", call("generate_series", *values)), kind
 
 
-def _pairs(words: Translation, node: exp.Expr, scope: Scope) -> Typed:
+def _pairs(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
     """information_schema._pg_expandarray: the values of an array, each with its place."""
     array, _ = words.typed(node.expressions[0], scope)
     return call("unnest", call("pg.pairs", array)), types.PAIR
 
 
-def _object(words: Translation, node: exp.Expr, scope: Scope) -> Typed:
+def _object(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
     return call("json_object", *(words.typed(value, scope)[0] for value in node.expressions)), types.JSON
 
 
-def _format(words: Translation, node: exp.Anonymous, scope: Scope) -> Typed:
+def _format(words: Translation, node: exp.Anonymous, scope: NameScope) -> Typed:
     """format('%I.%I', …): %s as it is, %I as a name, %L as a literal."""
     pattern, *rest = node.expressions
     pieces = re.split(r"(%[sIL%])", pattern.name) if isinstance(pattern, exp.Literal) else ["%"]
@@ -248,11 +249,11 @@ def _constant(name: str) -> Rule:
     return lambda words, _, scope: words.typed(call(name), scope)
 
 
-def _window(words: Translation, node: exp.Window, scope: Scope) -> Typed:
+def _window(words: Translation, node: exp.Window, scope: NameScope) -> Typed:
     value, kind = words.typed(node.this, scope)
     parts = [words.typed(part, scope)[0] for part in node.args.get("partition_by") or []]
     order = node.args.get("order")
-    found = exp.Window(
+    window = exp.Window(
         this=value,
         partition_by=parts,
         order=exp.Order(expressions=words.ordered(order.expressions, scope)) if order else None,
@@ -260,30 +261,30 @@ def _window(words: Translation, node: exp.Window, scope: Scope) -> Typed:
         alias=node.args["alias"].copy() if node.args.get("alias") else None,
         over="OVER",
     )
-    return found, kind
+    return window, kind
 
 
-def _filter(words: Translation, node: exp.Filter, scope: Scope) -> Typed:
+def _filter(words: Translation, node: exp.Filter, scope: NameScope) -> Typed:
     value, kind = words.typed(node.this, scope)
     return exp.Filter(this=value, expression=exp.Where(this=words.typed(node.expression.this, scope)[0])), kind
 
 
-def _substring(words: Translation, node: exp.Substring, scope: Scope) -> Typed:
+def _substring(words: Translation, node: exp.Substring, scope: NameScope) -> Typed:
     parts = [node.this, node.args.get("start"), node.args.get("length")]
     return call("substring", *(words.typed(part, scope)[0] for part in parts if part is not None)), types.TEXT
 
 
-def _position(words: Translation, node: exp.StrPosition, scope: Scope) -> Typed:
+def _position(words: Translation, node: exp.StrPosition, scope: NameScope) -> Typed:
     return call("strpos", *(words.typed(part, scope)[0] for part in (node.this, node.args["substr"]))), types.INT4
 
 
-def _trim(words: Translation, node: exp.Trim, scope: Scope) -> Typed:
+def _trim(words: Translation, node: exp.Trim, scope: NameScope) -> Typed:
     name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position") or "").upper(), "trim")
     parts = [part for part in (node.this, node.args.get("expression")) if part is not None]
     return call(name, *(words.typed(part, scope)[0] for part in parts)), types.TEXT
 
 
-def _extract(words: Translation, node: exp.Extract, scope: Scope) -> Typed:
+def _extract(words: Translation, node: exp.Extract, scope: NameScope) -> Typed:
     """A part of a moment: seconds have digits after the point, everything else is whole."""
     part = node.this.name.lower()
     if part not in (*_PARTS, "epoch", "second"):
@@ -291,16 +292,16 @@ def _extract(words: Translation, node: exp.Extract, scope: Scope) -> Typed:
     value = words.fit(words.typed(node.expression, scope), types.TIMESTAMP)
     if part == "second":  # our database cuts the digits after the point off
         micros = call("date_part", exp.Literal.string("microsecond"), value)
-        found: exp.Expr = exp.Div(this=micros, expression=exp.Literal.number(10**6))
+        number: exp.Expr = exp.Div(this=micros, expression=exp.Literal.number(10**6))
     else:
-        found = call("date_part", exp.Literal.string(part), value)
-    return plain(found, "BIGINT" if part in _PARTS else "DECIMAL(38, 6)"), types.NUMERIC
+        number = call("date_part", exp.Literal.string(part), value)
+    return plain(number, "BIGINT" if part in _PARTS else "DECIMAL(38, 6)"), types.NUMERIC
 
 
 _PARTS = ("century", "decade", "year", "quarter", "month", "week", "day", "hour", "minute", "dow", "isodow", "doy")
 
 
-def _truncated(words: Translation, node: exp.Expr, scope: Scope) -> Typed:
+def _truncated(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
     """date_trunc('day', …)."""
     if len(node.expressions) != 2:
         raise Refusal("the catalogue answers date_trunc with a unit and a moment")
@@ -310,7 +311,7 @@ def _truncated(words: Translation, node: exp.Expr, scope: Scope) -> Typed:
     return plain(call("date_trunc", unit, words.fit(value, kind)), types.stored(kind)), kind
 
 
-def _tuple(words: Translation, node: exp.Tuple, scope: Scope) -> Typed:
+def _tuple(words: Translation, node: exp.Tuple, scope: NameScope) -> Typed:
     return exp.Tuple(expressions=[words.typed(part, scope)[0] for part in node.expressions]), types.RECORD
 
 

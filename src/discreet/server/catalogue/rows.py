@@ -1,4 +1,4 @@
-"""The rows of the catalogue: those of every Postgres, and those of the tables that a visitor may ask about."""
+"""Rows of the catalogue: those of every Postgres, and those of the tables that a visitor may ask about."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.declared.column import Column
+from discreet.declared.column import Column, ends
 from discreet.declared.table import Table
 from discreet.server.catalogue import types
 from discreet.server.catalogue.types import (
@@ -19,7 +19,6 @@ from discreet.server.catalogue.types import (
     Row,
     facts,
 )
-from discreet.sql.dates import ends
 
 FIRST = 16384  # Postgres numbers what people make from here on
 STRIDE = 3  # a table, the type of its rows, the type of arrays of those
@@ -48,7 +47,7 @@ _ARRAY = {
 
 @dataclass(frozen=True)
 class NamedNumber:
-    """What a number is called, and how it may be spelled."""
+    """Name of a number, and how it may be spelled."""
 
     kind: int
     oid: int
@@ -70,7 +69,7 @@ def relations(tables: Sequence[Table]) -> list[CatalogueRelation]:
 
 def rows(tables: Sequence[Table]) -> dict[str, list[Row]]:
     """What each relation of pg_catalog holds; one that is not named holds nothing."""
-    found = relations(tables)
+    every = relations(tables)
     held = {name: list(given) for name, given in facts().rows.items()}
     namespaces = {str(row["nspname"]): int(str(row["oid"])) for row in held["pg_namespace"]}
     held["pg_settings"] = [
@@ -78,11 +77,11 @@ def rows(tables: Sequence[Table]) -> dict[str, list[Row]]:
         | {"category": "", "short_desc": "", "pending_restart": False}
         for row in held["pg_settings"]
     ]
-    held["pg_class"] = [_class(relation, namespaces) for relation in found]
-    held["pg_attribute"] = [row for relation in found for row in _attributes(relation)]
-    held["pg_type"] = [*facts().types.values(), *(row for relation in found for row in _types(relation, namespaces))]
+    held["pg_class"] = [_class(relation, namespaces) for relation in every]
+    held["pg_attribute"] = [row for relation in every for row in _attributes(relation)]
+    held["pg_type"] = [*facts().types.values(), *(row for relation in every for row in _types(relation, namespaces))]
     held["pg_proc"] = [_procedure(oid) for oid in facts().procedures]
-    held["pg_description"] = list(_descriptions(tables, found))
+    held["pg_description"] = list(_descriptions(tables, every))
     held["pg_database"] = [_database()]
     held["pg_auth_members"] = [{"oid": 1, "roleid": READERS, "member": VISITOR, "grantor": SUPERUSER,
                                 "admin_option": False, "inherit_option": True, "set_option": True}]  # fmt: skip
@@ -91,7 +90,7 @@ def rows(tables: Sequence[Table]) -> dict[str, list[Row]]:
 
 def names(tables: Sequence[Table]) -> Iterator[NamedNumber]:
     """Every number that is shown as a name."""
-    found = relations(tables)
+    every = relations(tables)
     for row in facts().rows["pg_namespace"]:
         shown = str(row["nspname"])
         yield NamedNumber(types.REGNAMESPACE, int(str(row["oid"])), shown, (shown,))
@@ -102,7 +101,7 @@ def names(tables: Sequence[Table]) -> Iterator[NamedNumber]:
         schema = CATALOGUE if row["typnamespace"] == _NAMESPACES[CATALOGUE] else INFORMATION
         bare = (name,) if schema == CATALOGUE else ()
         yield NamedNumber(types.REGTYPE, oid, shown, (*bare, f"{schema}.{name}", shown))
-    for relation in found:
+    for relation in every:
         name = _quoted(relation.name)
         full = f"{relation.schema}.{name}"
         shown = full if relation.schema == INFORMATION else name
@@ -182,8 +181,8 @@ def _procedure(oid: int) -> Row:
     }  # fmt: skip
 
 
-def _descriptions(tables: Iterable[Table], found: Sequence[CatalogueRelation]) -> Iterator[Row]:
-    numbers = {relation.name: relation.oid for relation in found if relation.schema == PUBLIC}
+def _descriptions(tables: Iterable[Table], every: Sequence[CatalogueRelation]) -> Iterator[Row]:
+    numbers = {relation.name: relation.oid for relation in every if relation.schema == PUBLIC}
     for table in tables:
         about = [comment_on_table(table), *(comment_on_column(table, column) for column in table.columns)]
         for place, text in enumerate(about):

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from discreet.errors import Ground, Refusal
 from discreet.server.catalogue import types
-from discreet.server.catalogue.parser import MARK
+from discreet.server.catalogue.parser import MARK, folded
 from discreet.sql import source_words
 
 UNNAMED = "?column?"
@@ -21,7 +21,7 @@ Columns = list[tuple[str, int]]  # names and types
 
 
 @dataclass(frozen=True)
-class Source:
+class FromItem:
     """Something in FROM: its alias and columns."""
 
     alias: str
@@ -35,43 +35,36 @@ class Source:
 
 
 @dataclass
-class Scope:
+class NameScope:
     """The sources of one SELECT, those of the question around it, and the tables of WITH."""
 
-    outer: Scope | None = None
+    outer: NameScope | None = None
     tables: Mapping[str, Columns] = field(default_factory=dict)
-    sources: list[Source] = field(default_factory=list)
+    sources: list[FromItem] = field(default_factory=list)
 
-    def find(self, name: str, table: str) -> tuple[Source, int] | None:
+    def find(self, name: str, table: str) -> tuple[FromItem, int] | None:
         """The source of a column and its type, from here outwards."""
         for source in self.sources:
             if table in ("", source.alias) and (kind := source.kind(name)) is not None:
                 return source, kind
         return self.outer.find(name, table) if self.outer else None
 
-    def source(self, alias: str) -> Source | None:
+    def source(self, alias: str) -> FromItem | None:
         """The source that goes by this name, from here outwards."""
         for source in self.sources:
             if source.alias == alias:
                 return source
         return self.outer.source(alias) if self.outer else None
 
-    def everything(self, alias: str = "") -> Iterator[tuple[Source, str, int]]:
+    def everything(self, alias: str = "") -> Iterator[tuple[FromItem, str, int]]:
         """What a star stands for, in order."""
-        found = [source for source in self.sources if alias in ("", source.alias)]
-        if not found:
+        sources = [source for source in self.sources if alias in ("", source.alias)]
+        if not sources:
             raise Refusal("a star stands for the columns of something in FROM", hint="name the columns")
-        for source in found:
+        for source in sources:
             for name, kind in source.columns:
                 if alias or name not in source.merged:
                     yield source, name, kind
-
-
-def folded(identifier: exp.Expr | None) -> str:
-    """A name as Postgres keeps it: in lower case unless it is quoted."""
-    if not isinstance(identifier, exp.Identifier):
-        return ""
-    return identifier.name if identifier.args.get("quoted") else identifier.name.lower()
 
 
 def called(cast: exp.Cast) -> str:
@@ -191,10 +184,10 @@ def _number(text: str, kind: int, names: Names) -> exp.Expr:
         return exp.Literal.number(0 if text == "-" else int(text))
     if kind == types.REGROLE:  # who asks is one of them
         return call("pg.to_regrole", exp.Literal.string(text))
-    found = next((names[kind, each] for each in spellings(text) if (kind, each) in names), None)
-    if found is None and kind in _LISTED:
+    number = next((names[kind, each] for each in spellings(text) if (kind, each) in names), None)
+    if number is None and kind in _LISTED:
         raise Refusal(f"there is no {_LISTED[kind]} {text!r}")
-    return exp.Null() if found is None else exp.Literal.number(found)
+    return exp.Null() if number is None else exp.Literal.number(number)
 
 
 def spellings(text: str) -> tuple[str, str]:
@@ -259,8 +252,8 @@ def cast(value: Typed, kind: int, names: Names) -> exp.Expr:
     return node if isinstance(node, exp.Parameter) else plain(node, types.stored(kind))
 
 
-Rule = Callable[["Translation", Any, Scope], Typed]  # the second is a node of the class that the rule is for
-Queries = Callable[["Translation", exp.Expr, Scope], tuple[exp.Query, Columns]]
+Rule = Callable[["Translation", Any, NameScope], Typed]  # the second is a node of the class that the rule is for
+Queries = Callable[["Translation", exp.Expr, NameScope], tuple[exp.Query, Columns]]
 
 
 class Translation:
@@ -274,7 +267,7 @@ class Translation:
         self.parameters: dict[int, int] = {}  # the types that they turn out to have
         self._rules, self._queries = rules, queries
 
-    def typed(self, node: exp.Expr | None, scope: Scope) -> Typed:
+    def typed(self, node: exp.Expr | None, scope: NameScope) -> Typed:
         """An expression and its type."""
         if node is None:  # the parser lets some things be left out
             raise Refusal("this is not SQL as Postgres would read it", ground=Ground.SYNTAX)
@@ -292,13 +285,13 @@ class Translation:
                 self.parameters[number] = known
         return fitted(value, kind, self.names)
 
-    def several(self, nodes: Sequence[exp.Expr], scope: Scope) -> tuple[list[exp.Expr], int]:
+    def several(self, nodes: Sequence[exp.Expr], scope: NameScope) -> tuple[list[exp.Expr], int]:
         """Expressions of one type, and that type."""
         values = [self.typed(node, scope) for node in nodes]
         kind = types.common(own for _, own in values)
         return [self.fit(value, kind) for value in values], kind
 
-    def ordered(self, nodes: Sequence[exp.Expr], scope: Scope) -> list[exp.Expr]:
+    def ordered(self, nodes: Sequence[exp.Expr], scope: NameScope) -> list[exp.Expr]:
         """The terms of ORDER BY."""
         return [
             exp.Ordered(
@@ -309,6 +302,6 @@ class Translation:
             for node in nodes
         ]
 
-    def query(self, node: exp.Expr, outer: Scope) -> tuple[exp.Query, Columns]:
+    def query(self, node: exp.Expr, outer: NameScope) -> tuple[exp.Query, Columns]:
         """A query and its columns."""
         return self._queries(self, node, outer)

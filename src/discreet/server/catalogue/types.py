@@ -95,7 +95,7 @@ NAMED = {
     3734,
     3769,
     4191,
-}  # numbers shown as names
+}  # shown as names
 NUMBERS = (INT2, INT4, INT8, NUMERIC, FLOAT4, FLOAT8)  # the later wins
 STRINGS = (NAME, BPCHAR, VARCHAR, TEXT)
 VECTORS = {VECTOR: INT2, OIDS: OID}  # arrays that count from 0 and are shown without braces
@@ -135,10 +135,10 @@ def plain(name: str) -> str:
 
 def numbered(name: str) -> int:
     """The number of a type, by its one-word name, with [] for an array of it."""
-    found = _numbers().get(plain(name))
-    if found is None:
+    number = _numbers().get(plain(name))
+    if number is None:
         raise Refusal(f"the catalogue has no type {name!r}")
-    return array_of(base(found)) if name.endswith("[]") else base(found)
+    return array_of(base(number)) if name.endswith("[]") else base(number)
 
 
 def base(kind: int) -> int:

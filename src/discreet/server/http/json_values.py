@@ -1,4 +1,4 @@
-"""Answers, prices and declarations as JSON holds them: exactly."""
+"""JSON of answers, prices and declarations, in which every number is exact."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from functools import lru_cache
 from discreet.curator import Answer, Explanation
 from discreet.curator.explain import said
 from discreet.curator.purchase import PastPayment
-from discreet.declared.column import Column
+from discreet.declared.column import Column, ends
 from discreet.declared.table import Table
 from discreet.errors import Refusal
 from discreet.ledger import Head, read_head
@@ -22,7 +22,6 @@ from discreet.ledger.home import Standing
 from discreet.lru_cache import LruCache
 from discreet.privacy import Budget
 from discreet.server.http import schemas
-from discreet.sql.dates import ends
 
 
 def cell(value: object) -> schemas.Cell:
