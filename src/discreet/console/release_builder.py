@@ -10,7 +10,7 @@ from functools import partial
 from nicegui import ui
 
 from discreet.console import theme
-from discreet.console.layout import apart, styles, trouble
+from discreet.console.layout import Newest, apart, styles, trouble
 from discreet.console.pages import Visit
 from discreet.console.price_card import Dial, Strip, note, too_little
 from discreet.console.prices import PriceWish, Purse, Tag, above, figure, promised, purse_of
@@ -55,7 +55,7 @@ class ReleaseBuilder:
 
     def __init__(self, visit: Visit, tables: list[Table]) -> None:
         self._visit = visit
-        self._turn = 0  # grows with every change: what belongs to an earlier one comes too late
+        self._newest = Newest()
         self._quote: ReleaseQuote | None = None
         self._populations = {table.name: table.population for table in tables}
         self._population = self._populations[tables[0].name]
@@ -89,26 +89,24 @@ class ReleaseBuilder:
     # the price -------------------------------------------------------------------------------------------------------
 
     async def _changed(self) -> None:
-        self._turn += 1
-        mine = self._turn
+        newest = self._newest.change()
         await asyncio.sleep(_PAUSE)
-        if mine == self._turn:
+        if newest():
             await self._price()
 
     async def _price(self) -> None:
         """Look up what the release would be as it is now, and show it unless somebody has gone on since."""
-        self._turn += 1
-        mine, plan, wish = self._turn, self._sheet.plan, self._wish()
+        newest, plan, wish = self._newest.change(), self._sheet.plan, self._wish()
         if not plan.columns:
             self._show(None)
             return
         try:
             quote = await self._visit.call(self._quoted, plan, wish)
         except Refusal as refusal:
-            if mine == self._turn:
+            if newest():
                 self._refused(refusal)
             return
-        if mine == self._turn:
+        if newest():
             self._show(quote)
 
     def _wish(self) -> PriceWish:
