@@ -14,7 +14,7 @@ from discreet.console.layout import UNCHANGED, Newest, page, styles, trouble
 from discreet.console.pages import Visit
 from discreet.console.survey_page import PATH, address, exhibit, state, whole
 from discreet.desk import Visitor
-from discreet.desk.surveys import DAYS, MINIMUM, Outlook, Plan, Surveys, enough, fitting
+from discreet.desk.surveys import DAYS, MINIMUM, Outlook, SurveyPlan, Surveys, enough, fitting
 from discreet.errors import Refusal
 from discreet.mechanisms import described
 from discreet.survey.collector import TaskStanding
@@ -212,7 +212,7 @@ class SurveyBuilder:
                 theme.fact(name, value)
 
     async def _made(self) -> None:
-        plan = Plan(
+        plan = SurveyPlan(
             str(self._question.value or ""),
             answers(self._answers.value),
             self._epsilon,
