@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from functools import partial
 
 from nicegui import ui
@@ -15,12 +13,12 @@ from discreet.console.release_builder import workshop
 from discreet.console.release_page import about, address, exhibit
 from discreet.desk import Desk, PaidRelease, Visitor
 from discreet.errors import Refusal
+from discreet.lru_cache import LruCache
 
 NEW = "/releases?new=1"
 _PAGE = 12  # cards at a time
 _KEPT = 512  # of the last ones that were looked at: to draw one, all of a release is read
-_drawn: OrderedDict[str, str] = OrderedDict()  # by the digest of the release
-_lock = threading.Lock()
+_drawn: LruCache[str, str] = LruCache(_KEPT)  # by the digest of the release
 
 
 @page("/releases")
@@ -96,12 +94,8 @@ def _card(listed: PaidRelease, visit: Visit) -> ui.element:
 
 def thumbnail_of(desk: Desk, visitor: Visitor, listed: PaidRelease) -> str:
     """The picture of a release, if the visitor may read it. It blocks; what was drawn before is not drawn again."""
-    with _lock:
-        if (known := _drawn.get(listed.digest)) is not None:
-            return known  # whoever has the digest was shown the release's entry
+    if (known := _drawn.get(listed.digest)) is not None:
+        return known  # whoever has the digest was shown the release's entry
     made = desk.release(visitor, listed.entry).thumbnail()
-    with _lock:
-        _drawn[listed.digest] = made
-        while len(_drawn) > _KEPT:
-            _drawn.popitem(last=False)
+    _drawn.put(listed.digest, made)
     return made

@@ -177,15 +177,17 @@ Name = Annotated[str, Path(json_schema_extra={"pattern": "^[0-9a-f]{32}$"}, desc
 
 Version = Annotated[int | None, Query(ge=1, le=1 << 40, description="Of the survey; the newest if none is named.")]
 
-_FAILED: dict[int | str, dict[str, Any]] = {
-    400: {"model": schemas.ErrorBody, "description": "Not of the expected shape."},
-    401: {"model": schemas.ErrorBody, "description": "For people who were invited, and no token of theirs came."},
-    404: {"model": schemas.ErrorBody, "description": "There is no such survey, or it has no results yet."},
-    413: {"model": schemas.ErrorBody, "description": "Too long."},
-    429: {"model": schemas.ErrorBody, "description": "Too often; Retry-After says how long to wait."},
-    "4XX": {"model": schemas.ErrorBody, "description": "Refused."},
-    "5XX": {"model": schemas.ErrorBody, "description": "Busy, closing, or out of order: send the same again later."},
-}
+_FAILED = schemas.errors(
+    {
+        400: "Not of the expected shape.",
+        401: "For people who were invited, and no token of theirs came.",
+        404: "There is no such survey, or it has no results yet.",
+        413: "Too long.",
+        429: "Too often; Retry-After says how long to wait.",
+        "4XX": "Refused.",
+        "5XX": "Busy, closing, or out of order: send the same again later.",
+    }
+)
 _UPLOAD_BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
