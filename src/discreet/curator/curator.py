@@ -32,7 +32,7 @@ from discreet.ledger.entry import BudgetLoss, Plain, refuse_half_characters
 from discreet.noise import SECURE, Entropy, Secure
 from discreet.privacy import Budget
 from discreet.sandbox import DIRECT, Sandbox
-from discreet.sql.question import Part, Question
+from discreet.sql.plan import Part, Question
 from discreet.sql.rows import Rows
 from discreet.sql.shape import shape
 

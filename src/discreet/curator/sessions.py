@@ -37,8 +37,7 @@ from discreet.mechanisms import Allowance, Openable, Takes
 from discreet.mechanisms.registry import described, rebuilt
 from discreet.mechanisms.session import AnyInteractive, Session
 from discreet.privacy import AddRemove, Guarantee, Neighbours, Replace, convert
-from discreet.sql.plan import Measurement
-from discreet.sql.question import Question
+from discreet.sql.plan import Measurement, Question
 from discreet.sql.rows import scanned
 
 A = TypeVar("A")
