@@ -15,19 +15,19 @@ from nicegui.events import GenericEventArguments
 
 from discreet.console import theme
 from discreet.console.pages import Visit
-from discreet.console.prices import Tag, Wish
+from discreet.console.prices import PriceWish, Tag
 from discreet.curator.explain import said
 from discreet.errors import Refusal
 from discreet.exact import count, probability, spoken
 from discreet.mechanisms.mechanism import USUAL
 
-Heard = Callable[[Wish], Awaitable[None]]
+Heard = Callable[[PriceWish], Awaitable[None]]
 
 
 class Expert:
     """A panel that is closed until somebody opens it."""
 
-    def __init__(self, visit: Visit, origin: str, *, wish: Callable[[], Wish], changed: Heard) -> None:
+    def __init__(self, visit: Visit, origin: str, *, wish: Callable[[], PriceWish], changed: Heard) -> None:
         self._visit, self._origin, self._wish, self._changed = visit, origin, wish, changed
         with ui.element("details").classes("d-expert"):
             theme.tag("summary", "For experts")
@@ -83,13 +83,13 @@ def _text(given: object) -> str:
 def _wrong(name: str, given: object) -> str | None:
     """What is wrong with a setting as somebody wrote it."""
     try:
-        setting(Wish(), name, _text(given))
+        setting(PriceWish(), name, _text(given))
     except Refusal as refusal:
         return refusal.message
     return None
 
 
-def setting(wish: Wish, name: str, text: str) -> Wish:
+def setting(wish: PriceWish, name: str, text: str) -> PriceWish:
     """A wish with one of the settings as somebody wrote it; nothing written is as declared."""
     if name == "delta":
         return replace(wish, delta=probability(text, name) if text else None)

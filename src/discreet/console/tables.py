@@ -11,10 +11,10 @@ from typing import TypeVar
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
-from discreet.console import assets, data_dictionary, downloads, table_form, theme
+from discreet.console import data_dictionary, downloads, table_form, theme
 from discreet.console import table_draft as drafts
 from discreet.console.layout import UNCHANGED, apart, changed, confirm, trouble
-from discreet.console.pages import Visit
+from discreet.console.pages import Visit, static_address
 from discreet.console.table_draft import BUDGET, COLUMNS, FILE, OWNER, REVIEW, STEPS, StepRefusal, TableDraft, in_words
 from discreet.console.upload import UploadedFile, said_size
 from discreet.curator.custody import Declared
@@ -307,7 +307,7 @@ _GLANCE = 0.25  # seconds
 
 def script() -> None:
     """What sends files, for a page with a chooser."""
-    ui.add_head_html(f'<script defer src="{assets.address("bring.js")}"></script>')
+    ui.add_head_html(f'<script defer src="{static_address("bring.js")}"></script>')
 
 
 def chooser(visit: Visit, chosen: Chosen) -> None:

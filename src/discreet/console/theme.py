@@ -6,7 +6,7 @@ are those of static/console.css, which begin with d-, and Quasar's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from nicegui import ui
@@ -191,6 +191,22 @@ def row(*cells: tuple[str, str]) -> None:
     with ui.element("tr"):
         for text, kind in cells:
             tag("td", text).classes(kind)
+
+
+def one_of(names: Mapping[int, str], label: str, look: str, draw: Callable[[int], None], *, told: bool = False) -> None:
+    """The first of several things, and a list to choose another one from; `told` if a change is to be read aloud."""
+    box: ui.element
+
+    def drawn(place: int) -> None:
+        box.clear()
+        with box:
+            draw(place)
+
+    if len(names) > 1:
+        choice = ui.select(dict(names), value=0, label=label).props("outlined dense options-dense")
+        choice.classes(look).on_value_change(lambda event: drawn(int(event.value)))
+    box = live() if told else ui.element("div")
+    drawn(0)
 
 
 def made_up() -> None:
