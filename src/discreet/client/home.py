@@ -18,7 +18,7 @@ from discreet.curator.run import Runnable
 from discreet.declared.table import Table
 from discreet.desk import HOME, Desk, PaidRelease, ReleaseOrder
 from discreet.desk.desk import Person
-from discreet.desk.release_quote import Offered, offered
+from discreet.desk.publisher import Offered, offered
 from discreet.errors import Refusal
 from discreet.exact import Number
 from discreet.ledger import Head

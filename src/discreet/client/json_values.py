@@ -16,7 +16,7 @@ from discreet.declared.column import Column
 from discreet.declared.key import Type
 from discreet.declared.table import Table
 from discreet.desk import PaidRelease
-from discreet.desk.release_quote import Offered
+from discreet.desk.publisher import Offered
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss, read_loss, read_neighbours
 from discreet.ledger.verify import Receipt as Proof

@@ -9,7 +9,7 @@ from discreet.console.prices import Purse, Tag, Wish, above, purse_of
 from discreet.console.release_form.draft import Blueprint
 from discreet.curator.run import Offer
 from discreet.desk import Desk, ReleaseOrder, Visitor
-from discreet.desk.release_quote import mechanism_of
+from discreet.desk.publisher import mechanism_of
 from discreet.errors import Refusal
 from discreet.privacy import Concentrated
 from discreet.release import Release, kinds
