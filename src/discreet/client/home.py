@@ -70,10 +70,10 @@ class Home(Database):
         return self._desk.head(HOME)
 
     def proof(self, entry: int) -> Receipt:
-        found = self._desk.proof(HOME, entry)
-        if found is None:
+        receipt = self._desk.proof(HOME, entry)
+        if receipt is None:
             raise Refusal(f"entry {entry} is not yours to read")
-        return found
+        return receipt
 
     def run(self, mechanism: Runnable[T], sql: str, *, max_rows: int | None = None, delta: Number | None = None) -> T:
         """Run a mechanism once on the rows that a SELECT names, at its own price.
