@@ -42,8 +42,8 @@ class Courier:
 
     def handovers(self) -> list[Handover]:
         """How the key that signs was changed."""
-        found = _json(self._answered("GET", f"{_PATH}/keys")).get("handovers")
-        return [read_handover(json.dumps(each)) for each in found] if isinstance(found, list) else []
+        listed = _json(self._answered("GET", f"{_PATH}/keys")).get("handovers")
+        return [read_handover(json.dumps(each)) for each in listed] if isinstance(listed, list) else []
 
     def send(self, name: str, body: bytes, token: str | None = None) -> UploadReceipt:
         """Upload. After a failure, send the same bytes again: they count once."""
@@ -53,11 +53,11 @@ class Courier:
             raise Refusal("expected a token as it was handed out", hint="letters, digits, _ and -")
         bearer = {} if token is None else {"Authorization": f"Bearer {token}"}
         kind = {"Content-Type": "application/octet-stream"}
-        found = _json(self._answered("POST", f"{_PATH}/{name}/reports", body, {**kind, **bearer}))
-        found.setdefault("unlikely", 0)  # a server of before counted none
-        if set(found) != set(UploadReceipt().told) or any(type(number) is not int for number in found.values()):
+        counts = _json(self._answered("POST", f"{_PATH}/{name}/reports", body, {**kind, **bearer}))
+        counts.setdefault("unlikely", 0)  # a server of before counted none
+        if set(counts) != set(UploadReceipt().told) or any(type(number) is not int for number in counts.values()):
             raise Unreached("the answer is no receipt", hint="is this a server of surveys?")
-        return UploadReceipt(**found)  # type: ignore[arg-type]  # they are numbers
+        return UploadReceipt(**counts)  # type: ignore[arg-type]  # they are numbers
 
     def results(self, name: str, version: int) -> bytes:
         """What a version of a task came to, to the byte."""
@@ -99,12 +99,12 @@ def _parts(url: str) -> tuple[bool, str, int | None]:
 
 def _json(content: bytes) -> dict[str, object]:
     try:
-        found = strict_json(content.decode())
+        body = strict_json(content.decode())
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        body = None
+    if not isinstance(body, dict):
         raise Unreached("the answer is no JSON object", hint="is this a server of surveys?")
-    return found
+    return body
 
 
 def _message(content: bytes) -> str:
