@@ -41,8 +41,7 @@ def listed(visit: Visit, tables: Sequence[Table], again: Again) -> None:
     if not tables:
         theme.empty("There is no table yet.", "Add one, and people can ask about it.", "table_chart")
     for table in tables:
-        with theme.card() as made:
-            made.props["aria-label"] = table.name
+        with theme.card(label=table.name):
             _table(visit, table, stale(table.name, tables), again)
 
 
@@ -338,8 +337,7 @@ def chooser(visit: Visit, chosen: Chosen) -> None:
             box.clear()
             bar.props["value"] = str(round(100 * share))
             bar.update()
-            words._text = f"{min(99, round(100 * share))} % has arrived" if share < 1 else "Almost there"  # noqa: SLF001
-            words.update()
+            theme.say(words, f"{min(99, round(100 * share))} % has arrived" if share < 1 else "Almost there")
             return
         with trouble(box, foot=UNCHANGED):
             upload = _arrived(visit, told)
