@@ -1,4 +1,4 @@
-"""Notary: what of the ledger goes through a door, signed heads, entries with their proof, and what witnesses said lately."""
+"""Notary: what of the ledger goes through a door, signed heads, entries with their proofs, and witnesses."""
 
 from __future__ import annotations
 

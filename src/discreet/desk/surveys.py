@@ -1,4 +1,4 @@
-"""Surveys of a home, asked and kept in the name of whoever was let in: custodians make and close them, everybody reads."""
+"""Surveys of a home, asked and kept in the name of whoever was let in: custodians make and close them, all read."""
 
 from __future__ import annotations
 
