@@ -13,8 +13,7 @@ from scipy import stats
 from scipy.optimize import nnls
 
 from discreet.release.nonnegative_fit import alike, nonnegative, rounded
-from discreet.release.tree import consistent
-from discreet.release.tree_variances import Splits, starts
+from discreet.release.tree import Splits, consistent, starts
 from discreet.release.wavelet import Wavelet
 
 

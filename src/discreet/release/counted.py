@@ -20,7 +20,7 @@ from discreet.release.axis import IN_OTHER, LEFT_OUT, OTHER, KeyAxis, NumberAxis
 from discreet.release.bins import written
 from discreet.release.estimate import Curve, Estimate, error_bar
 from discreet.release.release import CUT_OFF, Cell, Release, Sheet, alike, cell, no_line
-from discreet.release.tree_variances import Reals
+from discreet.release.tree import Reals
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
