@@ -21,7 +21,7 @@ import discreet
 from discreet.cli.demo import visits
 from discreet.desk import HOME as LOCAL
 from discreet.desk import Desk, ReleaseOrder
-from discreet.desk.surveys import Plan, Surveys
+from discreet.desk.surveys import SurveyPlan, Surveys
 from discreet.release import Wish
 from discreet.survey.collector import Collector
 from discreet.survey.task import Task
@@ -155,7 +155,7 @@ def built(page: Page) -> None:
 def surveyed(home: Path) -> tuple[Task, Task]:
     """A survey that is open, and one of a thousand people that is over."""
     surveys = Surveys(Desk(home))
-    done, opened = (surveys.made(LOCAL, Plan(QUESTION, ALBUMS, 1)) for _ in range(2))
+    done, opened = (surveys.made(LOCAL, SurveyPlan(QUESTION, ALBUMS, 1)) for _ in range(2))
     albums = np.repeat(np.arange(5), [500, 200, 150, 50, 100])
     Collector(home).receive(done.id, packed(done, fresh_ids(albums.size), done.client.batch(albums)))
     surveys.closed(LOCAL, done.id)

@@ -20,9 +20,9 @@ from starlette.responses import Response
 
 from discreet.console import downloads
 from discreet.console.history import grouped
-from discreet.console.prices import Wish as Wanted
-from discreet.console.release_form.draft import Blueprint, beside, choices
-from discreet.console.release_form.quote import quoted
+from discreet.console.prices import PriceWish
+from discreet.console.release_builder import quoted
+from discreet.console.release_form import ReleaseDraft, choices
 from discreet.curator.custody import Custody
 from discreet.desk import HOME, Desk, ReleaseOrder, Visitor
 from discreet.errors import OverBudget, Refusal
@@ -33,7 +33,7 @@ from discreet.release.folder import checked
 COSTS = ReleaseOrder.of(
     "visits", Wish.of("histogram", ("cost",), epsilon="0.2", bins={"cost": 10}, max_rows=3), "Costs"
 )
-PLAN = Blueprint("visits", ("cost",), by_column={"cost": "10"}, max_rows="3")
+PLAN = ReleaseDraft("visits", ("cost",), by_column={"cost": "10"}, max_rows="3")
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_only_what_is_declared_can_be_chosen_and_the_others_say_why() -> None:
 
 
 def test_a_plan_says_what_a_wish_says() -> None:
-    plan = Blueprint(
+    plan = ReleaseDraft(
         "visits", ("region", "urgent"), "marginals", {"cost": "7"}, "who comes", "4", {"ways": "1", "delta": "1e-9"}
     )
     wish = Wish.of("marginals", ("region", "urgent"), epsilon="0.5", delta="1e-9", ways=1, max_rows=4)
@@ -92,37 +92,38 @@ def test_a_plan_says_what_a_wish_says() -> None:
 @pytest.mark.parametrize(
     ("plan", "where"),
     [
-        (Blueprint("visits", ("cost",), by_column={"cost": "many"}), "cost"),
-        (Blueprint("visits", ("cost",), by_column={"cost": "0:5000:10"}), "cost"),
-        (Blueprint("visits", ("cost",), by_column={"cost": str(10**9)}), "cost"),
-        (Blueprint("visits", ("cost",), max_rows="none"), "max_rows"),
-        (Blueprint("visits", ("cost", "urgent"), "marginals", parts={"ways": "5"}), "ways"),
-        (Blueprint("visits", ("cost", "urgent"), "marginals", parts={"delta": "2"}), "delta"),
-        (Blueprint("visits", ("cost",), parts={"method": "quadtree"}), "method"),
-        (Blueprint("visits", ("cost", "urgent", "region")), ""),
-        (Blueprint("visits", ("cost",), "marginals"), ""),
-        (Blueprint("visits"), ""),
-        (Blueprint("wards", ("beds",)), ""),
+        (ReleaseDraft("visits", ("cost",), by_column={"cost": "many"}), "cost"),
+        (ReleaseDraft("visits", ("cost",), by_column={"cost": "0:5000:10"}), "cost"),
+        (ReleaseDraft("visits", ("cost",), by_column={"cost": str(10**9)}), "cost"),
+        (ReleaseDraft("visits", ("cost",), max_rows="none"), "max_rows"),
+        (ReleaseDraft("visits", ("cost", "urgent"), "marginals", parts={"ways": "5"}), "ways"),
+        (ReleaseDraft("visits", ("cost", "urgent"), "marginals", parts={"delta": "2"}), "delta"),
+        (ReleaseDraft("visits", ("cost",), parts={"method": "quadtree"}), "method"),
+        (ReleaseDraft("visits", ("cost", "urgent", "region")), ""),
+        (ReleaseDraft("visits", ("cost",), "marginals"), ""),
+        (ReleaseDraft("visits"), ""),
+        (ReleaseDraft("wards", ("beds",)), ""),
     ],
 )
-def test_a_refusal_stands_beside_its_field_and_is_free(desk: Desk, plan: Blueprint, where: str) -> None:
+def test_a_refusal_stands_beside_its_field_and_is_free(desk: Desk, plan: ReleaseDraft, where: str) -> None:
     with pytest.raises(Refusal) as raised:
-        quoted(desk, HOME, plan, Wanted())
-    assert beside(raised.value, plan) == where
+        quoted(desk, HOME, plan, PriceWish())
+    field = raised.value.field
+    assert (field if plan.says(field) else "") == where
     assert desk.history(HOME) == []
 
 
 def test_what_is_quoted_is_what_is_charged_and_what_was_bought_is_free(desk: Desk) -> None:
-    found = quoted(desk, HOME, PLAN, Wanted())
+    found = quoted(desk, HOME, PLAN, PriceWish())
     assert found.tag.price == found.tag.due == Approximate("0.3")  # a tenth of the budget
     assert (found.cells, found.tables, found.shape) == (10, 1, "10 cells")
     assert found.tag.columns == (("one cell", Fraction(30)),)  # Laplace noise of scale 3/0.3, 95 times in 100
     assert found.entry is None
     listed = desk.published(HOME, found.order)
-    again = quoted(desk, HOME, PLAN, Wanted())
+    again = quoted(desk, HOME, PLAN, PriceWish())
     assert listed.loss == found.tag.due
     assert (again.entry, again.tag.due, again.tag.bought) == (listed.entry, None, True)
-    dear = quoted(desk, HOME, PLAN, Wanted(price=Fraction(5)))
+    dear = quoted(desk, HOME, PLAN, PriceWish(price=Fraction(5)))
     assert dear.tag.over
     with pytest.raises(OverBudget):
         desk.published(HOME, dear.order)
@@ -132,24 +133,24 @@ def test_what_is_quoted_is_what_is_charged_and_what_was_bought_is_free(desk: Des
 @pytest.mark.parametrize("kind", ["histogram", "marginals"])
 def test_who_names_an_error_gets_a_price_for_it(tmp_path: Path, changes: dict[str, object], kind: str) -> None:
     desk = Desk(clinic.home(tmp_path / "home", **changes))
-    plan = Blueprint("visits", ("region", "urgent"), kind, max_rows="3")
+    plan = ReleaseDraft("visits", ("region", "urgent"), kind, max_rows="3")
     for error in (Fraction(4), Fraction(400)):
-        found = quoted(desk, HOME, plan, Wanted(error=error))
+        found = quoted(desk, HOME, plan, PriceWish(error=error))
         assert found.tag.error is not None
         assert error * Fraction(6, 10) <= found.tag.error <= error
 
 
 def test_who_names_an_error_that_is_known_after_paying_is_told_so(desk: Desk) -> None:
-    plan = Blueprint("visits", ("cost",), "ranges", max_rows="3")
-    assert quoted(desk, HOME, plan, Wanted()).tag.columns == (("any count", None),)
+    plan = ReleaseDraft("visits", ("cost",), "ranges", max_rows="3")
+    assert quoted(desk, HOME, plan, PriceWish()).tag.columns == (("any count", None),)
     with pytest.raises(Refusal, match="known after paying"):
-        quoted(desk, HOME, plan, Wanted(error=Fraction(19)))
+        quoted(desk, HOME, plan, PriceWish(error=Fraction(19)))
 
 
 def test_what_becomes_of_rows_in_no_cell_is_chosen_in_the_form_and_told(desk: Desk) -> None:
-    plan = Blueprint("visits", ("region", "urgent"), "marginals", max_rows="3")
-    usual = quoted(desk, HOME, plan, Wanted())
-    left = quoted(desk, HOME, replace(plan, parts={"outside": "leave out"}), Wanted())
+    plan = ReleaseDraft("visits", ("region", "urgent"), "marginals", max_rows="3")
+    usual = quoted(desk, HOME, plan, PriceWish())
+    left = quoted(desk, HOME, replace(plan, parts={"outside": "leave out"}), PriceWish())
     assert usual.cells == 12 > left.cells == 6
     assert "counted as (other), in every table" in usual.tag.plan[-1]
     assert "left out of everything" in left.tag.plan[-1]

@@ -22,7 +22,7 @@ from discreet.declared.key import Type, number, written
 from discreet.desk import HOME, Desk, ReleaseOrder
 from discreet.errors import Refusal
 from discreet.release import Wish
-from discreet.sql.dates import years
+from discreet.sql.expression_facts import years
 from discreet.sql.range import Range
 
 DAYS = ("2015-01-01", "2024-12-31")

@@ -6,11 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, TypeVar, cast
 
+from discreet.client.sessions import PaidSession
 from discreet.curator import Answer, Explanation
 from discreet.curator.purchase import PastPayment
 from discreet.curator.quote import Terms
+from discreet.curator.sessions import SessionStatus
 from discreet.declared.table import Table
 from discreet.desk import PaidRelease
 from discreet.desk.release_quote import Offered
@@ -19,9 +21,12 @@ from discreet.exact import Number
 from discreet.ledger import Head
 from discreet.ledger.entry import BudgetLoss
 from discreet.ledger.verify import Receipt
+from discreet.mechanisms import Openable
 from discreet.privacy import Budget
 from discreet.release import Release, Wish
 from discreet.release.certificate import Certificate
+
+A = TypeVar("A")
 
 
 class Database(ABC):
@@ -166,6 +171,23 @@ class Database(ABC):
     @abstractmethod
     def certified(self, entry: int, folder: str | Path) -> Certificate:
         """Write one of them into a new folder, with what anybody needs to check it, and check it."""
+
+    # sessions --------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def open_session(self, mechanism: Openable[Any, int, A, Any], *tables: str) -> PaidSession[A]:
+        """Pay for a session of an interactive mechanism about these tables; then it is asked question by question.
+
+        The whole price is charged before its secret is drawn; `.ask(sql)` costs nothing more.
+        """
+
+    @abstractmethod
+    def session(self, entry: int) -> PaidSession[Any]:
+        """A session by the number of its payment."""
+
+    @abstractmethod
+    def sessions(self) -> list[SessionStatus]:
+        """One's own, the latest first: what is used of each, and why it is closed. A custodian sees everybody's."""
 
     # how -------------------------------------------------------------------------------------------------------------
 

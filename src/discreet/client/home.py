@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from discreet.client.database import Database
+from discreet.client.sessions import PaidSession
 from discreet.curator import Answer, Curator, Explanation
 from discreet.curator.advice import BoundsAdvice, CapsAdvice
 from discreet.curator.custody import Custody, Declared
 from discreet.curator.purchase import PastPayment
 from discreet.curator.quote import Terms
 from discreet.curator.run import Runnable
+from discreet.curator.sessions import SessionStatus
 from discreet.declared.table import Table
 from discreet.desk import HOME, Desk, PaidRelease, ReleaseOrder
 from discreet.desk.desk import Person
@@ -24,10 +26,12 @@ from discreet.exact import Number
 from discreet.ledger import Head
 from discreet.ledger.entry import BudgetLoss
 from discreet.ledger.verify import Receipt
+from discreet.mechanisms import Openable
 from discreet.privacy import Budget
 from discreet.release import Release, Wish
 from discreet.release.certificate import Certificate
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 
@@ -112,6 +116,17 @@ class Home(Database):
 
     def certified(self, entry: int, folder: str | Path) -> Certificate:
         return self._desk.certified(HOME, entry, Path(folder))
+
+    # sessions --------------------------------------------------------------------------------------------------------
+
+    def open_session(self, mechanism: Openable[Any, int, A, Any], *tables: str) -> PaidSession[A]:
+        return self._desk.sessions(HOME).open(mechanism, *tables)
+
+    def session(self, entry: int) -> PaidSession[Any]:
+        return self._desk.sessions(HOME).one(entry)
+
+    def sessions(self) -> list[SessionStatus]:
+        return self._desk.sessions(HOME).all()
 
     # what only the custodian does ------------------------------------------------------------------------------------
 

@@ -97,8 +97,7 @@ def _usual(desk: Desk, who: Visitor) -> dict[str, BudgetLoss]:
 
 def _population(name: str, seen: _BudgetRead, visit: Visit, lifted: Lifted) -> None:
     account = seen.accounts[name]
-    with theme.card() as made:
-        made.props["aria-label"] = name
+    with theme.card(label=name):
         with ui.element("div").classes("d-row d-title"):
             theme.heading(name, 2)
             _state(account, custodian=visit.custodian)

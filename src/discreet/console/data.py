@@ -107,8 +107,7 @@ def _populations(
     if not accounts:
         theme.empty("There is no population yet.", "It comes with the first private table.", "groups")
     for name, account in accounts.items():
-        with theme.card() as made:
-            made.props["aria-label"] = name
+        with theme.card(label=name):
             theirs = [table.name for table in tables if table.population == name]
             _population(visit, name, account, theirs, again)
             if not account.retired:

@@ -10,8 +10,8 @@ from nicegui import ui
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
-from discreet.console import assets, sessions, theme
-from discreet.console.pages import PLACES, Ended, Place, Visit, place_at
+from discreet.console import sessions, theme
+from discreet.console.pages import PLACES, Ended, Place, Visit, place_at, static_address
 from discreet.errors import Refusal
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def page(path: str) -> Callable[[Build], Build]:
 def styles(*names: str) -> None:
     """Style sheets for a page, beside the one that every page has."""
     for name in names:
-        ui.add_head_html(f'<link rel="stylesheet" href="{assets.address(name)}">')
+        ui.add_head_html(f'<link rel="stylesheet" href="{static_address(name)}">')
 
 
 def origin() -> str:
@@ -140,8 +140,8 @@ async def _content(place: Place, visit: Visit, build: Build) -> None:
 @contextmanager
 def _frame(place: Place, visit: Visit, request: Request) -> Iterator[None]:
     ui.add_head_html(
-        f'<link rel="stylesheet" href="{assets.address("console.css")}">'
-        f'<script defer src="{assets.address("console.js")}"></script>'
+        f'<link rel="stylesheet" href="{static_address("console.css")}">'
+        f'<script defer src="{static_address("console.js")}"></script>'
     )
     theme.colours()
     outer = ui.context.client.content.parent_slot

@@ -11,7 +11,7 @@ from nicegui import ui
 from nicegui.events import GenericEventArguments
 
 from discreet.console import theme
-from discreet.console.prices import Tag, Wish, about, figure, ladder, nearest
+from discreet.console.prices import PriceWish, Tag, about, figure, ladder, nearest
 from discreet.curator.significant_digits import error as error_text
 from discreet.errors import Refusal
 from discreet.exact import positive, spoken
@@ -138,7 +138,7 @@ class Dial:
     """A slider over prices, and two fields that say the same in numbers."""
 
     def __init__(self, changed: Heard) -> None:
-        self.wish = Wish()
+        self.wish = PriceWish()
         self._changed, self._typing = changed, ""
         self._steps: tuple[Fraction, ...] = (Fraction(1),)
         self._usual = Fraction(1)
@@ -159,8 +159,8 @@ class Dial:
         for each in (self._price, self._error):
             each.on("blur", self._left)
 
-    def set(self, wish: Wish) -> None:
-        """Wish for something else."""
+    def set(self, wish: PriceWish) -> None:
+        """PriceWish for something else."""
         self.wish, self._typing = wish, ""
 
     def show(self, tag: Tag) -> None:
@@ -209,7 +209,7 @@ class Dial:
     async def _use_usual(self) -> None:
         await self._want(replace(self.wish, price=None, error=None), "")
 
-    async def _want(self, wish: Wish, typing: str) -> None:
+    async def _want(self, wish: PriceWish, typing: str) -> None:
         self.wish, self._typing = wish, typing
         await self._changed()
 

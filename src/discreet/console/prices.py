@@ -81,7 +81,7 @@ _CHEAPEST = 100  # the cheapest price is so many times below the usual one
 
 
 @dataclass(frozen=True)
-class Wish:
+class PriceWish:
     """What somebody wants: a price, or an error, or neither; and settings for experts."""
 
     price: Fraction | None = None
@@ -169,7 +169,7 @@ class Tag:
         """How exact a column will be of which no error is known."""
         return NONE if name in self.unbarred else LATER
 
-    def affordable(self, wish: Wish) -> Wish | None:
+    def affordable(self, wish: PriceWish) -> PriceWish | None:
         """The same wish for what is left; None if nothing is."""
         if self.purse is None or self.due is None or self.price is None:
             return None
@@ -182,7 +182,7 @@ class Tag:
         return replace(wish, price=amount, error=None, delta=delta)
 
 
-def tagged(desk: Desk, visitor: Visitor, sql: str, wish: Wish) -> Tag:
+def tagged(desk: Desk, visitor: Visitor, sql: str, wish: PriceWish) -> Tag:
     """The tag of a question. It blocks, and raises what the desk raises."""
     usual, due = desk.explained(visitor, sql, wish.plain()), desk.due(visitor, sql, wish.plain())
     purse = None if due.population is None else purse_of(desk, visitor, due.population)

@@ -14,6 +14,7 @@ from discreet.curator.purchase import PastPayment
 from discreet.curator.quote import Terms as Asked
 from discreet.curator.quote import given
 from discreet.curator.run import Offer
+from discreet.curator.sessions import Sessions
 from discreet.declared.table import Table
 from discreet.desk.notary import Lately, Notary
 from discreet.desk.practice import Practice
@@ -197,6 +198,10 @@ class Desk:
         grant = self._in_force(visitor)
         everybody = not own and (grant is None or grant.role == "custodian")
         return self._curator.sibling(visitor.name).history(everybody=everybody, before=before, most=most)
+
+    def sessions(self, visitor: Visitor) -> Sessions:
+        """The sessions of interactive mechanisms, opened, asked and looked at in a visitor's name."""
+        return self._curator_of(visitor).paid_sessions()
 
     # what is published ----------------------------------------------------------------------------------------------
 

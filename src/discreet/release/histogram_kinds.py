@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from discreet.declared.key import Type
 from discreet.declared.key import written as day_written
 from discreet.declared.table import chosen, column_of
-from discreet.errors import Refusal
+from discreet.errors import Refusal, about
 from discreet.exact import Number, positive, share, shown
 from discreet.interval import greatest, simpler_down, sqrt
 from discreet.mechanisms import Axis, Bins, Caps, Column, Outline
@@ -85,7 +85,8 @@ class CountsWish(Wish):
         settle(self, bins=self._cut(), outside=None if self.outside is None else read_rule(self.outside))
         if self.method is not None and self.method not in self.methods:
             known = list(self.methods)
-            raise Refusal(f"there is no method {shown(self.method)} for {self.kind}", hint=f"take one of {known}")
+            message = f"there is no method {shown(self.method)} for {self.kind}"
+            raise Refusal(message, hint=f"take one of {known}", field="method")
         self.refuse_outside()
 
     def refuse_outside(self) -> None:
@@ -99,7 +100,7 @@ class CountsWish(Wish):
     @property
     def cuts(self) -> dict[str, Cut]:
         """How columns of numbers are to be cut."""
-        return {name: read_cut(value, name) for name, value in self.bins.items()}
+        return {name: _read(value, name) for name, value in self.bins.items()}
 
     def respelled(self, spelling: Mapping[str, str]) -> dict[str, Any]:
         """Bins by columns so spelled."""
@@ -114,7 +115,7 @@ class CountsWish(Wish):
             if name not in self.columns:
                 hint = f"the columns are {shown(list(self.columns))}"
                 raise Refusal(f"bins are given for {shown(name)}, which is not published", hint=hint)
-        return {name: read_cut(value, name).plain for name, value in given.items()}
+        return {name: _read(value, name).plain for name, value in given.items()}
 
 
 @dataclass(frozen=True)
@@ -165,11 +166,17 @@ def _keys(name: str, columns: Sequence[Column]) -> Sequence[object]:
     return next(column.keys or () for column in columns if column.name == name)
 
 
+def _read(value: object, column: str) -> Cut:
+    with about(column):
+        return read_cut(value, column)
+
+
 def _axis(column: Column, cut: Cut | None, most: int) -> Axis:
     if cut is None and column.keys is not None:
         return column.name
     if column.grid is None and column.keys is not None:
-        raise Refusal(f"column {column.name!r} has keys, and bins are for numbers", hint="leave its bins out")
+        message = f"column {column.name!r} has keys, and bins are for numbers"
+        raise Refusal(message, hint="leave its bins out", field=column.name)
     return _numbers(column, cut, most)
 
 
@@ -181,16 +188,23 @@ def _numbers(column: Column, cut: Cut | None, most: int) -> Bins:
         )
     if cut is None or isinstance(cut, Private):
         return usual(column.name, column.grid, most)
-    return cut.on(column.name, column.grid)
+    with about(column.name):
+        return cut.on(column.name, column.grid)
 
 
 def _fitting(outline: Outline, axes: Sequence[Axis]) -> tuple[int, ...]:
     """The shape, if the bins lie within the bounds and the cells are not too many."""
-    shape = sides(outline, axes)
+    shape = tuple(side_of(outline, axis) for axis in axes)
     if math.prod(shape) > MOST_CELLS:
         size = " × ".join(map(str, shape))
         raise Refusal(f"this has {size} cells, more than {MOST_CELLS}", hint="use wider bins, or fewer columns")
     return shape
+
+
+def side_of(outline: Outline, axis: Axis) -> int:
+    """How many cells a column has."""
+    with about(axis if isinstance(axis, str) else axis.column):
+        return sides(outline, [axis])[0]
 
 
 def pure(wish: Wish) -> Fraction:

@@ -15,7 +15,7 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from discreet.declared.table import check_caps, chosen
-from discreet.errors import Refusal
+from discreet.errors import Refusal, about
 from discreet.exact import Number, count, positive, share, shown
 from discreet.mechanisms import Outline, Pair, TableMechanism
 from discreet.mechanisms.mechanism import USUAL, settle
@@ -172,10 +172,12 @@ class Wish:
             columns=columns,
             epsilon=None if self.epsilon is None else written(positive(self.epsilon, "epsilon")),
             rho=None if self.rho is None else written(positive(self.rho, "rho")),
-            delta=None if self.delta is None else written(share(self.delta, "delta")),
-            max_rows=None if self.max_rows is None else count(self.max_rows, "max_rows"),
         )
-        check_caps(self.max_rows, 1)
+        with about("delta"):
+            settle(self, delta=None if self.delta is None else written(share(self.delta, "delta")))
+        with about("max_rows"):
+            settle(self, max_rows=None if self.max_rows is None else count(self.max_rows, "max_rows"))
+            check_caps(self.max_rows, 1)
         if (self.epsilon is None) == (self.rho is None):
             given = "both" if self.rho is not None else "neither"
             raise Refusal(f"a publication names one of epsilon and rho, got {given}", hint="say epsilon='1', for one")
@@ -183,6 +185,7 @@ class Wish:
             raise Refusal(
                 f"delta={self.delta} has no meaning for this {self.kind}: it promises without one",
                 hint="leave it out; it belongs to epsilon and to Gaussian noise, as marginals have it",
+                field="delta",
             )
 
     @property

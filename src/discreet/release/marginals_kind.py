@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.declared.table import column_of
-from discreet.errors import Refusal
+from discreet.errors import Refusal, about
 from discreet.exact import Number, count, positive, share, shown
 from discreet.interval import simpler_down
 from discreet.mechanisms import Axis, Caps, Outline
 from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.registry import Plain
-from discreet.mechanisms.relation import sides
 from discreet.pictures import Picture
 from discreet.privacy import AddRemove, Concentrated, concentrated_for, epsilon_at
 from discreet.release import figures
@@ -29,7 +28,7 @@ from discreet.release.counted import CountedRelease
 from discreet.release.counts import MOST_CELLS
 from discreet.release.estimate import Estimate
 from discreet.release.histogram import EXACT, FITTED
-from discreet.release.histogram_kinds import CountsWish, axes_of, fits, pure
+from discreet.release.histogram_kinds import CountsWish, axes_of, fits, pure, side_of
 from discreet.release.kind import Kind, Option, listed, names_of, part, register
 from discreet.release.marginals import FourierMarginals, Marginals, ResidualMarginals
 from discreet.release.marginals.consistent import can_be_whole
@@ -77,17 +76,20 @@ class MarginalsWish(CountsWish):
         columns = names_of(self.columns, "columns") or tuple(dict.fromkeys(name for table in tables for name in table))
         settle(self, columns=columns, tables=tables)
         super().__post_init__()
-        settle(self, ways=None if self.ways is None else count(self.ways, "ways"))
+        with about("ways"):
+            settle(self, ways=None if self.ways is None else count(self.ways, "ways"))
         if self.method == "residual" and self.rho is None and self.delta is None:
             raise Refusal(
                 "residual marginals have Gaussian noise, which needs a delta beside epsilon",
                 hint="say delta='1e-9', or rho instead of epsilon, or take the method fourier",
+                field="method",
             )
         if self.ways is not None and self.tables:
             raise Refusal("the tables of marginals are named, or all of so many columns, not both")
         if self.ways is not None and self.ways > len(self.columns):
             raise Refusal(
-                f"there are {len(self.columns)} columns, and tables of ways={shown(self.ways)} were asked for"
+                f"there are {len(self.columns)} columns, and tables of ways={shown(self.ways)} were asked for",
+                field="ways",
             )
 
     @property
@@ -116,6 +118,7 @@ def _planned(outline: Outline, wish: MarginalsWish) -> Publication:
         raise Refusal(
             f"marginals take declared bins, and those of {private[0]!r} were to be chosen privately",
             hint=f"publish a histogram of {private[0]!r} with private bins, and give its edges here",
+            field=private[0],
         )
     axes, delta = axes_of(wish, columns), None if wish.delta is None else share(wish.delta, "delta")
     caps, outside = outline.caps if wish.max_rows is None else Caps(wish.max_rows), wish.outside or IN_OTHER
@@ -126,7 +129,7 @@ def _planned(outline: Outline, wish: MarginalsWish) -> Publication:
 def _mechanism(
     outline: Outline, wish: MarginalsWish, axes: tuple[Axis, ...], caps: Caps, outside: str
 ) -> CellMechanism:
-    sizes = tuple(sides(outline, [axis])[0] + (outside == IN_OTHER) for axis in axes)
+    sizes = tuple(side_of(outline, axis) + (outside == IN_OTHER) for axis in axes)
     many = min(len(wish.columns), 2) if wish.ways is None else wish.ways
     tables = wish.tables or _all_of(wish.columns, many)
     known = dict(zip(wish.columns, sizes, strict=True))

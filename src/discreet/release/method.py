@@ -48,5 +48,6 @@ def counting(method: str, epsilon: Fraction, shape: tuple[int, ...], most: int, 
         raise Refusal(
             f"the method {shown(method)} is not for {place}, and {columns} one",
             hint=f"take one of {sorted(known)}",
+            field="method",
         )
     return known[method](epsilon, shape, most, neighbours)

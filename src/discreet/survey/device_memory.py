@@ -120,8 +120,8 @@ def keep(file: sqlite3.Connection, task: Task, draw: tuple[bytes, int], report: 
 def linked(file: sqlite3.Connection, task: Task, asked: bytes) -> int | None:
     """The last draw of a question that this very task got: what others got later is not for it."""
     sought = "SELECT max(number) FROM link WHERE id = ? AND asked = ?"
-    found: int | None = file.execute(sought, (task.id, asked)).fetchone()[0]
-    return found
+    last: int | None = file.execute(sought, (task.id, asked)).fetchone()[0]
+    return last
 
 
 def link(file: sqlite3.Connection, task: Task, draw: tuple[bytes, int]) -> None:
@@ -143,14 +143,14 @@ def allowed(file: sqlite3.Connection, task: Task, most: Pure | None) -> Pure:
 
     A document that asks something else under the same name, or in another way, is refused unless somebody does.
     """
-    found = file.execute("SELECT asked, most FROM question WHERE id = ?", (task.id,)).fetchone()
-    if found is not None and most is None:
-        if blob(found[0]) != task.asked:
+    row = file.execute("SELECT asked, most FROM question WHERE id = ?", (task.id,)).fetchone()
+    if row is not None and most is None:
+        if blob(row[0]) != task.asked:
             raise Refusal(
                 "this task asks something else than at first, or in another way",
                 hint="to answer it all the same, say with most= how much may be lost to it in all",
             )
-        return Pure(number(found[1]))
+        return Pure(number(row[1]))
     limit = most if most is not None else task.reports * task.client.privacy
     file.execute(
         "INSERT OR REPLACE INTO question (id, asked, most) VALUES (?, ?, ?)",
@@ -169,8 +169,8 @@ def route(file: sqlite3.Connection, body: bytes, address: str, token: str | None
 
 def newest(file: sqlite3.Connection, task: Task) -> None:
     """Remember a version, unless a later one was seen, or another document of this one."""
-    found = file.execute("SELECT version, digest FROM latest WHERE id = ?", (task.id,)).fetchone()
-    if found is not None and (found[0] > task.version or (found[0] == task.version and found[1] != task.digest)):
+    row = file.execute("SELECT version, digest FROM latest WHERE id = ?", (task.id,)).fetchone()
+    if row is not None and (row[0] > task.version or (row[0] == task.version and row[1] != task.digest)):
         raise Refusal(
             "this is not the document of this task that was seen last, nor a later one",
             hint="do not answer, and ask who runs the survey",
@@ -222,8 +222,8 @@ def acquaint(file: sqlite3.Connection, key: str, handovers: Sequence[Handover]) 
 
 def root(file: sqlite3.Connection, key: str) -> str:
     """The first key of a collector, by any of its keys."""
-    found = file.execute("SELECT root FROM signer WHERE key = ?", (key,)).fetchone()
-    return key if found is None else str(found[0])
+    row = file.execute("SELECT root FROM signer WHERE key = ?", (key,)).fetchone()
+    return key if row is None else str(row[0])
 
 
 def tell(file: sqlite3.Connection, task: Task, draw: tuple[bytes, int]) -> None:

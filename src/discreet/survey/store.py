@@ -57,16 +57,15 @@ CREATE TABLE IF NOT EXISTS counted (
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS handover (number INTEGER PRIMARY KEY, document TEXT NOT NULL) STRICT;
 """
-_LAST = {name: f"SELECT max(run) FROM {name} WHERE digest = ?" for name in ("seen", "waiting")}  # noqa: S608
-_ONE = {name: f"SELECT held FROM {name} WHERE digest = ? AND run = ?" for name in ("seen", "waiting")}  # noqa: S608
-_HELD = {
-    name: f"SELECT held FROM {name} WHERE digest = ? ORDER BY run"  # noqa: S608
-    for name in ("seen", "waiting")
-}
-_PUT = {
-    name: f"INSERT OR REPLACE INTO {name} (digest, run, held) VALUES (?, ?, ?)"  # noqa: S608
-    for name in ("seen", "waiting")
-}
+_LAST, _ONE, _HELD, _PUT = (
+    {name: sql.replace("ITEMS", name) for name in ("seen", "waiting")}
+    for sql in (
+        "SELECT max(run) FROM ITEMS WHERE digest = ?",
+        "SELECT held FROM ITEMS WHERE digest = ? AND run = ?",
+        "SELECT held FROM ITEMS WHERE digest = ? ORDER BY run",
+        "INSERT OR REPLACE INTO ITEMS (digest, run, held) VALUES (?, ?, ?)",
+    )
+)
 
 # One at a time in this process, and nobody while it forks: a child then inherits no file that is open.
 ALONE = threading.RLock()

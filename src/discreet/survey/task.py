@@ -97,10 +97,10 @@ class Task(SignedTask):
     @cached_property
     def client(self) -> Reporter:
         """The mechanism that a device runs."""
-        found = rebuilt(self.mechanism.get("name"), self.mechanism.get("parameters"))
-        if not isinstance(found, Reporter) or self.mechanism != described(found):  # one spelling, and so one digest
+        client = rebuilt(self.mechanism.get("name"), self.mechanism.get("parameters"))
+        if not isinstance(client, Reporter) or self.mechanism != described(client):  # one spelling, and so one digest
             raise Refusal("the mechanism is not written as `described` writes it")
-        return found
+        return client
 
     @property
     def body(self) -> dict[str, Plain]:

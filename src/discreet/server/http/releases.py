@@ -19,9 +19,6 @@ from discreet.server.http import json_values, schemas
 from discreet.server.http.routes import ApiDoor, Door, Entry, Who, api
 from discreet.sql.parse import LONGEST
 
-_OVER: dict[int | str, dict[str, Any]] = {
-    402: {"model": schemas.ErrorBody, "description": "The price does not fit into the budget. Nothing was charged."}
-}
 _TYPES = {".json": "application/json", ".html": "text/html", ".parquet": "application/vnd.apache.parquet"}
 _ANY = "application/octet-stream"
 _FILE: dict[int | str, dict[str, Any]] = {
@@ -168,7 +165,7 @@ async def listed(door: Door, who: Who) -> Releases:
     return Releases(releases=[_published(each) for each in found])
 
 
-@releases.post("", responses=_OVER)
+@releases.post("", responses=schemas.OVER_BUDGET)
 async def publish(asked: Ordered, request: Request, door: Door, who: Who) -> Published:
     """Make a release at a price. It is charged before a row is read; the same release again is free."""
     told = request.scope["told"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Protocol
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
@@ -21,17 +21,16 @@ from discreet.server.http.json_values import Texts
 from discreet.server.http.request_body import header
 from discreet.server.journal import TYPE, Metrics, RequestNote
 
-_FAILED: dict[int | str, dict[str, Any]] = {
-    400: {"model": schemas.ErrorBody, "description": "Refused: the question cannot be asked so. Nothing was charged."},
-    401: {"model": schemas.ErrorBody, "description": "No valid token."},
-    403: {"model": schemas.ErrorBody, "description": "Not for this role."},
-    429: {"model": schemas.ErrorBody, "description": "Too often; Retry-After says how long to wait."},
-    "4XX": {"model": schemas.ErrorBody, "description": "Refused."},
-    "5XX": {"model": schemas.ErrorBody, "description": "Busy, closing, or failed after data was read."},
-}
-OVER: dict[int | str, dict[str, Any]] = {
-    402: {"model": schemas.ErrorBody, "description": "The price does not fit into the budget. Nothing was charged."}
-}
+_FAILED = schemas.errors(
+    {
+        400: "Refused: the question cannot be asked so. Nothing was charged.",
+        401: "No valid token.",
+        403: "Not for this role.",
+        429: "Too often; Retry-After says how long to wait.",
+        "4XX": "Refused.",
+        "5XX": "Busy, closing, or failed after data was read.",
+    }
+)
 
 
 class ApiDoor(Protocol):
@@ -123,7 +122,9 @@ async def ask(request: Request) -> Response:
     return await query(await request_body.body(request, schemas.QueryRequest), request, who)
 
 
-api.add_api_route("/query", query, methods=["POST"], responses=OVER, response_model=schemas.QueryResponse)
+api.add_api_route(
+    "/query", query, methods=["POST"], responses=schemas.OVER_BUDGET, response_model=schemas.QueryResponse
+)
 QUERY = f"{api.prefix}/query"
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import clinic
 import pytest
 
-from discreet.sql.column_names import output_names
-from discreet.sql.parse import parsed
+from discreet.sql.parse import output_names, parsed
 from discreet.sql.split import question
 
 

@@ -1,22 +1,22 @@
-"""Rows made of several rows of one owner: GROUP BY the unit, SELECT DISTINCT with the unit, windows over the unit."""
+"""Queries that hand on rows of people: a projection, aggregates and windows of one unit's rows, UNION."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from sqlglot import exp
 
 from discreet.declared.grid import Grid
 from discreet.declared.key import Type
 from discreet.errors import Refusal, Unsupported
-from discreet.sql.aggregate import MOST_WHOLE, grid_of
-from discreet.sql.aggregates import is_aggregate, no_options
-from discreet.sql.expression import Field
+from discreet.sql.aggregates import MOST_WHOLE, grid_of, is_aggregate, no_options
+from discreet.sql.conditions import swapped
+from discreet.sql.expression import Call, Expression, Field
 from discreet.sql.named_rows import Reading
-from discreet.sql.rows import Order, PerUnit, Project, Rows, Summary, Windowed
-from discreet.sql.shape import shape
-from discreet.sql.source_words import keyword, shown
+from discreet.sql.rows import Order, PerUnit, Project, Rows, Summary, Union, Windowed
+from discreet.sql.shape import same_population, shape
 from discreet.sql.translate import is_whole, translate
+from discreet.sql.wording import keyword, shown
 
 _HERE = "#"  # the name of what is made here, as a source
 
@@ -76,17 +76,6 @@ def projected(select: exp.Select, reading: Reading) -> Rows:
                 )
     columns = tuple((item.alias_or_name, translate(item.unalias(), reading.column)) for item in select.expressions)
     return Project(reading.rows, columns)
-
-
-def swapped(clause: exp.Expr, swap: Callable[[exp.Expr], exp.Expr]) -> None:
-    """Apply `swap` from the outside in; what it replaced is not looked into again."""
-    for child in list(clause.iter_expressions()):
-        new = swap(child)
-        if new is child:
-            if not isinstance(child, exp.Query):  # what a query inside says is its own affair
-                swapped(child, swap)
-        else:
-            child.replace(new)
 
 
 def summary_of(node: exp.Expr, reading: Reading) -> Summary:
@@ -223,3 +212,56 @@ def has_unit(select: exp.Select, keys: Sequence[exp.Expr], reading: Reading) -> 
         if select.args.get(name):
             raise Refusal(f"{keyword(name)} on rows of people would choose among them", hint="use it after aggregating")
     return True
+
+
+def named_alike(query: exp.Expr, names: list[str]) -> None:
+    """Give the columns of one side of a UNION the names of the other: they go by place."""
+    if isinstance(query, exp.Select) and len(query.expressions) != len(names):
+        raise Refusal(
+            f"UNION puts {len(names)} columns above {len(query.expressions)}",
+            hint="select as many columns on both sides",
+        )
+    if isinstance(query, exp.Union):
+        named_alike(query.left, names)
+        named_alike(query.right, names)
+    elif isinstance(query, exp.Select):
+        pairs = zip(query.expressions, names, strict=True)
+        query.set("expressions", [exp.alias_(item.unalias(), name, quoted=True) for item, name in pairs])
+
+
+def united(query: exp.Union, one: Rows, two: Rows) -> Rows:
+    """The rows of both sides; without ALL, each owner's rows once."""
+    for name in ("order", "limit", "offset"):
+        if query.args.get(name):
+            raise Refusal(f"{keyword(name)} on rows of people would choose among them", hint="use it after aggregating")
+    same_population(shape(one), shape(two), lambda: "UNION")
+    types = [
+        _common(a.type, b.type) for a, b in zip(shape(one).columns.values(), shape(two).columns.values(), strict=False)
+    ]
+    if len(shape(one).columns) != len(shape(two).columns) or None in types:
+        raise Refusal("the two sides of UNION have different columns", hint="cast them to the same types")
+    kinds = [kind for kind in types if kind is not None]
+    made = Union((_cast(one, kinds), _cast(two, kinds)))
+    if not query.args.get("distinct"):
+        return made
+    known = shape(made).columns
+    if not any(column.unit for column in known.values()):
+        raise Refusal("UNION would compare rows of different people", hint="use UNION ALL, or select the unit too")
+    return PerUnit(made, tuple((name, Field(name, column.type)) for name, column in known.items()), ())
+
+
+def _common(one: Type, two: Type) -> Type | None:
+    if one is two:
+        return one
+    return Type.DOUBLE if one.numeric and two.numeric else None
+
+
+def _cast(rows: Rows, kinds: list[Type]) -> Rows:
+    columns = shape(rows).columns
+    if [column.type for column in columns.values()] == kinds:
+        return rows
+    made: list[tuple[str, Expression]] = []
+    for (name, column), kind in zip(columns.items(), kinds, strict=True):
+        bare = Field(name, column.type)
+        made.append((name, bare if column.type is kind else Call("cast", (bare,), kind)))
+    return Project(rows, tuple(made))

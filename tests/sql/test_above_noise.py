@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 from sqlglot import exp
 
-from discreet.sql.subqueries import number
+from discreet.sql.above_noise import number
 
 WHOLE, BROKEN = exp.DataType.build("bigint"), exp.DataType.build("double")
 

@@ -1,9 +1,10 @@
-"""Where somebody says what is to be published: the table, the kind, the columns and their bins."""
+"""Form for a release: the table, the kind, the columns and their bins, and what somebody filled in so far."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -11,11 +12,103 @@ from nicegui import ui
 
 from discreet.console import theme
 from discreet.console.data_dictionary import facts
-from discreet.console.release_form.draft import Blueprint, Choice, choices
+from discreet.declared.column import Column
+from discreet.declared.key import Type
 from discreet.declared.table import Table
-from discreet.errors import Refusal
-from discreet.release import kinds
+from discreet.desk import ReleaseOrder
+from discreet.errors import Refusal, about
+from discreet.exact import count
+from discreet.ledger.entry import BudgetLoss
+from discreet.release import Wish, kinds
 from discreet.release.kind import Option, named
+
+_LONGEST = 4000  # letters that somebody may write into a field
+_MOST = 12  # columns of one release
+
+
+@dataclass(frozen=True)
+class ColumnChoice:
+    """A column, what is declared of it, and why it cannot be published if it cannot."""
+
+    name: str
+    number: bool = False  # it is cut into bins
+    refused: str = ""
+
+
+def choices(table: Table) -> tuple[ColumnChoice, ...]:
+    """All columns of a table, in their order."""
+    return tuple(_choice(column, table) for column in table.columns)
+
+
+def _choice(column: Column, table: Table) -> ColumnChoice:
+    if column.keys or column.type is Type.BOOLEAN:
+        return ColumnChoice(column.name)
+    if column.type.numeric and column.bounds is not None:
+        return ColumnChoice(column.name, number=True)
+    if column.name == table.unit:
+        return ColumnChoice(column.name, refused="It says whose a row is.")
+    lacks = "Neither bounds nor keys are declared." if column.type.numeric else "Its keys are not declared."
+    return ColumnChoice(column.name, refused=lacks)
+
+
+@dataclass(frozen=True)
+class ReleaseDraft:
+    """What somebody filled in, word by word; nothing is as is usual.
+
+    `parts` are those that only some kinds have, `by_column` what is said of single columns.
+    """
+
+    table: str = ""
+    columns: tuple[str, ...] = ()
+    kind: str = kinds()[0].name
+    by_column: Mapping[str, str] = field(default_factory=dict, hash=False)
+    name: str = ""
+    max_rows: str = ""
+    parts: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def options(self) -> dict[str, Option]:
+        """The parts that a form asks for, of this kind."""
+        return {name: option for name, option in named(self.kind).wish.options().items() if option.label}
+
+    def says(self, field: str) -> bool:
+        """Whether something is filled in for a column, or as a setting of this name."""
+        return bool(self.by_column.get(field) or self.parts.get(field)) or field == "max_rows"
+
+    def with_column(self, name: str, *, wanted: bool, among: Sequence[str]) -> ReleaseDraft:
+        """The same with a column or without it; columns keep the order of their table."""
+        now = {*self.columns, name} if wanted else {*self.columns} - {name}
+        return replace(self, columns=tuple(each for each in among if each in now))
+
+    def order(self, price: Fraction, budget: BudgetLoss) -> ReleaseOrder:
+        """What is ordered at a price, in the measure of a budget. Raises why it cannot be."""
+        kind = named(self.kind)
+        if not self.columns:
+            raise Refusal("choose what is to be counted", hint="one column or two, or more for tables")
+        if len(self.columns) < kind.wish.fewest:
+            fewest = f"{kind.title.lower()} have {kind.wish.fewest} columns or more"
+            raise Refusal(fewest, hint=f"choose another column, or publish a {kinds()[0].name}")
+        if len(self.columns) > _MOST:
+            raise Refusal(f"a release is made of at most {_MOST} columns here", hint="choose fewer, or use the program")
+        if max(map(len, (self.name, *self.by_column.values(), *self.parts.values()))) > _LONGEST:
+            raise Refusal(f"nothing longer than {_LONGEST} letters fits here")
+        own: dict[str, Any] = {}
+        for name, option in self.options.items():
+            if option.many:
+                own[name] = {column: self.by_column[column] for column in self.columns if self.by_column.get(column)}
+            elif text := self.parts.get(name):
+                with about(name):
+                    own[name] = _whole(text, name) if option.read is int else option.read(text)
+        if self.max_rows:
+            with about("max_rows"):
+                own["max_rows"] = _whole(self.max_rows, "max_rows")
+        wish = Wish.read({"kind": self.kind, "columns": self.columns, budget.word: price, **own})
+        return ReleaseOrder.of(self.table, wish, self.name)
+
+
+def _whole(text: str, name: str) -> int:
+    return count(int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0, name)
+
 
 Heard = Callable[[], Awaitable[None]]
 
@@ -23,11 +116,11 @@ MOST = 200  # columns of a table that are listed
 _DECLARED = "Only what is declared can be published. A custodian declares bounds and keys when the table is added."
 
 
-class PlanSheet:
+class ReleaseForm:
     """The form. `plan` is what it says; `changed` is called when that changes."""
 
     def __init__(self, tables: Sequence[Table], changed: Heard) -> None:
-        self.plan = Blueprint(tables[0].name)
+        self.plan = ReleaseDraft(tables[0].name)
         self._tables = {table.name: table for table in tables}
         self._changed = changed
         self._settings: dict[str, ui.element] = {}  # notes beside fields, and the fields: of settings, then of columns
@@ -49,7 +142,7 @@ class PlanSheet:
         with note:
             theme.tag("p", theme.sentence(refusal.message))
             if refusal.hint:
-                theme.tag("p", theme.sentence(refusal.hint)).classes("d-muted")
+                theme.muted(theme.sentence(refusal.hint))
             if usual is not None:
                 ui.button("Use the usual", on_click=usual).props("flat dense no-caps")
         return True
@@ -83,22 +176,22 @@ class PlanSheet:
     def _draw(self) -> None:
         """The columns of the table, those that can be counted first."""
         table = self._tables[self.plan.table]
-        found = sorted(choices(table)[:MOST], key=lambda each: bool(each.refused))
+        listed = sorted(choices(table)[:MOST], key=lambda each: bool(each.refused))
         self._columns.clear()
         self._column_notes: dict[str, ui.element] = {}
         self._column_fields: dict[str, ui.input] = {}
         with self._columns:
             theme.tag("legend", "Columns")
-            for each in found:
+            for each in listed:
                 self._column(each, table)
-            if any(each.refused for each in found):
-                theme.tag("p", _DECLARED).classes("d-muted d-small")
+            if any(each.refused for each in listed):
+                theme.note(_DECLARED)
             if rest := len(table.columns[MOST:]):
-                theme.tag("p", f"{rest:,} more columns are counted with discreet release.").classes("d-muted d-small")
+                theme.note(f"{rest:,} more columns are counted with discreet release.")
         self._rows.set_visibility(table.unit is not None or table.link is not None)
         self._set_fields["max_rows"].props["placeholder"] = "" if table.max_rows is None else str(table.max_rows)
 
-    def _column(self, choice: Choice, table: Table) -> None:
+    def _column(self, choice: ColumnChoice, table: Table) -> None:
         with ui.element("div").classes("d-pick-column" + (" d-no" if choice.refused else "")):
             with ui.element("label"):
                 box = ui.element("input").props('type="checkbox"')
@@ -140,11 +233,10 @@ class PlanSheet:
             self._text("name", "Name of the release", "as its kind and columns")
             with ui.element("div") as self._rows:
                 self._text("max_rows", "Rows of one person that count at most", "")
-                theme.tag(
-                    "p",
+                theme.note(
                     "A person with more counts with this many of them, chosen at random once per table version. Fewer "
-                    "make everything more exact.",
-                ).classes("d-muted d-small")
+                    "make everything more exact."
+                )
 
     def experts(self) -> None:
         """Settings that few need, wherever they are to stand."""

@@ -1,15 +1,17 @@
-"""The words of a question as its asker wrote them: where a part of it stands, and what to call it in a sentence."""
+"""The words of a question as its asker wrote them: read, shown, and put in other words where they break a rule."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
 
-from discreet.sql import aliases
+from discreet.errors import Ground, Refusal
 
 MOST_SHOWN = 80
 _LONGEST = 400  # characters of a part that is looked for in the text
@@ -121,7 +123,7 @@ def _around(text: str, first: int, last: int) -> Iterator[str]:
 
 def _bare_text(words: str) -> str | None:
     try:
-        (tree,) = aliases.parsed(words)
+        (tree,) = statements(words)
         return None if tree is None else _bare(marked(tree, words))
     except (SqlglotError, RecursionError, ValueError):  # none, or several
         return None
@@ -150,3 +152,136 @@ def _spelled(node: exp.Expr) -> str:
 
 def _given(name: exp.Expr | None) -> bool:
     return name is not None and ("start" in name.meta or "given" in name.meta)
+
+
+_BEGINNINGS = (TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.L_PAREN)
+_NAMES = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING)
+_CASTS = ("cast", "try_cast", "safe_cast")
+_OF_WITH = (["materialized", "("], ["not", "materialized"])  # WITH x AS NOT MATERIALIZED (…)
+
+
+def statements(text: str) -> list[exp.Expr | None]:
+    """The statements of a text, in which names may be keywords."""
+    dialect = Postgres()
+    return list(dialect.parser().parse(labelled(dialect.tokenize(text)), text))
+
+
+def labelled(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens of a question; keywords where only a name can stand are names."""
+    found = list(tokens)
+    if found and found[0].token_type in _BEGINNINGS:
+        for i in _labels(found):
+            old = found[i]
+            found[i] = Token(TokenType.VAR, old.text, old.line, old.col, old.start, old.end, old.comments)
+    return found
+
+
+def _labels(tokens: Sequence[Token]) -> Iterator[int]:
+    """Where a keyword is a name."""
+    name = -1  # where the last was found
+    casts: list[bool] = []  # for each open parenthesis, whether CAST opened it: there a type follows AS
+    for i, token in enumerate(tokens[:-1]):
+        kind = token.token_type
+        if kind == TokenType.L_PAREN:
+            casts.append(i > 0 and tokens[i - 1].text.lower() in _CASTS)
+        elif kind == TokenType.R_PAREN and casts:
+            casts.pop()
+        behind = tokens[i + 1]
+        if i == name or behind.token_type in _NAMES or not _WORD.fullmatch(behind.text):
+            continue
+        following = [other.text.lower() for other in tokens[i + 1 : i + 3]]
+        labels = kind == TokenType.ALIAS and not (casts and casts[-1]) and following not in _OF_WITH
+        column = kind == TokenType.DOT and i > 0 and tokens[i - 1].token_type in _NAMES and following[1:] != ["("]
+        if labels or column:
+            name = i + 1
+            yield name
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Words of a question, and what to write in their place; `{}` stands for the words themselves."""
+
+    node: exp.Expr | None  # None: the whole question
+    template: str
+
+
+GROUPED = "GROUP BY {}"  # a template: the words are added to the groups of the question
+
+
+class Misasked(Refusal):
+    """A refusal that knows which words it is about, and how they could be put instead."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str,
+        node: exp.Expr | None = None,
+        edits: Sequence[Edit] = (),
+        ground: Ground | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint, ground=ground)
+        self.node = node
+        self.edits = tuple(edits)
+
+
+def taught(refusal: Misasked, text: str, answerable: Callable[[str], bool]) -> Refusal:
+    """The refusal, with the place of its words, and the repaired question if that would be answered."""
+    place = None if refusal.node is None else span(refusal.node, text)
+    repair = _edited(text, refusal.edits) if refusal.edits else None
+    if repair is not None and (repair.split() == text.split() or not answerable(repair)):
+        repair = None
+    return Refusal(refusal.message, hint=refusal.hint, place=place, repair=repair, ground=refusal.ground)
+
+
+def _edited(text: str, edits: Sequence[Edit]) -> str | None:
+    text = text.strip().rstrip(";").rstrip()
+    places: dict[tuple[int, int], str] = {}
+    for edit in edits:
+        if edit.template == GROUPED:
+            return None if edit.node is None else _grouped(text, shown(edit.node))
+        place = (0, len(text)) if edit.node is None else span(edit.node, text)
+        if place is None:
+            return None
+        places[place] = edit.template
+    for (first, last), template in sorted(places.items(), reverse=True):
+        text = text[:first] + template.replace("{}", text[first:last]) + text[last:]
+    return text
+
+
+def _grouped(text: str, words: str) -> str | None:
+    """The question with one more group: before what comes after GROUP BY, outside all parentheses."""
+    depth, place, grouped = 0, len(text), False
+    for token in Postgres().tokenize(text):
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if depth == 0 and token.token_type in _TOGETHER:
+            return None  # which of several it is cannot be told
+        grouped = grouped or (depth == 0 and token.token_type is TokenType.GROUP_BY)
+        if depth == 0 and token.token_type in _LATER:
+            place = token.start
+            break
+    head, tail = text[:place].rstrip(), text[place:]
+    return f"{head}{', ' if grouped else ' GROUP BY '}{words} {tail}".rstrip()
+
+
+_TOGETHER = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
+_LATER = (TokenType.HAVING, TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH, TokenType.WINDOW)
+_ONE, _TWO = "({0}) FILTER (WHERE ({1}) IS NOT NULL)", "({1}) FILTER (WHERE ({0}) IS NOT NULL)"  # of whole pairs
+_COVARIANCE = f"AVG(({{0}}) * ({{1}})) - AVG{_ONE} * AVG{_TWO}"
+_ALIKE: dict[type[exp.Expr], str] = {  # other words for the same number; what is between them is told as it was written
+    exp.ApproxDistinct: "COUNT(DISTINCT {0})",
+    exp.Corr: f"({_COVARIANCE}) / NULLIF(STDDEV_POP{_ONE} * STDDEV_POP{_TWO}, 0)",
+    exp.CovarPop: _COVARIANCE,
+}
+
+
+def alike(node: exp.Expr) -> list[Edit]:
+    """Other words for what a function computes, if there are such; never for something else."""
+    template = _ALIKE.get(type(node))
+    if template is None:
+        return []
+    words = [shown(part).replace("{", "").replace("}", "") for part in node.iter_expressions()]
+    return [Edit(node, template.format(*words))] if template.count("{1}") == 0 or len(words) == 2 else []
+
+
+COUNTED = Edit(None, "SELECT COUNT(*) FROM ({}) AS t")

@@ -14,8 +14,7 @@ from discreet.declared.key import Key, Type
 from discreet.declared.table import Schema, Table
 from discreet.errors import Ground, Refusal
 from discreet.sql.expression import Expression
-from discreet.sql.identity import described
-from discreet.sql.rows import Inline, Rows
+from discreet.sql.rows import Inline, Rows, described
 from discreet.sql.split import question
 
 HUNDRED = (Fraction(0), Fraction(100))
