@@ -13,7 +13,7 @@ import pytest
 from browser import launched
 from commandline import discreet as command
 from house.totals import TOTALS, NoisyTotals, Totals
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 from server.served import Server, served
 
 import discreet as dp
@@ -137,10 +137,16 @@ def test_http_finds_it_by_its_entry_point(server: Server, token: str, entry: int
     assert there.certified(entry, tmp_path / "out").kind == "totals"
 
 
-def test_the_console_shows_it(server: Server, token: str, entry: int) -> None:
-    assert entry
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
     with launched() as browser:
-        page = browser.new_page()
+        yield browser
+
+
+def test_the_console_shows_it(chromium: Browser, server: Server, token: str, entry: int) -> None:
+    assert entry
+    with chromium.new_context() as context:
+        page = context.new_page()
         page.goto(f"{server.url}/sign-in")
         page.get_by_label("Your token").fill(token)
         page.get_by_role("button", name="Sign in").click()
@@ -153,7 +159,6 @@ def test_the_console_shows_it(server: Server, token: str, entry: int) -> None:
         page.get_by_text("Sums of columns, each with noise.").click()
         page.locator(".d-pick-column", has_text="cost").get_by_role("checkbox").check()
         expect(page.locator(".d-expects")).to_contain_text("each total")
-        page.close()
     assert "Traceback" not in server.journal.read_text()
 
 

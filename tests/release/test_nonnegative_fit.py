@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from release.test_tree_variances import Reals, Tree, incidence, measured, ragged
+from release.test_tree import Reals, Tree, incidence, measured, ragged
 from scipy import stats
 from scipy.optimize import nnls
 

@@ -225,8 +225,8 @@ class ReleaseForm:
     def _show_columns(self) -> None:
         """What is said of single columns: of those that are chosen and are numbers, if this kind has that."""
         many = any(option.many for option in self.plan.options.values())
-        for name, field in self._column_fields.items():
-            field.set_visibility(many and name in self.plan.columns)
+        for name, own in self._column_fields.items():
+            own.set_visibility(many and name in self.plan.columns)
 
     def _more(self) -> None:
         with ui.element("div").classes("d-sheet-more"):
