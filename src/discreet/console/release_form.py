@@ -24,6 +24,9 @@ from discreet.release.kind import Option, named
 
 _LONGEST = 4000  # letters that somebody may write into a field
 _MOST = 12  # columns of one release
+Heard = Callable[[], Awaitable[None]]
+MOST = 200  # columns of a table that are listed
+_DECLARED = "Only what is declared can be published. A custodian declares bounds and keys when the table is added."
 
 
 @dataclass(frozen=True)
@@ -108,12 +111,6 @@ class ReleaseDraft:
 
 def _whole(text: str, name: str) -> int:
     return count(int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0, name)
-
-
-Heard = Callable[[], Awaitable[None]]
-
-MOST = 200  # columns of a table that are listed
-_DECLARED = "Only what is declared can be published. A custodian declares bounds and keys when the table is added."
 
 
 class ReleaseForm:
