@@ -34,6 +34,8 @@ _REMOVE = (
     "Its rows are deleted, and nobody can ask about it any more. What was spent stays spent, and answers that were "
     "given stay in the ledger. This cannot be taken back."
 )
+Chosen = Callable[[UploadedFile], Awaitable[None]]
+_GLANCE = 0.25  # seconds
 
 
 def listed(visit: Visit, tables: Sequence[Table], again: Again) -> None:
@@ -298,10 +300,6 @@ def _rehearsed(desk: Desk, who: Visitor, path: Path, *, name: str, stages: Seque
 def _added(desk: Desk, who: Visitor, path: Path, *, as_said: tuple[str, Declared], share: WorkDone) -> None:
     name, said = as_said
     desk.custody(who).add(name, path, said, progress=share.hear)
-
-
-Chosen = Callable[[UploadedFile], Awaitable[None]]
-_GLANCE = 0.25  # seconds
 
 
 def script() -> None:
