@@ -1,4 +1,4 @@
-"""How a release is proposed, rehearsed and published from the command line, and what is said about that."""
+"""Publishing from the command line: how a release is proposed, rehearsed and paid for, and what is said about that."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from discreet.curator import Curator
 from discreet.curator.explain import said
 from discreet.desk import HOME, Desk, ReleaseOrder
 from discreet.desk.practice import found_practice
-from discreet.desk.publisher import called
-from discreet.desk.release_quote import Offered, offered
+from discreet.desk.publisher import Offered, called, offered
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss
 from discreet.release.certificate import Certificate
@@ -27,12 +26,12 @@ _LONGEST = 120  # letters of a name
 
 def propose(home: Path, order: ReleaseOrder, form: Format) -> None:
     """Say what a release would be and cost."""
-    found = _offer(Desk(home), order)
+    quote = _offer(Desk(home), order)
     if form is Format.table:
-        typer.echo(str(found))
+        typer.echo(str(quote))
     else:
-        entry = {"entry": found.entry}
-        _print({"population": found.population, "price": said(found.price), **_exactness(found), **entry}, found, form)
+        entry = {"entry": quote.entry}
+        _print({"population": quote.population, "price": said(quote.price), **_exactness(quote), **entry}, quote, form)
 
 
 def publish(home: Path, order: ReleaseOrder, out: Path, form: Format) -> None:
@@ -73,8 +72,8 @@ def rehearse(home: Path, order: ReleaseOrder, out: Path, form: Format) -> None:
 
 def _offer(desk: Desk, order: ReleaseOrder) -> Offered:
     with busy("pricing"):
-        found = desk.offered(HOME, order)
-        return offered(found, desk.budgets(HOME)[found.run.outline.population.name].left)
+        offer = desk.offered(HOME, order)
+        return offered(offer, desk.budgets(HOME)[offer.run.outline.population.name].left)
 
 
 def _report(offer: Offered, cost: BudgetLoss | None, made: tuple[str, Path, Certificate], form: Format) -> None:

@@ -108,8 +108,8 @@ def list_(*, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
     from discreet.desk import HOME as OWN
     from discreet.desk import Desk
 
-    found = Desk(home).releases(OWN)
-    rows = [[each.entry, each.name, each.time, each.principal, each.population, said(each.loss)] for each in found]
+    releases = Desk(home).releases(OWN)
+    rows = [[each.entry, each.name, each.time, each.principal, each.population, said(each.loss)] for each in releases]
     print_rows(form, ["entry", "name", "time", "principal", "population", "cost"], rows, right=["entry"])
 
 
@@ -160,11 +160,13 @@ def verify(
 
     kept = None if head is None and key is None else pinned(head, key)
     with busy("checking"):
-        found = checked(folder, kept)
+        findings = checked(folder, kept)
     if form is Format.table:
-        typer.echo("\n".join([f"the release {shown(read(folder)[1].title)} holds:", *(f"  {line}" for line in found)]))
+        typer.echo(
+            "\n".join([f"the release {shown(read(folder)[1].title)} holds:", *(f"  {line}" for line in findings)])
+        )
     else:
-        print_rows(form, ["finding"], [[line] for line in found])
+        print_rows(form, ["finding"], [[line] for line in findings])
 
 
 @app.command()
@@ -188,19 +190,19 @@ def ask(
     if where and quantile:
         raise Refusal("a release is asked for a count or for quantiles, not both at once")
     if quantile:
-        found = [(f"quantile {level}", release.quantile(level)) for level in quantile]
+        read_off = [(f"quantile {level}", release.quantile(level)) for level in quantile]
     else:
         asked = {column: release.side(column).asked(text) for column, text in pairs(where, "a count")}
-        found = [(" ".join(where or ["all"]), release.range(**asked))]
-    rows = [[what, each.value, each.error, *_ends(each), each.note] for what, each in found]
+        read_off = [(" ".join(where or ["all"]), release.range(**asked))]
+    rows = [[what, each.value, each.error, *_ends(each), each.note] for what, each in read_off]
     numbers = ["value", "standard_error", "low", "high"]
     print_rows(form, ["what", *numbers, "note"], rows, right=numbers)
     typer.echo(release.bounding, err=True)
 
 
-def _ends(found: Estimate) -> tuple[float | None, float | None]:
+def _ends(estimate: Estimate) -> tuple[float | None, float | None]:
     """Where the error bar begins and ends, if there is one."""
-    return found.interval() if found.barred else (None, None)
+    return estimate.interval() if estimate.barred else (None, None)
 
 
 # publishing -----------------------------------------------------------------------------------------------------------

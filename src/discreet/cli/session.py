@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.options import HOME, AtHome, new_app, pairs
+from discreet.cli.options import HOME, AtHome, new_app, option, pairs
 from discreet.cli.printing import AsFormat, Format, print_json, print_rows
 from discreet.errors import Refusal
 
@@ -26,7 +26,7 @@ def open_(
     tables: Annotated[list[str], typer.Argument(metavar="TABLE...", help="What it is to be asked about.")],
     *,
     param: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A parameter of the mechanism. May be given again.")
+        list[str] | None, option("NAME=VALUE", "A parameter of the mechanism. May be given again.")
     ] = None,
     home: AtHome = HOME,
     form: AsFormat = Format.table,
@@ -46,10 +46,8 @@ def ask(  # noqa: PLR0913  # one option for each thing that may be said
     session: Entry,
     sql: Annotated[str, typer.Argument(help="A SELECT of one COUNT or SUM.")],
     *,
-    number: Annotated[
-        int | None, typer.Option(metavar="N", help="Which question it is; asked again, it is answered as before.")
-    ] = None,
-    max_rows: Annotated[int | None, typer.Option(metavar="N", help="Rows of one unit that count.")] = None,
+    number: Annotated[int | None, option("N", "Which question it is; asked again, it is answered as before.")] = None,
+    max_rows: Annotated[int | None, option("N", "Rows of one unit that count.")] = None,
     home: AtHome = HOME,
     form: AsFormat = Format.table,
 ) -> None:

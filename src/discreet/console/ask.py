@@ -15,7 +15,7 @@ from discreet.console.answer import ShownAnswer, draw, file_name
 from discreet.console.data_dictionary import shelf
 from discreet.console.downloads import shown_csv
 from discreet.console.expert_panel import Expert
-from discreet.console.layout import Newest, origin, page, trouble
+from discreet.console.layout import Newest, page, trouble
 from discreet.console.pages import Visit
 from discreet.console.price_card import Dial, Strip, note, spoken_button, too_little
 from discreet.console.prices import PriceWish, Tag, counter, promised, tagged
@@ -68,7 +68,7 @@ class Desktop:
                 self._try.props("outline no-caps").classes("d-second")
                 link = ui.button("Copy link", icon="link", color=None).props("flat no-caps").classes("d-quiet")
                 link.props["data-copy"] = "link"
-            self._expert = Expert(visit, origin(), wish=lambda: self._dial.wish, changed=self._want)
+            self._expert = Expert(visit, wish=lambda: self._dial.wish, changed=self._want)
         self._news = ui.label().classes("d-away").props('role="status"')  # for who hears the page
         self._earlier = theme.tag("p", _EARLIER).classes("d-hint d-earlier").props('role="status"')
         self._earlier.set_visibility(False)

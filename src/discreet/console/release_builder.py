@@ -20,7 +20,7 @@ from discreet.curator.explain import said
 from discreet.curator.run import Offer
 from discreet.declared.table import Table
 from discreet.desk import Desk, ReleaseOrder, Visitor
-from discreet.desk.release_quote import mechanism_of
+from discreet.desk.publisher import mechanism_of
 from discreet.errors import Refusal
 from discreet.privacy import Concentrated
 from discreet.release import Release, kinds
@@ -129,7 +129,7 @@ class ReleaseBuilder:
             box.clear()
         self._sheet.accept()
         self._numbers.set_visibility(True)
-        self._says(_NOTHING if quote is None else quote.shape)
+        theme.say(self._shape, _NOTHING if quote is None else quote.shape)
         self._strip.show(tag)
         self._publish.set_text(_spoken(quote))
         self._publish.set_enabled(tag is not None and not tag.over and not self._paying)
@@ -148,18 +148,14 @@ class ReleaseBuilder:
                 name, _, rest = line.partition(" ")
                 theme.fact(name.strip(":").capitalize(), rest)
 
-    def _says(self, text: str) -> None:
-        self._shape._text = text  # noqa: SLF001  # as theme.tag does
-        self._shape.update()
-
     def _refused(self, refusal: Refusal) -> None:
         """Say why beside the field it is about; what is about everything stands where the numbers were."""
         self._show(None)
         where = refusal.field
         if self._sheet.plan.says(where) and self._sheet.refuse(where, refusal, partial(self._sheet.clear, where)):
-            self._says("This cannot be published so: look at the field that says why.")
+            theme.say(self._shape, "This cannot be published so: look at the field that says why.")
             return
-        self._says("")
+        theme.say(self._shape, "")
         self._numbers.set_visibility(False)
         with self._said:
             usual = self._dial.wish.price is not None or self._dial.wish.error is not None

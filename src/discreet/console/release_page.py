@@ -124,13 +124,11 @@ def _files(entry: int, certificate: Certificate) -> None:
     with theme.card("Take it along"):
         theme.muted("The folder has everything that anybody needs to read it and to check it.")
         with ui.element("div").classes("d-row"):
-            button = ui.button("Download everything", icon="download").props("unelevated no-caps type=a download")
-            button.props["href"] = downloads.release_address(entry)
+            theme.go("Download everything", "download", downloads.release_address(entry)).props("download")
         with ui.element("ul").classes("d-file-list"):
             for name, words in downloads.contents(certificate).items():
                 with ui.element("li"):
-                    link = theme.tag("a", name).props("download")
-                    link.props["href"] = downloads.release_address(entry, name)
+                    theme.link(name, downloads.release_address(entry, name)).props("download")
                     theme.tag("span", words).classes("d-muted d-small")
 
 
@@ -142,8 +140,7 @@ def _check(entry: int, certificate: Certificate) -> None:
         theme.heading("How to cite", 3)
         theme.copied(certificate.how_to_cite, "Copy the citation")
         with ui.element("div").classes("d-tools"):
-            button = ui.button("Proof", icon="verified").props("flat no-caps dense type=a")
-            button.props["href"] = f"/ledger?entry={entry}"
+            theme.go("Proof", "verified", f"/ledger?entry={entry}", "flat dense")
 
 
 def registered(desk: Desk, who: Visitor, entry: int, table: str, name: str) -> None:
@@ -171,8 +168,7 @@ def registering(visit: Visit, entry: int, tables: Sequence[str]) -> None:
             with box, ui.element("div").classes("d-good").props('role="status"'):
                 theme.tag("strong", f"{called} is a public table now.")
                 with ui.element("p"):
-                    link = theme.tag("a", "Ask about it")
-                    link.props["href"] = f"/ask?sql=SELECT%20*%20FROM%20{called}"
+                    theme.link("Ask about it", f"/ask?sql=SELECT%20*%20FROM%20{called}")
 
     button.on_click(done)
     name.on("keydown.enter", done)

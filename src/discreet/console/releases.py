@@ -39,8 +39,7 @@ async def _all(visit: Visit) -> None:
     theme.lead("Published once, at one price. Everybody who may ask reads them and computes on them free.")
     every = await visit.call(visit.desk.releases)
     with ui.element("div").classes("d-row d-above"):
-        button = ui.button("Make a release", icon="add").props("unelevated no-caps type=a")
-        button.props["href"] = NEW
+        theme.go("Make a release", "add", NEW)
     if not every:
         theme.empty("Nothing is published yet.", "A release can be tried on made-up rows first.", "bar_chart")
         return
@@ -81,8 +80,7 @@ def _card(listed: PaidRelease, visit: Visit) -> ui.element:
     with ui.element("article").classes("d-card d-release"):
         box = ui.element("div").classes("d-stamp")
         with ui.element("h2").classes("d-heading"):
-            link = theme.tag("a", listed.name).classes("d-release-link")
-            link.props["href"] = address(listed.entry)
+            theme.link(listed.name, address(listed.entry)).classes("d-release-link")
         theme.tag("p", about(listed)).classes("d-release-about")
         with ui.element("p").classes("d-meta"):
             theme.tag("strong", prices.price(listed.loss).capitalize())
