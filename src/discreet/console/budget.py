@@ -34,6 +34,7 @@ _LIFT = (
     "Lift the hold when the cause is gone, for example after you brought corrected rows. If it is not gone, the next "
     "answer may fail again, and each failure tells a little more."
 )
+_AREA = (600.0, 140.0)
 
 
 @dataclass(frozen=True)
@@ -245,9 +246,6 @@ def _for_experts(account: Account) -> None:
         theme.fact("Spent", said(account.budget.spent))
         theme.fact("Left", said(account.budget.left))
         theme.fact("Neighbours", f"all rows of one {account.neighbours.unit} are {change}")
-
-
-_AREA = (600.0, 140.0)
 
 
 @dataclass(frozen=True)

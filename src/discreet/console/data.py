@@ -22,6 +22,19 @@ from discreet.ledger.books import OWNER, Account
 Again = Callable[[], Awaitable[None]]
 
 _PARTS = {"tables": "Tables", "populations": "Populations", "people": "People"}
+_RETIRE = (
+    "Its budget is closed for good: no question about these people is answered any more, and there is no way back. "
+    "Answers that were given stay free to read."
+)
+_LIFT = (
+    "Rows of these people made an answer fail. Look into the cause first, for example by bringing corrected rows: if "
+    "it is still there, the next answer may fail again, and each failure tells a little more."
+)
+_ROLES = {"analyst": "Analyst: asks questions", "custodian": "Custodian: keeps the data too"}
+_OUT = (
+    "Their token lets them in no more, at once, through every door. What they spent stays spent. You can let them in "
+    "again later, with a new token."
+)
 
 
 @dataclass(frozen=True)
@@ -77,23 +90,6 @@ async def data(visit: Visit) -> None:
             tables.NewTable(visit, read.tables, read.accounts, show)
 
     await show()
-
-
-_RETIRE = (
-    "Its budget is closed for good: no question about these people is answered any more, and there is no way back. "
-    "Answers that were given stay free to read."
-)
-_LIFT = (
-    "Rows of these people made an answer fail. Look into the cause first, for example by bringing corrected rows: if "
-    "it is still there, the next answer may fail again, and each failure tells a little more."
-)
-
-
-_ROLES = {"analyst": "Analyst: asks questions", "custodian": "Custodian: keeps the data too"}
-_OUT = (
-    "Their token lets them in no more, at once, through every door. What they spent stays spent. You can let them in "
-    "again later, with a new token."
-)
 
 
 def _populations(

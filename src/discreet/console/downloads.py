@@ -48,6 +48,9 @@ SAMPLE_PATH = "/made-up/{name}"
 _NAME = re.compile(r"/made-up/([A-Za-z_]\w*)\.(csv|parquet)", re.ASCII)
 _LABEL = {"source": "made up by discreet from declarations alone; nobody in it is real"}
 _SAMPLE_KINDS = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
+_KEY = b"discreet.citation"
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would compute a text that begins so
+_FIRST = (1980, 1, 1, 0, 0, 0)  # the time of every file in a zip: the same answer gives the same bytes
 
 
 def folder_name(entry: int) -> str:
@@ -115,11 +118,6 @@ def sample_response(desk: Desk, visitor: Visitor, path: str) -> Response:
     pyarrow.csv.write_csv(rows, file) if kind == "csv" else pyarrow.parquet.write_table(rows, file)
     headers = {"content-disposition": f'attachment; filename="made-up-{name}.{kind}"'}
     return Response(file.getvalue(), headers=headers, media_type=_SAMPLE_KINDS[kind])
-
-
-_KEY = b"discreet.citation"
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would compute a text that begins so
-_FIRST = (1980, 1, 1, 0, 0, 0)  # the time of every file in a zip: the same answer gives the same bytes
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from discreet.exact import count, probability, spoken
 from discreet.mechanisms.mechanism import USUAL
 
 Heard = Callable[[PriceWish], Awaitable[None]]
+_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104  # what a door that listens on all addresses says
 
 
 class Expert:
@@ -107,9 +108,6 @@ def _snippet(name: str, text: str) -> None:
         shown = theme.tag("pre", text).classes("d-code")
     button.props["data-copy"] = shown.html_id
     button.props["aria-label"] = f"Copy the text for {name}"
-
-
-_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104  # what a door that listens on all addresses says
 
 
 def reached(wire: tuple[str, int], at: str) -> tuple[str, int]:

@@ -23,6 +23,8 @@ _PATIENCE = 120.0  # seconds for a page to be built: a ledger that is being read
 _OUT_OF_ORDER = "This page cannot be shown now. Try again in a while; if it stays so, a custodian runs discreet doctor."
 _ICONS = {"auto": "brightness_auto", "light": "light_mode", "dark": "dark_mode"}
 _DARK = {"auto": None, "light": False, "dark": True}
+UNCHANGED = "Nothing was changed."
+Doing = Callable[[], Awaitable[None]]
 
 
 def page(path: str) -> Callable[[Build], Build]:
@@ -194,10 +196,6 @@ def _switch(now: str) -> None:
         f'icon={_ICONS[now]} flat round dense aria-label="Theme: {now}"'
     )
     button.classes("d-quiet")
-
-
-UNCHANGED = "Nothing was changed."
-Doing = Callable[[], Awaitable[None]]
 
 
 @contextmanager

@@ -21,6 +21,9 @@ _MEANING = (
     "The privacy price says how much the answer may tell about any one person. Every question takes its price out of "
     "a budget that is set once."
 )
+Heard = Callable[[], Awaitable[None]]
+_THOUSANDS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?")
+_BEGUN = re.compile(r"0*\.?0*")
 
 
 class Strip:
@@ -127,11 +130,6 @@ def too_little(tag: Tag, use_rest: Callable[[], object] | None) -> None:
         theme.tag("p", f"This costs {price}, and the budget “{tag.purse.population}” has {left} left for you.")
         ui.button(f"Use what is left: {left}", on_click=use_rest).props("unelevated no-caps")
         theme.note("Nothing was charged.")
-
-
-Heard = Callable[[], Awaitable[None]]
-_THOUSANDS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?")
-_BEGUN = re.compile(r"0*\.?0*")
 
 
 class Dial:

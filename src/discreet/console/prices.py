@@ -20,6 +20,10 @@ from discreet.mechanisms.mechanism import USUAL
 
 _DIGITS = 6
 _SMALL = -5  # the power of ten below which a number is written with one
+HELD = "This population is closed for maintenance. What was bought before can still be shown."
+RETIRED = "This population is closed for good. What was bought before can still be shown."
+_ROUND = tuple(Fraction(each, 10) for each in (10, 12, 15, 20, 25, 30, 40, 50, 60, 80))
+_CHEAPEST = 100  # the cheapest price is so many times below the usual one
 
 
 def figure(value: Fraction, *, up: bool = False) -> str:
@@ -72,12 +76,6 @@ def moment(time: str) -> datetime:
 def when(time: str) -> str:
     """The time of an entry, for people."""
     return f"{moment(time):%-d %b %Y, %H:%M} UTC"
-
-
-HELD = "This population is closed for maintenance. What was bought before can still be shown."
-RETIRED = "This population is closed for good. What was bought before can still be shown."
-_ROUND = tuple(Fraction(each, 10) for each in (10, 12, 15, 20, 25, 30, 40, 50, 60, 80))
-_CHEAPEST = 100  # the cheapest price is so many times below the usual one
 
 
 @dataclass(frozen=True)

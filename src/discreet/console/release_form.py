@@ -24,6 +24,9 @@ from discreet.release.kind import Option, named
 
 _LONGEST = 4000  # letters that somebody may write into a field
 _MOST = 12  # columns of one release
+Heard = Callable[[], Awaitable[None]]
+MOST = 200  # columns of a table that are listed
+_DECLARED = "Only what is declared can be published. A custodian declares bounds and keys when the table is added."
 
 
 @dataclass(frozen=True)
@@ -110,12 +113,6 @@ def _whole(text: str, name: str) -> int:
     return count(int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0, name)
 
 
-Heard = Callable[[], Awaitable[None]]
-
-MOST = 200  # columns of a table that are listed
-_DECLARED = "Only what is declared can be published. A custodian declares bounds and keys when the table is added."
-
-
 class ReleaseForm:
     """The form. `plan` is what it says; `changed` is called when that changes."""
 
@@ -123,7 +120,8 @@ class ReleaseForm:
         self.plan = ReleaseDraft(tables[0].name)
         self._tables = {table.name: table for table in tables}
         self._changed = changed
-        self._notes: dict[str, ui.element] = {}
+        self._settings: dict[str, ui.element] = {}  # notes beside fields, and the fields: of settings, then of columns
+        self._set_fields: dict[str, ui.input | ui.select] = {}
         with theme.card("What to publish"):
             chosen = ui.select(list(self._tables), value=self.plan.table, label="Table")
             chosen.props("outlined dense options-dense").classes("d-some d-sheet-table")
@@ -135,9 +133,10 @@ class ReleaseForm:
 
     def refuse(self, where: str, refusal: Refusal, usual: Callable[[], object] | None = None) -> bool:
         """Say beside a field why it will not do; whether there is such a field."""
-        if where not in self._notes:
+        note = {**self._settings, **self._column_notes}.get(where)
+        if note is None:
             return False
-        with self._notes[where]:
+        with note:
             theme.tag("p", theme.sentence(refusal.message))
             if refusal.hint:
                 theme.muted(theme.sentence(refusal.hint))
@@ -147,13 +146,14 @@ class ReleaseForm:
 
     def accept(self) -> None:
         """Nothing is wrong any more."""
-        for note in self._notes.values():
+        for note in (*self._settings.values(), *self._column_notes.values()):
             note.clear()
 
     async def clear(self, where: str) -> None:
         """Go back to what is usual in one field."""
-        if where in self._fields:
-            self._fields[where].value = ""  # which is heard
+        field = {**self._set_fields, **self._column_fields}.get(where)
+        if field is not None:
+            field.value = ""  # which is heard
 
     # the parts -------------------------------------------------------------------------------------------------------
 
@@ -175,7 +175,8 @@ class ReleaseForm:
         table = self._tables[self.plan.table]
         listed = sorted(choices(table)[:MOST], key=lambda each: bool(each.refused))
         self._columns.clear()
-        self._notes, self._fields = dict(self._settings), dict(self._set_fields)
+        self._column_notes: dict[str, ui.element] = {}
+        self._column_fields: dict[str, ui.input] = {}
         with self._columns:
             theme.tag("legend", "Columns")
             for each in listed:
@@ -185,7 +186,7 @@ class ReleaseForm:
             if rest := len(table.columns[MOST:]):
                 theme.note(f"{rest:,} more columns are counted with discreet release.")
         self._rows.set_visibility(table.unit is not None or table.link is not None)
-        self._fields["max_rows"].props["placeholder"] = "" if table.max_rows is None else str(table.max_rows)
+        self._set_fields["max_rows"].props["placeholder"] = "" if table.max_rows is None else str(table.max_rows)
 
     def _column(self, choice: ColumnChoice, table: Table) -> None:
         with ui.element("div").classes("d-pick-column" + (" d-no" if choice.refused else "")):
@@ -199,27 +200,32 @@ class ReleaseForm:
                     theme.tag("span", said).classes("d-muted d-small d-column-said")
             if choice.refused:
                 return
-            option = self._of_columns or Option()
+            option = next((each for kind in kinds() for each in kind.wish.options().values() if each.many), Option())
             own = ui.input(option.label, placeholder=option.usual).props("outlined dense debounce=250 maxlength=2000")
             own.props("stack-label").classes("d-bins").tooltip(option.tip)
             own.props["aria-label"] = f"{option.label} of {choice.name}"
             own.set_visibility(False)
             own.on_value_change(lambda event: self._of_column(choice.name, str(event.value or "").strip()))
-            self._fields[choice.name] = own
-            self._notes[choice.name] = ui.element("div").classes("d-beside").props('aria-live="polite"')
+            if choice.number:
+                self._column_fields[choice.name] = own
+            self._column_notes[choice.name] = ui.element("div").classes("d-beside").props('aria-live="polite"')
 
         async def turn(event: object) -> None:
             wanted = getattr(event, "args", None) is True
-            own.set_visibility(wanted and choice.number and self._of_columns is not None)
             among = [column.name for column in table.columns]
             self.plan = self.plan.with_column(choice.name, wanted=wanted, among=among)
+            self._show_columns()
             await self._changed()
 
         box.on("change", turn, js_handler="(event) => emit(event.target.checked)")
 
+    def _show_columns(self) -> None:
+        """What is said of single columns: of those that are chosen and are numbers, if this kind has that."""
+        many = any(option.many for option in self.plan.options.values())
+        for name, own in self._column_fields.items():
+            own.set_visibility(many and name in self.plan.columns)
+
     def _more(self) -> None:
-        self._settings: dict[str, ui.element] = {}
-        self._set_fields: dict[str, ui.input | ui.select] = {}
         with ui.element("div").classes("d-sheet-more"):
             self._text("name", "Name of the release", "as its kind and columns")
             with ui.element("div") as self._rows:
@@ -237,13 +243,15 @@ class ReleaseForm:
     def _suit(self) -> None:
         """Show the settings of this kind alone."""
         self._own.clear()
+        for name in self._settings.keys() - {"name", "max_rows"}:
+            del self._settings[name], self._set_fields[name]
         with self._own:
             for name, option in self.plan.options.items():
                 if option.choices is not None:
                     self._choice(name, option)
                 elif not option.many:
                     self._text(name, option.label, option.usual)
-        self._draw()
+        self._show_columns()
 
     def _choice(self, name: str, option: Option) -> None:
         choices = option.choices(named(self.plan.kind).wish) if option.choices else {}
@@ -260,11 +268,6 @@ class ReleaseForm:
             self._settings[name] = ui.element("div").classes("d-beside").props('aria-live="polite"')
         field.on_value_change(lambda event: self._hear(name, str(event.value or "").strip()))
         self._set_fields[name] = field
-
-    @property
-    def _of_columns(self) -> Option | None:
-        """What is said of single columns, if this kind has that."""
-        return next((option for option in self.plan.options.values() if option.many), None)
 
     # what is heard ---------------------------------------------------------------------------------------------------
 

@@ -24,6 +24,10 @@ _LEAD = (
     "Every answer is randomised on the device of the person who gives it. Which reports are true nobody here knows; of "
     "many reports together the shares can be told, with known errors."
 )
+PRICES = tuple(Fraction(text) for text in ["0.1", "0.2", "0.3", "0.5", "0.7", "1", "1.5", "2", "2.5", "3", "4", "5"])
+_USUAL, _PEOPLE = PRICES.index(Fraction(1)), 1000
+_PAUSE = 0.25  # seconds without a key until figures are computed
+_NOTHING = "–"
 
 
 @page(PATH)
@@ -67,12 +71,6 @@ def _card(standing: TaskStanding) -> None:
             theme.tag("span", f"price {prices.figure(task.reports * task.client.epsilon, up=True)}").classes("d-muted")
             if not standing.closed:
                 theme.tag("span", f"until {prices.when(task.closes)}").classes("d-muted")
-
-
-PRICES = tuple(Fraction(text) for text in ["0.1", "0.2", "0.3", "0.5", "0.7", "1", "1.5", "2", "2.5", "3", "4", "5"])
-_USUAL, _PEOPLE = PRICES.index(Fraction(1)), 1000
-_PAUSE = 0.25  # seconds without a key until figures are computed
-_NOTHING = "–"
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from discreet.console.table_draft import BUDGET, COLUMNS, FILE, OWNER, REVIEW, S
 from discreet.console.upload import UploadedFile, said_size
 from discreet.curator.custody import Declared
 from discreet.curator.declarations import stale
-from discreet.curator.source import SourceColumn, found, source_types
+from discreet.curator.source_columns import SourceColumn, found, source_types
 from discreet.declared.table import Table
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
@@ -34,6 +34,8 @@ _REMOVE = (
     "Its rows are deleted, and nobody can ask about it any more. What was spent stays spent, and answers that were "
     "given stay in the ledger. This cannot be taken back."
 )
+Chosen = Callable[[UploadedFile], Awaitable[None]]
+_GLANCE = 0.25  # seconds
 
 
 def listed(visit: Visit, tables: Sequence[Table], again: Again) -> None:
@@ -298,10 +300,6 @@ def _rehearsed(desk: Desk, who: Visitor, path: Path, *, name: str, stages: Seque
 def _added(desk: Desk, who: Visitor, path: Path, *, as_said: tuple[str, Declared], share: WorkDone) -> None:
     name, said = as_said
     desk.custody(who).add(name, path, said, progress=share.hear)
-
-
-Chosen = Callable[[UploadedFile], Awaitable[None]]
-_GLANCE = 0.25  # seconds
 
 
 def script() -> None:

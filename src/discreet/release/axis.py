@@ -21,7 +21,7 @@ from discreet.mechanisms import Bins, Column
 from discreet.mechanisms.registry import Plain
 from discreet.release.bins import written
 from discreet.release.counts import MOST_CELLS
-from discreet.release.tree_variances import Reals
+from discreet.release.tree import Reals
 
 IN_OTHER, LEFT_OUT = RULES = ("other", "leave out")  # what becomes of rows that are in no cell of some column
 _MANY = 4096  # bins: of more, edges that are evenly spaced are not written one by one

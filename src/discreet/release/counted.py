@@ -20,7 +20,7 @@ from discreet.release.axis import IN_OTHER, LEFT_OUT, OTHER, KeyAxis, NumberAxis
 from discreet.release.bins import written
 from discreet.release.estimate import Curve, Estimate, error_bar
 from discreet.release.release import CUT_OFF, Cell, Release, Sheet, alike, cell, no_line
-from discreet.release.tree_variances import Reals
+from discreet.release.tree import Reals
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -151,8 +151,8 @@ class CountedRelease(Release):
         sides = [asked[name][0] if name in asked else np.ones(len(self.axis(name))) for name in columns]
         weights: Reals = reduce(np.multiply.outer, sides, np.ones(()))
         note = "; ".join(asked[name][1] for name in columns if name in asked and asked[name][1])
-        sum_ = self.weighed(columns, weights)
-        return Estimate(sum_.value, None if note else sum_.error, note=note and note + _IN_A_BIN)
+        weighed = self.weighed(columns, weights)
+        return Estimate(weighed.value, None if note else weighed.error, note=note and note + _IN_A_BIN)
 
     def cdf(self) -> Curve:
         """The share of all records up to the upper edge of each bin."""

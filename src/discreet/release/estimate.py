@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.errors import Refusal
-from discreet.release.tree_variances import Reals
+from discreet.release.tree import Reals
 
 # An error bar reaches so many standard errors and this much more to either side, and covers 19 times in 20. One count
 # with Laplace noise needs 2.12, sums of many 1.96; whole noise of a small scale needs up to 0.62 more.

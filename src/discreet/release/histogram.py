@@ -17,7 +17,7 @@ from discreet.errors import Refusal
 from discreet.exact import Number, count, share, shown
 from discreet.release import nonnegative_fit
 from discreet.release.estimate import MORE, TIMES, Estimate, weighted
-from discreet.release.tree_variances import Reals, Splits, Whole, leaf_variances, starts
+from discreet.release.tree import Reals, Splits, Whole, leaf_variances, starts
 
 NONE = "There are no error bars: how far this estimate is off is not known."
 EXACT = "The error bars cover all of the error."

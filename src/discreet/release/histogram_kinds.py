@@ -38,7 +38,7 @@ from discreet.release.method import COUNTING, counting
 from discreet.release.private_bins import PrivateBins
 from discreet.release.publication import Publication
 from discreet.release.release import no_line
-from discreet.release.tree_variances import Reals
+from discreet.release.tree import Reals
 from discreet.sql.render import quoted
 from discreet.sql.shape import Facts
 

@@ -236,7 +236,7 @@ class Wish:
     def told(self) -> dict[str, Plain]:
         """The wish as plain values that `read` takes back; what was not said is left out."""
         parts = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {name: _plain(value) for name, value in parts.items() if value not in (None, (), {})}
+        return {name: _plain(value) for name, value in parts.items() if value not in (None, (), {}, "")}
 
     def spelled(self, names: Iterable[str]) -> Wish:
         """The same wish, its columns spelled as those of a table are; what is not there stays as it is."""

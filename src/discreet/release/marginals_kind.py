@@ -34,7 +34,7 @@ from discreet.release.marginals import FourierMarginals, Marginals, ResidualMarg
 from discreet.release.marginals.consistent import can_be_whole
 from discreet.release.marginals.domain import MOST_TABLES, maximal
 from discreet.release.publication import CellMechanism, Publication
-from discreet.release.tree_variances import Reals
+from discreet.release.tree import Reals
 
 _LOWER = 1 - Fraction(1, 1 << 40)
 _PARTS, _DEEP = 4096, 13  # sub-tables that are counted for cells of other values; a table of 13 columns has more

@@ -8,14 +8,12 @@ from fractions import Fraction
 from discreet.errors import Refusal
 from discreet.exact import shown
 from discreet.privacy import Neighbours
-from discreet.release.automatic import Automatic
 from discreet.release.counts import Counts
-from discreet.release.grids import AdaptiveGrid, UniformGrid
+from discreet.release.grids import AdaptiveGrid, QuadTree, UniformGrid
+from discreet.release.hierarchy import tuned
 from discreet.release.identity import Identity, Uniform
 from discreet.release.multiplicative_weights import MultiplicativeWeights
-from discreet.release.partition import Partition
-from discreet.release.quadtree import QuadTree
-from discreet.release.tuned_hierarchy import tuned
+from discreet.release.partition import Automatic, Partition
 from discreet.release.wavelet import Wavelet
 
 Built = Callable[[Fraction, tuple[int, ...], int, Neighbours], Counts]

@@ -16,11 +16,10 @@ from discreet.mechanisms import registered
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy
 from discreet.release.counts import Counts, Measured, Names
-from discreet.release.hierarchy import Hierarchy
+from discreet.release.hierarchy import Hierarchy, tuned
 from discreet.release.histogram import Histogram
 from discreet.release.method import counting
-from discreet.release.tree_variances import Whole
-from discreet.release.tuned_hierarchy import tuned
+from discreet.release.tree import Whole
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from discreet.release.bins import written
 from discreet.release.counted import FIT, CountedRelease
 from discreet.release.counts import Measured, Names
 from discreet.release.kind import Preview, named
-from discreet.release.tree_variances import Whole
+from discreet.release.tree import Whole
 
 _CROWDED = 8  # cells that hold other units' rows
 _EACH = 3  # rows in each of them

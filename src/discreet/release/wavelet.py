@@ -17,8 +17,7 @@ from discreet.noise import SECURE, Entropy
 from discreet.release.counts import Counts, flat, noise_variance, noisy, released
 from discreet.release.hierarchy import divided, even, worst_prefix
 from discreet.release.histogram import Histogram
-from discreet.release.tree import branches, totals
-from discreet.release.tree_variances import Splits, Whole, fixed, starts
+from discreet.release.tree import Splits, Whole, branches, fixed, starts, totals
 
 
 @released("wavelet")

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from discreet.release.tree import branches, consistent, totals
-from discreet.release.tree_variances import Splits, starts
+from discreet.release.tree import Splits, branches, consistent, starts, totals
 from discreet.release.wavelet import Wavelet
 
 Reals = NDArray[np.float64]
