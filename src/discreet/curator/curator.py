@@ -15,6 +15,7 @@ from discreet.curator.cache import Allow, AtHand, Plans, Recall, answer_key, key
 from discreet.curator.catalogue import Population
 from discreet.curator.declarations import Declarations, recorded_file
 from discreet.curator.explain import Due, Explanation, bounding, notices
+from discreet.curator.named_run import NamedRun, RunAnswer, ran
 from discreet.curator.noisy_statistics import Engine
 from discreet.curator.planner import Planner
 from discreet.curator.price import Priced, priced
@@ -253,6 +254,13 @@ class Curator:
             )
         what = self._planned(Wanted(sql, lambda _: mechanism, max_rows, delta=delta))
         return run(self._ledger, self._store, self._principal, what)[0]
+
+    @_asked_now
+    def run_named(self, /, order: NamedRun) -> RunAnswer:
+        """Run a mechanism by its name, unless it ran before: then its answer is free."""
+        what = self._planned(order.wanted)
+        with self._flight.alone([what.question]):
+            return ran(self._ledger, self._store, self._principal, what)
 
     def paid_sessions(self) -> Sessions:
         """The sessions of interactive mechanisms, opened and asked in this name."""
