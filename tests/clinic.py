@@ -12,7 +12,9 @@ import pyarrow as pa
 import template
 
 from discreet.curator.custody import Custody, Declared, found_home
-from discreet.sql.schema import Column, Schema, Table, Type
+from discreet.declared.column import Column
+from discreet.declared.key import Type
+from discreet.declared.table import Schema, Table
 
 REGIONS = ("north", "south", "east")
 COUNT = "SELECT count(*) AS n FROM visits"

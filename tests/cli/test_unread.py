@@ -10,9 +10,11 @@ from typer.testing import CliRunner
 
 from discreet.cli.command import app
 from discreet.curator.custody import Custody, Declared, found_home
+from discreet.declared.column import Column
+from discreet.declared.key import Type
+from discreet.declared.table import Table
 from discreet.engines.ingest import unread_columns
 from discreet.errors import Refusal
-from discreet.sql.schema import Column, Table, Type
 
 BROKEN = """id,age,day,ratio,name,well
 1,12,2026-01-01,0.5,a,true

@@ -17,8 +17,10 @@ from discreet.console import data_dictionary
 from discreet.console.data_dictionary import shelf
 from discreet.console.prices import Wish, counter, promised, tagged
 from discreet.curator.custody import Custody, Declared
+from discreet.declared.column import Column
+from discreet.declared.key import Type
+from discreet.declared.table import Table
 from discreet.errors import OverBudget, Refusal
-from discreet.sql.schema import Column, Table, Type
 
 
 def test_what_is_called_free_is_never_bought(tmp_path: Path) -> None:

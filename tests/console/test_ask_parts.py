@@ -28,11 +28,13 @@ from discreet.console.sql_editor import examples, names, written
 from discreet.curator import Answer
 from discreet.curator.custody import Custody
 from discreet.curator.significant_digits import error, key, measured, plain
+from discreet.declared.column import Column
+from discreet.declared.key import Type
+from discreet.declared.table import Schema, Table
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.exact import spoken
 from discreet.privacy import Approximate, Concentrated, Pure
-from discreet.sql.schema import Column, Schema, Table, Type
 
 prices = st.fractions(Fraction(1, 10**9), Fraction(10**6))
 

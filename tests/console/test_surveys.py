@@ -22,7 +22,7 @@ from discreet.desk.surveys import Outlook, Plan, Surveys, enough, fitting, guess
 from discreet.errors import Refusal
 from discreet.local import DuchiMean, OptimizedUnary, Response
 from discreet.privacy import Guarantee, Pure, Replace, shuffled
-from discreet.server.http import survey_html
+from discreet.server.http import survey_pages
 from discreet.survey.collector import Collector
 from discreet.survey.shuffle import DELTA
 from discreet.survey.task import Task, drafted
@@ -85,7 +85,7 @@ def test_figures_say_what_the_mechanism_does() -> None:
     assert figures(5, Fraction(1), 0, 100) == BLANK
     assert figures(MOST, Fraction(1), 1000, 100).facts
     assert figures(MOST + 1, Fraction(1), 1000, 100) == MANY
-    assert MOST == survey_html.MOST
+    assert MOST == survey_pages.MOST
 
 
 @pytest.mark.parametrize("people", [100, 10**12 - 1])

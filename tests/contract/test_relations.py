@@ -21,8 +21,8 @@ COLUMNS = (
     Column("who"),
     Column("place", keys=PLACES),
     Column("size", keys=SIZES),
-    Column("cost", grid=COST),
-    Column("wide", grid=WIDE),
+    Column("cost", bounds=(COST.lower, COST.upper), step=COST.step),
+    Column("wide", bounds=(WIDE.lower, WIDE.upper), step=WIDE.step),
 )
 
 

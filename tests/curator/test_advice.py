@@ -20,13 +20,14 @@ from discreet.curator.noisy_statistics import NoisyTable
 from discreet.curator.price import priced
 from discreet.curator.purchase import BoughtTable
 from discreet.curator.share_intervals import compatible
+from discreet.declared.caps import MOST_ROWS_A_UNIT
+from discreet.declared.key import Type
 from discreet.errors import Fault, OverBudget, Refusal
 from discreet.mechanisms import Gaussian, Laplace, LaplaceVector, Quantile, Takes
 from discreet.noise import SECURE, Entropy, gaussian
 from discreet.privacy import AddRemove, Approximate, Pure, Replace
 from discreet.sql.expression import Call, Field
 from discreet.sql.render import expression
-from discreet.sql.schema import MOST_ROWS_A_UNIT, Type
 
 EXACT = 400  # a part of it, at least a quarter, for each of at most 140 numbers: one has noise with chance < 1e-40
 MEDIAN = Quantile(Fraction(1, 100), Fraction(0), Fraction(1000), Fraction(1))

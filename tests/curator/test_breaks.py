@@ -16,13 +16,13 @@ from clinic import COUNT
 from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared
 from discreet.curator.quote import TermsGiven
+from discreet.declared.key import Type
 from discreet.errors import Fault, OverBudget, Refusal
 from discreet.ledger import SqliteLedger
 from discreet.privacy import Approximate
 from discreet.sql import render
 from discreet.sql.expression import Call, Field, Literal
 from discreet.sql.functions import FUNCTIONS
-from discreet.sql.schema import Type
 
 THEIRS = "CASE WHEN patient = 999 THEN"
 DAY = "ELSE '2020-01-01' END AS DATE"

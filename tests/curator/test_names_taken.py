@@ -10,10 +10,12 @@ import pytest
 
 from discreet.curator import Curator, catalogue
 from discreet.curator.custody import Custody, Declared, found_home
+from discreet.declared.column import Column
+from discreet.declared.key import Type
+from discreet.declared.table import Table
 from discreet.engines.duckdb import DuckStore
 from discreet.errors import Refusal
 from discreet.privacy import Pure
-from discreet.sql.schema import Column, Table, Type
 
 ROWS = Declared(unit="row", epsilon=10, keys={"g": ["a", "b"]})
 

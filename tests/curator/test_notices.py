@@ -16,8 +16,10 @@ from scipy import stats
 from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared
 from discreet.curator.explain import COVERED
+from discreet.declared.column import Column
+from discreet.declared.key import Type
+from discreet.declared.table import Schema, Table
 from discreet.mechanisms import GaussianKeys, LaplaceKeys
-from discreet.sql.schema import Column, Schema, Table, Type
 from discreet.sql.split import question
 from discreet.sql.unmatched_constants import doubts
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import clinic
 import pytest
 
-from discreet.sql.aggregation import Caps
+from discreet.declared.caps import Caps
+from discreet.declared.table import Schema
 from discreet.sql.bounding import row_cap
 from discreet.sql.left_out import left_out
 from discreet.sql.question import Part
-from discreet.sql.schema import Schema
 from discreet.sql.split import question
 
 EACH = "SELECT patient, count(*) AS n, max(diagnosis) AS d FROM visits GROUP BY patient"

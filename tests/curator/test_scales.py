@@ -19,13 +19,15 @@ from clinic import REGIONS
 
 from discreet.curator.noisy_statistics import Group, measure
 from discreet.curator.price import Priced, priced
+from discreet.declared.column import Column
+from discreet.declared.key import Type
+from discreet.declared.table import Schema, Table
 from discreet.engines import Counted
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector, Quantile
 from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Pure, Replace
 from discreet.sql.plan import Rank, Statistic
 from discreet.sql.question import Part
-from discreet.sql.schema import Column, Schema, Table, Type
 from discreet.sql.split import question
 
 PLACES = 20_000

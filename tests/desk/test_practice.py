@@ -17,11 +17,13 @@ import pytest
 
 from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared
+from discreet.declared.column import Column
+from discreet.declared.key import Type
+from discreet.declared.table import Table
 from discreet.desk import HOME, Desk
 from discreet.desk.practice import ROWS, UNITS, made_up
 from discreet.errors import OverBudget, Refusal
 from discreet.privacy import Approximate
-from discreet.sql.schema import Column, Table, Type
 
 SQL = "SELECT region, count(*) AS n, avg(cost) AS cost FROM visits GROUP BY region"
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from discreet.curator import catalogue
 from discreet.curator.run import drawn
+from discreet.declared.key import Type
 from discreet.engines import DuckRelation, DuckStore
 from discreet.errors import Refusal
 from discreet.mechanisms import Axis, Bins, Caps, Column, Frame
@@ -60,9 +61,9 @@ def framed(found: DuckRelation) -> Frame:
 
 def test_what_is_declared_is_known(home: Path) -> None:
     schema = relation(home).schema
-    assert schema["region"] == Column("region", clinic.REGIONS)
-    assert schema["urgent"] == Column("urgent", (False, True))
-    assert schema["diagnosis"] == Column("diagnosis")
+    assert schema["region"] == Column("region", Type.VARCHAR, keys=clinic.REGIONS)
+    assert schema["urgent"] == Column("urgent", Type.BOOLEAN, keys=(False, True))
+    assert schema["diagnosis"] == Column("diagnosis", Type.VARCHAR)
     assert schema["cost"].grid is not None
     assert [schema["cost"].grid.lower, schema["cost"].grid.upper] == [0, 1000]
     assert relation(home).caps == Caps(50)

@@ -16,6 +16,9 @@ import pytest
 
 from discreet.curator import Curator, catalogue
 from discreet.curator.custody import Custody
+from discreet.declared.column import Column
+from discreet.declared.grid import Grid
+from discreet.declared.table import Schema
 from discreet.engines import Counted, DuckStore
 from discreet.engines.ingest import MOST_CODES
 from discreet.engines.one_pass import FARTHEST
@@ -23,13 +26,11 @@ from discreet.errors import Refusal
 from discreet.privacy import Approximate
 from discreet.sql import bounding
 from discreet.sql.plan import Measurement
-from discreet.sql.range import Grid
 from discreet.sql.render import code_name, quoted, steps_name
-from discreet.sql.schema import Column, Schema
 from discreet.sql.split import question
 from discreet.sql.stream import streamed
 
-COST = Grid(0, 100_000, Fraction(1, 100))
+COST = Grid(0, 1000, "0.01")
 AWKWARD = [math.nan, math.inf, -math.inf, None, -0.004, 0.005, 999.995, 1000.004, 1e300, -1e300, 333.333]
 NUMBERS = "count(*), count(cost), sum(cost), avg(cost)"
 QUESTIONS = [

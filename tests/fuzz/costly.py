@@ -23,12 +23,13 @@ from hospital import Rows
 
 from discreet.curator import Curator, Terms
 from discreet.curator.custody import Custody, Declared, found_home
+from discreet.declared.caps import MOST_ROWS_A_UNIT
+from discreet.declared.table import Table
 from discreet.errors import Refusal
 from discreet.sql.bounding import counts
 from discreet.sql.plan import Measurement
 from discreet.sql.render import Located
 from discreet.sql.rows import scanned
-from discreet.sql.schema import MOST_ROWS_A_UNIT, Table
 
 WHO = 7_777_777
 ROWS = 3000  # of them in each table

@@ -29,13 +29,13 @@ from discreet.ledger.home import add_witness
 from discreet.ledger.witness import Bringer, Folder
 from discreet.ledger.witness import keep as keep_guest
 from discreet.local import LocalHashing, Rappor
-from discreet.local.rappor_device import Device
+from discreet.local.rappor import Device
 from discreet.mechanisms.sealed import Sealed
 from discreet.privacy import AddRemove, Pure
 from discreet.release import Wish
 from discreet.release.folder import write
 from discreet.transport.keyring import Handover
-from discreet.transport.task import Receipt
+from discreet.transport.task import UploadReceipt
 
 KEY = Ed25519PrivateKey.generate()
 COSTS = Order.of("visits", Wish("histogram", ("cost",), epsilon="0.5", bins={"cost": 10}, max_rows=3))
@@ -198,7 +198,7 @@ class Hand:
     def handovers(self) -> list[Handover]:
         return self._collector.handovers()
 
-    def send(self, name: str, body: bytes, token: str | None, /) -> Receipt:
+    def send(self, name: str, body: bytes, token: str | None, /) -> UploadReceipt:
         return self._collector.receive(name, body, token)
 
 
@@ -220,7 +220,7 @@ def test_what_sqlite_commits_stays_and_what_it_deletes_is_overwritten(
     device = trusting(tmp_path / "device")
     tokens = survey.collector.invite(survey.task.id, 2)
     carried = [device.take_part(Hand(survey), survey.task.id, 1, token=tokens[0]), survey.send([1], tokens[1])]
-    assert carried == [Receipt(accepted=1)] * 2
+    assert carried == [UploadReceipt(accepted=1)] * 2
     survey.collector.close(survey.task.id)
     survey.collector.collect(survey.task.id)
     hashed = [hashlib.sha256(token.encode()).digest() for token in tokens]

@@ -31,7 +31,7 @@ from discreet.local import (
     VectorMean,
 )
 from discreet.local.decode import decode
-from discreet.local.estimate import Odds
+from discreet.local.frequencies import Odds
 
 pytestmark = pytest.mark.slow
 

@@ -19,10 +19,10 @@ from discreet.curator.error_bars import Spans
 from discreet.curator.noisy_statistics import measure
 from discreet.curator.price import priced
 from discreet.curator.purchase import BoughtTable
+from discreet.declared.key import Key
 from discreet.engines import Counted, DuckStore
 from discreet.privacy import AddRemove, Approximate, Concentrated
 from discreet.sql.plan import Measurement, Rank, Statistic
-from discreet.sql.schema import Key
 from discreet.sql.split import question
 
 pytestmark = pytest.mark.slow

@@ -9,14 +9,15 @@ import pytest
 from doubles import Seeded
 
 from discreet.errors import Refusal
-from discreet.local import OptimizedUnary, SubsetSelection, bits
+from discreet.local import OptimizedUnary, SubsetSelection
+from discreet.local.unary import columns, every, packed
 
 
 def test_value_v_is_bit_v_mod_8_of_byte_v_div_8() -> None:
     for v in range(20):
         row = np.zeros((1, 20), dtype=np.bool_)
         row[0, v] = True
-        assert bits.packed(row).tobytes() == (1 << v).to_bytes(3, "little")
+        assert packed(row).tobytes() == (1 << v).to_bytes(3, "little")
 
 
 @pytest.mark.parametrize("choices", [2, 7, 8, 9, 16, 17])
@@ -42,11 +43,11 @@ def test_a_set_of_another_size_is_refused() -> None:
 @pytest.mark.parametrize("choices", [3, 8, 11])
 def test_columns_add_up(people: int, choices: int) -> None:
     rows = np.frombuffer(Seeded(people).raw(people * choices), dtype=np.uint8).reshape(people, choices) < 200
-    assert bits.columns(bits.packed(rows), choices).tolist() == rows.sum(axis=0).tolist()
+    assert columns(packed(rows), choices).tolist() == rows.sum(axis=0).tolist()
     full = np.ones((people, choices), dtype=np.bool_)
-    assert bits.columns(bits.packed(full), choices).tolist() == [people] * choices
+    assert columns(packed(full), choices).tolist() == [people] * choices
 
 
 def test_sets_are_listed_in_order() -> None:
-    assert bits.every(2) == [b"\0", b"\1", b"\2", b"\3"]
-    assert bits.every(9)[0b100000001] == b"\1\1"
+    assert every(2) == [b"\0", b"\1", b"\2", b"\3"]
+    assert every(9)[0b100000001] == b"\1\1"

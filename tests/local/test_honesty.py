@@ -33,11 +33,12 @@ from discreet.local import (
     Tally,
     VectorMean,
 )
+from discreet.local.frequencies import SUSPECT
 from discreet.local.hashing import Family
-from discreet.local.honesty import RARE, SUSPECT
+from discreet.local.unary import RARE
 from discreet.survey import Respondent
 from discreet.survey.upload import fresh_ids, packed
-from discreet.transport.task import Receipt
+from discreet.transport.task import UploadReceipt
 
 ONE = Fraction(1)
 POISON = np.packbits(np.ones((1, 50), bool), axis=1, bitorder="little")  # a yes to each of fifty answers
@@ -128,7 +129,7 @@ def test_the_collector_refuses_made_up_reports_and_counts_them(tmp_path: Path) -
     survey = Survey(tmp_path, OptimizedUnary(ONE, 50))
     honest = survey.task.client.batch(np.arange(20), rng=Seeded(1))
     reports = np.concatenate([honest, np.repeat(POISON, 3, axis=0)])
-    assert survey.receive(packed(survey.task, fresh_ids(23), reports)) == Receipt(accepted=20, unlikely=3)
+    assert survey.receive(packed(survey.task, fresh_ids(23), reports)) == UploadReceipt(accepted=20, unlikely=3)
     assert survey.counts == {"accepted": 20, "unlikely": 3}
     survey.collector.close(survey.task.id)
     found = survey.collector.collect(survey.task.id)

@@ -14,8 +14,8 @@ from doubles import Prefixed, Seeded
 from local.laws import follows, reports
 
 from discreet.local import Hadamard, LocalHashing, OptimizedUnary, Response, SubsetSelection, SymmetricUnary
-from discreet.local.coin import coins
 from discreet.local.hashing import PRIME, modulo, residues
+from discreet.noise import coins
 from discreet.noise.uniform import words
 
 SINGLE, MANY = 6_000, 60_000

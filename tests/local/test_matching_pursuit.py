@@ -9,9 +9,9 @@ import pytest
 from covering import Coverage
 from doubles import Seeded
 
-from discreet.local.estimate import Odds
+from discreet.local.frequencies import Odds
 from discreet.local.matching_pursuit import ALPHA, Pursuit
-from discreet.local.sketch import CountMeanSketch, HadamardSketch, Rows
+from discreet.local.sketch import CellCounts, CountMeanSketch, HadamardSketch
 from discreet.survey.results import held
 
 TRIED = 256
@@ -26,7 +26,9 @@ def crowd(shares: list[float], seed: int, rows: int = 4, width: int = 256, liste
     odds = np.full((rows, width), 0.5)
     for share, cells in zip(shares, held, strict=True):
         odds[np.arange(rows), cells] += share / 2
-    return Pursuit.of(Rows(reports, draw.binomial(reports[:, None], odds), Odds(Fraction(1), Fraction(1, 2))), table)
+    return Pursuit.of(
+        CellCounts(reports, draw.binomial(reports[:, None], odds), Odds(Fraction(1), Fraction(1, 2))), table
+    )
 
 
 def found(one: Pursuit, alpha: float = ALPHA) -> list[int]:

@@ -19,7 +19,7 @@ from scipy import stats
 
 from discreet.errors import Refusal
 from discreet.interval import exp, log
-from discreet.local import DuchiMean, HybridMean, Mean, PiecewiseMean, Tally, VectorMean
+from discreet.local import DuchiMean, HybridMean, MeanReporter, PiecewiseMean, Tally, VectorMean
 
 LOST = Fraction(1, 10**9)
 PRICES = ["0.000001", "0.01", "0.5", "0.62", "1", "3", "10", "20"]
@@ -162,7 +162,7 @@ def test_the_hybrid_is_the_best_of_both() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_numbers_are_put_on_the_grid(kind: Any) -> None:  # noqa: ANN401
-    client: Mean = kind(Fraction(1), Fraction(10), Fraction(20), 2)
+    client: MeanReporter = kind(Fraction(1), Fraction(10), Fraction(20), 2)
     assert client.step == Fraction(5, 2)
     values = [10, 12.5, 13.7, 13.8, 20, 5, 99, float("inf"), -float("inf")]
     places = [0, 1, 1, 2, 4, 0, 4, 4, 0]

@@ -15,10 +15,9 @@ from discreet.audit import enumerated
 from discreet.errors import Refusal
 from discreet.interval import exp, log
 from discreet.local import described, rebuilt
-from discreet.local.bloom import Bloom, Functions, written
-from discreet.local.estimate import Odds
+from discreet.local.bloom import BitCounts, Bloom, Functions, written
+from discreet.local.frequencies import Odds
 from discreet.local.rappor import Rappor
-from discreet.local.rappor_counts import BitCounts
 from discreet.mechanisms import Pair
 from discreet.privacy import Pure
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy import sparse, stats
 
 from discreet.errors import Refusal
-from discreet.local.decode import Decoded, Spread, decode
-from discreet.local.decode_lasso import LEAST, path
+from discreet.local.decode import Decoded, ShareVariance, decode
+from discreet.local.lasso import LEAST, path
 from discreet.local.rappor import Rappor
 
 SEEDS, PEOPLE, CANDIDATES, COMMON = 24, 20_000, 120, 8
@@ -177,7 +177,7 @@ def test_ends_where_the_error_is_that_of_the_end_cover(share: float, people: int
     """Exactly, where no coin errs: who holds the text is binomial. With the error at the estimate: down to 18 %."""
     held = np.arange(people + 1) / people
     errors = np.sqrt(held * (1 - held) / people)
-    low, high = Spread(1 / people, 0.0, 1 / people).ends(held, errors, stats.norm.isf(0.025))
+    low, high = ShareVariance(1 / people, 0.0, 1 / people).ends(held, errors, stats.norm.isf(0.025))
     law = stats.binom.pmf(np.arange(people + 1), people, share)
     assert law[(low <= share) & (share <= high)].sum() >= 0.95
     assert np.all((low <= held) & (held <= high))
@@ -188,11 +188,11 @@ def test_an_end_is_as_many_of_its_own_errors_away_as_it_says(coins: float) -> No
     """Beyond 0 and 1 the error is that at 0 and 1. An infinite error has no ends."""
     shares = np.linspace(-0.3, 1.3, 33)
     at, far = np.clip(shares, 0, 1), 2.5
-    ends = Spread(0.02, coins, 0.01).ends(shares, np.sqrt(own(at, coins)), far)
+    ends = ShareVariance(0.02, coins, 0.01).ends(shares, np.sqrt(own(at, coins)), far)
     for end, way in zip(ends, (-1, 1), strict=True):
         off = way * (end - shares) - (far**2 - 1) / 6 * 0.01
         assert off == pytest.approx(far * np.sqrt(own(np.clip(end, 0, 1), coins)))
-    assert [one.tolist() for one in Spread().ends(np.zeros(1), np.full(1, np.inf), far)] == [[-np.inf], [np.inf]]
+    assert [one.tolist() for one in ShareVariance().ends(np.zeros(1), np.full(1, np.inf), far)] == [[-np.inf], [np.inf]]
 
 
 def test_at_ordinary_odds_intervals_are_hardly_wider_than_by_the_normal_law() -> None:

@@ -21,8 +21,7 @@ from local.laws import follows, singles
 
 from discreet.audit import audit
 from discreet.errors import Refusal
-from discreet.local.rappor import Rappor
-from discreet.local.rappor_device import Device
+from discreet.local.rappor import Device, Rappor
 from discreet.mechanisms import Pair
 from discreet.privacy import Pure
 

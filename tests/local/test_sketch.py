@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.interval import exp, log
-from discreet.local.estimate import Frequencies, Odds
-from discreet.local.sketch import CountMeanSketch, HadamardSketch, Rows, Sketched
+from discreet.local.frequencies import Frequencies, Odds
+from discreet.local.sketch import CellCounts, CountMeanSketch, HadamardSketch, Sketched
 
 LOST = Fraction(1, 10**9)
 KINDS = [CountMeanSketch, HadamardSketch]
@@ -110,7 +110,7 @@ def test_over_all_cells_that_a_text_may_have_its_count_is_right() -> None:
 
     Two rows of four cells: sixteen places of a text. In both cells of the one that is held, the count is all of them.
     """
-    rows = Rows(np.array([24, 16]), np.array([[12, 6, 6, 6], [4, 8, 4, 4]]), HALF)
+    rows = CellCounts(np.array([24, 16]), np.array([[12, 6, 6, 6], [4, 8, 4, 4]]), HALF)
     places = list(product(range(4), repeat=2))
     counts = rows.estimate(tuple(places), np.array(places)).counts
     assert counts.mean() == pytest.approx(0)
@@ -121,14 +121,22 @@ def test_over_all_cells_that_a_text_may_have_its_count_is_right() -> None:
 @pytest.mark.parametrize(
     ("rows", "same"),
     [
-        (Rows(np.array([4, 3]), np.array([[3, 1, 0], [0, 0, 3]]), WHOLE), FAIR),  # 12 of 18 couples met, 1/3 by chance
-        (Rows(np.array([9]), np.array([[3, 3, 3]]), WHOLE), Fraction(0)),  # fewer than by chance
-        (Rows(np.array([9]), np.array([[9, 0, 0]]), WHOLE), Fraction(1)),
-        (Rows(np.array([100]), np.array([[70, 30]]), Odds(3 * FAIR / 2, FAIR / 2)), 2 * (Fraction(7950, 9900) - FAIR)),
-        (Rows(np.array([1]), np.array([[1, 0]]), WHOLE), Fraction(1)),  # of one person nothing is known
+        (
+            CellCounts(np.array([4, 3]), np.array([[3, 1, 0], [0, 0, 3]]), WHOLE),
+            FAIR,
+        ),  # 12 of 18 couples met, 1/3 by chance
+        (CellCounts(np.array([9]), np.array([[3, 3, 3]]), WHOLE), Fraction(0)),  # fewer than by chance
+        (CellCounts(np.array([9]), np.array([[9, 0, 0]]), WHOLE), Fraction(1)),
+        (
+            CellCounts(np.array([100]), np.array([[70, 30]]), Odds(3 * FAIR / 2, FAIR / 2)),
+            2 * (Fraction(7950, 9900) - FAIR),
+        ),
+        (CellCounts(np.array([1]), np.array([[1, 0]]), WHOLE), Fraction(1)),  # of one person nothing is known
     ],
 )
-def test_how_often_two_people_hold_the_same_text_is_what_more_than_chance_meet(rows: Rows, same: Fraction) -> None:
+def test_how_often_two_people_hold_the_same_text_is_what_more_than_chance_meet(
+    rows: CellCounts, same: Fraction
+) -> None:
     """By hand. With coins of 3/4 and 1/4: 90 and 10 seem to be in two cells, and a square is 2.5 too large a person."""
     many, width = rows.supports.shape
     assert float(rows.collisions) * many * (width - 1) == pytest.approx(float(same), abs=1e-9)

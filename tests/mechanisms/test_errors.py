@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 from mechanisms.chances import Whatever
 
+from discreet.declared.grid import Grid
 from discreet.exact import Number
 from discreet.mechanisms.additive import Gaussian, GaussianVector, Laplace, LaplaceVector
 from discreet.mechanisms.auction import PostedPrice
 from discreet.mechanisms.exponential import Exponential, PermuteAndFlip
 from discreet.mechanisms.geometric import Geometric
-from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.keys import GaussianKeys, LaplaceKeys, OptimalKeys
 from discreet.mechanisms.median import SmoothMedian, SmoothRank
 from discreet.mechanisms.moments import Mean, Variance

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mechanisms.chances import Whatever
 
+from discreet.declared.cells import LIMIT, floors, whole
 from discreet.errors import Refusal
-from discreet.mechanisms.grid import LIMIT, floors, whole
 
 STRANGE = [
     None,

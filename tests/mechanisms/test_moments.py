@@ -13,8 +13,8 @@ from doubles import Seeded
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet.declared.grid import Grid
 from discreet.errors import Refusal
-from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.moments import Average, Mean, Spread, Variance, total
 from discreet.mechanisms.registry import described, rebuilt
 from discreet.privacy import Pure, Replace

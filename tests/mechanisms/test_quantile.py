@@ -14,9 +14,9 @@ from doubles import Scripted, Seeded
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet.declared.grid import Grid
 from discreet.errors import Refusal
 from discreet.interval import Interval, exp
-from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.quantile import Quantile, Rows, _level, gaps, segment
 from discreet.mechanisms.registry import described, rebuilt
 from discreet.privacy import AddRemove, Neighbours, Pure, Replace

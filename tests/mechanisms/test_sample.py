@@ -14,8 +14,8 @@ import pytest
 from covering import Coverage
 from doubles import Seeded
 
+from discreet.declared.grid import Grid
 from discreet.errors import Refusal
-from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.median import PureMedian, SmoothRank
 from discreet.mechanisms.registry import described, rebuilt
 from discreet.mechanisms.sample import BlockMean, SampleAggregate

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.mechanisms.grid import Grid
+from discreet.declared.grid import Grid
 from discreet.mechanisms.smooth import LEAST, ONE, Order, weights
 
 Data = tuple[int, ...]

@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike
 from discreet.ledger import Answer, Dataset, Opened, Spend, SqliteLedger, sign, signing_key
 from discreet.ledger.entry import Plain, read_loss
 from discreet.ledger.verify import Receipt, receipt
-from discreet.mechanisms import Column, Frame, Grid
+from discreet.mechanisms import Column, Frame
 from discreet.privacy import AddRemove
 from discreet.release import Release, Wish, publication
 from discreet.release import folder as folders
 from discreet.release.certificate import Certificate, kept
 
 UNIT = AddRemove("patient")
-AGE = Column("age", grid=Grid(0, 100, 1))
-COST = Column("cost", grid=Grid(0, 500, "0.01"))
+AGE = Column("age", bounds=(0, 100), step=1)
+COST = Column("cost", bounds=(0, 500), step="0.01")
 REGION = Column("region", keys=("north", "south", "east", "west"))
 SQL = "SELECT age, cost, region FROM visits"
 NASTY = ("</title></svg><script>alert(1)</script>", "\"'><img src=x onerror=alert(2)>", "]]>&lt;\x00\x1b\u202e", "")

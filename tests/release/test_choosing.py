@@ -10,14 +10,14 @@ from discreet.release import Wish, publication
 
 
 def test_too_many_tables_are_refused_before_they_are_listed() -> None:
-    columns = tuple(Column(f"c{i}", (False, True)) for i in range(60))
+    columns = tuple(Column(f"c{i}", keys=(False, True)) for i in range(60))
     known = Frame.of({column.name: [] for column in columns}, *columns)
     with pytest.raises(Refusal, match="tables of 30, more than"):
         publication(known, Wish("marginals", tuple(column.name for column in columns), epsilon=1, ways=30))
 
 
 def test_marginals_have_no_more_cells_than_a_histogram_may() -> None:
-    columns = tuple(Column(f"c{i}", tuple(range(3000))) for i in range(2))
+    columns = tuple(Column(f"c{i}", keys=tuple(range(3000))) for i in range(2))
     known = Frame.of({column.name: [] for column in columns}, *columns)
     with pytest.raises(Refusal, match="9006001 cells"):
         publication(known, Wish("marginals", ("c0", "c1"), epsilon=1))
@@ -26,7 +26,7 @@ def test_marginals_have_no_more_cells_than_a_histogram_may() -> None:
 
 
 def test_cells_for_other_values_are_refused_where_they_take_too_many_counts() -> None:
-    columns = tuple(Column(f"c{i}", ("a", "b")) for i in range(30))
+    columns = tuple(Column(f"c{i}", keys=("a", "b")) for i in range(30))
     known = Frame.of({column.name: [] for column in columns}, *columns)
     names = tuple(column.name for column in columns)
     for wish in (Wish("marginals", names[:13], epsilon=1, ways=13), Wish("marginals", names, epsilon=1, ways=4)):

@@ -6,7 +6,7 @@ import numpy as np
 from pictures.drawing import marks, parsed
 from release.published import people, released
 
-from discreet.mechanisms import Column, Frame, Grid
+from discreet.mechanisms import Column, Frame
 from discreet.pictures.svg import figure, plain, rounded
 from discreet.release.figures import MOST_BARS, MOST_FIELDS, MOST_KEYS, MOST_PLANES, MOST_POINTS, pictures
 from discreet.release.histogram import Histogram, error_bar
@@ -46,7 +46,7 @@ def test_of_many_keys_the_largest_are_drawn_and_the_others_counted() -> None:
 
 
 def test_a_large_plane_is_drawn_in_fields_that_hold_all_their_cells() -> None:
-    columns = Column("x", grid=Grid(0, 97, 1)), Column("y", grid=Grid(0, 100, 1))
+    columns = Column("x", bounds=(0, 97), step=1), Column("y", bounds=(0, 100), step=1)
     place = np.arange(5000)
     frame = Frame.of({"x": place % 97, "y": place % 89}, *columns)
     release = released({"kind": "histogram", "columns": ["x", "y"], "bins": {"x": 97, "y": 10}}, frame)

@@ -158,7 +158,9 @@ def test_a_column_called_count_keeps_its_name() -> None:
 
 
 def test_a_relation_can_be_counted_directly() -> None:
-    frame = Frame.of({"a": [0, 1, 1, 7], "b": ["x", "y", "y", "x"]}, Column("a", (0, 1)), Column("b", ("x", "y")))
+    frame = Frame.of(
+        {"a": [0, 1, 1, 7], "b": ["x", "y", "y", "x"]}, Column("a", keys=(0, 1)), Column("b", keys=("x", "y"))
+    )
     tables = ResidualMarginals(("a", "b"), (2, 2), (("a", "b"),), Fraction(10**4))(frame.counts, rng=Seeded(1))
     assert tables.counts().table(("a", "b")).tolist() == [[1, 0], [0, 2]]
 

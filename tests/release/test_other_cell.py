@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 from release.published import UNIT, published
 
 from discreet.errors import Refusal
-from discreet.mechanisms import Bins, Column, Frame, Grid
+from discreet.mechanisms import Bins, Column, Frame
 from discreet.release import OTHER, KeyAxis, NumberAxis, Release, Wish, publication
 from discreet.release.axis import other_label, read_side
 from discreet.release.folder import checked
 from discreet.release.other_cell import completed, read_rule, tables
 
-AGE = Column("age", grid=Grid(0, 100, 1))
-SEX, REGION = Column("sex", ("f", "m")), Column("region", ("north", "south", None))
+AGE = Column("age", bounds=(0, 100), step=1)
+SEX, REGION = Column("sex", keys=("f", "m")), Column("region", keys=("north", "south", None))
 COLUMNS = (AGE, SEX, REGION)
 AXES: dict[str, Any] = {"age": Bins("age", (20, 40, 60)), "sex": "sex", "region": "region"}
 EXACTLY = "1000"  # an ε at which no noise is drawn
@@ -164,7 +164,7 @@ def test_an_axis_reads_back_and_says_whether_it_has_the_cell(side: KeyAxis | Num
 
 
 def test_files_tell_the_other_cell_from_a_key_that_is_missing_or_called_so(tmp_path: Path) -> None:
-    column = Column("k", ("(other)", None, "x"))
+    column = Column("k", keys=("(other)", None, "x"))
     cells = np.empty(6, dtype=object)
     cells[:] = ["(other)", None, None, "y", "z", 7]
     people = Frame((column, SEX), (cells, np.array(["f"] * 6, dtype=object)), neighbours=UNIT)
@@ -191,7 +191,7 @@ def test_files_tell_the_other_cell_from_a_key_that_is_missing_or_called_so(tmp_p
 
 
 def test_a_column_called_as_the_mark_is_kept_apart() -> None:
-    columns = (Column("k", ("a",)), Column("k_other", ("b",)))
+    columns = (Column("k", keys=("a",)), Column("k_other", keys=("b",)))
     people = Frame.of({"k": ["a"], "k_other": ["b"]}, *columns, neighbours=UNIT)
     told = publication(people, Wish("marginals", ("k", "k_other"), epsilon=EXACTLY))(people, rng=Seeded(1))
     assert told.table().column_names[:4] == ["k", "k_other", "k_other_", "k_other_other"]

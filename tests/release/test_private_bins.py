@@ -22,7 +22,7 @@ from release.laws import added_sizes
 
 from discreet.audit import audit
 from discreet.errors import Refusal
-from discreet.mechanisms import Column, Frame, Grid
+from discreet.mechanisms import Column, Frame
 from discreet.privacy import Pure, Replace
 from discreet.release import Histogram, NumberAxis, PrivateBins, Publication, Wish, publication
 from discreet.release.histogram import NONE
@@ -34,8 +34,8 @@ each = pytest.mark.parametrize("release", EXAMPLES, ids=range(len(EXAMPLES)))
 SKEWED = np.concatenate([np.full(10, 500), np.full(90, 5)])
 COSTS = Frame.of(
     {"cost": np.exp(np.arange(20_000) % 900 / 110), "sex": np.where(np.arange(20_000) % 3 == 0, "f", "m")},
-    Column("cost", grid=Grid(0, 5000, "0.01")),
-    Column("sex", ("f", "m")),
+    Column("cost", bounds=(0, 5000), step="0.01"),
+    Column("sex", keys=("f", "m")),
 )
 
 
@@ -130,7 +130,7 @@ def test_a_plane_may_have_one_side_of_keys_and_one_of_private_bins() -> None:
 
 
 def test_few_steps_give_as_many_bins_as_there_are() -> None:
-    table = Frame.of({"n": np.arange(300) % 4}, Column("n", grid=Grid(0, 4, 1)))
+    table = Frame.of({"n": np.arange(300) % 4}, Column("n", bounds=(0, 4), step=1))
     told = publication(table, Wish("histogram", ("n",), epsilon=9, bins={"n": "private:50"}))(table, rng=Seeded(1))
     assert len(told.axes[0]) <= 4
 

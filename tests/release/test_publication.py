@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from discreet.audit import audit
 from discreet.errors import Refusal
-from discreet.mechanisms import Axis, Bins, Caps, Column, Frame, Grid, Pair, Takes
+from discreet.mechanisms import Axis, Bins, Caps, Column, Frame, Pair, Takes
 from discreet.privacy import AddRemove, Concentrated, Pure, Replace, convert, epsilon_at
 from discreet.release import (
     Automatic,
@@ -39,11 +39,11 @@ from discreet.release import (
     publication,
 )
 
-AGE, COST = Column("age", grid=Grid(0, 120, 1)), Column("cost", grid=Grid(0, 5000, "0.01"))
-SEX, REGION = Column("sex", ("f", "m")), Column("region", ("north", "south", None))
-SMOKES, NAME = Column("smokes", (False, True)), Column("name")
-ONE = Column("constant", grid=Grid("0.2", "0.9", "0.5"))
-CITY = Column("city", tuple(range(100_000)))
+AGE, COST = Column("age", bounds=(0, 120), step=1), Column("cost", bounds=(0, 5000), step="0.01")
+SEX, REGION = Column("sex", keys=("f", "m")), Column("region", keys=("north", "south", None))
+SMOKES, NAME = Column("smokes", keys=(False, True)), Column("name")
+ONE = Column("constant", bounds=("0.2", "0.9"), step="0.5")
+CITY = Column("city", keys=tuple(range(100_000)))
 COLUMNS = (AGE, COST, SEX, REGION, SMOKES, NAME, ONE, CITY)
 
 
@@ -88,7 +88,7 @@ def test_columns_become_axes_by_what_is_declared() -> None:
 
 
 def test_a_column_with_keys_and_a_grid_is_cut_only_where_that_is_asked() -> None:
-    both = Frame.of({"n": [1, 2]}, Column("n", (1, 2, 3), Grid(0, 10, 1)))
+    both = Frame.of({"n": [1, 2]}, Column("n", keys=(1, 2, 3), bounds=(0, 10), step=1))
     assert wished("histogram", "n", outline=both).axes == ("n",)
     assert wished("histogram", "n", outline=both, bins={"n": 5}).axes == (Bins("n", (0, 2, 4, 6, 8, 11)),)
 
@@ -220,8 +220,8 @@ def test_a_run_reads_counts_once_a_table_and_nothing_else(found: Publication) ->
 @every
 def test_a_table_that_is_declared_otherwise_is_refused(found: Publication) -> None:
     with pytest.raises(Refusal, match="not declared as"):
-        found(Frame(COLUMNS[1:], EMPTY.values[1:], Caps(), AddRemove("person")) if "age" in str(found.tables) else
-              Frame((AGE,), EMPTY.values[:1], Caps(), AddRemove("person")))  # fmt: skip
+        found(Frame(COLUMNS[1:], EMPTY.values[1:], Caps(1), AddRemove("person")) if "age" in str(found.tables) else
+              Frame((AGE,), EMPTY.values[:1], Caps(1), AddRemove("person")))  # fmt: skip
     with pytest.raises(Refusal, match="neighbours"):
         found(frame(neighbours=Replace("person")))
     with pytest.raises(Refusal, match="units of 1 rows, and these have up to 2"):
@@ -345,7 +345,7 @@ def test_its_pairs_are_neighbours(found: Publication) -> None:
         assert repr(pair.left) != repr(pair.right)
         sizes = [len(list(side.rows())) for side in (pair.left, pair.right)]
         moved = np.abs(pair.left.counts(found.axes) - pair.right.counts(found.axes)).sum()
-        most = found.caps.max_rows
+        most = found.caps.rows
         assert 0 < moved <= (most if isinstance(found.neighbours, AddRemove) else 2 * most)
         assert abs(sizes[0] - sizes[1]) == (most if isinstance(found.neighbours, AddRemove) else 0)
     if isinstance(found.mechanism, (ResidualMarginals, FourierMarginals)):
@@ -375,7 +375,7 @@ def test_its_promise_withstands_a_longer_audit(found: Publication) -> None:
 @pytest.mark.parametrize("found", [SMALL[0], SMALL[4], SMALL[6]], ids=["histogram", "private bins", "marginals"])
 @pytest.mark.slow
 def test_the_same_audit_refutes_a_unit_of_several_times_the_rows(found: Publication) -> None:
-    wide = found.caps.max_rows * 6
+    wide = found.caps.rows * 6
     pairs = [
         (replace(pair.left, caps=found.caps), replace(pair.right, caps=found.caps))
         for pair in replace(found, caps=Caps(wide)).pairs()

@@ -13,7 +13,7 @@ import pytest
 from doubles import Seeded
 
 from discreet.errors import Refusal
-from discreet.mechanisms import Column, Frame, Grid
+from discreet.mechanisms import Column, Frame
 from discreet.release import (
     Histogram,
     KeyAxis,
@@ -35,10 +35,10 @@ PEOPLE = Frame.of(
         "sex": np.where(np.arange(ROWS) % 3 == 0, "f", "m"),
         "region": np.where(np.arange(ROWS) % 5 == 0, "north", "south"),
     },
-    Column("age", grid=Grid(0, 100, 1)),
-    Column("cost", grid=Grid(0, 500, "0.25")),
-    Column("sex", ("f", "m")),
-    Column("region", ("north", "south")),
+    Column("age", bounds=(0, 100), step=1),
+    Column("cost", bounds=(0, 500), step="0.25"),
+    Column("sex", keys=("f", "m")),
+    Column("region", keys=("north", "south")),
 )
 
 

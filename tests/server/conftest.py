@@ -15,7 +15,7 @@ from server.served import Server, served
 from discreet.curator.custody import found_home
 from discreet.desk import HOME, Desk
 from discreet.desk.surveys import Plan, Surveys
-from discreet.server.http.survey_html import Dice
+from discreet.server.http.survey_pages import Dice
 from discreet.survey.task import Task
 
 ALBUMS = ("none", "1", "2", "3", "4")

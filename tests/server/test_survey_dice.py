@@ -16,7 +16,7 @@ from server.conftest import People, Place, rolled
 from discreet.desk.surveys import guessed
 from discreet.local import OptimizedUnary, Response, SymmetricUnary, Unary
 from discreet.mechanisms import RandomizedResponse
-from discreet.server.http.survey_html import Dice
+from discreet.server.http.survey_pages import Dice
 
 FALSE_ALARM = 1e-6
 ROLLS = 8_000

@@ -15,9 +15,9 @@ from server.conftest import ALBUMS, People, Person, Place
 from discreet.desk import HOME
 from discreet.desk.surveys import Plan
 from discreet.ledger.head import public_part
-from discreet.server.http import survey_html
-from discreet.server.http.survey_html import Dice
-from discreet.survey.collector import Standing
+from discreet.server.http import survey_pages
+from discreet.server.http.survey_pages import Dice
+from discreet.survey.collector import TaskStanding
 from discreet.survey.task import Task
 from discreet.transport.keyring import Handover, handed_over
 
@@ -260,7 +260,7 @@ def altered(person: Person, place: Place, task: Task, change: Callable[[str], st
 
 def shown(person: Person, place: Place, task: Task, handovers: Sequence[Handover] = ()) -> Person:
     """Open the page of a survey as a server draws it that has this document and these handovers."""
-    page = survey_html.asking(Standing(task, {}, closed=False, collected=False), handovers, datetime.now(UTC))
+    page = survey_pages.answer_page(TaskStanding(task, {}, closed=False, collected=False), handovers, datetime.now(UTC))
     altered(person, place, task, lambda _: page)
     expect(person.page.locator("#stage > :not(.late)").first).to_be_visible()
     return person

@@ -12,7 +12,7 @@ from server.conftest import ALBUMS, People, Person, Place
 from discreet.desk import HOME
 from discreet.desk.surveys import Plan, doubts, lines
 from discreet.local import OptimizedUnary
-from discreet.server.http.survey_html import Dice
+from discreet.server.http.survey_pages import Dice
 from discreet.survey.task import Task, read_task
 from discreet.survey.upload import fresh_ids, packed, unpacked
 

@@ -10,7 +10,9 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from discreet.sql.schema import Column, Key, Schema, Table, Type
+from discreet.declared.column import Column
+from discreet.declared.key import Key, Type
+from discreet.declared.table import Schema, Table
 
 
 def _column(

@@ -8,8 +8,8 @@ from dataclasses import fields
 from fractions import Fraction
 from typing import Any
 
+from discreet.declared.key import Type
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
-from discreet.sql.schema import Type
 
 Columns = Mapping[str, Type]
 

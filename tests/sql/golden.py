@@ -32,13 +32,14 @@ from sqlglot import exp
 
 from discreet.curator.catalogue import Catalogue, Population
 from discreet.curator.declarations import Declared, declared
+from discreet.declared.caps import Caps
+from discreet.declared.key import Type
+from discreet.declared.table import Schema, Table
 from discreet.errors import Refusal
 from discreet.sql import fanout, render
-from discreet.sql.aggregation import Caps
 from discreet.sql.expression import Expression
 from discreet.sql.question import Question
 from discreet.sql.rows import Inline, Rows
-from discreet.sql.schema import Schema, Table, Type
 from discreet.sql.split import question
 
 FILE = Path(__file__).with_name("plans.txt")

@@ -12,11 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sql.expression_text import Columns, Unknown, all_of, expression_text, name_text, number_text, typed, value_text
 
+from discreet.declared.column import Column
+from discreet.declared.grid import Grid
+from discreet.declared.key import Type
+from discreet.declared.table import Schema, Table
 from discreet.sql.aggregate import Aggregate
 from discreet.sql.expression import Expression, Field
 from discreet.sql.plan import GroupKey, Measurement, Rank, Statistic
 from discreet.sql.question import Part, Question
-from discreet.sql.range import Grid
 from discreet.sql.rows import (
     Among,
     Capped,
@@ -34,7 +37,6 @@ from discreet.sql.rows import (
     Union,
     Windowed,
 )
-from discreet.sql.schema import Column, Schema, Table, Type
 
 
 def _indented(lines: Iterator[str]) -> Iterator[str]:
@@ -121,8 +123,8 @@ def _statistic(statistic: Statistic | Rank, columns: Columns) -> str:
 
 
 def _grid(grid: Grid) -> str:
-    low, high, step = all_of(grid, "low", "high", "step")
-    return f"on {low}..{high} × {number_text(step)}"
+    _, _, step = all_of(grid, "lower", "upper", "step")
+    return f"on {grid.low}..{grid.high} × {number_text(step)}"
 
 
 def _far(kind: str, grid: Grid) -> str:

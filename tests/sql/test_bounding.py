@@ -15,10 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.curator.price import reach
+from discreet.declared.column import Column
+from discreet.declared.key import Type
+from discreet.declared.table import Schema, Table
 from discreet.sql.bounding import counts, distinct, numbers, plain, ranks, summands
 from discreet.sql.plan import Measurement, Rank
 from discreet.sql.render import Located
-from discreet.sql.schema import Column, Schema, Table, Type
 from discreet.sql.split import question
 
 Row = tuple[int | None, str, float | None, int | None]  # who, where, x, y

@@ -12,15 +12,17 @@ import clinic
 import duckdb
 import pytest
 
+from discreet.declared.column import Column
+from discreet.declared.grid import Grid
+from discreet.declared.key import Type
+from discreet.declared.table import Schema
 from discreet.errors import Refusal
 from discreet.sql import bounding, render
 from discreet.sql.expression import Call, Expression, Field, Literal
 from discreet.sql.functions import LONGEST_PATTERN, once
 from discreet.sql.identity import described
-from discreet.sql.range import Grid
 from discreet.sql.row_choice import Choice, Room
 from discreet.sql.rows import Capped, Scan
-from discreet.sql.schema import Column, Schema, Type
 from discreet.sql.split import question
 
 HELD = "SELECT sum(LEAST(GREATEST({}, 0), 10)) FROM visits"

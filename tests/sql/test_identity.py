@@ -9,11 +9,13 @@ from fractions import Fraction
 import clinic
 import pytest
 
+from discreet.declared.column import Column
+from discreet.declared.key import Key, Type
+from discreet.declared.table import Schema, Table
 from discreet.errors import Refusal
 from discreet.sql import bounding
 from discreet.sql.plan import Measurement, Rank, Statistic
 from discreet.sql.render import Located
-from discreet.sql.schema import Column, Key, Schema, Table, Type
 from discreet.sql.split import question
 
 QUESTIONS = (

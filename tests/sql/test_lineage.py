@@ -9,8 +9,10 @@ from fractions import Fraction
 import clinic
 import pytest
 
+from discreet.declared.column import Column
+from discreet.declared.key import Type
+from discreet.declared.table import Schema, Table
 from discreet.errors import Refusal
-from discreet.sql.schema import Column, Schema, Table, Type
 from discreet.sql.split import question
 
 NAMED = (Column("name", Type.VARCHAR), Column("team", Type.VARCHAR, keys=("a", "b")), Column("pay", Type.BIGINT))

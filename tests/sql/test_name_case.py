@@ -9,11 +9,13 @@ from fractions import Fraction
 import pytest
 from sqlglot import exp
 
+from discreet.declared.column import Column
+from discreet.declared.key import Key, Type
+from discreet.declared.table import Schema, Table
 from discreet.errors import Ground, Refusal
 from discreet.sql.expression import Expression
 from discreet.sql.identity import described
 from discreet.sql.rows import Inline, Rows
-from discreet.sql.schema import Column, Key, Schema, Table, Type
 from discreet.sql.split import question
 
 HUNDRED = (Fraction(0), Fraction(100))

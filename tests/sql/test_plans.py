@@ -16,13 +16,15 @@ from sql.expression_text import Unknown
 from sql.golden import FILE, Planned, planned
 from sql.plan_text import measurement_lines, schema_text
 
+from discreet.declared.column import Column
+from discreet.declared.grid import Grid
+from discreet.declared.key import Type
+from discreet.declared.table import Schema, Table
 from discreet.sql.expression import Expression, Literal
 from discreet.sql.identity import described
 from discreet.sql.plan import GroupKey, Measurement, Statistic
 from discreet.sql.question import Question
-from discreet.sql.range import Grid
 from discreet.sql.rows import Capped, Filter, Joined, Kept, Rows, Summary, Windowed
-from discreet.sql.schema import Column, Schema, Table, Type
 
 _HOW = "Look at every line: if all of it is meant, approve it with `python -m tests.sql.golden --write`."
 

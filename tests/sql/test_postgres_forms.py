@@ -8,14 +8,13 @@ import duckdb
 import pytest
 from sqlglot import exp
 
+from discreet.declared.key import Type, zoned
 from discreet.errors import Refusal
 from discreet.server.catalogue.facts import facts
 from discreet.server.catalogue.reading import read as read_catalogue
 from discreet.sql.functions import FUNCTIONS
-from discreet.sql.key import zoned
 from discreet.sql.parse import read
 from discreet.sql.postgres_forms import plain
-from discreet.sql.schema import Type
 
 KEYWORDS = [str(row["word"]) for row in facts().rows["pg_get_keywords"]]
 

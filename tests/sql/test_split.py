@@ -5,8 +5,8 @@ from __future__ import annotations
 import clinic
 import pytest
 
+from discreet.declared.caps import Caps
 from discreet.errors import Refusal
-from discreet.sql.aggregation import Caps
 from discreet.sql.plan import Rank, Statistic
 from discreet.sql.split import question
 

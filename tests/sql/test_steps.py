@@ -8,10 +8,10 @@ from fractions import Fraction
 import duckdb
 import pytest
 
+from discreet.declared.grid import Grid
+from discreet.declared.key import Type
 from discreet.sql.expression import Field
-from discreet.sql.range import Grid
 from discreet.sql.render import steps
-from discreet.sql.schema import Type
 
 WHOLE = [
     0,
@@ -66,7 +66,7 @@ def nearest(value: Fraction, grid: Grid) -> int:
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("reach", [2**32, 10**15, 2**53 + 5, 2**62 - 1, 2**63 - 1])
 def test_whole_numbers_are_put_on_a_grid_exactly(step: Fraction, reach: int) -> None:
-    grid = Grid(-reach + 2, reach, step)
+    grid = Grid.of_steps(-reach + 2, reach, step)
     found = stepped(WHOLE, Type.BIGINT, grid)
     assert found == [None if value is None else nearest(Fraction(value), grid) for value in WHOLE]
 
@@ -74,7 +74,7 @@ def test_whole_numbers_are_put_on_a_grid_exactly(step: Fraction, reach: int) -> 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("reach", [1000, 10**15, 2**53 - 1, 10**17 + 1, 2**62 - 1])
 def test_doubles_never_lie_beyond_their_grid(step: Fraction, reach: int) -> None:
-    grid = Grid(-reach + 2, reach, step)
+    grid = Grid.of_steps(-reach + 2, reach, step)
     for value, found in zip(REAL, stepped(REAL, Type.DOUBLE, grid), strict=True):
         if value is None or math.isnan(value):
             assert found is None

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 
+from discreet.declared.column import Column
+from discreet.declared.key import Type
+from discreet.declared.table import Schema, Table
 from discreet.errors import Refusal
 from discreet.sql.expression import Field
 from discreet.sql.parse import parsed
-from discreet.sql.schema import Column, Schema, Table, Type
 from discreet.sql.translate import translate
 
 VISITS = Table("visits", (Column("id", Type.BIGINT), Column("moment", Type.TIMESTAMP), Column("cost", Type.DOUBLE)))

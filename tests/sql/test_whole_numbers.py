@@ -8,9 +8,9 @@ from collections.abc import Callable
 import duckdb
 import pytest
 
+from discreet.declared.key import Type
 from discreet.sql.expression import Call, Field, Literal
 from discreet.sql.render import expression
-from discreet.sql.schema import Type
 
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 NUMBERS = (LOWEST, LOWEST + 1, -(1 << 53) - 1, -7, -1, 0, 1, 3, (1 << 53) + 1, 1_500_000_000_000_000_001, HIGHEST)

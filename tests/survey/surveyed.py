@@ -18,7 +18,7 @@ from discreet.survey.collector import Collector
 from discreet.survey.respondent import Respondent
 from discreet.survey.task import Task, drafted
 from discreet.survey.upload import fresh_ids, packed
-from discreet.transport.task import Receipt
+from discreet.transport.task import UploadReceipt
 
 ONE = Fraction(1)
 ALBUMS = ("Abbey Road", "Revolver", "Help!", "Let It Be")
@@ -60,10 +60,10 @@ class Survey:
         reports = to.client.batch(values)
         return packed(to, fresh_ids(len(reports)), reports)
 
-    def send(self, values: ArrayLike, token: str | None = None) -> Receipt:
+    def send(self, values: ArrayLike, token: str | None = None) -> UploadReceipt:
         return self.receive(self.upload(values), token)
 
-    def receive(self, body: bytes, token: str | None = None) -> Receipt:
+    def receive(self, body: bytes, token: str | None = None) -> UploadReceipt:
         return self.collector.receive(self.task.id, body, token)
 
     @property

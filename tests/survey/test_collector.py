@@ -17,13 +17,13 @@ from survey.surveyed import ALBUMS, ONE, Survey, draft, sent
 
 from discreet.errors import Refusal
 from discreet.local import Hadamard, HybridMean, LocalHashing, OptimizedUnary, Reporter, Response, VectorMean
-from discreet.local.report_sums import Tally
+from discreet.local.client import Tally
 from discreet.survey.collector import Collector
 from discreet.survey.intake import Seen
 from discreet.survey.results import read_results
 from discreet.survey.shuffle import Shuffler
 from discreet.survey.upload import HEAD, LARGEST, fresh_ids, most, packed
-from discreet.transport.task import Receipt, Uninvited, Unknown
+from discreet.transport.task import Uninvited, Unknown, UploadReceipt
 
 CLIENTS: list[Reporter] = [
     Response(ONE, 5),
@@ -45,7 +45,7 @@ def test_the_sums_are_those_of_all_reports(client: Reporter, tmp_path: Path) -> 
     survey = Survey(tmp_path, client, minimum=50)
     values: Any = np.zeros((30, 4)) if isinstance(client, VectorMean) else np.arange(30) % 5
     bodies = [survey.upload(values) for _ in range(5)]
-    assert [survey.receive(body) for body in bodies] == [Receipt(accepted=30)] * 5
+    assert [survey.receive(body) for body in bodies] == [UploadReceipt(accepted=30)] * 5
     reports = np.concatenate([sent(body, survey.task)[1] for body in bodies])
     assert tally(survey) == client.tally(reports)
 
@@ -54,15 +54,15 @@ def test_a_report_counts_once_however_often_it_comes(tmp_path: Path) -> None:
     survey = Survey(tmp_path)
     first, second = survey.upload([0, 1, 2]), survey.upload([3] * 9)
     both = packed_again(survey, first, second)
-    assert survey.receive(first) == Receipt(accepted=3)
-    assert survey.receive(first) == Receipt(replayed=3)
-    assert survey.reopened().receive(first) == Receipt(replayed=3)
-    assert survey.receive(both) == Receipt(accepted=9, replayed=3)
-    assert survey.receive(second) == Receipt(replayed=9)
+    assert survey.receive(first) == UploadReceipt(accepted=3)
+    assert survey.receive(first) == UploadReceipt(replayed=3)
+    assert survey.reopened().receive(first) == UploadReceipt(replayed=3)
+    assert survey.receive(both) == UploadReceipt(accepted=9, replayed=3)
+    assert survey.receive(second) == UploadReceipt(replayed=9)
     assert survey.counts == {"accepted": 12, "replayed": 18}
     reports = np.concatenate([sent(body, survey.task)[1] for body in (first, second)])
     assert tally(survey) == survey.task.client.tally(reports)
-    assert survey.receive(first) == Receipt(replayed=3)  # who missed the receipt hears that it arrived
+    assert survey.receive(first) == UploadReceipt(replayed=3)  # who missed the receipt hears that it arrived
 
 
 def packed_again(survey: Survey, *bodies: bytes) -> bytes:
@@ -74,7 +74,7 @@ def packed_again(survey: Survey, *bodies: bytes) -> bytes:
 def test_of_an_id_that_stands_twice_in_one_upload_the_first_counts(tmp_path: Path) -> None:
     survey = Survey(tmp_path, Response(ONE, 5), minimum=1)
     ids = np.frombuffer(b"a" * 16 + b"b" * 15 + b"\0" + b"b" * 16 + b"a" * 16, dtype="S16")
-    assert survey.receive(packed(survey.task, ids, np.array([1, 2, 3, 4], dtype=np.uint8))) == Receipt(
+    assert survey.receive(packed(survey.task, ids, np.array([1, 2, 3, 4], dtype=np.uint8))) == UploadReceipt(
         accepted=3, replayed=1
     )
     assert tally(survey).counts.tolist() == [0, 1, 1, 1, 0]
@@ -98,9 +98,9 @@ def test_what_is_no_upload_is_counted_once_and_changes_nothing(
 ) -> None:
     survey = Survey(tmp_path)
     body = survey.upload([0] * 12)
-    assert survey.receive(spoilt(body)) == Receipt(malformed=1)
+    assert survey.receive(spoilt(body)) == UploadReceipt(malformed=1)
     assert survey.counts == {"malformed": 1}
-    assert survey.receive(body) == Receipt(accepted=12)
+    assert survey.receive(body) == UploadReceipt(accepted=12)
 
 
 def test_reports_that_no_client_sends_are_refused_one_by_one(tmp_path: Path) -> None:
@@ -109,18 +109,18 @@ def test_reports_that_no_client_sends_are_refused_one_by_one(tmp_path: Path) -> 
     spoilt = bytearray(body)
     for place in (0, 7):
         spoilt[HEAD + 17 * place + 16] = 5  # the values are 0 to 4
-    assert survey.receive(bytes(spoilt)) == Receipt(accepted=8, malformed=2)
-    assert survey.receive(body) == Receipt(accepted=2, replayed=8)  # a spoilt report does not use up its id
+    assert survey.receive(bytes(spoilt)) == UploadReceipt(accepted=8, malformed=2)
+    assert survey.receive(body) == UploadReceipt(accepted=2, replayed=8)  # a spoilt report does not use up its id
 
 
 def test_reports_of_another_task_or_version_are_refused(tmp_path: Path) -> None:
     survey = Survey(tmp_path)
     other = survey.collector.publish(draft())
-    assert survey.receive(survey.upload([0] * 3, other)) == Receipt(wrong_task=3)
+    assert survey.receive(survey.upload([0] * 3, other)) == UploadReceipt(wrong_task=3)
     old = survey.upload([1] * 4)
     second = survey.collector.revise(survey.task.id, minimum=20)
     assert (second.version, second.minimum, second.genuine()) == (2, 20, True)
-    assert survey.receive(old) == Receipt(wrong_task=4)
+    assert survey.receive(old) == UploadReceipt(wrong_task=4)
     lying = bytearray(old)
     lying[HEAD - 4 : HEAD] = b"\xff\xff\xff\xff"
     assert survey.receive(bytes(lying)).wrong_task <= 4  # nobody makes a counter jump
@@ -133,13 +133,13 @@ def test_a_report_that_is_early_or_late_is_refused(tmp_path: Path) -> None:
     survey = Survey(tmp_path)
     body, more = survey.upload([0] * 12), survey.upload([1])
     survey.clock.pass_(days=-9, seconds=-1)
-    assert survey.receive(body) == Receipt(early=12)
+    assert survey.receive(body) == UploadReceipt(early=12)
     survey.clock.pass_(seconds=1)
-    assert survey.receive(body) == Receipt(accepted=12)  # what came too early may come again
+    assert survey.receive(body) == UploadReceipt(accepted=12)  # what came too early may come again
     survey.clock.pass_(days=31, seconds=-1)
-    assert survey.send([2]) == Receipt(accepted=1)
+    assert survey.send([2]) == UploadReceipt(accepted=1)
     survey.clock.pass_(seconds=1)
-    assert survey.receive(more) == Receipt(late=1)
+    assert survey.receive(more) == UploadReceipt(late=1)
     assert survey.counts == {"early": 12, "accepted": 13, "late": 1}
 
 
@@ -147,7 +147,7 @@ def test_a_closed_task_takes_no_more(tmp_path: Path) -> None:
     survey = Survey(tmp_path)
     survey.send([0] * 12)
     survey.collector.close(survey.task.id)
-    assert survey.send([1]) == Receipt(late=1)
+    assert survey.send([1]) == UploadReceipt(late=1)
     assert survey.collector.standing(survey.task.id).closed
     assert tally(survey).people == 12
 
@@ -156,17 +156,17 @@ def test_a_token_limits_the_reports_of_a_person(tmp_path: Path) -> None:
     survey = Survey(tmp_path, reports=3, invited=True)
     ann, bob = survey.collector.invite(survey.task.id, 2)
     first = survey.upload([0, 1])
-    assert survey.receive(first, ann) == Receipt(accepted=2)
-    assert survey.receive(first, ann) == Receipt(replayed=2)  # sending again uses nothing up
-    assert survey.send([2, 3, 3], ann) == Receipt(accepted=1, over_limit=2)
-    assert survey.reopened().send([2], ann) == Receipt(over_limit=1)
-    assert survey.send([1] * 3, bob) == Receipt(accepted=3)
+    assert survey.receive(first, ann) == UploadReceipt(accepted=2)
+    assert survey.receive(first, ann) == UploadReceipt(replayed=2)  # sending again uses nothing up
+    assert survey.send([2, 3, 3], ann) == UploadReceipt(accepted=1, over_limit=2)
+    assert survey.reopened().send([2], ann) == UploadReceipt(over_limit=1)
+    assert survey.send([1] * 3, bob) == UploadReceipt(accepted=3)
     for nobody in (None, "", "x" * 43, ann[:-1]):
         with pytest.raises(Uninvited):
             survey.send([1], nobody)
     assert survey.counts == {"accepted": 6, "replayed": 2, "over_limit": 3, "uninvited": 4}
     revised = survey.collector.revise(survey.task.id, minimum=5)  # who was invited stays invited
-    assert survey.receive(survey.upload([1], revised), ann) == Receipt(accepted=1)
+    assert survey.receive(survey.upload([1], revised), ann) == UploadReceipt(accepted=1)
 
 
 def test_there_are_no_tokens_of_an_open_task(tmp_path: Path) -> None:
@@ -177,20 +177,24 @@ def test_there_are_no_tokens_of_an_open_task(tmp_path: Path) -> None:
 
 def test_a_task_that_is_full_takes_no_more(tmp_path: Path) -> None:
     survey = Survey(tmp_path, most=12)
-    assert survey.send([0] * 10) == Receipt(accepted=10)
-    assert survey.send([0] * 5) == Receipt(accepted=2, full=3)
-    assert survey.send([0]) == Receipt(full=1)
+    assert survey.send([0] * 10) == UploadReceipt(accepted=10)
+    assert survey.send([0] * 5) == UploadReceipt(accepted=2, full=3)
+    assert survey.send([0]) == UploadReceipt(full=1)
     assert tally(survey).people == 12
 
 
 def test_an_open_task_takes_as_many_reports_as_its_document_says(tmp_path: Path) -> None:
     survey = Survey(tmp_path, most=1 << 20)
     few = survey.collector.publish(draft(most=12))
-    for times, receipt in ((10, Receipt(accepted=10)), (5, Receipt(accepted=2, full=3)), (1, Receipt(full=1))):
+    for times, receipt in (
+        (10, UploadReceipt(accepted=10)),
+        (5, UploadReceipt(accepted=2, full=3)),
+        (1, UploadReceipt(full=1)),
+    ):
         assert survey.collector.receive(few.id, survey.upload([0] * times, few)) == receipt
     size = (tmp_path / "surveys.db").stat().st_size
     for _ in range(20):  # whoever goes on fills nothing
-        assert survey.collector.receive(few.id, survey.upload([1] * 500, few)) == Receipt(full=500)
+        assert survey.collector.receive(few.id, survey.upload([1] * 500, few)) == UploadReceipt(full=500)
     assert (tmp_path / "surveys.db").stat().st_size == size
     assert survey.collector.standing(few.id).counts["full"] == 10_004
     survey.collector.close(few.id)
@@ -277,7 +281,7 @@ def test_collecting_goes_on_where_it_was_cut_off(tmp_path: Path, monkeypatch: py
         with pytest.raises(ZeroDivisionError):
             survey.collector.collect(survey.task.id)
     survey.clock.pass_(days=-3)
-    assert survey.send([1]) == Receipt(late=1)  # closed for good
+    assert survey.send([1]) == UploadReceipt(late=1)  # closed for good
     assert survey.reopened().collector.collect(survey.task.id).tally.people == 18
 
 
@@ -367,7 +371,7 @@ def test_two_processes_take_in_the_same_reports_once(tmp_path: Path) -> None:
     survey = Survey(tmp_path, Response(ONE, 5), minimum=1)
     other = Collector(tmp_path, clock=survey.clock)
     bodies = [survey.upload([1] * 20) for _ in range(12)]
-    found: list[Receipt] = []
+    found: list[UploadReceipt] = []
 
     def run(collector: Collector, order: int) -> None:
         found.extend(collector.receive(survey.task.id, body) for body in bodies[::order])

@@ -20,7 +20,7 @@ from discreet.noise import below
 from discreet.survey.collector import Collector
 from discreet.survey.intake import Sent
 from discreet.survey.upload import fresh_ids, packed
-from discreet.transport.task import Receipt, Uninvited, Unknown
+from discreet.transport.task import Uninvited, Unknown, UploadReceipt
 
 
 def transactions(home: Path) -> int:
@@ -34,9 +34,9 @@ def twin(survey: Survey, folder: Path) -> Collector:
     return Collector(folder, clock=Clock(), most=12)
 
 
-def told(collector: Collector, uploads: list[Sent]) -> list[Receipt | str]:
+def told(collector: Collector, uploads: list[Sent]) -> list[UploadReceipt | str]:
     """One by one."""
-    found: list[Receipt | str] = []
+    found: list[UploadReceipt | str] = []
     for upload in uploads:
         try:
             found.append(collector.receive(*upload))
@@ -49,10 +49,10 @@ def test_many_uploads_are_one_transaction(tmp_path: Path) -> None:
     survey = Survey(tmp_path, LocalHashing(ONE, 5), minimum=20)
     bodies = [survey.upload([i % 5]) for i in range(50)]
     before = transactions(tmp_path)
-    assert survey.collector.take([Sent(survey.task.id, body) for body in bodies]) == [Receipt(accepted=1)] * 50
+    assert survey.collector.take([Sent(survey.task.id, body) for body in bodies]) == [UploadReceipt(accepted=1)] * 50
     assert transactions(tmp_path) == before + 1
     assert survey.counts == {"accepted": 50}
-    assert survey.collector.take([Sent(survey.task.id, body) for body in bodies]) == [Receipt(replayed=1)] * 50
+    assert survey.collector.take([Sent(survey.task.id, body) for body in bodies]) == [UploadReceipt(replayed=1)] * 50
     survey.collector.close(survey.task.id)
     reports = np.concatenate([sent(body, survey.task)[1] for body in bodies])
     assert survey.collector.collect(survey.task.id).tally == survey.task.client.tally(reports)
@@ -78,7 +78,9 @@ def test_receipts_are_those_of_uploads_that_come_alone(seed: int, tmp_path: Path
     uploads += [Sent(other.id, elsewhere), Sent("0" * 32, good[0]), Sent(other.id, elsewhere)]
     second = twin(survey, tmp_path / "two")
     alone = told(second, uploads)
-    together = [each if isinstance(each, Receipt) else type(each).__name__ for each in survey.collector.take(uploads)]
+    together = [
+        each if isinstance(each, UploadReceipt) else type(each).__name__ for each in survey.collector.take(uploads)
+    ]
     assert together == alone
     assert {"Uninvited", "Unknown"} <= set(alone)
     for task in (survey.task, other):
@@ -86,7 +88,7 @@ def test_receipts_are_those_of_uploads_that_come_alone(seed: int, tmp_path: Path
         for collector in (survey.collector, second):
             collector.close(task.id)
     assert survey.collector.collect(survey.task.id).tally == second.collect(survey.task.id).tally
-    assert (together[-3], together[-1]) == (Receipt(accepted=3), Receipt(replayed=3))
+    assert (together[-3], together[-1]) == (UploadReceipt(accepted=3), UploadReceipt(replayed=3))
     assert {"full", "over_limit", "replayed", "malformed", "wrong_task"} <= {
         kind for kind, number in survey.counts.items() if number
     }
@@ -99,8 +101,8 @@ def test_who_is_refused_takes_nobody_with_them(tmp_path: Path) -> None:
     found = survey.collector.take(
         [Sent(survey.task.id, first), Sent("0" * 32, second, token), Sent(survey.task.id, third, token)]
     )
-    assert [type(each) for each in found] == [Uninvited, Unknown, Receipt]
-    assert found[2] == Receipt(accepted=1)
+    assert [type(each) for each in found] == [Uninvited, Unknown, UploadReceipt]
+    assert found[2] == UploadReceipt(accepted=1)
     assert survey.counts == {"accepted": 1, "uninvited": 1}
 
 
@@ -136,7 +138,9 @@ def test_a_disk_that_fails_gives_nobody_a_receipt(tmp_path: Path) -> None:
             survey.collector.take(uploads)
         file.execute("DROP TRIGGER full")
     assert survey.counts == {}
-    assert survey.collector.take(uploads) == [Receipt(accepted=1)] * 3  # memory did not learn what the disk has not
+    assert (
+        survey.collector.take(uploads) == [UploadReceipt(accepted=1)] * 3
+    )  # memory did not learn what the disk has not
 
 
 def test_ids_of_many_tasks_do_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +157,7 @@ def test_ids_of_many_tasks_do_not_fill_the_memory(tmp_path: Path, monkeypatch: p
         assert (counts["accepted"], counts["replayed"]) == (10, 10)
     monkeypatch.setattr("discreet.survey.collector._TASKS", 1)
     assert survey.collector.take([Sent(task.id, body) for task, body in zip(tasks, bodies, strict=True)]) == [
-        Receipt(replayed=10)
+        UploadReceipt(replayed=10)
     ] * len(tasks)
     assert len(survey.collector._seen) == 1
 
@@ -174,8 +178,8 @@ def test_what_is_broken_in_one_task_is_not_the_fault_of_others(damage: str, tmp_
     good, bad = [survey.upload([1] * 3) for _ in range(2)], survey.upload([2] * 3, other)
     uploads = [Sent(survey.task.id, good[0]), Sent(other.id, bad), Sent(survey.task.id, good[1]), Sent("0" * 32, bad)]
     found = survey.reopened().collector.take(uploads)
-    assert [type(each) for each in found] == [Receipt, Refusal, Receipt, Unknown]
-    assert (found[0], found[2]) == (Receipt(accepted=3), Receipt(accepted=3))
+    assert [type(each) for each in found] == [UploadReceipt, Refusal, UploadReceipt, Unknown]
+    assert (found[0], found[2]) == (UploadReceipt(accepted=3), UploadReceipt(accepted=3))
     assert survey.counts == {"accepted": 6}
     with pytest.raises(Refusal):
         survey.collector.receive(other.id, bad)

@@ -19,13 +19,13 @@ from survey.surveyed import ONE, Survey, draft, forgetful, sent
 
 from discreet.errors import Refusal
 from discreet.local import CountMeanSketch, LocalHashing
-from discreet.local.report_sums import Tally
+from discreet.local.client import Tally
 from discreet.noise import below
 from discreet.survey import store
 from discreet.survey.collector import Collector
 from discreet.survey.intake import Sent
 from discreet.survey.results import Results, results
-from discreet.transport.task import Receipt, Uninvited
+from discreet.transport.task import Uninvited, UploadReceipt
 
 
 def tally(survey: Survey) -> Tally:
@@ -77,18 +77,18 @@ def test_what_is_forgotten_is_gone_and_results_stay(tmp_path: Path) -> None:
     tokens = survey.collector.invite(old.id, 8)
     bodies = [survey.upload([i % 5, 1], old) for i in range(8)]
     waiting = [Sent(old.id, body, token) for body, token in zip(bodies[:3], tokens, strict=False)]
-    assert survey.collector.take(waiting) == [Receipt(accepted=2)] * 3  # in a version that is never collected
+    assert survey.collector.take(waiting) == [UploadReceipt(accepted=2)] * 3  # in a version that is never collected
     with pytest.raises(Refusal, match="has no results yet"):
         survey.collector.forget(old.id)
     new = survey.collector.revise(old.id, closes="2027-03-01T00:00:00Z")
     later = [survey.upload([1, 2], new) for _ in range(8)]
     sending = [Sent(old.id, body, token) for body, token in zip(later, tokens, strict=True)]
-    assert survey.collector.take(sending) == [Receipt(accepted=2)] * 8
+    assert survey.collector.take(sending) == [UploadReceipt(accepted=2)] * 8
     assert survey.collector.forget(old.id) == [1]  # what older versions know
     assert not any(sent(body, old)[0][:16] in (tmp_path / "surveys.db").read_bytes() for body in bodies[:3])
     survey.collector.close(old.id)
     found, other = survey.collector.collect(old.id), Collector(tmp_path, clock=survey.clock)
-    assert other.receive(old.id, later[0], tokens[0]) == Receipt(replayed=2)  # and it has the ids in memory
+    assert other.receive(old.id, later[0], tokens[0]) == UploadReceipt(replayed=2)  # and it has the ids in memory
     ids = [sent(body, new)[0] for body in later]
     before = (tmp_path / "surveys.db").read_bytes()
     assert all(part[:16] in before for part in ids)
@@ -121,7 +121,7 @@ def test_a_survey_that_ended_with_too_few_reports_is_forgotten(tmp_path: Path) -
     content = (tmp_path / "surveys.db").read_bytes()
     assert not any(part in content for part in (ids[:16], ids[-16:], *(report.tobytes() for report in reports)))
     survey.clock.pass_(days=-55)
-    assert survey.receive(body) == Receipt(late=4)  # it is closed for good
+    assert survey.receive(body) == UploadReceipt(late=4)  # it is closed for good
     with pytest.raises(Refusal, match="fewer reports"):
         survey.collector.collect(survey.task.id)
 
@@ -173,8 +173,8 @@ def test_a_forgotten_open_survey_counts_nothing_again(tmp_path: Path) -> None:
     survey.collector.close(survey.task.id)
     found = survey.collector.collect(survey.task.id)
     survey.collector.forget(survey.task.id)
-    assert [survey.receive(body) for body in bodies] == [Receipt(late=5)] * 3
-    assert survey.reopened().receive(bodies[0]) == Receipt(late=5)
+    assert [survey.receive(body) for body in bodies] == [UploadReceipt(late=5)] * 3
+    assert survey.reopened().receive(bodies[0]) == UploadReceipt(late=5)
     assert survey.collector.collect(survey.task.id).document == found.document
 
 
@@ -244,7 +244,7 @@ def test_what_is_mixed_is_neither_lost_nor_doubled(
 def test_wide_reports_that_wait_are_all_in_the_sums(tmp_path: Path) -> None:
     survey = Survey(tmp_path, CountMeanSketch(ONE, 2, 1 << 16), minimum=25)
     bodies = [survey.upload([f"page {i}"]) for i in range(30)]
-    assert [survey.receive(body) for body in bodies] == [Receipt(accepted=1)] * 30
+    assert [survey.receive(body) for body in bodies] == [UploadReceipt(accepted=1)] * 30
     assert tally(survey) == survey.task.client.tally(np.concatenate([sent(body, survey.task)[1] for body in bodies]))
 
 

@@ -24,7 +24,7 @@ from discreet.survey.respondent import Respondent, Upload
 from discreet.survey.task import Task
 from discreet.transport.courier import Unreached
 from discreet.transport.keyring import Handover
-from discreet.transport.task import Receipt
+from discreet.transport.task import UploadReceipt
 
 
 class Hand:
@@ -43,7 +43,7 @@ class Hand:
     def handovers(self) -> Sequence[Handover]:
         return self.survey.collector.handovers()
 
-    def send(self, name: str, body: bytes, token: str | None, /) -> Receipt:
+    def send(self, name: str, body: bytes, token: str | None, /) -> UploadReceipt:
         self.sent.append(body)
         if self.loses == "upload":
             raise Unreached("nobody answers there")
@@ -170,8 +170,8 @@ def test_a_device_that_lost_power_before_it_sent_keeps_its_secret(tmp_path: Path
         me.take_part(hand, survey.task.id, "cat")
     back = trusting(tmp_path / "me")
     hand.loses = ""
-    assert back.deliver(hand) == [Receipt(accepted=1)]
-    assert back.take_part(hand, survey.task.id, "cat", afresh=True) == Receipt(accepted=1)
+    assert back.deliver(hand) == [UploadReceipt(accepted=1)]
+    assert back.take_part(hand, survey.task.id, "cat", afresh=True) == UploadReceipt(accepted=1)
     (lost, first, second) = (sent(body, survey.task) for body in hand.sent)
     assert lost[1].tobytes() == first[1].tobytes() == second[1].tobytes()
     assert first[0] != second[0]
@@ -212,9 +212,9 @@ def test_what_got_lost_is_sent_again_to_the_byte_and_counts_once(loses: str, tmp
             me.take_part(hand, survey.task.id, value)
     assert [each.body for each in me.pending()] == hand.sent[:1]
     hand.loses = ""
-    receipt = Receipt(accepted=1) if loses == "upload" else Receipt(replayed=1)
+    receipt = UploadReceipt(accepted=1) if loses == "upload" else UploadReceipt(replayed=1)
     assert Respondent(tmp_path / "me").deliver(hand) == [receipt]
-    assert me.take_part(hand, survey.task.id, 2) == Receipt(replayed=1)
+    assert me.take_part(hand, survey.task.id, 2) == UploadReceipt(replayed=1)
     assert len(set(hand.sent)) == 1
     assert len(hand.sent) == 4
     assert (me.pending(), me.deliver(hand)) == ([], [])
@@ -225,16 +225,18 @@ def test_what_came_too_early_stays_pending(tmp_path: Path) -> None:
     survey = Survey(tmp_path)
     hand, me = Hand(survey), Respondent(tmp_path / "me")
     survey.clock.pass_(days=-20)
-    assert me.take_part(hand, survey.task.id, 1) == Receipt(early=1)
+    assert me.take_part(hand, survey.task.id, 1) == UploadReceipt(early=1)
     survey.clock.pass_(days=20)
-    assert me.deliver(hand) == [Receipt(accepted=1)]
+    assert me.deliver(hand) == [UploadReceipt(accepted=1)]
     assert me.pending() == []
 
 
 def test_a_token_goes_with_it(tmp_path: Path) -> None:
     survey = Survey(tmp_path, invited=True)
     (token,) = survey.collector.invite(survey.task.id, 1)
-    assert Respondent(tmp_path / "me").take_part(Hand(survey), survey.task.id, 1, token=token) == Receipt(accepted=1)
+    assert Respondent(tmp_path / "me").take_part(Hand(survey), survey.task.id, 1, token=token) == UploadReceipt(
+        accepted=1
+    )
     assert token.encode() not in (tmp_path / "me").read_bytes()
 
 
@@ -253,7 +255,7 @@ def test_a_task_of_a_stranger_is_not_answered(tmp_path: Path) -> None:
         Respondent(tmp_path / "new").trust(forged.document, name, key=survey.task.key)
     survey.collector.rotate()
     survey.collector.revise(name, minimum=1)
-    assert me.take_part(hand, name, 1) == Receipt(accepted=1)  # a key that was handed over to
+    assert me.take_part(hand, name, 1) == UploadReceipt(accepted=1)  # a key that was handed over to
     with pytest.raises(Refusal, match="signed by a stranger"):
         me.trust(survey.task.document, name, handovers=hand.handovers())  # and never back
 

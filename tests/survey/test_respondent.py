@@ -26,7 +26,7 @@ from discreet.survey.results import Results, read_results
 from discreet.survey.task import Task
 from discreet.transport.courier import Unreached
 from discreet.transport.keyring import Handover
-from discreet.transport.task import Receipt
+from discreet.transport.task import UploadReceipt
 
 KEY = Ed25519PrivateKey.generate()
 
@@ -45,7 +45,7 @@ class Hand:
     def handovers(self) -> Sequence[Handover]:
         return self.survey.collector.handovers()
 
-    def send(self, name: str, body: bytes, token: str | None, /) -> Receipt:
+    def send(self, name: str, body: bytes, token: str | None, /) -> UploadReceipt:
         self.sent.append((name, body, token))
         if name in self.refuses:
             raise Unreached("nobody answers there")
@@ -185,13 +185,13 @@ def test_what_is_pending_goes_to_its_own_server_with_its_own_token(tmp_path: Pat
     a.sent.clear()
     b.sent.clear()
     a.refuses, b.refuses = {a.survey.task.id}, set()
-    assert me.deliver(a) == [Receipt(accepted=1)]  # the first failed, and the second went all the same
+    assert me.deliver(a) == [UploadReceipt(accepted=1)]  # the first failed, and the second went all the same
     assert [(name, token) for name, _, token in a.sent] == [(name, tokens[name]) for name in list(tokens)[:2]]
-    assert me.deliver(b) == [Receipt(accepted=1)]
+    assert me.deliver(b) == [UploadReceipt(accepted=1)]
     assert [(name, token) for name, _, token in b.sent] == [(b.survey.task.id, tokens[b.survey.task.id])]
     assert [each.id for each in me.pending()] == [a.survey.task.id]
     a.refuses = set()
-    assert me.deliver(a) == [Receipt(accepted=1)]
+    assert me.deliver(a) == [UploadReceipt(accepted=1)]
     content = (tmp_path / "me").read_bytes()
     assert not any(token.encode() in content for token in tokens.values())
 
@@ -290,7 +290,7 @@ def test_a_draw_that_another_task_got_counts_for_this_one_as_well(me: Respondent
 def test_a_token_is_not_kept_again_after_its_receipt(tmp_path: Path, me: Respondent) -> None:
     hand = Hand(Survey(tmp_path, invited=True, minimum=1), "https://a.example")
     (token,) = hand.survey.collector.invite(hand.survey.task.id, 1)
-    assert me.take_part(hand, hand.survey.task.id, 1, token=token) == Receipt(accepted=1)
+    assert me.take_part(hand, hand.survey.task.id, 1, token=token) == UploadReceipt(accepted=1)
     hand.refuses = {hand.survey.task.id}
     with pytest.raises(Unreached):
         me.take_part(hand, hand.survey.task.id, 1, token=token)

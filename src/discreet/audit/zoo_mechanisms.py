@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.specimen import Specimen
-from discreet.local import OptimizedUnary, bits
-from discreet.local.coin import coins
+from discreet.local import OptimizedUnary
+from discreet.local.unary import packed
 from discreet.mechanisms.mechanism import Pair
-from discreet.noise import SECURE, Entropy, gaussians, laplaces
+from discreet.noise import SECURE, Entropy, coins, gaussians, laplaces
 from discreet.noise.uniform import words
 from discreet.privacy.loss import Approximate, Concentrated, Pure
 
@@ -44,21 +44,21 @@ def never_cleared(value: int, size: int, rng: Entropy) -> Sets:
     """The true bit always set, others now and then."""
     said = coins(SOUND.odds.other, size * SOUND.choices, rng).reshape(size, SOUND.choices)
     said[:, value] = True
-    return bits.packed(said)
+    return packed(said)
 
 
 def never_set(value: int, size: int, rng: Entropy) -> Sets:
     """The true bit by a fair coin, and no other."""
     said = np.zeros((size, SOUND.choices), dtype=np.bool_)
     said[:, value] = coins(SOUND.odds.holder, size, rng)
-    return bits.packed(said)
+    return packed(said)
 
 
 def half_the_lies(value: int, size: int, rng: Entropy) -> Sets:
     """The true bit by a fair coin, others half as often as the price asks."""
     said = coins(SOUND.odds.other / 2, size * SOUND.choices, rng).reshape(size, SOUND.choices)
     said[:, value] = coins(SOUND.odds.holder, size, rng)
-    return bits.packed(said)
+    return packed(said)
 
 
 def told_twice(value: int, size: int, rng: Entropy) -> Sets:

@@ -233,7 +233,8 @@ def _wish(kind: str, columns: str | None, bins: list[str] | None, **parts: objec
 def _countable(home: Path, source: str) -> list[str]:
     """The columns of a table that something is declared of, but for its unit."""
     from discreet.curator import Curator
-    from discreet.sql.schema import Type, chosen
+    from discreet.declared.key import Type
+    from discreet.declared.names import chosen
 
     tables = {table.name: table for table in Curator(home).tables()}
     table = tables.get(chosen(source, tables) or "")

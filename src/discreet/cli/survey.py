@@ -12,7 +12,7 @@ from discreet.cli.printing import AsFormat, Format, print_rows
 
 if TYPE_CHECKING:
     from discreet.desk.surveys import Surveys
-    from discreet.survey.collector import Standing
+    from discreet.survey.collector import TaskStanding
     from discreet.survey.results import Results
     from discreet.survey.task import Task
 
@@ -224,7 +224,7 @@ def _surveys(home: Path) -> Surveys:
     return Surveys(Desk(home))
 
 
-def _state(standing: Standing) -> str:
+def _state(standing: TaskStanding) -> str:
     if standing.collected:
         return "results"
     return "closed" if standing.closed else "open"

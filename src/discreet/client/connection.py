@@ -16,6 +16,7 @@ from discreet.addresses import is_loopback
 from discreet.client import json_values
 from discreet.curator import Answer, Explanation
 from discreet.curator.purchase import PastPayment
+from discreet.declared.table import Table
 from discreet.desk import Listed
 from discreet.desk.release_quote import Offered
 from discreet.errors import DiscreetError, Fault, Ground, OverBudget, Refusal
@@ -27,7 +28,6 @@ from discreet.privacy import Budget
 from discreet.release import Release, Wish
 from discreet.release.certificate import Certificate
 from discreet.release.folder import CERTIFICATE, RELEASE, checked, refuse_taken
-from discreet.sql.schema import Table
 
 _MOST = 1 << 28  # bytes of an answer
 _PAGE = 1000  # receipts at once

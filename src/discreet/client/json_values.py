@@ -12,6 +12,9 @@ from typing import Any
 from discreet.curator import Answer, Explanation
 from discreet.curator.answer import Spans
 from discreet.curator.purchase import PastPayment
+from discreet.declared.column import Column
+from discreet.declared.key import Type
+from discreet.declared.table import Table
 from discreet.desk import Listed
 from discreet.desk.release_quote import Offered
 from discreet.errors import Refusal
@@ -20,7 +23,6 @@ from discreet.ledger.verify import Receipt as Proof
 from discreet.ledger.verify import read_proof
 from discreet.privacy import Budget
 from discreet.release import Wish
-from discreet.sql.schema import Column, Table, Type
 
 
 def price(found: dict[str, Any]) -> BudgetLoss:

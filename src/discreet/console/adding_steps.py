@@ -10,8 +10,8 @@ from nicegui.events import ValueChangeEventArguments
 
 from discreet.console import data_dictionary, prices, theme
 from discreet.console.table_draft import KINDS, Draft, Field, meaning
+from discreet.declared.table import Table
 from discreet.ledger.books import Account
-from discreet.sql.schema import Table
 
 Redraw = Callable[[], None]
 

@@ -19,9 +19,9 @@ from discreet.console.pages import Visit
 from discreet.console.price_card import Dial, Strip, note, spoken_button, too_little
 from discreet.console.prices import Tag, Wish, counter, promised, tagged
 from discreet.console.sql_editor import Editor, Example, examples
+from discreet.declared.table import Table
 from discreet.desk import Terms, Visitor
 from discreet.errors import Refusal
-from discreet.sql.schema import Table
 
 _PAUSE = 0.12  # seconds without a keystroke, after which a price is looked up
 _LOOK = 0.6  # seconds that a new price stands before it can be paid: the second half of a double click is no consent

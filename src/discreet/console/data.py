@@ -15,10 +15,10 @@ from discreet.console.expert_panel import reached
 from discreet.console.layout import UNCHANGED, apart, confirm, page, trouble
 from discreet.console.pages import Visit
 from discreet.curator.explain import said
+from discreet.declared.table import Table
 from discreet.desk import Desk, Visitor
 from discreet.desk.desk import Person
 from discreet.ledger.books import OWNER, Account
-from discreet.sql.schema import Table
 
 Again = Callable[[], Awaitable[None]]
 

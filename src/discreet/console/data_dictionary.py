@@ -10,11 +10,13 @@ from nicegui import ui
 from discreet.console import theme
 from discreet.console.sql_editor import written
 from discreet.console.table_draft import KINDS
+from discreet.declared.column import Column
+from discreet.declared.key import Key
+from discreet.declared.table import Table
 from discreet.exact import spoken
 from discreet.ledger.books import Account
 from discreet.privacy import Replace
 from discreet.sql.dates import ends
-from discreet.sql.schema import Column, Key, Table
 
 _KEYS = 6  # that are shown of a column
 MOST = 200  # columns of a table that a page shows

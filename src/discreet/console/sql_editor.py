@@ -11,7 +11,8 @@ from nicegui import ui
 from nicegui.events import GenericEventArguments
 
 from discreet.console import assets
-from discreet.sql.schema import Column, Table
+from discreet.declared.column import Column
+from discreet.declared.table import Table
 
 Heard = Callable[[], Awaitable[None]]
 

@@ -11,7 +11,7 @@ from discreet.console.layout import UNCHANGED, apart, confirm, trouble
 from discreet.console.pages import Visit
 from discreet.desk.surveys import Line, Surveys, doubts, guessed, lines, path, ready
 from discreet.pictures.charts import ERRORS, NARROW, WIDE, Ruler, Series, bars
-from discreet.survey.collector import Standing
+from discreet.survey.collector import TaskStanding
 from discreet.survey.results import Results
 from discreet.survey.task import Task
 
@@ -43,7 +43,7 @@ def address(task: Task) -> str:
     return f"{PATH}?id={task.id}"
 
 
-def state(standing: Standing) -> str:
+def state(standing: TaskStanding) -> str:
     """How a survey stands, in a word or two."""
     if standing.collected:
         return "Results"
@@ -119,7 +119,7 @@ def _table(shown: Sequence[Line]) -> None:
 # what can be done -----------------------------------------------------------------------------------------------------
 
 
-def _doing(visit: Visit, surveys: Surveys, standing: Standing) -> None:
+def _doing(visit: Visit, surveys: Surveys, standing: TaskStanding) -> None:
     task, reports = standing.task, standing.counts.get("accepted", 0)
     least = task.minimum + task.dishonest
     request = ui.context.client.request
@@ -196,7 +196,7 @@ def whole(text: object) -> int:
 # what is promised -----------------------------------------------------------------------------------------------------
 
 
-def _promise(standing: Standing) -> None:
+def _promise(standing: TaskStanding) -> None:
     task = standing.task
     loss = task.reports * task.client.epsilon
     with theme.card("What is promised"):

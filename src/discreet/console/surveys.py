@@ -10,7 +10,7 @@ from discreet.console.pages import Visit
 from discreet.console.survey_builder import Builder
 from discreet.console.survey_page import PATH, address, exhibit, state
 from discreet.desk.surveys import Surveys
-from discreet.survey.collector import Standing
+from discreet.survey.collector import TaskStanding
 
 NEW = f"{PATH}?new=1"
 _LEAD = (
@@ -50,7 +50,7 @@ async def _all(visit: Visit, found: Surveys) -> None:
             _card(each)
 
 
-def _card(standing: Standing) -> None:
+def _card(standing: TaskStanding) -> None:
     task, reports = standing.task, standing.counts.get("accepted", 0)
     with ui.element("article").classes("d-card d-survey"):
         theme.tag("span", state(standing)).classes(f"d-state d-state-{state(standing).partition(' ')[0].lower()}")

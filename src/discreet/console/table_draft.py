@@ -15,9 +15,9 @@ from fractions import Fraction
 
 from discreet.curator.custody import Declared
 from discreet.curator.source import SourceColumn
+from discreet.declared.key import Type
 from discreet.errors import Refusal
 from discreet.exact import exact
-from discreet.sql.schema import Type
 
 FILE, OWNER, COLUMNS, BUDGET, REVIEW = range(5)
 STEPS = ("File", "Whose rows", "Columns", "Budget", "Review")

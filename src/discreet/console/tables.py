@@ -20,10 +20,10 @@ from discreet.console.upload import Upload, said_size
 from discreet.curator.custody import Declared
 from discreet.curator.declarations import stale
 from discreet.curator.source import SourceColumn, found, source_types
+from discreet.declared.table import Table
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
 from discreet.ledger.books import Account
-from discreet.sql.schema import Table
 
 Again = Callable[[], Awaitable[None]]
 

@@ -19,13 +19,13 @@ from sqlglot import exp
 
 from discreet.curator.answer import Estimate
 from discreet.curator.provenance import ROW, Side, traced
+from discreet.declared.key import Key, Type
 from discreet.errors import Exceeded, Fault, Refusal
 from discreet.sandbox import room
 from discreet.sql import date_arithmetic, postgres_forms
 from discreet.sql.division import written_out
 from discreet.sql.plan import GroupKey
 from discreet.sql.question import Part, Question
-from discreet.sql.schema import Key, Type
 
 LONGEST = 30.0  # seconds; noisy tables are small, so only a question made to be slow meets it
 MEMORY = "1GB"

@@ -14,6 +14,10 @@ from functools import lru_cache
 
 from discreet.curator.purchase import BoughtTable
 from discreet.curator.share_intervals import ShareInterval, compatible
+from discreet.declared.caps import MOST_ROWS_A_UNIT
+from discreet.declared.grid import Grid
+from discreet.declared.key import Type
+from discreet.declared.table import Table
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianVector, LaplaceVector
@@ -21,9 +25,7 @@ from discreet.sql.aggregate import Aggregate
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
 from discreet.sql.plan import GroupKey, Measurement, Statistic
 from discreet.sql.question import Part
-from discreet.sql.range import Grid
 from discreet.sql.rows import PerUnit, Scan, Summary
-from discreet.sql.schema import MOST_ROWS_A_UNIT, Table, Type
 from discreet.sql.shape import shape
 
 CONFIDENCE = Fraction(95, 100)  # of every share that is told

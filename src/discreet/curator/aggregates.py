@@ -22,10 +22,10 @@ from discreet.curator.formula import (
     Untraced,
     ratio,
 )
+from discreet.declared.grid import Grid
 from discreet.sql.aggregate import Aggregate
 from discreet.sql.plan import Rank, Statistic
 from discreet.sql.question import Part
-from discreet.sql.range import Grid
 
 _MOST_DIGITS = 30
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
+from discreet.declared.grid import Grid
 from discreet.errors import Fault, Refusal
 from discreet.exact import Number, share
 from discreet.ledger.entry import BudgetLoss
 from discreet.sql.aggregate import Aggregate
 from discreet.sql.plan import Rank, Statistic
 from discreet.sql.question import Part
-from discreet.sql.range import Grid
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,8 +12,8 @@ from discreet.curator.answer import Answer
 from discreet.curator.catalogue import Catalogue
 from discreet.curator.declarations import Declarations
 from discreet.curator.quote import Terms
+from discreet.declared.caps import Caps
 from discreet.ledger import Grant, SqliteLedger
-from discreet.sql.aggregation import Caps
 from discreet.sql.question import Question
 
 T = TypeVar("T")

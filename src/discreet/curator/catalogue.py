@@ -14,12 +14,14 @@ from typing import Any, TypeVar
 
 from discreet import durable
 from discreet.curator.explain import said
+from discreet.declared.column import Column
+from discreet.declared.key import Key, Type
+from discreet.declared.table import Schema, Table
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, positive, probability, shown
 from discreet.ledger.entry import BudgetLoss, refuse_half_characters
 from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Pure, Replace
 from discreet.sql.dates import NUMBERS, number, written
-from discreet.sql.schema import Column, Key, Schema, Table, Type
 
 T = TypeVar("T")
 

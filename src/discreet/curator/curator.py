@@ -23,6 +23,8 @@ from discreet.curator.purchase import Buyer, PastPayment, Purchase, SingleFlight
 from discreet.curator.quote import Terms, TermsGiven
 from discreet.curator.run import Offer, Run, Runnable, Wanted, planned, run
 from discreet.curator.sessions import Sessions
+from discreet.declared.caps import Caps
+from discreet.declared.table import Table
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
 from discreet.exact import Number, share
@@ -32,9 +34,7 @@ from discreet.ledger.entry import BudgetLoss, Plain, refuse_half_characters
 from discreet.noise import SECURE, Entropy, Secure
 from discreet.privacy import Budget
 from discreet.sandbox import DIRECT, Sandbox
-from discreet.sql.aggregation import Caps
 from discreet.sql.question import Part, Question
-from discreet.sql.schema import Table
 from discreet.sql.shape import shape
 
 T = TypeVar("T")

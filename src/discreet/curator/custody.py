@@ -29,6 +29,9 @@ from discreet.curator.declarations import (
     spelled,
 )
 from discreet.curator.source import guessed, source_types, untyped
+from discreet.declared.key import Type
+from discreet.declared.names import chosen
+from discreet.declared.table import Table, refuse_hidden_owners
 from discreet.engines.duckdb import DuckStore
 from discreet.engines.ingest import Unread, hear
 from discreet.engines.progress import Progress
@@ -37,7 +40,6 @@ from discreet.exact import Number
 from discreet.ledger import Event, Grant, Hold, Opened, Retired, Revoked, found_ledger, open_ledger
 from discreet.ledger.books import OWNER
 from discreet.ledger.entry import REMOVED, Plain
-from discreet.sql.schema import Table, Type, chosen, refuse_hidden_owners
 
 T = TypeVar("T")
 

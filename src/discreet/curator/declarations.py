@@ -20,13 +20,16 @@ from discreet.curator.catalogue import (
     read,
 )
 from discreet.curator.explain import said
+from discreet.declared.column import Column
+from discreet.declared.key import Type
+from discreet.declared.names import chosen
+from discreet.declared.table import Table, linked_to
 from discreet.errors import Refusal
 from discreet.exact import Number, exact
 from discreet.ledger import Books, Dataset, SqliteLedger
 from discreet.ledger.books import OWNER
 from discreet.ledger.entry import REMOVED, BudgetLoss, write_neighbours
 from discreet.privacy import Neighbours, Pure
-from discreet.sql.schema import Column, Table, Type, chosen, linked_to
 
 T = TypeVar("T")
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from discreet.curator.explain import said
 from discreet.curator.run import Drawn, Offer, Run, Wanted, run
+from discreet.declared.column import grid_of
 from discreet.engines import DuckStore
 from discreet.exact import Number, exact, spoken
 from discreet.ledger import Spend, SqliteLedger
@@ -18,7 +19,6 @@ from discreet.ledger.entry import BudgetLoss, Plain
 from discreet.mechanisms import TableMechanism
 from discreet.mechanisms.door import OfColumn, admitted, as_json, plain_parameters, rounding
 from discreet.mechanisms.registry import known
-from discreet.mechanisms.relation import grid_of
 from discreet.sql.left_out import rows_left_out
 from discreet.sql.render import quoted
 
@@ -128,7 +128,7 @@ def _kept(answer: object, _: Spend) -> Plain:
 
 def _left_out(run: Run[Any]) -> str:
     """What became of the rows before the noise, in words."""
-    sentences = list(rows_left_out(run.rows, run.outline.caps.max_rows))
+    sentences = list(rows_left_out(run.rows, run.outline.caps.rows))
     if isinstance(run.mechanism, OfColumn):
         name, grid = run.mechanism.column, grid_of(run.outline, run.mechanism.column)
         low, high = spoken(grid.value(grid.low)), spoken(grid.value(grid.high))

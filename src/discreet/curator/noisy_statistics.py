@@ -10,13 +10,13 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from discreet.curator.price import Charge, Priced
+from discreet.declared.key import Key, Type, canonical, canonical_groups
 from discreet.engines import Counted
 from discreet.errors import Fault
 from discreet.ledger.entry import Plain
 from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector, Quantile
 from discreet.mechanisms.quantile import Rows
 from discreet.noise import SECURE, Entropy
-from discreet.sql.key import Key, Type, canonical, canonical_groups
 from discreet.sql.plan import Measurement, Rank, Statistic
 
 Group = tuple[Key, ...]

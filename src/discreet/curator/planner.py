@@ -24,16 +24,16 @@ from discreet.curator.price import Priced
 from discreet.curator.provenance import Side
 from discreet.curator.purchase import BoughtTable, Purchase
 from discreet.curator.quote import Terms, quote
+from discreet.declared.caps import Caps
+from discreet.declared.key import Type, canonical
+from discreet.declared.table import Schema
 from discreet.engines import DuckStore
 from discreet.errors import Exceeded, Fault, Refusal
 from discreet.ledger.entry import BudgetLoss
 from discreet.sandbox import Facts, Sandbox
-from discreet.sql.aggregation import Caps
 from discreet.sql.expression import Expression, Value
-from discreet.sql.key import canonical
 from discreet.sql.question import Part, Question
 from discreet.sql.rows import Inline, Rows
-from discreet.sql.schema import Schema, Type
 from discreet.sql.split import question, rows_of
 
 MOST_ROWS = 10_000  # of a public result that is used beside private rows

@@ -11,23 +11,21 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 from discreet.curator.catalogue import Catalogue, Population
 from discreet.engines import DuckRelation, DuckStore
 from discreet.errors import Refusal
-from discreet.exact import Number, count
+from discreet.exact import Number
 from discreet.ledger import Answer as Said
 from discreet.ledger import Spend, SqliteLedger, payment
 from discreet.ledger.entry import BudgetLoss, Plain
 from discreet.mechanisms import Caps, Column, TableMechanism, Takes
-from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mechanism import OfRows, loss_of_units
 from discreet.mechanisms.registry import digest
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import Approximate, Loss, Neighbours, Pure, convert
-from discreet.sql.aggregate import declared_grid
+from discreet.sql.aggregate import column
 from discreet.sql.cells import BoundedRows
 from discreet.sql.identity import described
 from discreet.sql.lineage import NOTHING, Origins, owners
 from discreet.sql.plan import VERSION
 from discreet.sql.rows import Rows, scanned
-from discreet.sql.schema import Type, check_caps
 from discreet.sql.shape import Facts, Shape, one_row, shape
 
 T = TypeVar("T")
@@ -57,22 +55,10 @@ def drawn(public: Shape, population: Population, max_rows: int | None = None, ow
 
     `owners` are the tables' columns that name the units.
     """
-    cap = public.max_rows if max_rows is None else count(max_rows, "max_rows")
-    check_caps(cap, 1)
-    if cap is None:
-        raise Refusal(
-            "a mechanism needs to know how many rows one unit may have", hint="declare --max-rows, or pass max_rows="
-        )
-    schema = {name: _column(name, facts) for name, facts in public.columns.items()}
+    caps = Caps(public.max_rows if max_rows is None else max_rows)
+    schema = {name: column(name, facts) for name, facts in public.columns.items()}
     people = frozenset(name for name, facts in public.columns.items() if facts.carries & owners)
-    return Drawn(schema, Caps(cap), population, people, public.columns)
-
-
-def _column(name: str, facts: Facts) -> Column:
-    keys = (False, True) if facts.keys is None and facts.type is Type.BOOLEAN else facts.keys
-    grid = declared_grid(facts)
-    own = None if grid is None else Grid(grid.low * grid.step, grid.high * grid.step, grid.step)
-    return Column(name, keys or None, own)
+    return Drawn(schema, Caps(caps.rows), population, people, public.columns)  # refused where nothing is said of rows
 
 
 class RowMechanism(OfRows, Protocol[T_co]):
@@ -109,14 +95,21 @@ class Run(Generic[T]):
         form = "run" if isinstance(self.told, str) else "release"  # what is kept of an answer, a word or a file
         if isinstance(self.told, dict) and "run" in self.told:
             form = "named run"  # an answer as JSON
-        seen = "" if form == "release" else f"\n{self.outline.schema!r}"
-        said = f"{form} {VERSION}\n{digest(self.mechanism)}\n{self.outline.caps!r}\n{described(self.rows)}{seen}"
+        seen = "" if form == "release" else f"\n{_seen(self.outline.schema)}"
+        caps = f"Caps(max_rows={self.outline.caps.rows}, max_groups=1)"
+        said = f"{form} {VERSION}\n{digest(self.mechanism)}\n{caps}\n{described(self.rows)}{seen}"
         return hashlib.sha256(said.encode()).hexdigest()
 
     @property
     def tables(self) -> set[str]:
         """What it looks at."""
         return set(shape(self.rows).tables)
+
+
+def _seen(schema: Mapping[str, Column]) -> str:
+    """What is declared of columns, in the words that keys of stored answers are made of."""
+    told = (f"{name!r}: Column(name={name!r}, keys={c.keys!r}, grid={c.grid!r})" for name, c in schema.items())
+    return f"{{{', '.join(told)}}}"
 
 
 @dataclass(frozen=True)
@@ -154,11 +147,11 @@ def planned(known: Catalogue, wanted: Wanted[T], rows: Rows, allow: Callable[[se
     charge = outline.neighbours, type(outline.population.total), wanted.delta
     if _takes(mechanism) is Takes.RELATION:
         over = cast("TableMechanism[T]", mechanism)
-        outline = drawn(public, outline.population, over.caps.max_rows, named)
+        outline = drawn(public, outline.population, over.caps.rows, named)
         loss = _charged_table(over, charge)
     else:
         of_rows = cast("RowMechanism[T]", mechanism)
-        loss = _charged(of_rows, outline.caps.max_rows, charge)
+        loss = _charged(of_rows, outline.caps.rows, charge)
     told = repr(mechanism) if wanted.told is None else wanted.told
     return Run(mechanism, wanted.sql, rows, outline, loss, told)
 
@@ -200,7 +193,7 @@ def run(
         many together. One over a relation promises this for such units itself. docs/proofs/run.md.
     """
     population, question = what.outline.population.name, what.question
-    told: Plain = {"mechanism": what.told, "sql": what.sql, "max_rows": what.outline.caps.max_rows}
+    told: Plain = {"mechanism": what.told, "sql": what.sql, "max_rows": what.outline.caps.rows}
     versions: dict[str, Plain] = {table.name: table.version for table in scanned(what.rows)}
     with store.opened([what.rows]):  # before anything is paid
         spend = Spend(population, what.loss, principal, question, sorted(what.tables), told, versions)
@@ -214,7 +207,7 @@ def _run(store: DuckStore, what: Run[T]) -> T:
     mechanism, outline = what.mechanism, what.outline
     if _takes(mechanism) is Takes.RELATION:
         return mechanism(DuckRelation(store, what.rows, outline.schema, outline.caps, outline.neighbours))
-    cells = store.rows(BoundedRows(what.rows, outline.caps.max_rows))
+    cells = store.rows(BoundedRows(what.rows, outline.caps.rows))
     data: Any = [row[0] for row in cells] if len(shape(what.rows).columns) == 1 else cells
     return mechanism(data)
 

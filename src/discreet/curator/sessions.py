@@ -19,6 +19,7 @@ from typing import Any, Generic, TypeVar, cast
 from discreet import durable
 from discreet.curator.quote import Terms
 from discreet.curator.scalar import exactly, scalar, span
+from discreet.declared.table import Table
 from discreet.engines import DuckStore
 from discreet.errors import OverBudget, Refusal
 from discreet.ledger import Answer, Entry, Spend, SqliteLedger
@@ -39,7 +40,6 @@ from discreet.privacy import AddRemove, Guarantee, Neighbours, Replace, convert
 from discreet.sql.plan import Measurement
 from discreet.sql.question import Question
 from discreet.sql.rows import scanned
-from discreet.sql.schema import Table
 
 A = TypeVar("A")
 

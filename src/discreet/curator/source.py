@@ -9,9 +9,10 @@ from pathlib import Path
 import duckdb
 
 from discreet.curator.catalogue import type_of
+from discreet.declared.key import Type
+from discreet.declared.names import distinct_names
 from discreet.engines.ingest import read_source
 from discreet.errors import Refusal
-from discreet.sql.schema import Type, distinct_names
 
 
 @dataclass(frozen=True)

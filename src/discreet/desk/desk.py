@@ -15,6 +15,7 @@ from discreet.curator.purchase import PastPayment
 from discreet.curator.quote import Terms as Asked
 from discreet.curator.quote import given
 from discreet.curator.run import Offer
+from discreet.declared.table import Table
 from discreet.desk.notary import Lately, Notary
 from discreet.desk.practice import Practice
 from discreet.desk.publisher import Listed, Order, Publisher, tried
@@ -30,7 +31,6 @@ from discreet.privacy import Budget
 from discreet.release import Release
 from discreet.release.certificate import Certificate
 from discreet.sandbox import DIRECT, Sandbox
-from discreet.sql.schema import Table
 
 Terms = Mapping[str, object]  # as Curator.query takes them
 

@@ -21,13 +21,14 @@ from discreet.curator import Answer, Curator, catalogue
 from discreet.curator.catalogue import Catalogue, declaration
 from discreet.curator.custody import found_home
 from discreet.curator.quote import given
+from discreet.declared.column import Column
+from discreet.declared.key import Type, value_of
+from discreet.declared.table import Table
 from discreet.engines import DuckStore
 from discreet.errors import OverBudget
 from discreet.ledger import Dataset, Opened, SqliteLedger
 from discreet.sandbox import DIRECT, Sandbox
 from discreet.sql.dates import written
-from discreet.sql.key import value_of
-from discreet.sql.schema import Column, Table, Type
 
 ROWS = 2_000
 UNITS = 400  # each has five rows in a table, and the same name in all of them

@@ -10,6 +10,8 @@ from typing import Any
 from discreet import durable
 from discreet.curator import Curator
 from discreet.curator.run import Drawn, Offer, Wanted
+from discreet.declared.key import Type
+from discreet.declared.names import chosen
 from discreet.desk.notary import Notary
 from discreet.errors import Refusal
 from discreet.exact import shown
@@ -20,7 +22,6 @@ from discreet.release.certificate import Certificate, held, kept
 from discreet.release.folder import copy, digest, file, refuse_taken, write
 from discreet.sql.dates import written
 from discreet.sql.render import quoted
-from discreet.sql.schema import Type, chosen
 from discreet.sql.shape import Facts
 
 _LONGEST = 120  # letters of a name

@@ -15,10 +15,9 @@ from discreet.exact import Number, count
 from discreet.interval import exp
 from discreet.local import OptimizedUnary, Oracle, Rappor, Reporter, Response
 from discreet.local.client import price
-from discreet.local.estimate import reach
-from discreet.local.honesty import SUSPECT
+from discreet.local.frequencies import SUSPECT, reach
 from discreet.mechanisms.mechanism import USUAL
-from discreet.survey.collector import Collector, Standing
+from discreet.survey.collector import Collector, TaskStanding
 from discreet.survey.results import Results, speaks_of_texts
 from discreet.survey.shuffle import DELTA, Promise, Shuffler
 from discreet.survey.task import USUAL_MOST, Task, drafted
@@ -184,12 +183,12 @@ class Surveys:
     def __init__(self, desk: Desk) -> None:
         self._desk, self._collector = desk, Collector(desk.home)
 
-    def listed(self, visitor: Visitor) -> list[Standing]:
+    def listed(self, visitor: Visitor) -> list[TaskStanding]:
         """How each survey stands, the latest to close first."""
         self._desk.people(visitor)  # refuses who is not let in any more
         return self._collector.standings()
 
-    def one(self, visitor: Visitor, name: str) -> Standing:
+    def one(self, visitor: Visitor, name: str) -> TaskStanding:
         """How one stands."""
         self._desk.people(visitor)
         return self._collector.standing(self._whole(name))
@@ -238,7 +237,7 @@ class Surveys:
         return found[0]
 
 
-def ready(standing: Standing) -> bool:
+def ready(standing: TaskStanding) -> bool:
     """Whether there are enough reports to say anything."""
     return standing.counts.get("accepted", 0) >= standing.task.minimum + standing.task.dishonest
 

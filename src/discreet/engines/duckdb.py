@@ -23,6 +23,9 @@ import duckdb
 import pyarrow as pa
 
 from discreet import durable
+from discreet.declared.key import Key
+from discreet.declared.names import RESERVED
+from discreet.declared.table import Table
 from discreet.engines import stream_rows
 from discreet.engines.ingest import SAFE, copy_rows
 from discreet.engines.progress import Progress, watched
@@ -34,7 +37,6 @@ from discreet.sql.cells import BoundedRows
 from discreet.sql.expression import Expression
 from discreet.sql.plan import Measurement, Rank, Statistic
 from discreet.sql.rows import Rows, scanned
-from discreet.sql.schema import RESERVED, Key, Table
 from discreet.sql.shape import shape
 
 Group = tuple[Key, ...]

@@ -10,12 +10,14 @@ from pathlib import Path
 import duckdb
 from sqlglot import exp
 
+from discreet.declared.column import Column
+from discreet.declared.key import Type
+from discreet.declared.table import Table
 from discreet.errors import Refusal
 from discreet.sql.aggregate import grid_of
 from discreet.sql.expression import Field
 from discreet.sql.render import as_type, code_name, quoted, steps_name, stored_steps
 from discreet.sql.rows import Scan
-from discreet.sql.schema import Column, Table, Type
 from discreet.sql.shape import shape
 
 Unread = Callable[[tuple[str, ...]], None] | None  # who sits at this machine; None, where a door leads in

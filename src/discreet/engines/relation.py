@@ -14,17 +14,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from discreet.declared.cells import whole
+from discreet.declared.column import grid_of, keys_of
+from discreet.declared.grid import Grid
+from discreet.declared.key import Type, canonical
 from discreet.engines.duckdb import DuckStore
 from discreet.exact import Number, count
 from discreet.mechanisms import Axis, Bins, Caps, Column
-from discreet.mechanisms.grid import whole
-from discreet.mechanisms.relation import grid_of, keys_of, rate_of, sides, squares
+from discreet.mechanisms.relation import rate_of, sides, squares
 from discreet.noise import SECURE, Entropy, flips, permutation
 from discreet.noise.uniform import words
 from discreet.privacy import Neighbours
 from discreet.sql.cells import LIMB, BoundedRows, Cut, Keyed, Side, limbs, listed, multiplied, summed
-from discreet.sql.key import Type, canonical
-from discreet.sql.range import Grid
 from discreet.sql.render import UNIT, quoted
 from discreet.sql.rows import Rows
 from discreet.sql.shape import shape
@@ -70,7 +71,7 @@ class DuckRelation:
 
     def products(self, by: Sequence[str], columns: Sequence[str], /) -> NDArray[np.object_]:
         """For each combination of keys the matrix of sums of products of 1 and the columns, in steps, exactly."""
-        shape, grids = squares(self, by, columns), [self._grid(name) for name in columns]
+        shape, grids = squares(self, by, columns), [grid_of(self, name) for name in columns]
         cells, place, inside = self._placed(by, columns, text=multiplied)
         products = np.zeros((math.prod(shape[:-2]), *shape[-2:]), dtype=object)
 
@@ -87,7 +88,7 @@ class DuckRelation:
 
     def quantile_counts(self, column: str, edges: Sequence[int], /) -> NDArray[np.int64]:
         """Rows with less than edges[0] steps, in [edges[0], edges[1]), …, and from the last edge on."""
-        cuts = Cut(column, self._grid(column), tuple(int(edge) for edge in edges))
+        cuts = Cut(column, grid_of(self, column), tuple(int(edge) for edge in edges))
         with self.store.reading(self.tree) as (connection, salt, located):
             cells = connection.sql(summed(self._source, ((cuts,), ()), located, salt)).to_arrow_table()
         counts = np.zeros(len(cuts.cuts) + 1, dtype=np.int64)
@@ -125,7 +126,7 @@ class DuckRelation:
 
     @property
     def _source(self) -> BoundedRows:
-        return BoundedRows(self.tree, self.caps.max_rows, tuple(drawn.name for drawn in self.samples))
+        return BoundedRows(self.tree, self.caps.rows, tuple(drawn.name for drawn in self.samples))
 
     def _batches(self, size: int, rng: Entropy) -> Iterator[pa.RecordBatch]:
         columns: dict[str, Keyed | tuple[str, Grid]] = {}
@@ -133,7 +134,7 @@ class DuckRelation:
             if known.keys is not None:
                 columns[name] = Keyed(name, known.keys)
             elif known.grid is not None:
-                columns[name] = name, self._grid(name)
+                columns[name] = name, grid_of(self, name)
         with self.store.reading(self.tree) as (connection, salt, located):
             text = listed(self._source, list(columns.values()), located, salt)
             beside = _beside(connection, text, _KEY, lambda size: words(size, rng=rng))
@@ -161,7 +162,7 @@ class DuckRelation:
         """The cells that have rows, where each lies in the table, row by row, and which of them do."""
         sides(self, within)  # refuses what is not declared
         asked = [self._side(axis) for axis in (*axes, *map(_one_bin, within))]
-        values = [(name, self._grid(name)) for name in columns]
+        values = [(name, grid_of(self, name)) for name in columns]
         with self.store.reading(self.tree) as (connection, salt, located):
             cells = connection.sql(text(self._source, (asked, values), located, salt)).to_arrow_table()
         place, inside = np.zeros(cells.num_rows, dtype=np.int64), np.ones(cells.num_rows, dtype=np.bool_)
@@ -175,14 +176,10 @@ class DuckRelation:
         if isinstance(axis, str):
             return Keyed(axis, keys_of(self, axis))
         *edges, last = axis.edges
-        return Cut(axis.column, self._grid(axis.column), (*edges, last + 1))  # the last bin has its upper edge
+        return Cut(axis.column, grid_of(self, axis.column), (*edges, last + 1))  # the last bin has its upper edge
 
     def _kind(self, column: str) -> Type:
         return shape(self.tree).columns[column].type
-
-    def _grid(self, column: str) -> Grid:
-        grid = grid_of(self, column)
-        return Grid(grid.low, grid.high, grid.step)
 
 
 def _one_bin(axis: Axis) -> Axis:

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from discreet.declared.key import Key
 from discreet.engines.one_pass import FARTHEST, MOST_KEYS, WIDTH, Number, Rows, Rules, Unsigned, Unsuited, Value, tally
 from discreet.sql.bounding import plain, row_cap
 from discreet.sql.plan import Measurement
 from discreet.sql.render import Located, quoted
-from discreet.sql.schema import Key
 from discreet.sql.stream import Stream, middle, streamed
 
 Group = tuple[Key, ...]

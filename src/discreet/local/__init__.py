@@ -11,25 +11,25 @@ A client randomizes a person's answer before anything leaves; a server adds up r
     (3, 2000)
 """
 
+from discreet.local.client import Reporter as Reporter
+from discreet.local.client import Tally as Tally
 from discreet.local.decode import decode as decode
-from discreet.local.estimate import Estimate as Estimate
-from discreet.local.estimate import Frequencies as Frequencies
-from discreet.local.estimate import Odds as Odds
+from discreet.local.frequencies import Frequencies as Frequencies
+from discreet.local.frequencies import Odds as Odds
 from discreet.local.hadamard import Hadamard as Hadamard
 from discreet.local.hashing import Hashed as Hashed
 from discreet.local.hashing import LocalHashing as LocalHashing
 from discreet.local.hitters import HeavyHitters as HeavyHitters
-from discreet.local.hybrid import HybridMean as HybridMean
 from discreet.local.mean import DuchiMean as DuchiMean
-from discreet.local.mean import Mean as Mean
+from discreet.local.mean import MeanEstimate as MeanEstimate
+from discreet.local.mean import MeanReporter as MeanReporter
 from discreet.local.oracle import Oracle as Oracle
+from discreet.local.oracle import Response as Response
+from discreet.local.oracle import classroom as classroom
+from discreet.local.piecewise import HybridMean as HybridMean
 from discreet.local.piecewise import PiecewiseMean as PiecewiseMean
+from discreet.local.rappor import Device as Device
 from discreet.local.rappor import Rappor as Rappor
-from discreet.local.rappor_device import Device as Device
-from discreet.local.report_sums import Tally as Tally
-from discreet.local.reporter import Reporter as Reporter
-from discreet.local.response import Response as Response
-from discreet.local.response import classroom as classroom
 from discreet.local.sketch import CountMeanSketch as CountMeanSketch
 from discreet.local.sketch import HadamardSketch as HadamardSketch
 from discreet.local.subset import SubsetSelection as SubsetSelection

@@ -1,18 +1,20 @@
-"""Texts as cells: hash functions that everybody can work out, and Bloom filters made of them."""
+"""Bloom filters of texts, the hash functions that they and sketches share, and counts of a filter's bits."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.declared.cells import real
 from discreet.errors import Refusal
 from discreet.exact import count, shown
-from discreet.local.report_sums import Whole
-from discreet.mechanisms.grid import real
+from discreet.local.client import Whole
+from discreet.local.frequencies import Odds, Reals
 from discreet.mechanisms.mechanism import settle
 
 Digests = Whole  # one row of four 64-bit numbers for each text: its SHA-256
@@ -165,3 +167,35 @@ def by_group(groups: Whole, packed: NDArray[np.uint8], many: int, bits: int) -> 
         starts = np.cumsum(out[:, 0])[present] - out[present, 0]
         out[present, 1:] = np.add.reduceat(rows, starts, axis=0, dtype=np.int64)
     return out
+
+
+@dataclass(frozen=True, eq=False)
+class BitCounts:
+    """For each cohort: how many people reported, and how many told each bit as 1.
+
+    Counts are unbiased for the people who reported, and may be negative. docs/proofs/rappor.md.
+    """
+
+    reports: Whole
+    ones: Whole
+    odds: Odds
+
+    @property
+    def people(self) -> int:
+        """In all cohorts."""
+        return int(self.reports.sum())
+
+    @cached_property
+    def counts(self) -> Reals:
+        """In how many filters each bit is set: (ones − reports · p*) / (q* − p*)."""
+        counts: Reals = (self.ones - self.reports[:, None] * float(self.odds.other)) / float(self.odds.gap)
+        return counts
+
+    @cached_property
+    def errors(self) -> Reals:
+        """The standard error of each count, at the estimated share: that of the clients' coins alone."""
+        inside = np.clip(self.counts, 0, self.reports[:, None])
+        p, q = float(self.odds.other), float(self.odds.holder)
+        spread = inside * q * (1 - q) + (self.reports[:, None] - inside) * p * (1 - p)
+        errors: Reals = np.sqrt(spread) / float(self.odds.gap)
+        return errors

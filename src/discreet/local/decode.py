@@ -1,4 +1,4 @@
-"""From bits back to texts: which of some candidates people hold, and how many of them, by RAPPOR's reports."""
+"""Decoder of RAPPOR: which of some candidate texts people hold, and how many of them, from counts of bits."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from scipy import linalg, sparse, special
 
 from discreet.errors import Refusal
 from discreet.exact import Number, share, shown
-from discreet.local.bloom import written
-from discreet.local.decode_chance import tail
-from discreet.local.decode_lasso import Path, path
-from discreet.local.estimate import BitMean, Odds, Reals, reach
+from discreet.local.bloom import BitCounts, written
+from discreet.local.client import Tally, Whole
+from discreet.local.frequencies import Odds, Reals, reach
+from discreet.local.lasso import LassoPath, path
+from discreet.local.mean import BitMean
+from discreet.local.p_value import tail
 from discreet.local.rappor import Rappor
-from discreet.local.rappor_counts import BitCounts
-from discreet.local.report_sums import Tally, Whole
 from discreet.mechanisms.mechanism import USUAL
 
 MOST_CHOSEN, MOST_FILLED = 500, 0.8  # texts, and of the number of bits: beyond them a fit follows the noise
@@ -32,7 +32,7 @@ _KNOWN = 1e-6  # how far from 1 the part of a coefficient may be that the data d
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class ShareVariance:
     """How the variance of an estimated share changes with the true share, and how far one person or coin moves it.
 
     Of the variance, `drawn` times s (1 − s) is that of drawing people, and `coins` times s what the coins of those who
@@ -91,7 +91,7 @@ class Decoded:
     shares: Reals
     errors: Reals
     chances: Reals
-    spread: Spread = field(default=Spread(), kw_only=True)
+    spread: ShareVariance = field(default=ShareVariance(), kw_only=True)
 
     @property
     def counts(self) -> Reals:
@@ -282,7 +282,7 @@ class Fit:
         known = np.abs(np.diag(self.inverse @ gram) - 1) <= _KNOWN
         return np.where(known, np.sqrt(np.maximum(spread, least)), np.inf)
 
-    def spread(self, order: NDArray[np.intp]) -> Spread:
+    def spread(self, order: NDArray[np.intp]) -> ShareVariance:
         """How these variances change with the shares of some texts: each estimate is a sum over reports and bits."""
         design, x = self.design, self.matrix.toarray()
         parts = (self.weights[:, None] * (x @ self.inverse))[:, order]  # of each bit in each estimate
@@ -292,7 +292,7 @@ class Fit:
         none, all_ = (float(design.odds.variance(Fraction(held))) for held in (0, 1))
         coins = (all_ - none) * (parts**2 * (x - mean) / reports).sum(axis=0)
         jump = np.maximum(np.abs(person).max(axis=0), (np.abs(parts) / reports).max(axis=0) / gap)
-        return Spread((design.reports[:: design.bits, None] * person**2).sum(axis=0), coins, jump)
+        return ShareVariance((design.reports[:: design.bits, None] * person**2).sum(axis=0), coins, jump)
 
     def _together(self) -> Reals:
         """XᵀWΣWX for what Σ has beside its diagonal."""
@@ -308,7 +308,7 @@ class Fit:
             total += weighed.T @ both @ weighed / self.design.reports[start]
         return total
 
-    def chances(self, tested: int, ended: Path) -> Reals:
+    def chances(self, tested: int, ended: LassoPath) -> Reals:
         """P-values after Bonferroni's correction, of those texts that look common at all: the others have 1.
 
         Each is of what is left without the text, so that neither the choice nor the fit has looked at it.
@@ -322,7 +322,7 @@ class Fit:
             chances[i] = min(1.0, tested * tail(left.reshape(-1, self.design.bits), hashes, gain))
         return chances
 
-    def decoded(self, people: int, given: list[Hashable], ended: Path) -> Decoded:
+    def decoded(self, people: int, given: list[Hashable], ended: LassoPath) -> Decoded:
         """By falling share."""
         order = np.argsort(-self.shares[:-1], kind="stable")
         values = tuple(given[self.chosen[i]] for i in order)

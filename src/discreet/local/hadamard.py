@@ -10,12 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.local.client import answer, client, narrowest, written_down
-from discreet.local.estimate import Odds
-from discreet.local.honesty import Sizes
+from discreet.local.client import Reports, Tally, Whole, answer, client, narrowest, written_down
+from discreet.local.frequencies import Odds, Sizes
 from discreet.local.oracle import Oracle
-from discreet.local.report_sums import Tally, Whole
-from discreet.local.reporter import Reports
 from discreet.mechanisms import RandomizedResponse
 from discreet.noise import SECURE, Entropy
 from discreet.privacy.divergence import Channel

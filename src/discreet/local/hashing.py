@@ -1,4 +1,4 @@
-"""Local hashing: a person draws a hash function, and tells it with a randomized cell. Short reports for many values."""
+"""Local hashing: a random hash function and a randomized cell of it. Short reports for many values."""
 
 from __future__ import annotations
 
@@ -13,12 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.interval import exp
-from discreet.local.client import answer, client, narrowest, written_down
-from discreet.local.estimate import Odds
-from discreet.local.honesty import Sizes
+from discreet.local.client import Reports, Whole, answer, client, narrowest, written_down
+from discreet.local.frequencies import Odds, Sizes
 from discreet.local.oracle import Oracle
-from discreet.local.report_sums import Whole
-from discreet.local.reporter import Reports
 from discreet.mechanisms import RandomizedResponse
 from discreet.noise import SECURE, Entropy, below
 from discreet.privacy.divergence import Channel

@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 from discreet.errors import Refusal
 from discreet.exact import Number, count, share, shown
 from discreet.local.bloom import text_of, texts, written
-from discreet.local.client import client, hoeffding, price
-from discreet.local.estimate import Reals, reach
+from discreet.local.client import Reporter, Reports, Tally, Whole, client, hoeffding, price
+from discreet.local.frequencies import Reals, reach
 from discreet.local.matching_pursuit import ALPHA, Pursuit
-from discreet.local.report_sums import Tally, Whole
-from discreet.local.reporter import Reporter, Reports
-from discreet.local.sketch import HadamardSketch, Rows
+from discreet.local.sketch import CellCounts, HadamardSketch
 from discreet.mechanisms import Pair
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy, below, belows
@@ -185,7 +183,7 @@ class HeavyHitters(Reporter):
 
     def _level(self, at: int, sums: Whole, tried: list[int]) -> Pursuit:
         """The shares of these prefixes among the people of one level, without what the surest add to the others."""
-        rows = Rows(sums[:, 0], self.sketch.supports(sums), self.sketch.inside)
+        rows = CellCounts(sums[:, 0], self.sketch.supports(sums), self.sketch.inside)
         digests = self.sketch.functions.digests([_prefix(prefix, self.prefixes[at]) for prefix in tried])
         return Pursuit.of(rows, self.sketch.functions.table(digests, self.rows, at * self.rows))
 

@@ -1,4 +1,4 @@
-"""Matching pursuit on a sketch: what common texts add to the others is taken off, and what is left says who is sure."""
+"""Matching pursuit on a sketch: what common texts add to others is taken off, and what is left says who is sure."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 from scipy import special
 
-from discreet.local.decode_chance import tail
-from discreet.local.estimate import Reals
-from discreet.local.report_sums import Whole
-from discreet.local.sketch import Rows, Sketched
+from discreet.local.client import Whole
+from discreet.local.frequencies import Reals
+from discreet.local.p_value import tail
+from discreet.local.sketch import CellCounts, Sketched
 
 ALPHA = 0.05
 _TAKEN_OFF = 64  # of the largest shares
@@ -28,7 +28,7 @@ class Pursuit:
     pursuit; Pati, Rezaiifar & Krishnaprasad 1993).
     """
 
-    rows: Rows
+    rows: CellCounts
     table: Whole
     guess: Sketched
     taken: tuple[int, ...]
@@ -37,7 +37,7 @@ class Pursuit:
     barred: int | None = None
 
     @classmethod
-    def of(cls, rows: Rows, table: Whole) -> Pursuit:
+    def of(cls, rows: CellCounts, table: Whole) -> Pursuit:
         """Until nothing that is left seems to be there."""
         return cls(rows, table, rows.estimate((), table), (), np.empty(0), {}).ended
 
@@ -89,7 +89,7 @@ class Pursuit:
     @property
     def errors(self) -> Reals:
         """Standard errors: of coins, of the drawing of people, and of what smaller shares add."""
-        inside = (self.guess.people * np.clip(self.shares, 0, 1) + 2) / (self.guess.people + 4)  # as `Mean.likely`
+        inside = (self.guess.people * np.clip(self.shares, 0, 1) + 2) / (self.guess.people + 4)  # as for means
         variance = float(self.guess.odds.variance(Fraction(0))) - inside**2
         errors: Reals = np.sqrt(variance / self.guess.people + self._left / self._cells)
         return errors

@@ -1,9 +1,11 @@
-"""Means of numbers: each person reports a random number whose expectation is a line through their own."""
+"""Mechanisms for means of numbers, their estimates, and the simplest: Duchi's, a randomized bound."""
 
 from __future__ import annotations
 
 import math
+import sys
 from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,13 +13,24 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, exact, shown
-from discreet.local.client import TIMES, brief, client, hoeffding, number, price, written_down
-from discreet.local.estimate import BitMean, Curve, Estimate, coins_variance
-from discreet.local.report_sums import Tally, Whole
-from discreet.local.reporter import Reporter, Reports
+from discreet.exact import Number, count, exact, share, shown
+from discreet.local.client import (
+    TIMES,
+    Reporter,
+    Reports,
+    Tally,
+    Whole,
+    brief,
+    client,
+    hoeffding,
+    number,
+    price,
+    written_down,
+)
+from discreet.local.frequencies import TOO_SURE, reach
 from discreet.mechanisms import Pair, RandomizedResponse
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy, below, belows
@@ -31,7 +44,79 @@ _HALF = 1 << 63  # of what 64 bits hold
 
 
 @dataclass(frozen=True)
-class Mean(Reporter):
+class MeanEstimate:
+    """The mean of the people who reported, exact in what the reports say, and its standard error.
+
+    The standard error covers the clients' coins, which is all of the error where everybody answers truly; that other
+    people might differ is not in it. `jump` is the most by which one report is off, divided by the people.
+    docs/proofs/means.md.
+    """
+
+    value: Fraction
+    error: float
+    jump: float = 0.0
+
+    def scaled(self, lower: Fraction, step: Fraction) -> MeanEstimate:
+        """The same, if it was in steps above `lower`."""
+        return MeanEstimate(lower + step * self.value, float(step) * self.error, float(step) * self.jump)
+
+    def interval(self, confidence: Number = USUAL) -> tuple[float, float]:
+        """Two ends that cover the mean with about this probability.
+
+        By the normal law, and further out by what reports are skewed at most (Cornish & Fisher 1938).
+        """
+        far = reach(confidence)
+        off = far * self.error + max(0.0, far**2 - 1) / 6 * self.jump
+        return float(self.value) - off, float(self.value) + off
+
+    def shift(self, dishonest: int) -> float:
+        """By how much at most the mean is moved if so many of the reports say whatever suits their senders."""
+        return count(dishonest, "dishonest", least=0) * self.jump
+
+
+@dataclass(frozen=True)
+class BitMean(MeanEstimate):
+    """A mean of which every report is one bit: `ends` are what a 0 and a 1 estimate, and so many said 1."""
+
+    people: int = 2
+    ones: int = 0
+    ends: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1))
+
+    def interval(self, confidence: Number = USUAL) -> tuple[float, float]:
+        """Two ends that cover the mean with at least this probability, from 1/2 on, whatever the people's numbers are.
+
+        The probability of a 1 is known to lie between two numbers (Clopper & Pearson 1934), and the mean is a line in
+        it. Where people differ, their ones vary less than those of equal people (Hoeffding 1956). docs/proofs/means.md.
+        """
+        rare = float((1 - share(confidence, "confidence")) / 2)
+        if rare < sys.float_info.min:
+            raise Refusal(TOO_SURE)
+        zeros = self.people - self.ones
+        least = float(special.betaincinv(self.ones, zeros + 1, rare)) if self.ones else 0.0
+        most = float(special.betainccinv(self.ones + 1, zeros, rare)) if zeros else 1.0
+        low, high = (float(end) for end in self.ends)
+        return low + (high - low) * least, low + (high - low) * most
+
+
+Curve = tuple[Fraction, Fraction, Fraction]
+
+
+def coins_variance(curve: Curve, mean: Fraction, square: Fraction, likely: Iterable[Fraction]) -> Fraction:
+    """The variance of one report, averaged over people whose reports have this mean and this mean square.
+
+    That of a person at x is c + b x + (a − 1) x². If a ≤ 1 it is at most that of people who are all at the mean, which
+    is then taken; else at least that, and the squares tell how much more. `likely` is where the mean may be.
+    docs/proofs/means.md.
+    """
+    constant, linear, bend = curve
+    alike = max(constant + place * (linear + place * (bend - 1)) for place in likely)
+    if bend <= 1:
+        return alike
+    return max(alike, (1 - 1 / bend) * square + (constant + linear * mean) / bend)
+
+
+@dataclass(frozen=True)
+class MeanReporter(Reporter):
     """The public parameters: what one report loses, between which bounds numbers lie, and how fine the grid is.
 
     The bounds are divided into 2^digits equal steps. A number counts as the nearest of their ends; what is outside, as
@@ -159,13 +244,13 @@ class Mean(Reporter):
         low, high = self.reach
         return max(high, self.steps - low)
 
-    def estimate(self, tally: Tally) -> Estimate:
+    def estimate(self, tally: Tally) -> MeanEstimate:
         """The mean of the grid points of the people who reported: unbiased, with a standard error."""
         known = self.understood(tally, least=2)
         people, (total, squares) = known.people, self.moments(known.people, known.counts)
         mean = total / people
         spread = coins_variance(self.curve, mean, squares / people, self.likely(people, mean))
-        alone = Estimate(mean, math.sqrt(spread / people), float(self.furthest / people))
+        alone = MeanEstimate(mean, math.sqrt(spread / people), float(self.furthest / people))
         return alone.scaled(self.lower, self.step)
 
     def pairs(self) -> tuple[Pair[Any], ...]:
@@ -185,7 +270,7 @@ def no_number() -> Refusal:
 
 @client("duchi-mean")
 @dataclass(frozen=True)
-class DuchiMean(Mean):
+class DuchiMean(MeanReporter):
     """Rounds the number to one of the two bounds at random, then reports which by a randomized response.
 
     Guarantee: Pure(epsilon) for any two numbers of the person who reports, whoever reads the report.

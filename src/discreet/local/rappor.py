@@ -1,39 +1,54 @@
-"""RAPPOR: a text as a Bloom filter, randomized once for good, and again for every report."""
+"""RAPPOR: a text as a Bloom filter, randomized once for good and again for each report; and the device it needs."""
 
 from __future__ import annotations
 
+import hmac
+import json
 import math
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import count as numbers
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import durable
+from discreet.declared.cells import cells
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, probability, shown
 from discreet.interval import exp, log, simpler_up
-from discreet.local import bits as sets
-from discreet.local.bloom import Bloom, by_group, written
-from discreet.local.client import client, hoeffding, narrowest, price, written_down
-from discreet.local.coin import DIGITS, coins, rounded_up
-from discreet.local.estimate import Odds
-from discreet.local.honesty import likely_sizes
-from discreet.local.rappor_counts import BitCounts
-from discreet.local.report_sums import Tally, Whole
-from discreet.local.reporter import Reporter, Reports
+from discreet.local.bloom import BitCounts, Bloom, by_group, written
+from discreet.local.client import (
+    Reporter,
+    Reports,
+    Tally,
+    Whole,
+    client,
+    hoeffding,
+    narrowest,
+    price,
+    rounded_up,
+    written_down,
+)
+from discreet.local.frequencies import Odds
+from discreet.local.unary import likely_sizes, packed, padded, sizes_of
 from discreet.mechanisms import Pair
 from discreet.mechanisms.mechanism import USUAL, settle
-from discreet.noise import SECURE, Entropy, below, belows, flip
+from discreet.noise import SECURE, Entropy, below, belows, coins, flip
+from discreet.noise.bernoulli import DIGITS
 from discreet.privacy import Pure
 from discreet.privacy.divergence import Channel
 
 _TIDY = 10**30  # ε∞ of a given f is rounded up to a multiple of 1 in so many
 _MOST_BITS, _MOST_HASHES, _MOST_COHORTS = 1 << 12, 16, 1 << 16
 _CELLS = 1 << 20  # bits that are drawn at once
+_SIZE = 32  # bytes of a secret
+_MARK = b"discreet-rappor-secret-1\n"
 _TRIED = 64  # texts among which a pair for an audit is looked for
 
 
@@ -139,7 +154,7 @@ class Rappor(Reporter):
     def report(self, cohorts: Whole, said: NDArray[np.bool_]) -> Reports:
         """Cohorts and bits, as they are sent."""
         head = cohorts.astype(narrowest(self.cohorts)).reshape(-1, 1).view(np.uint8)
-        return np.hstack([head, sets.packed(said)])
+        return np.hstack([head, packed(said)])
 
     def channel(self, values: Iterable[Hashable], cohort: int = 0, reports: int = 1) -> Channel[Hashable, Hashable]:
         """All probabilities of so many reports on one text, given the cohort, which is drawn without a look at it.
@@ -197,7 +212,7 @@ class Rappor(Reporter):
 
     def strange(self, reports: Reports) -> NDArray[np.bool_]:
         """Which reports no run of this client can have sent."""
-        return np.asarray((self.cohort(reports) >= self.cohorts) | sets.padded(reports, self.bits))
+        return np.asarray((self.cohort(reports) >= self.cohorts) | padded(reports, self.bits))
 
     @cached_property
     def likely(self) -> tuple[int, int]:
@@ -206,7 +221,7 @@ class Rappor(Reporter):
 
     def unlikely(self, reports: Reports) -> NDArray[np.bool_]:
         """Those that tell too many bits as 1, or too few."""
-        sizes, (low, high) = sets.sizes(reports[:, self._head :]), self.likely
+        sizes, (low, high) = sizes_of(reports[:, self._head :]), self.likely
         return np.asarray((sizes < low) | (sizes > high))
 
     @property
@@ -261,3 +276,88 @@ def _objects(values: list[Any]) -> NDArray[np.generic]:
 
 def _tells(one: Fraction, said: tuple[int, ...]) -> Fraction:
     return math.prod((one if bit else 1 - one for bit in said), start=Fraction(1))
+
+
+@dataclass(frozen=True)
+class Device:
+    """A client with a memory: every report on a text is drawn from the one permanent response to that text.
+
+    The permanent response is HMAC-SHA256 of the text under the secret, so there is nothing else to store, and a text
+    that comes back after years finds its old response. It depends on the parameters that shape it, and on no others:
+    other odds of a report draw from the same one, another filter or another `flipped` starts anew, and loses anew.
+
+    Guarantee: that of `Rappor` for all reports of this device on one question together, against whoever cannot tell
+        HMAC-SHA256 under a secret of 256 bits from a random function. Questions that share a secret need a `question`
+        each: under one name, whoever gives the same text to two of them gives one response, and that shows.
+    """
+
+    client: Rappor
+    secret: bytes = field(repr=False)
+    question: str = ""
+
+    def __post_init__(self) -> None:
+        if type(self.secret) is not bytes or len(self.secret) != _SIZE:
+            raise Refusal(f"expected a secret of {_SIZE} bytes", hint="use Device.fresh")
+        if not isinstance(self.question, str):
+            raise Refusal(f"expected the name of a question as text, got {shown(self.question)}")
+
+    @classmethod
+    def fresh(cls, client: Rappor, question: str = "", *, rng: Entropy = SECURE) -> Device:
+        """A device that has never reported."""
+        return cls(client, rng.raw(_SIZE), question)
+
+    @classmethod
+    def at(cls, path: Path, client: Rappor, question: str = "", *, rng: Entropy = SECURE) -> Device:
+        """The device whose secret lies in this file; the first call writes it.
+
+        Before any call returns, the secret is on the disk: also where another process wrote it a moment ago, or was
+        killed while it did.
+        """
+        if path.exists():
+            durable.sync(path.parent)
+        else:
+            durable.keep(path, _MARK + rng.raw(_SIZE))
+        data = path.read_bytes()
+        if len(data) != len(_MARK) + _SIZE or not data.startswith(_MARK):
+            raise Refusal(
+                f"{path.name} holds no secret of a device",
+                hint="restore it: with another secret, every text loses epsilon once more",
+            )
+        return cls(client, data.removeprefix(_MARK), question)
+
+    @cached_property
+    def _shape(self) -> bytes:
+        """What the permanent response depends on."""
+        c = self.client
+        names = {"bits": c.bits, "hashes": c.hashes, "cohorts": c.cohorts, "key": c.key, "flipped": str(c.flipped)}
+        names |= {"question": self.question} if self.question else {}
+        return hmac.digest(self.secret, json.dumps(names, sort_keys=True).encode(), "sha256")
+
+    def _stream(self, text: bytes) -> Iterator[bytes]:
+        """Blocks of 32 bytes that nobody without the secret can tell from random ones."""
+        return (hmac.digest(self._shape, block.to_bytes(4, "little") + text, "sha256") for block in numbers())
+
+    @cached_property
+    def cohort(self) -> int:
+        """Drawn once, evenly: the first of the stream's numbers that is one."""
+        size = (self.client.cohorts - 1).bit_length()
+        numbers = (int.from_bytes(block, "little") >> 8 * _SIZE - size for block in self._stream(b"cohort"))
+        return next(number for number in numbers if number < self.client.cohorts)
+
+    def permanent(self, value: object) -> NDArray[np.bool_]:
+        """The filter of a text with the bits flipped that this device flips for it, today and ever."""
+        text = written(value)
+        true = self.client.bloom.filters(self.client.bloom.digests(cells([value])), np.array([self.cohort]))[0]
+        stream = self._stream(b"nothing" if text is None else b"text:" + text)
+        blocks = b"".join(next(stream) for _ in range(-(-8 * true.size // _SIZE)))
+        drawn = np.frombuffer(blocks, dtype="<u8")[: true.size]
+        return np.asarray(true ^ (drawn < np.uint64(int(self.client.flipped * (1 << DIGITS)))))
+
+    def __call__(self, value: object, /, *, rng: Entropy = SECURE) -> bytes:
+        """One more report on a text."""
+        return self.reports(value, 1, rng=rng).tobytes()
+
+    def reports(self, value: object, size: int, *, rng: Entropy = SECURE) -> Reports:
+        """Many reports on one text, as a device would make over the years."""
+        kept = np.tile(self.permanent(value), (count(size, "size", least=0), 1))
+        return self.client.report(np.full(len(kept), self.cohort), self.client.instant(kept, rng))

@@ -16,14 +16,11 @@ from numpy.typing import NDArray
 from discreet.errors import Refusal
 from discreet.exact import Number, count, shown
 from discreet.interval import simpler_up, sqrt
-from discreet.local import bits as sets
 from discreet.local.bloom import Digests, Functions, by_group, text_of, texts, written
-from discreet.local.client import client, hoeffding, narrowest, price, written_down
-from discreet.local.estimate import Frequencies, Odds, Reals, simplex
+from discreet.local.client import Reporter, Reports, Tally, Whole, client, hoeffding, narrowest, price, written_down
+from discreet.local.frequencies import Frequencies, Odds, Reals, simplex
 from discreet.local.hadamard import walsh
-from discreet.local.report_sums import Tally, Whole
-from discreet.local.reporter import Reporter, Reports
-from discreet.local.unary import SymmetricUnary
+from discreet.local.unary import SymmetricUnary, padded
 from discreet.mechanisms import Pair, RandomizedResponse, Share
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy, below, belows
@@ -71,7 +68,7 @@ class Sketched(Frequencies):
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class CellCounts:
     """For each row: how many reports there are, and how many of them support each of its cells."""
 
     reports: Whole
@@ -184,10 +181,10 @@ class Sketch(Reporter):
     def _nothing(self) -> Whole:
         return np.zeros(self.rows * (1 + self.width), dtype=np.int64)
 
-    def kept(self, tally: Tally) -> Rows:
+    def kept(self, tally: Tally) -> CellCounts:
         """What the reports say about every cell of every row."""
         sums = self.understood(tally).counts.reshape(self.rows, 1 + self.width)
-        return Rows(sums[:, 0], self.supports(sums), self.inside)
+        return CellCounts(sums[:, 0], self.supports(sums), self.inside)
 
     def estimate(self, tally: Tally, values: Iterable[Hashable] = ()) -> Sketched:
         """How many people hold each of these texts: unbiased over coins and hash functions, with standard errors."""
@@ -263,7 +260,7 @@ class CountMeanSketch(Sketch):
 
     def strange(self, reports: Reports) -> NDArray[np.bool_]:
         """Which reports no run of this client can have sent."""
-        return np.asarray((self._row(reports) >= self.rows) | sets.padded(reports, self.width))
+        return np.asarray((self._row(reports) >= self.rows) | padded(reports, self.width))
 
     def unlikely(self, reports: Reports) -> NDArray[np.bool_]:
         """Those that set too many cells, or too few."""

@@ -1,4 +1,4 @@
-"""Subset selection: a person reports a set of values that may hold the true one.
+"""Subset selection: a client whose report is a set of values that may hold the true one.
 
 For rare values it has about the smallest error of all clients here. Reports grow with the number of values, so it is
 for few of them.
@@ -16,14 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.interval import exp
-from discreet.local import bits
-from discreet.local.client import answer, client
-from discreet.local.coin import coins, rounded_down
-from discreet.local.estimate import Odds
+from discreet.local.client import Reports, Whole, answer, client, rounded_down
+from discreet.local.frequencies import Odds
 from discreet.local.oracle import Oracle
-from discreet.local.report_sums import Whole
-from discreet.local.reporter import Reports
-from discreet.noise import SECURE, Entropy, below, flip
+from discreet.local.unary import columns, every, form_of, packed, padded, sizes_of
+from discreet.noise import SECURE, Entropy, below, coins, flip
 from discreet.privacy.divergence import Channel
 
 _CELLS = 1 << 17  # keys that are drawn at once
@@ -61,7 +58,7 @@ class SubsetSelection(Oracle):
     @property
     def form(self) -> np.dtype[Any]:
         """A bit for each value, ⌈choices/8⌉ bytes: value v is bit v mod 8 of byte v div 8, and spare bits are 0."""
-        return bits.form(self.choices)
+        return form_of(self.choices)
 
     @property
     def _together(self) -> int:
@@ -69,7 +66,7 @@ class SubsetSelection(Oracle):
 
     def channel(self) -> Channel[int, bytes]:
         """All probabilities of all reports, for few values."""
-        sets = [(i, report) for i, report in enumerate(bits.every(self.choices)) if i.bit_count() == self.size]
+        sets = [(i, report) for i, report in enumerate(every(self.choices)) if i.bit_count() == self.size]
         within = self.truth / math.comb(self.choices - 1, self.size - 1)
         without = (1 - self.truth) / math.comb(self.choices - 1, self.size)
         values = range(self.choices)
@@ -82,12 +79,12 @@ class SubsetSelection(Oracle):
         left = [v for v in range(self.choices) if v != true]
         while len(said) < self.size:
             said.add(left.pop(below(len(left), rng=rng)))
-        return bits.packed(np.isin(np.arange(self.choices), list(said))[None]).tobytes()
+        return packed(np.isin(np.arange(self.choices), list(said))[None]).tobytes()
 
     def randomize(self, truths: Whole, rng: Entropy) -> Reports:
         """A report for each, in arrays."""
         said = self._sets(truths, coins(self.truth, truths.size, rng), rng)
-        return bits.packed(said)
+        return packed(said)
 
     def _sets(self, truths: Whole, held: NDArray[np.bool_], rng: Entropy) -> NDArray[np.bool_]:
         """For each person the values with the smallest of random keys, among which the true one's is first or last.
@@ -108,8 +105,8 @@ class SubsetSelection(Oracle):
 
     def strange(self, reports: Reports) -> NDArray[np.bool_]:
         """Which reports no run of this client can have sent."""
-        return np.asarray(bits.padded(reports, self.choices) | (bits.sizes(reports) != self.size))
+        return np.asarray(padded(reports, self.choices) | (sizes_of(reports) != self.size))
 
     def sums(self, reports: Reports) -> Whole:
         """What a tally keeps."""
-        return bits.columns(reports, self.choices)
+        return columns(reports, self.choices)

@@ -1,8 +1,10 @@
-"""Unary encoding: a bit for every value, each flipped on its own. Errors do not grow with the number of values."""
+"""Unary encoding: a bit for every value, each flipped on its own; and reports that are sets of bits."""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -10,20 +12,104 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from discreet.interval import exp
-from discreet.local import bits
-from discreet.local.client import answer, client
-from discreet.local.coin import coins, rounded_up
-from discreet.local.estimate import Odds
-from discreet.local.honesty import Sizes, likely_sizes
+from discreet.local.client import Reports, Whole, answer, client, rounded_up, written_down
+from discreet.local.frequencies import Odds, Sizes
 from discreet.local.oracle import Oracle
-from discreet.local.report_sums import Whole
-from discreet.local.reporter import Reports
-from discreet.noise import SECURE, Entropy, flip
+from discreet.noise import SECURE, Entropy, coins, flip
 from discreet.privacy.divergence import Channel
 
+RARE = 2.0**-40  # each side's: of 2^24 honest reports one is refused with a probability below 2^-15
+_BLOCK = 255  # bits whose sum fits into a byte
+
+
+def packed(bits: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """Rows of bits as rows of bytes: value v is bit v mod 8 of byte v div 8; what is left of the last byte is 0."""
+    return np.packbits(bits, axis=1, bitorder="little")
+
+
+def form_of(choices: int) -> np.dtype[Any]:
+    """A set of values in ⌈choices/8⌉ bytes."""
+    return np.dtype((np.uint8, (-(-choices // 8),)))
+
+
+def padded(reports: NDArray[np.uint8], choices: int) -> NDArray[np.bool_]:
+    """Which reports have a bit set that belongs to no value."""
+    spare = 0xFF & ~((1 << (choices - 1) % 8 + 1) - 1)
+    return np.asarray(reports[..., -1] & np.uint8(spare) != 0)
+
+
+def sizes_of(reports: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """How many values are in each set."""
+    total: NDArray[np.int64] = np.bitwise_count(reports).sum(axis=-1, dtype=np.int64)
+    return total
+
+
+def columns(reports: NDArray[np.uint8], choices: int) -> NDArray[np.int64]:
+    """In how many sets each value is. Rows are added up in bytes, so many that none overflows."""
+    bits = np.unpackbits(reports, axis=1, bitorder="little", count=choices)
+    whole = len(bits) // _BLOCK * _BLOCK
+    blocks = bits[:whole].reshape(-1, _BLOCK, choices).sum(axis=1, dtype=np.uint8)
+    total: NDArray[np.int64] = blocks.sum(axis=0, dtype=np.int64) + bits[whole:].sum(axis=0, dtype=np.int64)
+    return total
+
+
+def every(choices: int) -> list[bytes]:
+    """All sets of values, each as a report: the i-th holds the values whose bit is set in i."""
+    written_down(choices << choices)
+    return [i.to_bytes(-(-choices // 8), "little") for i in range(1 << choices)]
+
+
 _CELLS = 1 << 18  # bits that are drawn at once
+
+
+def likely_sizes(holder: Fraction, other: Fraction, size: int, held: tuple[int, int]) -> tuple[int, int]:
+    """Between which numbers of bits an honest report of so many sets: beyond either end is rarer than `RARE`.
+
+    Bits are set independently, with probability `holder` if a person's value sets them and else `other`; a value sets
+    at least and at most the numbers of them that are `held`. More are set the more of them it sets, so that the worst
+    cases are these two.
+    """
+    odds, (fewest, most) = (float(holder), float(other)), held
+    low = _first(lambda bits: _below(odds, size, fewest, bits) >= RARE, size)
+    high = size - _first(lambda bits: _above(odds, size, most, size - bits) >= RARE, size)
+    return low, high
+
+
+def _first(holds: Callable[[int], bool], size: int) -> int:
+    """The smallest number up to `size` that holds, where all above it do."""
+    low, high = 0, size
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return low
+
+
+def _below(odds: tuple[float, float], size: int, held: int, bits: int) -> float:
+    """How likely at most so many bits are set."""
+    return sum(p * _most(bits - own, size - held, odds[1]) for own, p in _own(odds[0], held))
+
+
+def _above(odds: tuple[float, float], size: int, held: int, bits: int) -> float:
+    """How likely at least so many bits are set."""
+    return sum(p * _least(bits - own, size - held, odds[1]) for own, p in _own(odds[0], held))
+
+
+def _own(chance: float, held: int) -> list[tuple[int, float]]:
+    """How many of the bits are set that a value sets, and how likely."""
+    return [(own, math.comb(held, own) * chance**own * (1 - chance) ** (held - own)) for own in range(held + 1)]
+
+
+def _most(bits: int, size: int, chance: float) -> float:
+    """How likely at most so many of independent coins fall on heads."""
+    return 0.0 if bits < 0 else 1.0 if bits >= size else float(special.bdtr(bits, size, chance))
+
+
+def _least(bits: int, size: int, chance: float) -> float:
+    """How likely at least so many do."""
+    return 1.0 if bits <= 0 else 0.0 if bits > size else float(special.bdtrc(bits - 1, size, chance))
 
 
 class Unary(Oracle):
@@ -39,7 +125,7 @@ class Unary(Oracle):
     @property
     def form(self) -> np.dtype[Any]:
         """A bit for each value, ⌈choices/8⌉ bytes: value v is bit v mod 8 of byte v div 8, and spare bits are 0."""
-        return bits.form(self.choices)
+        return form_of(self.choices)
 
     @property
     def _together(self) -> int:
@@ -49,11 +135,11 @@ class Unary(Oracle):
         """One person's report."""
         true, odds = answer(value, self.choices), self.odds
         said = [flip(odds.holder if v == true else odds.other, rng=rng) for v in range(self.choices)]
-        return bits.packed(np.array([said])).tobytes()
+        return packed(np.array([said])).tobytes()
 
     def channel(self) -> Channel[int, bytes]:
         """All probabilities of all reports, for few values."""
-        sets = bits.every(self.choices)
+        sets = every(self.choices)
         return Channel({v: {report: self._chance(v, i) for i, report in enumerate(sets)} for v in range(self.choices)})
 
     def _chance(self, true: int, said: int) -> Fraction:
@@ -68,11 +154,11 @@ class Unary(Oracle):
         """A report for each, in arrays."""
         said = coins(self.odds.other, truths.size * self.choices, rng).reshape(truths.size, self.choices)
         said[np.arange(truths.size), truths] = coins(self.odds.holder, truths.size, rng)
-        return bits.packed(said)
+        return packed(said)
 
     def strange(self, reports: Reports) -> NDArray[np.bool_]:
         """Which reports no run of this client can have sent."""
-        return bits.padded(reports, self.choices)
+        return padded(reports, self.choices)
 
     @cached_property
     def sizes(self) -> Sizes:
@@ -88,12 +174,12 @@ class Unary(Oracle):
 
     def unlikely(self, reports: Reports) -> NDArray[np.bool_]:
         """Those that set too many bits, or too few."""
-        sizes, (low, high) = bits.sizes(reports), self.likely
+        sizes, (low, high) = sizes_of(reports), self.likely
         return np.asarray((sizes < low) | (sizes > high))
 
     def sums(self, reports: Reports) -> Whole:
         """What a tally keeps."""
-        return bits.columns(reports, self.choices)
+        return columns(reports, self.choices)
 
 
 @client("symmetric-unary")

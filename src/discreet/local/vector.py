@@ -1,4 +1,4 @@
-"""Means of many numbers at once: each person reports a few of theirs, and pays for those alone."""
+"""Mechanism for means of many numbers at once: each person reports a few of theirs, and pays for those alone."""
 
 from __future__ import annotations
 
@@ -15,11 +15,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, shown
-from discreet.local.client import client, held, hoeffding, narrowest, price, written_down
-from discreet.local.estimate import Curve, Estimate, coins_variance
-from discreet.local.hybrid import HybridMean
-from discreet.local.report_sums import Tally, Whole
-from discreet.local.reporter import Reporter, Reports
+from discreet.local.client import (
+    Reporter,
+    Reports,
+    Tally,
+    Whole,
+    client,
+    held,
+    hoeffding,
+    narrowest,
+    price,
+    written_down,
+)
+from discreet.local.mean import Curve, MeanEstimate, coins_variance
+from discreet.local.piecewise import HybridMean
 from discreet.mechanisms import Pair
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy, belows
@@ -158,12 +167,12 @@ class VectorMean(Reporter):
         rows = [np.concatenate([[some.size], self.each.sums(some)]) for some in said]
         return np.concatenate(rows)
 
-    def estimate(self, tally: Tally) -> tuple[Estimate, ...]:
+    def estimate(self, tally: Tally) -> tuple[MeanEstimate, ...]:
         """The mean of each coordinate over all people: unbiased, with a standard error."""
         known = self.understood(tally, least=2)
         return tuple(self._estimate(known.people, row) for row in known.counts.reshape(self.dimensions, 6))
 
-    def _estimate(self, people: int, row: Whole) -> Estimate:
+    def _estimate(self, people: int, row: Whole) -> MeanEstimate:
         """Whoever told it counts for dimensions/told people, less the middle; the others count for the middle."""
         tellers, weight, middle = int(row[0]), self._weight, self._middle
         total, squares = self.each.moments(tellers, row[1:])
@@ -173,7 +182,7 @@ class VectorMean(Reporter):
         spread = coins_variance(
             self._curve, mean, weight**2 * off_squares / people, [place - middle for place in likely]
         )
-        guess = Estimate(mean, math.sqrt(spread / people), float(self._furthest / people))
+        guess = MeanEstimate(mean, math.sqrt(spread / people), float(self._furthest / people))
         return guess.scaled(self.lower + middle * self.each.step, self.each.step)
 
     @property

@@ -14,6 +14,10 @@ Numbers get noise (`Laplace`, `Gaussian`, `Geometric`, their vectors, reals on a
 Importing this room registers every mechanism under its public name.
 """
 
+from discreet.declared.caps import Caps as Caps
+from discreet.declared.column import Column as Column
+from discreet.declared.column import Outline as Outline
+from discreet.declared.grid import Grid as Grid
 from discreet.mechanisms.additive import Gaussian as Gaussian
 from discreet.mechanisms.additive import GaussianVector as GaussianVector
 from discreet.mechanisms.additive import Laplace as Laplace
@@ -23,7 +27,6 @@ from discreet.mechanisms.exponential import Exponential as Exponential
 from discreet.mechanisms.exponential import PermuteAndFlip as PermuteAndFlip
 from discreet.mechanisms.frame import Frame as Frame
 from discreet.mechanisms.geometric import Geometric as Geometric
-from discreet.mechanisms.grid import Grid as Grid
 from discreet.mechanisms.keys import GaussianKeys as GaussianKeys
 from discreet.mechanisms.keys import LaplaceKeys as LaplaceKeys
 from discreet.mechanisms.keys import OptimalKeys as OptimalKeys
@@ -55,9 +58,6 @@ from discreet.mechanisms.registry import rebuilt as rebuilt
 from discreet.mechanisms.registry import registered as registered
 from discreet.mechanisms.relation import Axis as Axis
 from discreet.mechanisms.relation import Bins as Bins
-from discreet.mechanisms.relation import Caps as Caps
-from discreet.mechanisms.relation import Column as Column
-from discreet.mechanisms.relation import Outline as Outline
 from discreet.mechanisms.relation import Relation as Relation
 from discreet.mechanisms.relation import TableMechanism as TableMechanism
 from discreet.mechanisms.response import RandomizedResponse as RandomizedResponse

@@ -12,8 +12,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.declared.cells import Integers, whole
 from discreet.exact import Number, count, positive
-from discreet.mechanisms.grid import Integers, whole
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
 from discreet.noise import SECURE, Entropy, gaussian, gaussians, laplace, laplaces

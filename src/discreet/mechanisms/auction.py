@@ -10,14 +10,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet.declared.cells import floors
+from discreet.declared.column import grid_of
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, shown
 from discreet.mechanisms.exponential import Exponential, PermuteAndFlip
-from discreet.mechanisms.grid import floors
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.quantile import Rows
 from discreet.mechanisms.registry import registered
-from discreet.mechanisms.relation import Relation, grid_of
+from discreet.mechanisms.relation import Relation
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours, Pure
 

@@ -13,13 +13,15 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from discreet.declared.caps import Caps
+from discreet.declared.column import Outline, grid_of
+from discreet.declared.grid import Grid
 from discreet.errors import Ground, Refusal
 from discreet.exact import Number, shown
-from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mechanism import USUAL, OfRows, Takes, loss_of_units
 from discreet.mechanisms.quantile import counting_stride
 from discreet.mechanisms.registry import REGISTRY, Plain, completed, known, names
-from discreet.mechanisms.relation import Caps, Outline, Relation, TableMechanism, grid_of
+from discreet.mechanisms.relation import Relation, TableMechanism
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import Loss, Neighbours
 
@@ -60,7 +62,7 @@ class OfColumn(Generic[T_co]):
     @cached_property
     def privacy(self) -> Loss:
         """That of the mechanism, for as many rows as a unit has."""
-        return loss_of_units(self.mechanism, self.caps.max_rows, self.neighbours)
+        return loss_of_units(self.mechanism, self.caps.rows, self.neighbours)
 
     def error(self, confidence: Number = USUAL) -> Fraction | int | None:
         """That of the mechanism."""
@@ -85,7 +87,7 @@ def admitted(outline: Outline, name: str, parameters: Mapping[str, Plain]) -> Ta
     withheld = sorted({*kind.declared, "neighbours"} & set(parameters))
     if withheld:
         raise Refusal(f"{name} takes {', '.join(withheld)} from what is declared", hint="leave it out")
-    every: dict[str, object] = {"max_rows": outline.caps.max_rows, "neighbours": outline.neighbours}
+    every: dict[str, object] = {"max_rows": outline.caps.rows, "neighbours": outline.neighbours}
     if kind.takes is Takes.RELATION:
         over: TableMechanism[Any] = completed(name, parameters, {part: every[part] for part in kind.declared})
         return over

@@ -11,10 +11,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.declared.cells import Integers, whole
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share
 from discreet.interval import Interval, exp, log
-from discreet.mechanisms.grid import Integers, whole
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, one_way, settle
 from discreet.mechanisms.registry import registered
 from discreet.noise import SECURE, Entropy, exponential, permute_and_flip

@@ -4,30 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
+from discreet.declared.caps import Caps
+from discreet.declared.cells import LIMIT, cells, real, whole
+from discreet.declared.column import Column, column_of, grid_of, keys_of
+from discreet.declared.key import Key
 from discreet.errors import Refusal
 from discreet.exact import Number, count
-from discreet.mechanisms.grid import LIMIT, cells, real, whole
 from discreet.mechanisms.mechanism import settle
-from discreet.mechanisms.relation import (
-    Axis,
-    Bins,
-    Caps,
-    Cell,
-    Column,
-    column_of,
-    grid_of,
-    keys_of,
-    rate_of,
-    sides,
-    squares,
-)
+from discreet.mechanisms.relation import Axis, Bins, rate_of, sides, squares
 from discreet.noise import SECURE, Entropy, flips, permutation
 from discreet.privacy import AddRemove, Neighbours
 
@@ -41,7 +32,7 @@ class Frame:
 
     columns: tuple[Column, ...]
     values: tuple[NDArray[np.generic], ...]
-    caps: Caps = field(default_factory=Caps)
+    caps: Caps = Caps(1)
     neighbours: Neighbours = AddRemove()
     owners: NDArray[np.int64] | None = None  # whose each row is, by a number; without it each is somebody else's
 
@@ -76,7 +67,7 @@ class Frame:
         if unit is None:
             return cls(columns, every, caps, neighbours)
         owners = _numbered(cells(data[unit]))
-        kept = _chosen(owners, caps.max_rows)
+        kept = _chosen(owners, caps.rows)
         return cls(columns, tuple(value[kept] for value in every), caps, neighbours, owners[kept])
 
     @property
@@ -175,7 +166,7 @@ class Frame:
     def sample(self, rate: Number, /, *, rng: Entropy = SECURE) -> Frame:
         """The relation of a Poisson sample of the units: each is in it with this probability, by a fresh coin."""
         chance = rate_of(rate)
-        if self.owners is None and self.caps.max_rows > 1:
+        if self.owners is None and self.caps.rows > 1:
             raise Refusal("a sample of units needs to know whose the rows are", hint="Frame.of(…, unit=COLUMN)")
         owners = np.arange(self._size) if self.owners is None else np.unique(self.owners, return_inverse=True)[1]
         heads = flips(chance, int(owners.max(initial=-1)) + 1, rng=rng)[owners]
@@ -223,7 +214,7 @@ def _is_number(cell: object) -> bool:
     return not (isinstance(number, float) and math.isnan(number))
 
 
-def _codes(values: NDArray[np.generic], keys: tuple[Cell, ...]) -> NDArray[np.int64]:
+def _codes(values: NDArray[np.generic], keys: tuple[Key, ...]) -> NDArray[np.int64]:
     """The place of each value among the keys, −1 where it is none of them."""
     places: dict[object, int] = {key: i for i, key in enumerate(keys)}
     if values.dtype.kind == "M":  # Python has days and microseconds, and numbers for anything finer

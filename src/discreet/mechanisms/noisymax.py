@@ -8,11 +8,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.declared.cells import Integers
 from discreet.errors import Refusal
 from discreet.exact import Number, share, shown
 from discreet.interval import Interval, exp
 from discreet.mechanisms.exponential import PermuteAndFlip, Selection, first
-from discreet.mechanisms.grid import Integers
 from discreet.mechanisms.mechanism import USUAL
 from discreet.mechanisms.registry import registered
 from discreet.noise import SECURE, Entropy, below, geometric, geometrics, laplace, laplaces

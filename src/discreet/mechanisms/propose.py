@@ -10,9 +10,9 @@ from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
+from discreet.declared.grid import Grid
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, spoken
-from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
 from discreet.mechanisms.relation import Relation

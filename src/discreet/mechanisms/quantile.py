@@ -14,13 +14,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet.declared.column import grid_of
+from discreet.declared.grid import Grid
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
 from discreet.interval import exp, log
-from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
-from discreet.mechanisms.relation import Relation, grid_of
+from discreet.mechanisms.relation import Relation
 from discreet.noise import SECURE, Entropy, below, flip_exp, geometric
 from discreet.noise.lookup import START, Enclosure, exp_enclosure
 from discreet.privacy import AddRemove, Neighbours, Pure, Replace

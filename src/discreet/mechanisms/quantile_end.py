@@ -11,13 +11,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from discreet.declared.column import grid_of
+from discreet.declared.grid import Grid
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, positive, share, shown
-from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.quantile import FINEST, Whole, gaps, rank_error, segment
 from discreet.mechanisms.registry import registered
-from discreet.mechanisms.relation import Relation, grid_of
+from discreet.mechanisms.relation import Relation
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours, Pure
 

@@ -13,10 +13,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from discreet.declared.grid import Grid
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
 from discreet.interval import log
-from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.quantile import FINEST, Rows, Whole, rank_error, segment
 from discreet.mechanisms.registry import registered

@@ -10,9 +10,9 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 
+from discreet.declared.grid import Grid
 from discreet.exact import Number, positive
 from discreet.mechanisms.additive import Gaussian, Laplace
-from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
 from discreet.noise import SECURE, Entropy

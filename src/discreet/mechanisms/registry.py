@@ -17,6 +17,8 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from discreet.declared.caps import Caps
+from discreet.declared.column import Column
 from discreet.errors import Refusal
 from discreet.exact import LONGEST, exact, shown
 from discreet.mechanisms.mechanism import Takes
@@ -49,10 +51,20 @@ def description(value: object) -> Plain:
         return value
     if isinstance(value, type):
         return {"type": _name(value)}
+    if isinstance(value, (Caps, Column)):
+        return _declared(value)
     if dataclasses.is_dataclass(value):
         fields = {field.name: description(getattr(value, field.name)) for field in dataclasses.fields(value)}
         return {"class": _name(type(value)), "fields": fields}
     return _scalar(value) or _collection(value)
+
+
+def _declared(value: Caps | Column) -> Plain:
+    """What a mechanism knows of rows, in the words that keys of stored answers are made of."""
+    if isinstance(value, Caps):
+        return {"class": "Caps", "fields": {"max_rows": value.rows}}
+    told: dict[str, object] = {"name": value.name, "keys": value.keys, "grid": value.grid}
+    return {"class": "Column", "fields": {name: description(fact) for name, fact in told.items()}}
 
 
 def _scalar(value: object) -> Plain:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -13,57 +13,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.errors import Ground, Refusal
+from discreet.declared.caps import Caps
+from discreet.declared.column import Outline, grid_of, keys_of
+from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, shown, spoken
-from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mechanism import Takes, settle
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import Loss, Neighbours
 
-Cell = str | int | bool | None
 T_co = TypeVar("T_co", covariant=True)
 
 MOST_CELLS = 10**9  # of a table that is held in memory
 MOST_PRODUCTS = 10**7  # numbers of any size
 MOST_UNEVEN = 1024  # bins of many widths: each is a comparison that an engine has to plan
 _FARTHEST = 1 << 53  # steps from zero: no grid reaches further
-
-
-@dataclass(frozen=True)
-class Column:
-    """What is declared of a column, and so public: its keys if it has a list of them, its grid if it is a number."""
-
-    name: str
-    keys: tuple[Cell, ...] | None = None
-    grid: Grid | None = None
-
-    def __post_init__(self) -> None:
-        if self.keys is None:
-            return
-        for key in self.keys:
-            if key is not None and not isinstance(key, (str, int)):
-                raise Refusal(
-                    f"expected keys of column {self.name!r} that are text, whole numbers, true or false, or None, "
-                    f"got {shown(key)}",
-                    hint="write days and numbers with digits after the point as text: '2026-01-31', '0.5'",
-                    ground=Ground.VALUE,
-                )
-        if not self.keys or len(set(self.keys)) < len(self.keys):
-            raise Refusal(f"expected different keys for column {self.name!r}, at least one, got {self.keys}")
-
-
-@dataclass(frozen=True)
-class Caps:
-    """What one unit can do: its rows in the relation, which may all be in different groups."""
-
-    max_rows: int = 1
-
-    def __post_init__(self) -> None:
-        settle(self, max_rows=count(self.max_rows, "max_rows"))
-
-    def __repr__(self) -> str:
-        """As it was when groups were counted too, though nothing bounded them: the keys of stored answers have it."""
-        return f"Caps(max_rows={self.max_rows}, max_groups=1)"
 
 
 @dataclass(frozen=True)
@@ -89,25 +52,6 @@ class Bins:
 
 
 Axis = str | Bins  # a column by its declared keys, or cut into bins
-
-
-class Outline(Protocol):
-    """What is public about rows with owners."""
-
-    @property
-    def schema(self) -> Mapping[str, Column]:
-        """The declared columns."""
-        ...
-
-    @property
-    def caps(self) -> Caps:
-        """Bounds on a unit that hold for every method below."""
-        ...
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Which relations differ in one unit."""
-        ...
 
 
 class Relation(Outline, Protocol):
@@ -195,29 +139,6 @@ class TableMechanism(Protocol[T_co]):
     def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE) -> T_co:
         """Its answer."""
         ...
-
-
-def column_of(known: Outline, name: str) -> Column:
-    """What is declared of a column."""
-    if name not in known.schema:
-        raise Refusal(f"there is no column {shown(name)}", hint=f"there are {list(known.schema)}")
-    return known.schema[name]
-
-
-def keys_of(known: Outline, name: str) -> tuple[Cell, ...]:
-    """The declared keys of a column."""
-    keys = column_of(known, name).keys
-    if keys is None:
-        raise Refusal(f"column {name!r} has no declared keys", hint="declare them, or buy them by key selection")
-    return keys
-
-
-def grid_of(known: Outline, name: str) -> Grid:
-    """The declared grid of a column."""
-    grid = column_of(known, name).grid
-    if grid is None:
-        raise Refusal(f"column {name!r} has no declared bounds and step", hint="declare them: data never does")
-    return grid
 
 
 def sides(known: Outline, axes: Sequence[Axis]) -> tuple[int, ...]:

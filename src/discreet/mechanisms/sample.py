@@ -16,9 +16,9 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet.declared.grid import Grid
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, positive, spoken
-from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.isolated_process import number_of
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.median import PureRank

@@ -17,8 +17,8 @@ from typing import ClassVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet.declared.grid import Grid
 from discreet.exact import Number
-from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mechanism import USUAL, Takes
 from discreet.mechanisms.quantile import Rows
 from discreet.mechanisms.relation import Relation

@@ -18,10 +18,10 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
+from discreet.declared.cells import LIMIT
 from discreet.errors import Refusal
 from discreet.exact import Number, count, nonnegative, positive, probability, share, shown, spoken
 from discreet.interval import log, simpler_up
-from discreet.mechanisms.grid import LIMIT
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, one_way, settle
 from discreet.mechanisms.registry import Plain, registered
 from discreet.mechanisms.session import Allowance, Openable

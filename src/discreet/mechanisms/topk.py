@@ -11,11 +11,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.declared.cells import Integers
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
 from discreet.interval import simpler_down, sqrt
 from discreet.mechanisms.exponential import Exponential, PermuteAndFlip
-from discreet.mechanisms.grid import Integers
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, one_way, settle
 from discreet.mechanisms.registry import registered
 from discreet.noise import SECURE, Entropy, exponential, permute_and_flip

@@ -6,6 +6,7 @@ passes nothing and gets the operating system's. No float enters a law: where one
 only outside its proven error, and whole numbers decide the rest (docs/proofs/sampling.md).
 """
 
+from discreet.noise.bernoulli import coins as coins
 from discreet.noise.bernoulli import flip as flip
 from discreet.noise.bernoulli import flip_exp as flip_exp
 from discreet.noise.bernoulli import flips as flips

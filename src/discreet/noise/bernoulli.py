@@ -15,6 +15,9 @@ from discreet.interval import exp, log
 from discreet.noise.entropy import SECURE, Entropy
 from discreet.noise.uniform import whole_below, words
 
+DIGITS = 64  # binary ones of the probability of `coins`
+_TOP = 8  # of them decide all but one coin in 256
+
 
 def flip(p: Number, *, rng: Entropy = SECURE) -> bool:
     """True with probability p, 0 ≤ p ≤ 1."""
@@ -53,6 +56,21 @@ def flips(p: Number, size: int, *, rng: Entropy = SECURE) -> NDArray[np.bool_]:
     heads = drawn < np.uint64(threshold)
     for i in np.flatnonzero(drawn == np.uint64(threshold)):  # the first 64 binary digits agree: the others decide
         heads[i] = whole_below(chance.denominator, rng) < rest
+    return heads
+
+
+def coins(chance: Fraction, size: int, rng: Entropy) -> NDArray[np.bool_]:
+    """Independent coins, each true with a probability that is a multiple of 2^−64 below 1: `flips`, a byte a coin.
+
+    Proof: a coin is true if a uniform number of 64 binary digits lies below the threshold. The first 8 digits decide
+        unless they equal the threshold's; then 56 more are drawn and decide.
+    """
+    threshold = int(chance * (1 << DIGITS))
+    top, rest = divmod(threshold, 1 << (DIGITS - _TOP))
+    drawn = np.frombuffer(rng.raw(size), dtype=np.uint8)
+    heads = drawn < np.uint8(top)
+    undecided = np.flatnonzero(drawn == np.uint8(top))
+    heads[undecided] = words(undecided.size, rng=rng) >> np.uint64(_TOP) < np.uint64(rest)
     return heads
 
 

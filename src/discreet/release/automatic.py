@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from discreet.declared.cells import Integers
 from discreet.exact import Number
-from discreet.mechanisms.grid import Integers
 from discreet.mechanisms.mechanism import USUAL
 from discreet.noise import SECURE, Entropy
 from discreet.release.counts import Counts, released

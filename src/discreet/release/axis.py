@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from discreet.declared.key import Key
 from discreet.errors import Refusal
 from discreet.exact import exact, positive, shown
 from discreet.mechanisms import Bins, Column
 from discreet.mechanisms.registry import Plain
-from discreet.mechanisms.relation import Cell
 from discreet.release.bins import written
 from discreet.release.counts import MOST_CELLS
 from discreet.release.other_cell import OTHER, Other
@@ -32,7 +32,7 @@ class KeyAxis:
     """A column by its keys; where `other`, with one more cell, the last, for rows that have none of them."""
 
     column: str
-    keys: tuple[Cell, ...]
+    keys: tuple[Key, ...]
     other: bool = False
 
     def __len__(self) -> int:
@@ -45,7 +45,7 @@ class KeyAxis:
         return (*keys, other_label(keys)) if self.other else keys
 
     @property
-    def values(self) -> tuple[Cell | Other, ...]:
+    def values(self) -> tuple[Key | Other, ...]:
         """What each cell is asked for by: its key, or OTHER."""
         return (*self.keys, OTHER) if self.other else self.keys
 

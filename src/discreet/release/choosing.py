@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 
+from discreet.declared.column import column_of
 from discreet.errors import Refusal
 from discreet.exact import positive, share
 from discreet.interval import greatest, simpler_down, sqrt
 from discreet.mechanisms import Axis, Bins, Caps, Column, Outline
-from discreet.mechanisms.relation import column_of, sides
+from discreet.mechanisms.relation import sides
 from discreet.privacy import AddRemove, Concentrated, Pure, concentrated_for, convert, epsilon_at
 from discreet.release.bins import FINEST, Cut, Private, usual
 from discreet.release.counts import MOST_CELLS
@@ -51,7 +52,7 @@ def publication(outline: Outline, wish: Wish) -> Publication:
     axes = _axes(wish, columns)
     shape = _fitting(outline, axes)
     bins = tuple(min(many, side) for many, side in zip(_wanted(wish.cuts, columns), shape, strict=True))
-    epsilon, method, own = _pure(wish), wish.method or USUAL[wish.kind], (caps.max_rows, outline.neighbours)
+    epsilon, method, own = _pure(wish), wish.method or USUAL[wish.kind], (caps.rows, outline.neighbours)
     if any(bins):
         mechanism = PrivateBins(epsilon, shape, *own, bins, method=method)
     else:
@@ -125,7 +126,7 @@ def _marginals(outline: Outline, wish: Wish, axes: tuple[Axis, ...], caps: Caps,
     if outside == IN_OTHER:
         _refuse_many(tables)
     adding = isinstance(outline.neighbours, AddRemove)
-    most, added = caps.max_rows if adding else 2 * caps.max_rows, AddRemove(outline.neighbours.unit)
+    most, added = caps.rows if adding else 2 * caps.rows, AddRemove(outline.neighbours.unit)
     gaussian = wish.rho is not None or wish.delta is not None
     if (wish.method or ("residual" if gaussian else "fourier")) == "fourier":
         return FourierMarginals(wish.columns, sizes, tables, _pure(wish), most=most, neighbours=added)

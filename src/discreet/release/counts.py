@@ -12,10 +12,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from discreet.declared.cells import Integers, whole
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown, spoken
 from discreet.mechanisms import LaplaceVector, Pair, registered
-from discreet.mechanisms.grid import Integers, whole
 from discreet.mechanisms.mechanism import USUAL, Takes, settle
 from discreet.noise import Entropy
 from discreet.privacy import AddRemove, Neighbours, Pure

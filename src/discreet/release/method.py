@@ -6,9 +6,9 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Protocol
 
+from discreet.declared.cells import Integers
 from discreet.errors import Refusal
 from discreet.exact import Number, shown
-from discreet.mechanisms.grid import Integers
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import Neighbours, Pure
 from discreet.release.automatic import Automatic

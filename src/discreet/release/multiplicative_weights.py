@@ -10,9 +10,9 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from discreet.declared.cells import Integers
 from discreet.exact import Number, count, share
 from discreet.mechanisms import Exponential
-from discreet.mechanisms.grid import Integers
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy
 from discreet.privacy.calibrate import laplace_error

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from discreet.declared.cells import Integers
 from discreet.exact import Number, share
-from discreet.mechanisms.grid import Integers
 from discreet.mechanisms.mechanism import USUAL
 from discreet.noise import SECURE, Entropy
 from discreet.release.counts import Counts, released

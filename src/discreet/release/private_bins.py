@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from discreet.declared.cells import Integers
 from discreet.errors import Refusal
 from discreet.exact import Number, count, share, shown
 from discreet.mechanisms import registered
-from discreet.mechanisms.grid import Integers
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy
 from discreet.release.counts import Counts

@@ -123,7 +123,7 @@ class Publication:
             "mechanism": dict(described(self.mechanism)),
             "guarantee": write_loss(self.privacy),
             "neighbours": write_neighbours(self.neighbours),
-            "caps": {"max_rows": self.caps.max_rows},
+            "caps": {"max_rows": self.caps.rows},
             "outside": self.outside,
             "fit": FIT,
             "source": _part(self.mechanism, "Source"),
@@ -153,13 +153,14 @@ class Publication:
     def _refuse_other(self, relation: Relation) -> None:
         """All of this is public, and comes before anything is read."""
         for column in self.columns:
-            if relation.schema.get(column.name) != column:
+            known = relation.schema.get(column.name)
+            if known is None or (known.keys, known.grid) != (column.keys, column.grid):
                 raise Refusal(f"column {column.name!r} is not declared as this publication has it")
         if relation.neighbours != self.neighbours:
             raise Refusal(f"this promises for {self.neighbours}, and the table's neighbours are {relation.neighbours}")
-        if relation.caps.max_rows > self.caps.max_rows:
+        if relation.caps.rows > self.caps.rows:
             raise Refusal(
-                f"this promises for units of {self.caps.max_rows} rows, and these have up to {relation.caps.max_rows}",
+                f"this promises for units of {self.caps.rows} rows, and these have up to {relation.caps.rows}",
                 hint="bound the rows of a unit, or ask with a larger max_rows",
             )
 

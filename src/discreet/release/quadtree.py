@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from discreet.declared.cells import Integers
 from discreet.exact import Number, count
-from discreet.mechanisms.grid import Integers
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy
 from discreet.release.counts import Counts, level_variances, noisy, plane, released, within

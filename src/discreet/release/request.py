@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
+from discreet.declared.caps import check_caps
+from discreet.declared.names import chosen
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
 from discreet.mechanisms.mechanism import settle
@@ -12,7 +14,6 @@ from discreet.mechanisms.registry import Plain
 from discreet.release.bins import Cut, read_cut, written
 from discreet.release.method import KINDS, MARGINALS, methods
 from discreet.release.other_cell import IN_OTHER, read_rule
-from discreet.sql.schema import check_caps, chosen
 
 
 @dataclass(frozen=True)

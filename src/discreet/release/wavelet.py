@@ -8,9 +8,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from discreet.declared.cells import Integers
 from discreet.errors import Refusal
 from discreet.exact import Number
-from discreet.mechanisms.grid import Integers
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy
 from discreet.release.counts import Counts, flat, noise_variance, noisy, released

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from discreet.declared.cells import cells
 from discreet.mechanisms import Axis, Bins, Caps, Column, Frame, Pair
-from discreet.mechanisms.grid import cells
 from discreet.privacy import AddRemove, Neighbours
 
 _CROWDED = 8  # cells that hold other units' rows
@@ -35,7 +35,7 @@ def neighbouring(
         len(axis) if isinstance(axis, Bins) else len(column.keys or ())
         for column, axis in zip(columns, axes, strict=True)
     )
-    size, most = math.prod(shape), caps.max_rows
+    size, most = math.prod(shape), caps.rows
     some: list[Place] = [_place(i, shape) for i in range(min(_CROWDED, size))]
     crowd = [place for place in some for _ in range(_EACH)]
     first, last, gone = [some[0]] * most, [_place(size - 1, shape)] * most, [None] * most

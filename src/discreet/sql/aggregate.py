@@ -9,16 +9,16 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from discreet.declared.column import Column
+from discreet.declared.grid import MOST_STEPS, Grid, fine_step, finest_step, usual_step
+from discreet.declared.key import Type
 from discreet.errors import Refusal
 from discreet.exact import spoken
 from discreet.sql.expression import Expression
 from discreet.sql.plan import Rank, Statistic
-from discreet.sql.range import Grid
 from discreet.sql.repair import Edit, Misasked
-from discreet.sql.schema import Type
 from discreet.sql.shape import Facts, Shape, facts
 from discreet.sql.source_words import shown
-from discreet.sql.step import MOST_STEPS, fine_step, finest_step, usual_step
 
 FARTHEST = Fraction(10) ** 30  # beyond it nobody sums
 _MOST_SUMMED = 1 << 62  # below it a bigint holds the steps of a double, as exact as that is
@@ -98,7 +98,15 @@ def declared_grid(known: Facts, most: int = MOST_STEPS) -> Grid | None:
     first, last = math.ceil(low / step), math.floor(high / step)
     if first >= last:
         first, last = math.floor(low / step), math.floor(low / step) + 1
-    return Grid(first, last, step) if max(abs(first), abs(last)) < most else None
+    return Grid.of_steps(first, last, step) if max(abs(first), abs(last)) < most else None
+
+
+def column(name: str, known: Facts) -> Column:
+    """A column of a SELECT, as a mechanism is told of it."""
+    keys = (False, True) if known.keys is None and known.type is Type.BOOLEAN else known.keys
+    grid = declared_grid(known)
+    bounds, step = (None, None) if grid is None else ((grid.lower, grid.upper), grid.step)
+    return Column(name, known.type, bounds, step, keys or None)
 
 
 def _undeclared(known: Facts, low: Fraction, high: Fraction) -> Fraction:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from discreet.declared.caps import Caps
 from discreet.errors import Refusal
 from discreet.sql.aggregate import Aggregate
 from discreet.sql.aggregates import aggregate_of, is_aggregate
@@ -20,22 +21,10 @@ from discreet.sql.plan import GroupKey, Measurement, Rank, Statistic
 from discreet.sql.question import PART, Part
 from discreet.sql.repair import GROUPED, Edit, Misasked
 from discreet.sql.rows import Rows
-from discreet.sql.schema import check_caps
 from discreet.sql.shape import one_row
 from discreet.sql.source_words import shown
 
 MOST_AGGREGATES = 200
-
-
-@dataclass(frozen=True)
-class Caps:
-    """Caps that one question sets for itself; None leaves what is declared."""
-
-    max_rows: int | None = None
-    max_groups: int | None = None
-
-    def __post_init__(self) -> None:
-        check_caps(self.max_rows, 1 if self.max_groups is None else self.max_groups)
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from discreet.declared.grid import Grid
+from discreet.declared.key import Key, Type
 from discreet.sql.expression import Expression
 from discreet.sql.plan import Measurement, Rank, Statistic
-from discreet.sql.range import Grid
 from discreet.sql.render import UNIT, Located, constant, expression, number_or_null, quoted, rows, summand
 from discreet.sql.row_choice import Choice, once
 from discreet.sql.rows import Among, Filter, Kept, Project, Rows, Scan
-from discreet.sql.schema import Key, Type
 
 
 def _base(tree: Measurement, located: Located, values: Summands) -> str:

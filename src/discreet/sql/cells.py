@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from discreet.declared.grid import Grid
+from discreet.declared.key import Key, Type
 from discreet.sql.bounding import among, one_row_units
 from discreet.sql.expression import Field
-from discreet.sql.range import Grid
 from discreet.sql.render import UNIT, Located, quoted, rows, summand
 from discreet.sql.row_choice import Choice
 from discreet.sql.rows import Rows
-from discreet.sql.schema import Key, Type
 from discreet.sql.shape import shape
 
 

@@ -8,10 +8,10 @@ from typing import TypeGuard
 
 from sqlglot import exp
 
+from discreet.declared.column import Column
+from discreet.declared.key import Type, canonical
 from discreet.sql.expression import Call, Expression, Literal
-from discreet.sql.key import canonical
 from discreet.sql.range import Range
-from discreet.sql.schema import Column, Type
 
 _FIRST = dt.date(1970, 1, 1)
 _BEGINNING = dt.datetime(1970, 1, 1)  # noqa: DTZ001  # a moment by the clock on the wall

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from discreet.sql.schema import Type
+from discreet.declared.key import Type
 
 Value = bool | int | float | str | None
 

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Protocol
 
+from discreet.declared.caps import MOST_ROWS_A_UNIT
+from discreet.declared.key import Type
 from discreet.errors import Refusal
 from discreet.sql.expression import Call, Expression, Field, parts
 from discreet.sql.render import Located, expression
@@ -30,7 +32,6 @@ from discreet.sql.rows import (
     Windowed,
     scanned,
 )
-from discreet.sql.schema import MOST_ROWS_A_UNIT, Type
 from discreet.sql.shape import one_each, shape
 
 MOST_PARTNERS = 1024  # public rows beside one private row, over all joins together

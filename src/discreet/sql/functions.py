@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from discreet.declared.key import Type
 from discreet.sql.expression import Expression, Literal
 from discreet.sql.range import Range, union
-from discreet.sql.schema import Type
 
 LONGEST_TEXT = 10_000  # characters of text that is put together
 LONGEST_PATTERN = 100  # characters that are looked for in a text: what that costs is as many times the text's length

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from discreet.declared.key import Type
 from discreet.errors import Refusal
 from discreet.sql.aggregates import is_aggregate
 from discreet.sql.conditions import within
@@ -20,7 +21,6 @@ from discreet.sql.named_rows import Reading
 from discreet.sql.per_unit import swapped
 from discreet.sql.question import Part
 from discreet.sql.rows import Filter
-from discreet.sql.schema import Type
 from discreet.sql.source_words import shown
 from discreet.sql.subqueries import aggregates
 from discreet.sql.translate import translate

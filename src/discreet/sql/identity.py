@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
 
-from discreet.sql.schema import Table
+from discreet.declared.grid import Grid
+from discreet.declared.table import Table
 
 LATER = "later"  # marks a field that plans did not have at first: where it is None, they are described as they were
 
@@ -20,6 +21,8 @@ def described(value: object) -> str:
     if isinstance(value, Table):
         names = tuple(column.name for column in value.columns)
         return f"Table{(value.name, value.version, value.population, value.unit, value.link, names)!r}"
+    if isinstance(value, Grid):
+        return f"Grid(low={value.low}, high={value.high}, step={value.step!r})"
     if isinstance(value, tuple):
         return f"({''.join(f'{described(part)}, ' for part in value)})"
     if is_dataclass(value) and not isinstance(value, type):

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from discreet.declared.key import Type
 from discreet.errors import Refusal
 from discreet.sql.conditions import tables_of, unwrapped
 from discreet.sql.expression import Call, Expression
 from discreet.sql.named_rows import Reading
 from discreet.sql.repair import Edit, Misasked
 from discreet.sql.rows import Capped, Filter, Joined, Lookup, PerUnit, Project, Rows
-from discreet.sql.schema import Type
 from discreet.sql.shape import Facts, one_each, same_population
 from discreet.sql.translate import all_of
 

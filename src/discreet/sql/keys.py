@@ -7,16 +7,15 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from discreet.declared.key import Key, Type, canonical
 from discreet.errors import Refusal
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
 from discreet.sql.functions import DECLARED, DECLARED_OR_NULL
-from discreet.sql.key import canonical
 from discreet.sql.lineage import links, owners
 from discreet.sql.named_rows import Reading
 from discreet.sql.plan import GroupKey, Measurement
 from discreet.sql.repair import COUNTED, Edit, Misasked
 from discreet.sql.rows import Inline, Rows, scanned
-from discreet.sql.schema import Key, Type
 from discreet.sql.shape import Shape, facts, shape
 from discreet.sql.source_words import shown
 from discreet.sql.translate import translate

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from discreet.declared.key import Type
+from discreet.declared.table import Table
 from discreet.sql.expression import Call, Case, Expression, Field, Literal, parts
 from discreet.sql.range import Range
 from discreet.sql.ranging import ranged
-from discreet.sql.schema import Table, Type
 
 Origin = tuple[str, str]  # a table and its column
 Origins = frozenset[Origin]

@@ -8,10 +8,10 @@ from functools import cached_property
 
 from sqlglot import exp
 
+from discreet.declared.key import Type
 from discreet.errors import Refusal
 from discreet.sql.expression import Expression, Field
 from discreet.sql.rows import Filter, Project, Rows
-from discreet.sql.schema import Type
 from discreet.sql.shape import Facts, Shape, facts, shape
 from discreet.sql.source_words import shown
 from discreet.sql.translate import translate

@@ -13,13 +13,14 @@ from sqlglot.optimizer.annotate_types import TypeAnnotator, annotate_types
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
+from discreet.declared.names import RESERVED
+from discreet.declared.table import Schema
 from discreet.errors import Ground, Refusal, Unsupported
 from discreet.sql import aliases, date_arithmetic
 from discreet.sql.division import marked_whole
 from discreet.sql.name_case import spelled
 from discreet.sql.postgres_forms import plain
 from discreet.sql.repair import Misasked, alike
-from discreet.sql.schema import RESERVED, Schema
 from discreet.sql.source_words import called, keyword, marked, shown
 from discreet.sql.windows import unnamed
 

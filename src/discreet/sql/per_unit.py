@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
+from discreet.declared.grid import Grid
+from discreet.declared.key import Type
 from discreet.errors import Refusal, Unsupported
 from discreet.sql.aggregate import MOST_WHOLE, grid_of
 from discreet.sql.aggregates import is_aggregate, no_options
 from discreet.sql.expression import Field
 from discreet.sql.named_rows import Reading
-from discreet.sql.range import Grid
 from discreet.sql.rows import Order, PerUnit, Project, Rows, Summary, Windowed
-from discreet.sql.schema import Type
 from discreet.sql.shape import shape
 from discreet.sql.source_words import keyword, shown
 from discreet.sql.translate import is_whole, translate

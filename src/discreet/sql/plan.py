@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+from discreet.declared.caps import check_caps
+from discreet.declared.grid import Grid
+from discreet.declared.key import Key
 from discreet.errors import Refusal
 from discreet.sql.dates import is_numbered
 from discreet.sql.expression import Expression
 from discreet.sql.identity import described
 from discreet.sql.plan_size import light, narrow, weigh, weight
-from discreet.sql.range import Grid
 from discreet.sql.rows import Rows
-from discreet.sql.schema import Key, check_caps
 from discreet.sql.shape import Shape, shape
 
 EDGE = Fraction(1, 1 << 20)  # MIN and MAX are the outermost quantiles that have a row beyond them

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from discreet.declared.key import Type
 from discreet.errors import Refusal
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
 from discreet.sql.functions import DECLARED, DECLARED_OR_NULL
@@ -21,7 +22,6 @@ from discreet.sql.rows import (
     Windowed,
     below,
 )
-from discreet.sql.schema import Type
 from discreet.sql.shape import shape
 
 HEAVIEST = 20_000  # names, constants and functions, as often as an engine may meet them

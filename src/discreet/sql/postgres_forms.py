@@ -12,10 +12,9 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from discreet.declared.key import Type, canonical, zoned
 from discreet.errors import Ground, Refusal, Unsupported
 from discreet.sql.conditions import unwrapped
-from discreet.sql.key import canonical, zoned
-from discreet.sql.schema import Type
 from discreet.sql.source_words import shown
 
 _Kind = exp.DataType.Type

@@ -106,35 +106,6 @@ class Range:
         return Range(Fraction(0), Fraction(math.isqrt(max(0, math.ceil(self.high))) + 1))
 
 
-@dataclass(frozen=True)
-class Grid:
-    """Whole steps from low to high."""
-
-    low: int
-    high: int
-    step: Fraction
-
-    @property
-    def short(self) -> bool:
-        """Whether a step is so short a number that 128 bits hold whole numbers on their way to steps."""
-        return max(self.step.numerator, self.step.denominator) < 1 << 60
-
-    @property
-    def middle(self) -> int:
-        """The step nearest to the centre."""
-        return (self.low + self.high) // 2
-
-    @property
-    def reach(self) -> int:
-        """How far a value lies from zero at most."""
-        return max(abs(self.low), abs(self.high))
-
-    @property
-    def half(self) -> int:
-        """How far a value lies from the middle at most."""
-        return max(self.high - self.middle, self.middle - self.low)
-
-
 def least(ranges: Sequence[Range], sure: Sequence[bool]) -> Range:
     """Of the smallest that is not NULL. Only what is sure to be there caps it."""
     caps = [each.high for each, there in zip(ranges, sure, strict=True) if there and each.high is not None]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
+from discreet.declared.key import Type
 from discreet.sql.dates import NUMBERS, number, ranged_moment, years
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
 from discreet.sql.functions import FUNCTIONS
 from discreet.sql.range import Range, greatest, least, union
-from discreet.sql.schema import Type
 
 _PARTS = {
     "year": (1, 9999), "quarter": (1, 4), "month": (1, 12), "week": (1, 53), "day": (1, 31), "hour": (0, 23),

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from discreet.declared.grid import Grid
+from discreet.declared.key import Type
+from discreet.declared.table import Table
 from discreet.sql.expression import Call, Case, Expression, Field, Literal, Value
 from discreet.sql.functions import FUNCTIONS, once, within
-from discreet.sql.range import Grid
 from discreet.sql.row_choice import Choice, Room
 from discreet.sql.rows import (
     Among,
@@ -27,7 +29,6 @@ from discreet.sql.rows import (
     Union,
     Windowed,
 )
-from discreet.sql.schema import Table, Type
 from discreet.sql.shape import shape
 
 UNIT = "#unit"  # no column can be called so: it is where the owner of a row travels
@@ -162,7 +163,7 @@ def stored_grid(name: str) -> Grid:
     """The grid in the name of a column of steps."""
     _, step, ends, _ = name.split(" ", 3)
     low, high = map(int, ends.split(":"))
-    return Grid(low, high, Fraction(step))
+    return Grid.of_steps(low, high, Fraction(step))
 
 
 def _kept_steps(column: str, grid: Grid, stored: Iterable[str]) -> str | None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from discreet.declared.grid import Grid
+from discreet.declared.key import Type
+from discreet.declared.names import distinct_names
+from discreet.declared.table import Table
 from discreet.errors import Refusal
 from discreet.sql.expression import Expression, Value
 from discreet.sql.identity import LATER
-from discreet.sql.range import Grid
-from discreet.sql.schema import Table, Type, distinct_names
 
 LARGEST = 2000  # relations in a plan, each as often as it is read
 DEEPEST = 200  # relations above each other

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from discreet.declared.names import chosen, fold
 from discreet.errors import Ground, Refusal
-from discreet.sql.schema import chosen, fold
 
 Columns = tuple[str, ...]
 

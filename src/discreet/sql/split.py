@@ -11,9 +11,11 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from discreet.declared.caps import Caps
+from discreet.declared.table import Schema
 from discreet.errors import Refusal, Unsupported
 from discreet.sql.above_noise import Above, Joining, Taken, has_part, partial_keys, renamed
-from discreet.sql.aggregation import Bench, Caps, measured
+from discreet.sql.aggregation import Bench, measured
 from discreet.sql.column_names import output_names
 from discreet.sql.conditions import conjuncts, inner_queries, pruned, tables_of
 from discreet.sql.fanout import held
@@ -28,7 +30,6 @@ from discreet.sql.question import Part, Question, direct
 from discreet.sql.repair import COUNTED, Misasked, taught
 from discreet.sql.rewrite import plain
 from discreet.sql.rows import Rows, Scan
-from discreet.sql.schema import Schema
 from discreet.sql.shape import shape
 from discreet.sql.source_words import keyword, shown
 from discreet.sql.subqueries import aggregates, is_one_row, number

@@ -6,39 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from discreet.declared.key import Type
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
-from discreet.sql.schema import Type
 
 Step = Fraction | None  # None: not known; 0: of what is always zero or NULL, a multiple of anything
-
-MOST_STEPS = 1 << 53  # below it a double counts every step
-_USUAL = Fraction(1, 100)
-_SMALLEST = Fraction(1, 10**300)
-_COLUMN = 26  # bits for the places across a column's bounds, at the least: a few more still fit four bytes
-_EXPRESSION = 28  # and for those of an expression that is ranked: a finer grid would only cost more
-
-
-def usual_step(low: Fraction, high: Fraction) -> Fraction:
-    """The step of a column of doubles that declares none: hundredths, or what its bounds need."""
-    return min(_USUAL, _power_of_ten((high - low) / (1 << _COLUMN)))
-
-
-def fine_step(low: Fraction, high: Fraction) -> Fraction:
-    """A step for ranking numbers of which nothing but the range is known: so fine that rounding to it hardly shows."""
-    return max(_power_of_ten(max((high - low) / (1 << _EXPRESSION), _SMALLEST)), finest_step(low, high))
-
-
-def finest_step(low: Fraction, high: Fraction) -> Fraction:
-    """The same for adding them up, where no error bar holds what rounding takes from every row: as fine as doubles."""
-    farthest = max(abs(low), abs(high))
-    finest = _power_of_ten(max(farthest / MOST_STEPS, _SMALLEST))
-    return finest if farthest / finest < MOST_STEPS else 10 * finest
-
-
-def _power_of_ten(most: Fraction) -> Fraction:
-    """The largest power of ten that is not larger than this."""
-    power = Fraction(10) ** (len(str(most.numerator)) - len(str(most.denominator)))
-    return power if power <= most else power / 10
 
 
 def step_of(expression: Expression, columns: Mapping[str, Step]) -> Step:

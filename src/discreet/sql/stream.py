@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from discreet.declared.key import Type
+from discreet.declared.table import Table
 from discreet.sql.bounding import among, plain, summands
 from discreet.sql.expression import Field
 from discreet.sql.plan import GroupKey, Measurement, Statistic
 from discreet.sql.render import UNIT, Located, code_name, expression, kept_code, kept_column, quoted, rows
 from discreet.sql.row_choice import is_plain
 from discreet.sql.rows import scanned
-from discreet.sql.schema import Table, Type
 
 _NAMED = (Type.VARCHAR, Type.BIGINT, Type.BOOLEAN, Type.DATE, Type.TIMESTAMP)  # equal values are one value
 _KINDS = ("rows", "units", "present", "total", "centred")

@@ -10,14 +10,13 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from discreet.declared.key import Type, canonical
 from discreet.errors import Refusal
 from discreet.sql.conditions import unwrapped
 from discreet.sql.dates import NUMBERS, seconds
 from discreet.sql.expression import Call, Case, Expression, Literal, parts
 from discreet.sql.functions import DIGEST, FUNCTIONS
-from discreet.sql.key import canonical
 from discreet.sql.postgres_forms import OF_ARRAY
-from discreet.sql.schema import Type
 from discreet.sql.source_words import shown
 
 Columns = Callable[[exp.Column], Expression]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from discreet.declared.key import Type
 from discreet.errors import Refusal
 from discreet.sql.expression import Call, Expression, Field
 from discreet.sql.rows import PerUnit, Project, Rows, Union
-from discreet.sql.schema import Type
 from discreet.sql.shape import same_population, shape
 from discreet.sql.source_words import keyword
 

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
+from discreet.declared.column import Column
+from discreet.declared.key import Key, Type
 from discreet.exact import spoken
 from discreet.sql.expression import Call, Expression, Field, Literal, Value, parts
 from discreet.sql.plan import Measurement
@@ -27,7 +29,6 @@ from discreet.sql.rows import (
     below,
     scanned,
 )
-from discreet.sql.schema import Column, Key, Type
 from discreet.sql.shape import Shape, shape
 
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>", "is": "is"}

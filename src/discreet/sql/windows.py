@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from discreet.declared.names import fold
 from discreet.errors import Refusal
-from discreet.sql.schema import fold
 from discreet.sql.source_words import shown
 
 _HINT = "write the window after OVER"

@@ -17,4 +17,4 @@ from discreet.survey.task import read_task as read_task
 from discreet.survey.upload import fresh_ids as fresh_ids
 from discreet.survey.upload import packed as packed
 from discreet.transport.courier import Courier as Courier
-from discreet.transport.task import Receipt as Receipt
+from discreet.transport.task import UploadReceipt as UploadReceipt

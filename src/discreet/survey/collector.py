@@ -1,4 +1,4 @@
-"""A collector: takes in reports of tasks, counts each once, keeps sums of them, and says what they came to, once."""
+"""Collector: takes in reports of tasks, counts each once, keeps sums of them, and says what they came to, once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from discreet.survey.store import ALONE, Store, counted, held, pruned
 from discreet.survey.task import LARGEST_MOST, Task, read_task
 from discreet.survey.upload import HEAD, ID, Batch, addressed, unpacked
 from discreet.transport.keyring import Handover, Keyring
-from discreet.transport.task import KINDS, OVERSIZE, Receipt, Uninvited, Unknown, written
+from discreet.transport.task import KINDS, OVERSIZE, Uninvited, Unknown, UploadReceipt, written
 
 T = TypeVar("T")
 FILE, KEY = "surveys.db", "surveys.key"
@@ -34,7 +34,7 @@ def _now() -> datetime:
 
 
 @dataclass(frozen=True)
-class Standing:
+class TaskStanding:
     """Of the newest version of a task: what was accepted and refused so far, and whether it is over."""
 
     task: Task
@@ -131,12 +131,12 @@ class Collector:
             )
         return tokens
 
-    def standing(self, name: str) -> Standing:
+    def standing(self, name: str) -> TaskStanding:
         """How a task stands."""
         self.task(name)
         return self._read(lambda file: self._standing(file, self._found(file, name)))
 
-    def standings(self) -> list[Standing]:
+    def standings(self) -> list[TaskStanding]:
         """How every task stands, the latest to close first."""
         if not self._store.exists:
             return []
@@ -144,14 +144,14 @@ class Collector:
 
     # reports ---------------------------------------------------------------------------------------------------------
 
-    def receive(self, name: str, body: bytes, token: str | None = None) -> Receipt:
+    def receive(self, name: str, body: bytes, token: str | None = None) -> UploadReceipt:
         """Take in an upload. Sent again it changes nothing, and its reports are `replayed`."""
         (found,) = self.take([Sent(name, body, token)])
         if isinstance(found, Refusal):
             raise found
         return found
 
-    def take(self, uploads: Sequence[Sent]) -> list[Receipt | Refusal]:
+    def take(self, uploads: Sequence[Sent]) -> list[UploadReceipt | Refusal]:
         """Take in uploads that came together, in one transaction: for each its receipt, or why it has none.
 
         They share what it costs to reach the disk, and nobody has a receipt before all of them are there. If that
@@ -164,8 +164,8 @@ class Collector:
                 raise
         return self._apart(uploads)
 
-    def _apart(self, uploads: Sequence[Sent]) -> list[Receipt | Refusal]:
-        told: dict[int, Receipt | Refusal] = {}
+    def _apart(self, uploads: Sequence[Sent]) -> list[UploadReceipt | Refusal]:
+        told: dict[int, UploadReceipt | Refusal] = {}
         for name in dict.fromkeys(each.name for each in uploads):
             places = [i for i, each in enumerate(uploads) if each.name == name]
             try:
@@ -175,7 +175,7 @@ class Collector:
             told.update(zip(places, found, strict=True))
         return [told[i] for i in range(len(uploads))]
 
-    def _taken(self, uploads: Sequence[Sent]) -> list[Receipt | Refusal]:
+    def _taken(self, uploads: Sequence[Sent]) -> list[UploadReceipt | Refusal]:
         names = dict.fromkeys(each.name for each in uploads)
         tasks = self._read(lambda file: self._known(file, names)) if self._store.exists else {}
         if not tasks:
@@ -308,10 +308,10 @@ class Collector:
         found = [self._found(file, name) for name in _names(file)]
         return sorted(found, key=lambda task: (task.closes, task.id), reverse=True)
 
-    def _standing(self, file: sqlite3.Connection, task: Task) -> Standing:
+    def _standing(self, file: sqlite3.Connection, task: Task) -> TaskStanding:
         row = Row.of(file, task)
         closed = row.closed is not None or task.late(self._clock())
-        return Standing(task, _counts(file, task.digest), closed, row.results is not None)
+        return TaskStanding(task, _counts(file, task.digest), closed, row.results is not None)
 
     def _known(self, file: sqlite3.Connection, names: Iterable[str]) -> dict[str, Task]:
         """The newest versions of those of these tasks that there are."""
@@ -343,19 +343,19 @@ _NEWEST = "SELECT digest, version, document FROM task WHERE id = ? ORDER BY vers
 _VERSION = "SELECT digest, version, document FROM task WHERE id = ? AND version = ?"
 
 
-def _opened(task: Task | None, body: bytes) -> Batch | Receipt:
+def _opened(task: Task | None, body: bytes) -> Batch | UploadReceipt:
     """The reports of an upload to a task, or that it is none."""
     said = addressed(body)
     if task is not None and said is not None and said[0] != task.digest:
-        return Receipt(wrong_task=max(1, min(said[1], (len(body) - HEAD) // (ID + 1))))
+        return UploadReceipt(wrong_task=max(1, min(said[1], (len(body) - HEAD) // (ID + 1))))
     batch = None if task is None else unpacked(task, body)
-    return Receipt(malformed=1) if batch is None else batch
+    return UploadReceipt(malformed=1) if batch is None else batch
 
 
-def _judged(intake: Intake | None, found: Batch | Receipt, upload: Sent) -> Receipt | Refusal:
+def _judged(intake: Intake | None, found: Batch | UploadReceipt, upload: Sent) -> UploadReceipt | Refusal:
     if intake is None:
         return _unknown()
-    if isinstance(found, Receipt):
+    if isinstance(found, UploadReceipt):
         return intake.told(found)
     try:
         return intake.judge(found, upload.token)

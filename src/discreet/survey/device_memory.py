@@ -1,4 +1,4 @@
-"""What a person's device remembers, in one file: what it drew, for whom, what that lost, and whom it trusts.
+"""Memory of a person's device, one file: what it drew, for whom, what that lost, whom it trusts, and its limits.
 
 draw      reports that were drawn for a question
 price     what each of them lost
@@ -13,6 +13,9 @@ meaning   what each question means, however it is spelled
 told      which draws were told to the holder of a key
 signer    keys, and the first key of the same collector
 setting   what the person said: the most that one collector may be told
+
+A collector is who holds its signing keys: a key, and every key that it is known to have handed over to or to have come
+from, by signed handovers. Another address makes nobody another collector.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Uploads of one task that came together: judged one after another, written at once, in one transaction.
+"""Intake: the uploads of one task that came together, judged one after another and written in one transaction.
 
 Each has its own receipt, the same as if it had come alone. What a task keeps is read and written once for all of them.
 """
@@ -18,14 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Refusal
-from discreet.local.report_sums import Tally
-from discreet.local.reporter import Reports
+from discreet.local.client import Reports, Tally
 from discreet.noise import Entropy
 from discreet.survey.shuffle import Shuffler
 from discreet.survey.store import counted, held, mingle
 from discreet.survey.task import Task
 from discreet.survey.upload import ID, IDS, Batch, Ids
-from discreet.transport.task import UNINVITED, Receipt, Uninvited
+from discreet.transport.task import UNINVITED, Uninvited, UploadReceipt
 
 _Keys = NDArray[np.uint64]
 
@@ -73,12 +72,12 @@ class Intake:
         self._mine = Seen()  # ids that this transaction adds
         self._told: Counter[str] = Counter()
 
-    def told(self, receipt: Receipt) -> Receipt:
+    def told(self, receipt: UploadReceipt) -> UploadReceipt:
         """Count what becomes of an upload."""
         self._told.update(receipt.told)
         return receipt
 
-    def judge(self, batch: Batch, token: str | None) -> Receipt:
+    def judge(self, batch: Batch, token: str | None) -> UploadReceipt:
         """What becomes of an upload. Refused, and counted, if a token is needed and none came."""
         task, person = self.row.task, hashed(token or "")
         left = _left(self._file, task, person) if task.invited else batch.ids.size
@@ -87,7 +86,7 @@ class Intake:
             raise Uninvited("this task is for people who were invited, and no token of theirs came")
         fresh = self.seen.fresh(batch.ids) & self._mine.fresh(batch.ids)
         new = int(np.count_nonzero(fresh))
-        refused = Receipt(replayed=batch.ids.size - new, malformed=batch.malformed, unlikely=batch.unlikely)
+        refused = UploadReceipt(replayed=batch.ids.size - new, malformed=batch.malformed, unlikely=batch.unlikely)
         if task.early(self._now):
             return self.told(replace(refused, early=new))
         if self.row.closed is not None or task.late(self._now):

@@ -1,4 +1,4 @@
-"""A person's device: randomizes an answer once, remembers what it said, and says the same ever after.
+"""Respondent: a person's device, which randomizes an answer once, remembers it, and says the same ever after.
 
 An answer that is drawn afresh each time a question comes again averages out. So a draw is kept, and sent again; the
 true answer is not kept at all. For RAPPOR a secret is kept, from which a text's permanent response follows.
@@ -15,8 +15,7 @@ from typing import Protocol
 
 from discreet.errors import Refusal
 from discreet.local.client import answer
-from discreet.local.rappor import Rappor
-from discreet.local.rappor_device import Device
+from discreet.local.rappor import Device, Rappor
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import Pure
 from discreet.survey import device_memory
@@ -24,7 +23,7 @@ from discreet.survey.device_memory import Gauge
 from discreet.survey.task import Task, read_task
 from discreet.survey.upload import fresh_ids, packed
 from discreet.transport.keyring import Handover, follows
-from discreet.transport.task import Receipt
+from discreet.transport.task import UploadReceipt
 
 
 class Carrier(Protocol):
@@ -43,7 +42,7 @@ class Carrier(Protocol):
         """How the key that signs was changed."""
         ...
 
-    def send(self, name: str, body: bytes, token: str | None, /) -> Receipt:
+    def send(self, name: str, body: bytes, token: str | None, /) -> UploadReceipt:
         """Upload."""
         ...
 
@@ -197,7 +196,7 @@ class Respondent:
         key: str | None = None,
         afresh: bool = False,
         most: Pure | None = None,
-    ) -> Receipt:
+    ) -> UploadReceipt:
         """Fetch a task, check who signed it, answer, and send. Call it again after a failure: the same bytes go."""
         task = self.trust(carrier.task(name), name, key=key, handovers=carrier.handovers())
         to = (carrier.address, token)
@@ -209,7 +208,7 @@ class Respondent:
             rows = file.execute("SELECT id, body FROM sent WHERE over = 0 ORDER BY rowid")
             return [Upload(name, device_memory.blob(body)) for name, body in rows]
 
-    def deliver(self, carrier: Carrier) -> list[Receipt]:
+    def deliver(self, carrier: Carrier) -> list[UploadReceipt]:
         """Send again what is pending for this address, each with its token. What fails stays pending."""
         with self._memory.transaction() as file:
             rows = file.execute(
@@ -223,7 +222,7 @@ class Respondent:
                 receipts.append(self._sent(carrier, Upload(name, device_memory.blob(body)), token))
         return receipts
 
-    def _sent(self, carrier: Carrier, upload: Upload, token: str | None) -> Receipt:
+    def _sent(self, carrier: Carrier, upload: Upload, token: str | None) -> UploadReceipt:
         receipt = carrier.send(upload.id, upload.body, token)
         if not receipt.early:  # anything else is how it ends
             with self._memory.transaction() as file:

@@ -1,4 +1,4 @@
-"""What a task came to: estimates with standard errors, what was promised, how many reports; frozen and signed."""
+"""Results of a task: estimates with standard errors, what was promised, how many reports; frozen and signed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from discreet.errors import Refusal
 from discreet.ledger.entry import Plain, canonical
 from discreet.ledger.head import public_part, strict_json
+from discreet.local.client import Reporter, Tally, label
 from discreet.local.decode import decode
-from discreet.local.estimate import Estimate, Frequencies, Reals
+from discreet.local.frequencies import Frequencies, Reals
 from discreet.local.hitters import HeavyHitters
 from discreet.local.matching_pursuit import Pursuit
+from discreet.local.mean import MeanEstimate
 from discreet.local.oracle import Oracle
 from discreet.local.rappor import Rappor
-from discreet.local.report_sums import Tally, label
-from discreet.local.reporter import Reporter
 from discreet.local.sketch import Sketch
 from discreet.mechanisms import rebuilt
 from discreet.survey.shuffle import Shuffler
@@ -236,10 +236,10 @@ def estimates(
             for label, n, e, a, b in rows
         ]
     means = found if isinstance(found, tuple) else (found,)
-    return [_mean(mean, dishonest) for mean in means if isinstance(mean, Estimate)]
+    return [_mean(mean, dishonest) for mean in means if isinstance(mean, MeanEstimate)]
 
 
-def _mean(mean: Estimate, dishonest: int | None) -> dict[str, str]:
+def _mean(mean: MeanEstimate, dishonest: int | None) -> dict[str, str]:
     low, high = mean.interval()
     shift = {} if dishonest is None else {"shift": _text(mean.shift(dishonest))}
     return {"mean": _text(mean.value), "error": _text(mean.error), "low": _text(low), "high": _text(high), **shift}

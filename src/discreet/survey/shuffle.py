@@ -1,4 +1,4 @@
-"""A shuffler: keeps reports until enough are there, forgets who sent them and when, and hands them on in no order."""
+"""Shuffler: keeps reports until enough are there, forgets who sent them and when, and hands them on in no order."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, share
+from discreet.local.client import Reporter, Reports
+from discreet.local.oracle import Response
 from discreet.local.rappor import Rappor
-from discreet.local.reporter import Reporter, Reports
-from discreet.local.response import Response
 from discreet.noise import SECURE, Entropy, permutation
 from discreet.privacy import Approximate, Guarantee, Pure, shuffled
 from discreet.privacy.amplify import Randomizer

@@ -1,4 +1,4 @@
-"""What a collector keeps, in one SQLite file: never a raw answer, and never a report beside an id or a token.
+"""Store of a collector, one SQLite file: never a raw answer, and never a report beside an id or a token.
 
 task        documents, each version
 collection  of each version: the tally, how many were accepted, whether it is closed, the frozen results

@@ -1,4 +1,4 @@
-"""A task: what a survey asks, how answers are randomized, until when; signed, so that nobody can ask for more.
+"""Task of a survey: what is asked, how answers are randomized, until when; signed, so that nobody asks for more.
 
 A document never changes. Whatever changes is a new version, with a digest of its own, and reports name the digest.
 """
@@ -20,9 +20,9 @@ from discreet.errors import Refusal
 from discreet.exact import count, shown
 from discreet.ledger.entry import Plain, canonical
 from discreet.ledger.head import is_hex, public_part, strict_json
+from discreet.local.client import Reporter
 from discreet.local.hitters import HeavyHitters
-from discreet.local.mean import Mean
-from discreet.local.reporter import Reporter
+from discreet.local.mean import MeanReporter
 from discreet.local.sketch import Sketch
 from discreet.local.vector import VectorMean
 from discreet.mechanisms import described, rebuilt
@@ -81,7 +81,7 @@ class Task:
 
     def _check_size(self) -> None:
         least = self.minimum + self.dishonest
-        if least < _MEANT and isinstance(self.client, (Mean, VectorMean)):
+        if least < _MEANT and isinstance(self.client, (MeanReporter, VectorMean)):
             raise Refusal(f"a mean has an error bar from {_MEANT} reports on, got minimum={self.minimum}")
         if not least <= self.most <= LARGEST_MOST:
             raise Refusal(

@@ -1,4 +1,4 @@
-"""What is uploaded: a mark, the digest of the task, how many reports, and for each a random id and the report.
+"""Upload: a mark, the digest of the task, how many reports, and for each a random id and the report.
 
     b"DSR1" | digest of the task document, 32 bytes | count, 4 bytes, little end first | count × (id, 16 bytes | report)
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Refusal
-from discreet.local.reporter import Reporter, Reports
+from discreet.local.client import Reporter, Reports
 from discreet.noise import SECURE, Entropy
 from discreet.survey.task import Task
 

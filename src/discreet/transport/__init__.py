@@ -7,6 +7,6 @@ from discreet.transport.courier import Courier as Courier
 from discreet.transport.courier import Unreached as Unreached
 from discreet.transport.keyring import Handover as Handover
 from discreet.transport.keyring import Keyring as Keyring
-from discreet.transport.task import Receipt as Receipt
 from discreet.transport.task import Uninvited as Uninvited
 from discreet.transport.task import Unknown as Unknown
+from discreet.transport.task import UploadReceipt as UploadReceipt

@@ -1,4 +1,4 @@
-"""Tasks, uploads and results over HTTP, with nothing but Python's own library: it runs on people's devices."""
+"""Courier: carries tasks, uploads and results over HTTP, with Python's own library alone, for people's devices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from discreet.errors import Refusal
 from discreet.exact import shown
 from discreet.ledger.head import is_hex, strict_json
 from discreet.transport.keyring import Handover, read_handover
-from discreet.transport.task import Receipt
+from discreet.transport.task import UploadReceipt
 
 _PATH = "/survey/v1"
 _LONGEST = 1 << 25  # bytes of an answer: results hold a tally in hexadecimal digits
@@ -45,7 +45,7 @@ class Courier:
         found = _json(self._answered("GET", f"{_PATH}/keys")).get("handovers")
         return [read_handover(json.dumps(each)) for each in found] if isinstance(found, list) else []
 
-    def send(self, name: str, body: bytes, token: str | None = None) -> Receipt:
+    def send(self, name: str, body: bytes, token: str | None = None) -> UploadReceipt:
         """Upload. After a failure, send the same bytes again: they count once."""
         if token is not None and not self._secure and not is_loopback(self._host):
             raise Refusal("a token is sent in the clear to this machine only", hint="use https")
@@ -55,9 +55,9 @@ class Courier:
         kind = {"Content-Type": "application/octet-stream"}
         found = _json(self._answered("POST", f"{_PATH}/{name}/reports", body, {**kind, **bearer}))
         found.setdefault("unlikely", 0)  # a server of before counted none
-        if set(found) != set(Receipt().told) or any(type(number) is not int for number in found.values()):
+        if set(found) != set(UploadReceipt().told) or any(type(number) is not int for number in found.values()):
             raise Unreached("the answer is no receipt", hint="is this a server of surveys?")
-        return Receipt(**found)  # type: ignore[arg-type]  # they are numbers
+        return UploadReceipt(**found)  # type: ignore[arg-type]  # they are numbers
 
     def results(self, name: str, version: int) -> bytes:
         """What a version of a task came to, to the byte."""

@@ -1,4 +1,4 @@
-"""The keys that sign a home's tasks, and signed handovers between them: what an old key signed stays signed."""
+"""Keys that sign a home's tasks, and signed handovers from one to the next: what an old key signed stays signed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all tasks share that are sent to strangers' devices: a signature, an opening and a closing time, receipts."""
+"""What all tasks share that are sent to strangers' devices: a signature, opening and closing times, receipts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Unknown(Refusal):
 
 
 @dataclass(frozen=True)
-class Receipt:
+class UploadReceipt:
     """What became of the reports of one upload. `malformed` counts an upload that cannot be read as one.
 
     `unlikely` are reports that honest dice never show: fewer than one in 2^39 of theirs.
@@ -49,7 +49,7 @@ class Receipt:
         return {part.name: getattr(self, part.name) for part in fields(self)}
 
 
-KINDS = (*Receipt().told, OVERSIZE, UNINVITED)
+KINDS = (*UploadReceipt().told, OVERSIZE, UNINVITED)
 
 
 def genuine(key: str, signature: str, signed: bytes) -> bool:

@@ -6,10 +6,12 @@ from fractions import Fraction
 
 from clinic import schema
 
+from discreet.declared.column import Column
+from discreet.declared.key import Type
+from discreet.declared.table import Table
 from discreet.desk import Visitor
 from discreet.sandbox import DIRECT
 from discreet.server.catalogue import Catalogue
-from discreet.sql.schema import Column, Table, Type
 
 ODD = Table(
     "Odd Name",

@@ -15,8 +15,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from discreet.declared.key import Type
+from discreet.declared.table import Table
 from discreet.server.catalogue import comment
-from discreet.sql.schema import Table, Type
 
 if TYPE_CHECKING:
     from pgserver.postgres_server import PostgresServer

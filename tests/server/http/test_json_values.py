@@ -14,7 +14,7 @@ from server.served import served
 
 from discreet.curator import Answer, Curator
 from discreet.privacy import Approximate
-from discreet.server.http import json_values, shapes
+from discreet.server.http import json_values, schemas
 from discreet.server.http.json_values import LARGEST, MOST, Texts
 
 SQL = "SELECT region, count(*) AS n, avg(cost) AS c FROM visits GROUP BY region"
@@ -33,8 +33,8 @@ def test_a_text_is_of_the_shape_that_the_door_promises(answer: Answer) -> None:
     odd = replace(odd, spans=((None, (0.5, float("inf")), None, None),), cost=Approximate("0.5", "1e-9"))
     for each in (answer, odd):
         found = json.loads(json_values.answer(each).told(each))
-        assert shapes.Answered.model_validate(found).model_dump(mode="json") == found
-        assert list(found) == list(shapes.Answered.model_fields)
+        assert schemas.QueryResponse.model_validate(found).model_dump(mode="json") == found
+        assert list(found) == list(schemas.QueryResponse.model_fields)
     assert json.loads(json_values.answer(odd).told(odd))["rows"] == [[None, "NaN", "-Infinity", True]]
     assert [column["type"] for column in json.loads(json_values.answer(answer).told(answer))["columns"]][-1] == "date"
     assert json.loads(json_values.answer(answer).told(answer))["noisy"] == [False, True, True, False]

@@ -33,10 +33,10 @@ from discreet.survey.results import fetched
 from discreet.survey.task import Task, drafted, read_task
 from discreet.survey.upload import LARGEST, fresh_ids, packed
 from discreet.transport.courier import Courier, Unreached
-from discreet.transport.task import Receipt, written
+from discreet.transport.task import UploadReceipt, written
 
 BINARY = {"Content-Type": "application/octet-stream"}
-NONE = Receipt().told
+NONE = UploadReceipt().told
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +83,8 @@ def test_from_a_device_to_the_results(server: Server, home: Path, tmp_path: Path
     task, courier = opened(home), Courier(server.url)
     for i in range(12):
         me = Respondent(tmp_path / str(i))
-        assert me.take_part(courier, task.id, i % 4) == Receipt(accepted=1)
-        assert me.take_part(courier, task.id, 0) == Receipt(replayed=1)
+        assert me.take_part(courier, task.id, i % 4) == UploadReceipt(accepted=1)
+        assert me.take_part(courier, task.id, 0) == UploadReceipt(replayed=1)
     with pytest.raises(Unreached, match="status 404"):
         fetched(courier, task)
     collector = Collector(home)
@@ -94,7 +94,7 @@ def test_from_a_device_to_the_results(server: Server, home: Path, tmp_path: Path
     assert found.body["reports"] == 12
     collector.rotate()
     collector.revise(task.id, minimum=11)
-    assert me.take_part(courier, task.id, 3) == Receipt(accepted=1)  # its new key was handed over to
+    assert me.take_part(courier, task.id, 3) == UploadReceipt(accepted=1)  # its new key was handed over to
     assert len(courier.handovers()) == 1
 
 
@@ -122,7 +122,7 @@ class Witness(Courier):
         super().__init__(url)
         self.bodies: list[bytes] = []
 
-    def send(self, name: str, body: bytes, token: str | None = None) -> Receipt:
+    def send(self, name: str, body: bytes, token: str | None = None) -> UploadReceipt:
         self.bodies.append(body)
         return super().send(name, body, token)
 
@@ -141,7 +141,7 @@ def answers(name: str, server: Server, home: Path, folder: Path, devices: int) -
         device = trusting(folder / str(i)) if memory else me
         for number in range(wired.each):
             receipt = device.take_part(courier, task.id, wired.value, afresh=number > 0 or (i > 0 and not memory))
-            assert receipt == Receipt(accepted=1)
+            assert receipt == UploadReceipt(accepted=1)
         assert device.loss(task) == (wired.each if memory else i + 1) * wired.client.privacy
     collector = Collector(home)
     collector.close(task.id)
@@ -180,7 +180,7 @@ def test_texts_are_asked_for_by_rappor_and_named_afterwards(server: Server, home
     texts = ["cat"] * 1200 + ["dog"] * 600 + ["owl"] * 200
     assert post(server, task, upload(task, texts)).json == {**NONE, "accepted": 2000}
     me = trusting(tmp_path / "me")
-    assert me.take_part(courier, task.id, "cat") == Receipt(accepted=1)
+    assert me.take_part(courier, task.id, "cat") == UploadReceipt(accepted=1)
     collector = Collector(home)
     collector.close(task.id)
     collector.collect(task.id)

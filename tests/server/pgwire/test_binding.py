@@ -15,9 +15,9 @@ from discreet.errors import Refusal
 from discreet.server.errors import WireError
 from discreet.server.pgwire import types
 from discreet.server.pgwire.binding import bound, count, literal
-from discreet.server.pgwire.commands import Question
-from discreet.server.pgwire.inference import inferred
+from discreet.server.pgwire.description import inferred
 from discreet.server.pgwire.lexer import words
+from discreet.server.pgwire.statements import Question
 from discreet.sql.parse import parsed
 
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])) | st.text("'\\\"$;-/*E1 ")

@@ -14,7 +14,7 @@ from psycopg import pq
 from psycopg.adapt import PyFormat, Transformer
 
 from discreet.server.errors import WireError
-from discreet.server.pgwire import numerics, types
+from discreet.server.pgwire import types
 from discreet.server.pgwire.frames import BINARY, TEXT
 
 FORMATS = (TEXT, BINARY)
@@ -99,8 +99,8 @@ def test_numbers_at_the_ends(number: float, form: int) -> None:
     ],
 )
 def test_numerics_as_postgres_packs_them(number: str, raw: str) -> None:
-    assert numerics.packed(Decimal(number)).hex() == raw
-    assert str(numerics.unpacked(bytes.fromhex(raw))) == number
+    assert types.numeric_packed(Decimal(number)).hex() == raw
+    assert str(types.numeric_unpacked(bytes.fromhex(raw))) == number
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from discreet.declared.column import Column
+from discreet.declared.key import Type
+from discreet.declared.table import Table
 from discreet.desk import Order
 from discreet.errors import Refusal
 from discreet.exact import count, share
@@ -14,7 +17,6 @@ from discreet.privacy import Concentrated
 from discreet.release import Wish
 from discreet.release.bins import read_cut
 from discreet.release.method import HISTOGRAM, MARGINALS, RANGES
-from discreet.sql.schema import Column, Table, Type
 
 KINDS = {
     HISTOGRAM: ("Histogram", "How many there are in each bin, or of each key. One column or two."),

@@ -11,10 +11,10 @@ from nicegui import ui
 from discreet.console import theme
 from discreet.console.data_dictionary import facts
 from discreet.console.release_form.draft import KINDS, Blueprint, Choice, choices
+from discreet.declared.table import Table
 from discreet.errors import Refusal
 from discreet.release.method import MARGINALS, methods
 from discreet.release.other_cell import LEFT_OUT
-from discreet.sql.schema import Table
 
 Heard = Callable[[], Awaitable[None]]
 

@@ -18,11 +18,11 @@ from discreet.console.release_form.fields import PlanSheet
 from discreet.console.release_form.quote import Quotation, quoted
 from discreet.console.release_pictures import gallery
 from discreet.curator.explain import said
+from discreet.declared.table import Table
 from discreet.desk import Desk, Order, Visitor
 from discreet.errors import Refusal
 from discreet.pictures import Picture
 from discreet.release.figures import pictures
-from discreet.sql.schema import Table
 
 _PAUSE = 0.12  # seconds without a change, after which a price is looked up
 _LOOK = 0.6  # seconds that a new price stands before it can be paid

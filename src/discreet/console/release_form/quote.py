@@ -118,7 +118,7 @@ def _name(what: Publication) -> str:
 def _lines(offer: Offer[Release], what: Publication) -> tuple[str, ...]:
     """What is measured, for experts."""
     return (
-        f"mechanism {_name(what)}, at most {what.caps.max_rows:,} rows of one {what.neighbours.unit}",
+        f"mechanism {_name(what)}, at most {what.caps.rows:,} rows of one {what.neighbours.unit}",
         f"rows: {offer.run.sql}",
         f"outside: rows {OUTSIDE[what.outside]}",
         *([f"bins {stepped(steps)}"] if (steps := steps_of(what)) else []),

@@ -12,9 +12,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet.declared.cells import whole
 from discreet.errors import Refusal
 from discreet.exact import spoken
-from discreet.mechanisms.grid import whole
 from discreet.noise import Entropy, gaussians, laplaces
 from discreet.noise.vector import LARGEST, SMALLEST
 from discreet.release.marginals.domain import Axes, Domain, maximal, subsets

@@ -9,6 +9,7 @@ from typing import Self
 
 from sqlglot import exp
 
+from discreet.declared.table import Table
 from discreet.errors import Refusal
 from discreet.sandbox import Facts
 from discreet.server.catalogue import functions, kinds
@@ -18,7 +19,6 @@ from discreet.server.catalogue.query import relation
 from discreet.server.catalogue.reading import read
 from discreet.server.catalogue.scope import Columns, folded
 from discreet.server.catalogue.translate import translated
-from discreet.sql.schema import Table
 
 Answer = tuple[Columns, list[tuple[object, ...]]]
 Tables = tuple[Table, ...]  # what a visitor may see

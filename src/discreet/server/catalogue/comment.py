@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from discreet.declared.column import Column
+from discreet.declared.table import Table
 from discreet.sql.dates import ends
-from discreet.sql.schema import Column, Table
 
 SHOWN = 20  # keys in a comment; a list may be long
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import duckdb
 import pyarrow as pa
 
+from discreet.declared.table import Table
 from discreet.errors import Exceeded, Refusal
 from discreet.server.catalogue import functions, kinds
 from discreet.server.catalogue.facts import CATALOGUE, facts
@@ -19,7 +20,6 @@ from discreet.server.catalogue.query import SCHEMAS
 from discreet.server.catalogue.rows import names, rows
 from discreet.server.catalogue.views import VIEWS, View
 from discreet.sql.render import quoted
-from discreet.sql.schema import Table
 
 LONGEST = 5.0  # seconds
 MOST_ROWS, MOST_LETTERS = 50_000, 10_000_000  # of one answer

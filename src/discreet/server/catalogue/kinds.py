@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
+from discreet.declared.key import Type
 from discreet.errors import Refusal
 from discreet.server.catalogue.facts import facts
-from discreet.sql.schema import Type
 
 BOOL, BYTEA, CHAR, NAME, INT8, INT2, VECTOR, INT4, TEXT, OID = 16, 17, 18, 19, 20, 21, 22, 23, 25, 26
 REGPROC, XID, OIDS, JSON, TREE, FLOAT4, FLOAT8, UNKNOWN = 24, 28, 30, 114, 194, 700, 701, 705

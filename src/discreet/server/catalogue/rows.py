@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from discreet.declared.column import Column
+from discreet.declared.table import Table
 from discreet.server.catalogue import comment, kinds
 from discreet.server.catalogue.facts import CATALOGUE, INFORMATION, OWNER, PUBLIC, Field, Relation, Row, facts
-from discreet.sql.schema import Column, Table
 
 FIRST = 16384  # Postgres numbers what people make from here on
 STRIDE = 3  # a table, the type of its rows, the type of arrays of those

@@ -2,7 +2,7 @@
 
 Door     headers, journal, metrics, and the last word when something fails
 body     read whole, within limits, unless an annex streams it
-FastAPI  paths, shapes, who is let in
+FastAPI  paths, schemas, who is let in
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ from discreet.desk import Desk
 from discreet.errors import DiscreetError
 from discreet.server.errors import ErrorResponse, HttpError, closing, error_response, malformed, missing
 from discreet.server.fair_share import Pool
-from discreet.server.http import survey_html
 from discreet.server.http.authentication import Admission
 from discreet.server.http.json_values import Texts
 from discreet.server.http.proxy import Proxies
 from discreet.server.http.releases import releases
 from discreet.server.http.request_body import READ, Gone, Message, Receive, Scope, Send, misshapen, whole
 from discreet.server.http.routes import QUERY, api, ask, open_to_all
-from discreet.server.http.survey_pages import survey_pages
+from discreet.server.http.survey_pages import missing_page, policy, survey_pages
 from discreet.server.http.surveys import UPLOAD, Surveys, streamed, surveys
 from discreet.server.journal import Log, Metrics, RequestNote, duration_of, line_of, method_of, to_stderr
 from discreet.server.limits import HttpLimits
@@ -164,9 +163,7 @@ def _browses(request: Request) -> bool:
 
 
 def _nothing_here() -> Response:
-    return Response(
-        survey_html.missing(), _MISSING, {"Content-Security-Policy": survey_html.policy(scripted=False)}, "text/html"
-    )
+    return Response(missing_page(), _MISSING, {"Content-Security-Policy": policy(scripted=False)}, "text/html")
 
 
 def _response(failure: ErrorResponse) -> Response:

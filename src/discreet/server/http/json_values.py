@@ -13,17 +13,19 @@ from functools import lru_cache
 from discreet.curator import Answer, Explanation
 from discreet.curator.explain import said
 from discreet.curator.purchase import PastPayment
+from discreet.declared.column import Column
+from discreet.declared.table import Table
 from discreet.errors import Refusal
 from discreet.ledger import Head, read_head
 from discreet.ledger.entry import BudgetLoss, write_loss, write_neighbours
 from discreet.ledger.home import Standing
+from discreet.lru_cache import LruCache
 from discreet.privacy import Budget
-from discreet.server.http import shapes
+from discreet.server.http import schemas
 from discreet.sql.dates import ends
-from discreet.sql.schema import Column, Table
 
 
-def cell(value: object) -> shapes.Cell:
+def cell(value: object) -> schemas.Cell:
     """A cell of an answer. What JSON has no kind for is text; the column's type says what it was."""
     if isinstance(value, float) and -math.inf < value < math.inf:  # as most are
         return value
@@ -36,14 +38,14 @@ def cell(value: object) -> shapes.Cell:
     return f"{value:f}" if isinstance(value, Decimal) else str(value)
 
 
-def loss(value: BudgetLoss) -> shapes.Loss:
+def loss(value: BudgetLoss) -> schemas.LossJson:
     """A price."""
     return _loss(value)
 
 
 @lru_cache(maxsize=256)  # what is left stays the same while nobody pays
-def _loss(value: BudgetLoss) -> shapes.Loss:
-    return shapes.Loss.model_validate({**write_loss(value), "words": said(value)})
+def _loss(value: BudgetLoss) -> schemas.LossJson:
+    return schemas.LossJson.model_validate({**write_loss(value), "words": said(value)})
 
 
 @lru_cache(maxsize=256)
@@ -51,12 +53,12 @@ def _loss_text(value: BudgetLoss | None) -> bytes:
     return b"null" if value is None else _loss(value).model_dump_json().encode()
 
 
-def _perhaps(value: BudgetLoss | None) -> shapes.Loss | None:
+def _perhaps(value: BudgetLoss | None) -> schemas.LossJson | None:
     return None if value is None else loss(value)
 
 
 @dataclass(frozen=True)
-class Text:
+class AnswerText:
     """An answer as JSON, but for what it cost and what is left, which stand in the middle."""
 
     before: bytes
@@ -68,8 +70,8 @@ class Text:
         return b"".join((self.before, b',"cost":', cost, b',"left":', left, self.after))
 
 
-def answer(value: Answer) -> Text:
-    """An answer with its error bars at the confidence that was asked for: the shape `Answered`, written at once."""
+def answer(value: Answer) -> AnswerText:
+    """An answer with its error bars at the confidence that was asked for: a `QueryResponse`, written at once."""
     spans = value.intervals(value.confidence)
     before = {
         "columns": [{"name": name, "type": kind} for name, kind in zip(value.columns, value.types, strict=True)],
@@ -80,37 +82,28 @@ def answer(value: Answer) -> Text:
         "unbarred": list(value.unbarred),
     }
     after = {"entry": value.entry, "bounding": value.bounding, "notices": list(value.notices)}
-    return Text(_json(before)[:-1], b"," + _json(after)[1:])
+    return AnswerText(_json(before)[:-1], b"," + _json(after)[1:])
 
 
 def _json(value: Mapping[str, object]) -> bytes:
     return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
-def columns(typed: tuple[tuple[str, str], ...]) -> list[shapes.Typed]:
+def columns(typed: tuple[tuple[str, str], ...]) -> list[schemas.ColumnTypeJson]:
     """Names and types."""
-    return [shapes.Typed(name=name, type=kind) for name, kind in typed]
+    return [schemas.ColumnTypeJson(name=name, type=kind) for name, kind in typed]
 
 
-def explanation(value: Explanation) -> shapes.Explained:
+def explanation(value: Explanation) -> schemas.ExplainResponse:
     """Price and error."""
-    return shapes.Explained(
-        price=_perhaps(value.price),
-        error=[
-            shapes.ColumnError(name=name, error=None if error is None else str(error)) for name, error in value.error
-        ],
-        unbarred=list(value.unbarred),
-        plan=list(value.plan),
-        notice=value.notice,
-        notices=list(value.notices),
-        bounding=value.bounding,
-        words=str(value),
-    )
+    error = [{"name": name, "error": None if error is None else str(error)} for name, error in value.error]
+    told = {**vars(value), "price": _perhaps(value.price), "error": error, "words": str(value)}
+    return schemas.ExplainResponse.model_validate(told)
 
 
-def table(value: Table) -> shapes.Table:
+def table(value: Table) -> schemas.TableJson:
     """A table as it was declared."""
-    return shapes.Table(
+    return schemas.TableJson(
         name=value.name,
         population=value.population,
         unit=value.unit,
@@ -122,8 +115,8 @@ def table(value: Table) -> shapes.Table:
     )
 
 
-def _column(value: Column) -> shapes.Column:
-    return shapes.Column(
+def _column(value: Column) -> schemas.ColumnJson:
+    return schemas.ColumnJson(
         name=value.name,
         type=value.type.value,
         bounds=None if value.bounds is None else list(ends(value) or ()),
@@ -133,10 +126,10 @@ def _column(value: Column) -> shapes.Column:
     )
 
 
-def budget(population: str, value: Budget[BudgetLoss]) -> shapes.Budget:
+def budget(population: str, value: Budget[BudgetLoss]) -> schemas.BudgetJson:
     """The budget of a population."""
     neighbours = write_neighbours(value.neighbours)
-    return shapes.Budget(
+    return schemas.BudgetJson(
         population=population,
         relation=str(neighbours["relation"]),
         unit=str(neighbours["unit"]),
@@ -146,19 +139,19 @@ def budget(population: str, value: Budget[BudgetLoss]) -> shapes.Budget:
     )
 
 
-def witness(standing: Standing) -> shapes.Witness:
+def witness(standing: Standing) -> schemas.WitnessJson:
     """Who keeps heads of a ledger."""
     head = standing.head
     known = (None, None) if head is None else (head.size, head.time)
-    return shapes.Witness(where=standing.where, entries=known[0], time=known[1], trouble=standing.trouble)
+    return schemas.WitnessJson(where=standing.where, entries=known[0], time=known[1], trouble=standing.trouble)
 
 
-def kept(head: Head | None) -> shapes.Kept:
+def kept(head: Head | None) -> schemas.KeptHeadResponse:
     """A head that is kept, if one is."""
-    return shapes.Kept(head=None if head is None else shapes.Head.model_validate(head.__dict__))
+    return schemas.KeptHeadResponse(head=None if head is None else schemas.HeadJson.model_validate(head.__dict__))
 
 
-def head_in(told: shapes.Head, key: str) -> Head:
+def head_in(told: schemas.HeadJson, key: str) -> Head:
     """The head that a request tells of, if it is one of this ledger."""
     head = read_head(told.model_dump_json())
     if head.key != key:
@@ -166,18 +159,9 @@ def head_in(told: shapes.Head, key: str) -> Head:
     return head
 
 
-def receipt(value: PastPayment) -> shapes.Receipt:
+def payment(value: PastPayment) -> schemas.PaymentJson:
     """One payment."""
-    return shapes.Receipt(
-        entry=value.entry,
-        time=value.time,
-        principal=value.principal,
-        population=value.population,
-        loss=loss(value.loss),
-        sql=value.sql,
-        tables=list(value.tables),
-        answer=value.answer,
-    )
+    return schemas.PaymentJson.model_validate({**vars(value), "loss": loss(value.loss)})
 
 
 MOST = 256
@@ -185,23 +169,21 @@ LARGEST = 1 << 16  # bytes of one text; longer ones are written anew each time, 
 
 
 class Texts:
-    """The newest texts of free answers. Not for several threads: an event loop owns it."""
+    """The newest texts of free answers."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, tuple[_Written, Text]] = {}  # by the place of their rows, which stay while kept
+        # by the place of their rows, which stay while kept
+        self._kept: LruCache[int, tuple[_Written, AnswerText]] = LruCache(MOST)
 
     def found(self, answer: Answer) -> bytes | None:
         """The text of an answer, if one with the same rows was written; None if not."""
         kept = self._kept.get(id(answer.rows))
         return kept[1].told(answer) if kept is not None and kept[0] == _written(answer) else None
 
-    def keep(self, answer: Answer, text: Text) -> None:
+    def keep(self, answer: Answer, text: AnswerText) -> None:
         """Remember the text of an answer that was free."""
-        if answer.cost is not None or len(text.before) + len(text.after) > LARGEST:
-            return
-        while len(self._kept) >= MOST:
-            del self._kept[next(iter(self._kept))]
-        self._kept[id(answer.rows)] = _written(answer), text
+        if answer.cost is None and len(text.before) + len(text.after) <= LARGEST:
+            self._kept.put(id(answer.rows), (_written(answer), text))
 
 
 _Written = tuple[object, ...]

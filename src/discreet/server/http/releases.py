@@ -15,12 +15,12 @@ from discreet.errors import DiscreetError
 from discreet.release import Wish
 from discreet.release.folder import CERTIFICATE
 from discreet.server.errors import HttpError, error_response
-from discreet.server.http import json_values, shapes
-from discreet.server.http.routes import Behind, Door, Entry, Who, api
+from discreet.server.http import json_values, schemas
+from discreet.server.http.routes import ApiDoor, Door, Entry, Who, api
 from discreet.sql.parse import LONGEST
 
 _OVER: dict[int | str, dict[str, Any]] = {
-    402: {"model": shapes.Failed, "description": "The price does not fit into the budget. Nothing was charged."}
+    402: {"model": schemas.ErrorBody, "description": "The price does not fit into the budget. Nothing was charged."}
 }
 _TYPES = {".json": "application/json", ".html": "text/html", ".parquet": "application/vnd.apache.parquet"}
 _FILE: dict[int | str, dict[str, Any]] = {
@@ -32,11 +32,11 @@ _FILE: dict[int | str, dict[str, Any]] = {
 
 Name = Annotated[str, Field(max_length=200)]
 Edge = (
-    Annotated[StrictInt, Field(ge=-shapes.MOST, le=shapes.MOST)]
+    Annotated[StrictInt, Field(ge=-schemas.MOST, le=schemas.MOST)]
     | Annotated[StrictFloat, Field(allow_inf_nan=False)]
     | Annotated[StrictStr, Field(max_length=50)]
 )
-Bins = shapes.Cap | Annotated[StrictStr, Field(max_length=10_000)] | Annotated[list[Edge], Field(max_length=1000)]
+Bins = schemas.Cap | Annotated[StrictStr, Field(max_length=10_000)] | Annotated[list[Edge], Field(max_length=1000)]
 
 
 class Wished(BaseModel):
@@ -46,14 +46,14 @@ class Wished(BaseModel):
 
     kind: Literal["histogram", "ranges", "marginals"]
     columns: Annotated[list[Name], Field(max_length=100, examples=[["cost"]])] = []
-    epsilon: shapes.Number | None = None
-    rho: shapes.Number | None = None
-    delta: shapes.Number | None = None
+    epsilon: schemas.Number | None = None
+    rho: schemas.Number | None = None
+    delta: schemas.Number | None = None
     method: Name | None = None
     bins: Annotated[dict[str, Bins], Field(max_length=100, examples=[{"cost": 20}])] = {}
-    ways: shapes.Cap | None = None
+    ways: schemas.Cap | None = None
     tables: Annotated[list[Annotated[list[Name], Field(max_length=100)]], Field(max_length=1000)] = []
-    max_rows: shapes.Cap | None = None
+    max_rows: schemas.Cap | None = None
     outside: Literal["other", "leave out"] | None = None
 
 
@@ -85,8 +85,8 @@ class Proposed(BaseModel):
     """A release before it is paid for. `entry` holds it if it was paid for before: then it is free."""
 
     population: str
-    price: shapes.Loss
-    left: shapes.Loss
+    price: schemas.LossJson
+    left: schemas.LossJson
     cells: int
     error: Within
     outside: Annotated[str, Field(description="What becomes of rows that are in no cell: other, or leave out.")]
@@ -110,7 +110,7 @@ class Published(BaseModel):
     time: str
     principal: str
     population: str
-    loss: shapes.Loss
+    loss: schemas.LossJson
     sql: str
     tables: list[str]
     wish: dict[str, object]
@@ -170,7 +170,7 @@ async def publish(asked: Ordered, request: Request, door: Door, who: Who) -> Pub
     return _published(found, note)
 
 
-def _made(door: Behind, who: Who, asked: Ordered) -> tuple[Listed, str, bool]:
+def _made(door: ApiDoor, who: Who, asked: Ordered) -> tuple[Listed, str, bool]:
     """The release, what is to be said of its name, and whether it had been paid for."""
     order = asked.order()
     before = door.desk.offered(who, order).entry
@@ -184,7 +184,7 @@ async def offer(asked: Ordered, door: Door, who: Who) -> Proposed:
     return await door.pool.asked(who, _offered, door, who, asked)
 
 
-def _offered(door: Behind, who: Who, asked: Ordered) -> Proposed:
+def _offered(door: ApiDoor, who: Who, asked: Ordered) -> Proposed:
     found = door.desk.offered(who, asked.order())
     left = door.desk.budgets(who)[found.run.outline.population.name].left
     return _proposed(offered(found, left))

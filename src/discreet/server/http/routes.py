@@ -15,26 +15,26 @@ from discreet.errors import DiscreetError
 from discreet.ledger.books import OWNER
 from discreet.server.errors import HttpError, error_response, not_yours
 from discreet.server.fair_share import Pool
-from discreet.server.http import json_values, request_body, shapes
+from discreet.server.http import json_values, request_body, schemas
 from discreet.server.http.authentication import Admission
 from discreet.server.http.json_values import Texts
 from discreet.server.http.request_body import header
 from discreet.server.journal import TYPE, Metrics, RequestNote
 
 _FAILED: dict[int | str, dict[str, Any]] = {
-    400: {"model": shapes.Failed, "description": "Refused: the question cannot be asked so. Nothing was charged."},
-    401: {"model": shapes.Failed, "description": "No valid token."},
-    403: {"model": shapes.Failed, "description": "Not for this role."},
-    429: {"model": shapes.Failed, "description": "Too often; Retry-After says how long to wait."},
-    "4XX": {"model": shapes.Failed, "description": "Refused."},
-    "5XX": {"model": shapes.Failed, "description": "Busy, closing, or failed after data was read."},
+    400: {"model": schemas.ErrorBody, "description": "Refused: the question cannot be asked so. Nothing was charged."},
+    401: {"model": schemas.ErrorBody, "description": "No valid token."},
+    403: {"model": schemas.ErrorBody, "description": "Not for this role."},
+    429: {"model": schemas.ErrorBody, "description": "Too often; Retry-After says how long to wait."},
+    "4XX": {"model": schemas.ErrorBody, "description": "Refused."},
+    "5XX": {"model": schemas.ErrorBody, "description": "Busy, closing, or failed after data was read."},
 }
 _OVER: dict[int | str, dict[str, Any]] = {
-    402: {"model": shapes.Failed, "description": "The price does not fit into the budget. Nothing was charged."}
+    402: {"model": schemas.ErrorBody, "description": "The price does not fit into the budget. Nothing was charged."}
 }
 
 
-class Behind(Protocol):
+class ApiDoor(Protocol):
     """What the paths find behind the door."""
 
     desk: Desk
@@ -44,12 +44,12 @@ class Behind(Protocol):
     texts: Texts
 
 
-def _behind(request: Request) -> Behind:
-    door: Behind = request.app.state.door
+def _behind(request: Request) -> ApiDoor:
+    door: ApiDoor = request.app.state.door
     return door
 
 
-async def behind(request: Request) -> Behind:  # a coroutine, or FastAPI would call it in a thread
+async def behind(request: Request) -> ApiDoor:  # a coroutine, or FastAPI would call it in a thread
     """Found again at each request."""
     return _behind(request)
 
@@ -67,9 +67,9 @@ async def admitted(
     return visitor
 
 
-Door = Annotated[Behind, Depends(behind)]
+Door = Annotated[ApiDoor, Depends(behind)]
 Who = Annotated[Visitor, Depends(admitted)]
-Entry = Annotated[int, Path(ge=1, le=shapes.MOST)]
+Entry = Annotated[int, Path(ge=1, le=schemas.MOST)]
 Key = Annotated[str, Path(pattern="^[0-9a-f]{64}$")]
 
 open_to_all = APIRouter()
@@ -82,12 +82,12 @@ def _told(request: Request) -> RequestNote:
 
 
 @open_to_all.get("/health")
-async def health() -> shapes.Health:
+async def health() -> schemas.HealthResponse:
     """That the server is up. Says nothing else."""
-    return shapes.Health()
+    return schemas.HealthResponse()
 
 
-async def query(asked: shapes.Asked, request: Request, who: Who) -> Response:
+async def query(asked: schemas.QueryRequest, request: Request, who: Who) -> Response:
     """Ask a question at a price. It is charged before a row is read; the same question again is free."""
     door, told = _behind(request), _told(request)
     told.outcome = "fault"
@@ -100,7 +100,7 @@ async def query(asked: shapes.Asked, request: Request, who: Who) -> Response:
     return Response(text, media_type="application/json")
 
 
-async def _answered(door: Behind, who: Visitor, asked: shapes.Asked) -> tuple[Answer, bytes]:
+async def _answered(door: ApiDoor, who: Visitor, asked: schemas.QueryRequest) -> tuple[Answer, bytes]:
     """An answer and its text: at once if both are remembered, else from a thread."""
     terms = asked.terms()
     again = door.desk.at_hand(who, asked.sql, terms)
@@ -112,7 +112,7 @@ async def _answered(door: Behind, who: Visitor, asked: shapes.Asked) -> tuple[An
     return answer, written.told(answer)
 
 
-def _written(answer: Answer) -> tuple[Answer, json_values.Text]:
+def _written(answer: Answer) -> tuple[Answer, json_values.AnswerText]:
     """With its text, in the same call: nothing is refused between paying and answering, and nobody waits for it."""
     return answer, json_values.answer(answer)
 
@@ -120,77 +120,79 @@ def _written(answer: Answer) -> tuple[Answer, json_values.Text]:
 async def ask(request: Request) -> Response:
     """The same, for a door that knows already which path was meant."""
     who = await admitted(request, await _BEARER(request))
-    return await query(await request_body.body(request, shapes.Asked), request, who)
+    return await query(await request_body.body(request, schemas.QueryRequest), request, who)
 
 
-api.add_api_route("/query", query, methods=["POST"], responses=_OVER, response_model=shapes.Answered)
+api.add_api_route("/query", query, methods=["POST"], responses=_OVER, response_model=schemas.QueryResponse)
 QUERY = f"{api.prefix}/query"
 
 
 @api.post("/explain")
-async def explain(asked: shapes.Asked, door: Door, who: Who) -> shapes.Explained:
+async def explain(asked: schemas.QueryRequest, door: Door, who: Who) -> schemas.ExplainResponse:
     """What a question would cost and how exact it would be. Free, and the same whatever the rows are."""
     return json_values.explanation(await door.pool.asked(who, door.desk.explained, who, asked.sql, asked.terms()))
 
 
 @api.post("/describe")
-async def describe(asked: shapes.Asked, door: Door, who: Who) -> shapes.Described:
+async def describe(asked: schemas.QueryRequest, door: Door, who: Who) -> schemas.DescribeResponse:
     """The columns that an answer would have, and their types. Free."""
     columns = await door.pool.asked(who, door.desk.described, who, asked.sql, asked.terms())
-    return shapes.Described(columns=json_values.columns(columns))
+    return schemas.DescribeResponse(columns=json_values.columns(columns))
 
 
 @api.get("/tables")
-async def tables(door: Door, who: Who) -> shapes.Tables:
+async def tables(door: Door, who: Who) -> schemas.TablesResponse:
     """What may be asked about, as it was declared. Nothing was counted."""
-    return shapes.Tables(tables=[json_values.table(each) for each in await door.pool.asked(who, door.desk.tables, who)])
+    return schemas.TablesResponse(
+        tables=[json_values.table(each) for each in await door.pool.asked(who, door.desk.tables, who)]
+    )
 
 
 @api.get("/budget")
-async def budget(door: Door, who: Who) -> shapes.Budgets:
+async def budget(door: Door, who: Who) -> schemas.BudgetsResponse:
     """What each population may lose in all, has lost, and has left."""
     budgets = await door.pool.asked(who, door.desk.budgets, who)
-    return shapes.Budgets(budgets=[json_values.budget(name, each) for name, each in budgets.items()])
+    return schemas.BudgetsResponse(budgets=[json_values.budget(name, each) for name, each in budgets.items()])
 
 
 @api.get("/history")
-async def history(leaf: Annotated[shapes.Leaf, Query()], door: Door, who: Who) -> shapes.History:
+async def history(leaf: Annotated[schemas.HistoryRequest, Query()], door: Door, who: Who) -> schemas.HistoryResponse:
     """What was asked and paid, the latest first."""
     if leaf.everybody and who.role != "custodian":
         raise not_yours("what others asked is shown to custodians")
     receipts: list[PastPayment] = await door.pool.asked(
         who, lambda: door.desk.history(who, own=not leaf.everybody, before=leaf.before, most=leaf.limit)
     )
-    return shapes.History(history=[json_values.receipt(each) for each in receipts])
+    return schemas.HistoryResponse(history=[json_values.payment(each) for each in receipts])
 
 
 @api.get("/ledger/head")
-async def head(door: Door, who: Who) -> shapes.Head:
+async def head(door: Door, who: Who) -> schemas.HeadJson:
     """A signed head. Whoever keeps it notices if the ledger is rewritten or rolled back."""
-    return shapes.Head.model_validate((await door.pool.asked(who, door.desk.head, who)).__dict__)
+    return schemas.HeadJson.model_validate((await door.pool.asked(who, door.desk.head, who)).__dict__)
 
 
 @api.get("/ledger/witnesses")
-async def witnesses(door: Door, who: Who) -> shapes.Witnesses:
+async def witnesses(door: Door, who: Who) -> schemas.WitnessesResponse:
     """Where heads of this ledger are kept outside it, and whether it goes on from them."""
     witnesses = await door.pool.asked(who, door.desk.witnesses, who)
-    return shapes.Witnesses(witnesses=[json_values.witness(each) for each in witnesses])
+    return schemas.WitnessesResponse(witnesses=[json_values.witness(each) for each in witnesses])
 
 
 @api.get("/witness/{key}")
-async def kept(key: Key, door: Door, who: Who) -> shapes.Kept:
+async def kept(key: Key, door: Door, who: Who) -> schemas.KeptHeadResponse:
     """The newest head that is kept here of somebody else's ledger, by its key."""
     return json_values.kept(await door.pool.asked(who, door.desk.kept, who, key))
 
 
 @api.post("/witness/{key}")
-async def keep(key: Key, told: shapes.Keep, door: Door, who: Who) -> shapes.Kept:
+async def keep(key: Key, told: schemas.KeepHeadRequest, door: Door, who: Who) -> schemas.KeptHeadResponse:
     """Keep a head of somebody else's ledger, if it goes on from the one that is kept; the one that is kept then."""
     head = json_values.head_in(told.head, key)
     return json_values.kept(await door.pool.asked(who, door.desk.keep, who, head, told.size, told.siblings))
 
 
-@api.get("/ledger/proof/{entry}", response_model=shapes.Proof)
+@api.get("/ledger/proof/{entry}", response_model=schemas.ProofJson)
 async def proof(entry: Entry, door: Door, who: Who) -> Response:
     """An entry word for word, and the proof that it is in the ledger: one's own payments, and answers one may read."""
     proof = await door.pool.asked(who, door.desk.proof, who, entry)

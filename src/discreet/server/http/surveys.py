@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import pathlib
 import re
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
-from typing import Annotated, ParamSpec, Protocol, TypeVar
+from typing import Annotated, Any, Literal, ParamSpec, Protocol, TypeVar
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from pydantic import BaseModel, Field
 from starlette.requests import ClientDisconnect
 
 from discreet.addresses import network
@@ -32,15 +33,14 @@ from discreet.server.errors import (
     too_slow,
 )
 from discreet.server.fair_share import Pool
-from discreet.server.http import survey_shapes
+from discreet.server.http import schemas
 from discreet.server.http.request_body import Gone, header
 from discreet.server.http.routes import behind
-from discreet.server.http.survey_shapes import Name, Version
 from discreet.server.limits import Buckets, HttpLimits
 from discreet.survey.collector import Collector
 from discreet.survey.intake import Sent
-from discreet.survey.upload import LARGEST
-from discreet.transport.task import Receipt, Uninvited, Unknown
+from discreet.survey.upload import HEAD, LARGEST
+from discreet.transport.task import Uninvited, Unknown, UploadReceipt
 
 MOST = 1024  # uploads that wait
 _TOGETHER = 1 << 22  # bytes of uploads in one transaction, unless a single one has more
@@ -51,14 +51,14 @@ class Inbox:
 
     def __init__(self, collector: Collector) -> None:
         self._collector = collector
-        self._waiting: deque[tuple[Sent, asyncio.Future[Receipt]]] = deque()
+        self._waiting: deque[tuple[Sent, asyncio.Future[UploadReceipt]]] = deque()
         self._emptied: asyncio.Task[None] | None = None
 
-    async def receipt(self, pool: Pool, upload: Sent) -> Receipt:
+    async def receipt(self, pool: Pool, upload: Sent) -> UploadReceipt:
         """Of this upload, once it is on the disk."""
         if len(self._waiting) >= MOST:
             raise crowded()
-        told: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
+        told: asyncio.Future[UploadReceipt] = asyncio.get_running_loop().create_future()
         self._waiting.append((upload, told))
         if self._emptied is None:
             self._emptied = asyncio.create_task(self._empty(pool))
@@ -73,7 +73,7 @@ class Inbox:
         finally:
             self._emptied = None
 
-    def _next(self) -> list[tuple[Sent, asyncio.Future[Receipt]]]:
+    def _next(self) -> list[tuple[Sent, asyncio.Future[UploadReceipt]]]:
         """Those that wait, as many as one transaction takes."""
         group, size = [self._waiting.popleft()], 0
         while self._waiting and (size := size + len(group[-1][0].body)) < _TOGETHER:
@@ -81,8 +81,8 @@ class Inbox:
         return group
 
 
-async def _answer(pool: Pool, collector: Collector, group: list[tuple[Sent, asyncio.Future[Receipt]]]) -> None:
-    receipts: Sequence[Receipt | Exception]
+async def _answer(pool: Pool, collector: Collector, group: list[tuple[Sent, asyncio.Future[UploadReceipt]]]) -> None:
+    receipts: Sequence[UploadReceipt | Exception]
     try:
         receipts = await pool.call(collector.take, [upload for upload, _ in group])
     except Exception as broken:  # noqa: BLE001  # each of them hears it, and nobody else
@@ -90,7 +90,7 @@ async def _answer(pool: Pool, collector: Collector, group: list[tuple[Sent, asyn
     for (_, told), each in zip(group, receipts, strict=True):
         if told.done():
             continue  # whoever sent it left
-        if isinstance(each, Receipt):
+        if isinstance(each, UploadReceipt):
             told.set_result(each)
         else:
             told.set_exception(each)
@@ -118,7 +118,7 @@ def streamed(path: str) -> bool:
 class Surveys:
     """What these paths need: the collector of a home, and how often and how much at once people may send."""
 
-    def __init__(self, home: Path, limits: HttpLimits) -> None:
+    def __init__(self, home: pathlib.Path, limits: HttpLimits) -> None:
         self.collector = Collector(home)
         self._limits = limits
         self.inbox = Inbox(self.collector)
@@ -131,7 +131,7 @@ class Surveys:
         if seconds := self._people.take(who):
             raise too_often(seconds)
 
-    async def find(self, door: Behind, name: str) -> None:
+    async def find(self, door: SurveyDoor, name: str) -> None:
         """Whether there is a task of this name. One that was found stays: tasks never go away."""
         if name not in self._there:
             await _called(door, name, self.collector.task, name)
@@ -170,7 +170,122 @@ class Surveys:
         return True
 
 
-class Behind(Protocol):
+# what is said about surveys: documents are signed, so they are sent to the byte ---------------------------------------
+
+Count = Annotated[int, Field(ge=0)]
+Name = Annotated[str, Path(json_schema_extra={"pattern": "^[0-9a-f]{32}$"}, description="The id of a survey.")]
+
+Version = Annotated[int | None, Query(ge=1, le=1 << 40, description="Of the survey; the newest if none is named.")]
+
+_FAILED: dict[int | str, dict[str, Any]] = {
+    400: {"model": schemas.ErrorBody, "description": "Not of the expected shape."},
+    401: {"model": schemas.ErrorBody, "description": "For people who were invited, and no token of theirs came."},
+    404: {"model": schemas.ErrorBody, "description": "There is no such survey, or it has no results yet."},
+    413: {"model": schemas.ErrorBody, "description": "Too long."},
+    429: {"model": schemas.ErrorBody, "description": "Too often; Retry-After says how long to wait."},
+    "4XX": {"model": schemas.ErrorBody, "description": "Refused."},
+    "5XX": {"model": schemas.ErrorBody, "description": "Busy, closing, or out of order: send the same again later."},
+}
+_UPLOAD_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": f"DSR1, the digest of the task document, a count, and the reports: at most {LARGEST} bytes.",
+        "content": {
+            "application/octet-stream": {
+                "schema": {"type": "string", "format": "binary", "minLength": HEAD, "maxLength": LARGEST}
+            }
+        },
+    },
+    "security": [{}, {"HTTPBearer": []}],  # open to all, or with the token of an invitation
+}
+
+
+class MechanismJson(BaseModel):
+    """A client of the room `local`, by its name and parameters."""
+
+    name: str
+    parameters: dict[str, str | int]
+
+
+class TaskJson(BaseModel):
+    """What is asked, how answers are randomized, until when. Its digest is SHA-256 of these bytes."""
+
+    format: Literal["discreet-task-1"]
+    id: str
+    version: Count
+    question: str
+    mechanism: MechanismJson
+    domain: list[str]
+    opens: str
+    closes: str
+    minimum: Count
+    reports: Count
+    dishonest: Count
+    invited: bool
+    most: Count = Field(default=1 << 20, description="Left out where it is the usual one.")
+    key: str
+    signature: str
+
+
+class UploadJson(BaseModel):
+    """What became of the reports of an upload, by kind."""
+
+    accepted: Count
+    replayed: Count
+    early: Count
+    late: Count
+    malformed: Count
+    wrong_task: Count
+    over_limit: Count
+    full: Count
+    unlikely: Count
+
+
+class HonestyJson(BaseModel):
+    """How many dishonest reports were declared; of a list of answers, what the shares add up to and how likely."""
+
+    dishonest: Count
+    total: str | None = None
+    chance: str | None = None
+
+
+class ResultsJson(BaseModel):
+    """What a task came to. `tally` holds all that the estimates were made from."""
+
+    format: Literal["discreet-results-1", "discreet-results-2"]
+    id: str
+    version: Count
+    task: str
+    collected: str
+    reports: Count
+    rejected: dict[str, Count]
+    promise: dict[str, str | dict[str, str | int]]
+    estimates: list[dict[str, str]]
+    honesty: HonestyJson | None = Field(default=None, description="From the second format on.")
+    tally: str
+    key: str
+    signature: str
+
+
+class HandoverJson(BaseModel):
+    """The holder of the key `old` says that `new` signs from now on."""
+
+    format: Literal["discreet-key-1"]
+    old: str
+    new: str
+    signature: str
+
+
+class KeysJson(BaseModel):
+    """From the first key to the present one."""
+
+    handovers: list[HandoverJson]
+
+
+# the paths ------------------------------------------------------------------------------------------------------------
+
+
+class SurveyDoor(Protocol):
     """What these paths find behind the door."""
 
     pool: Pool
@@ -182,12 +297,12 @@ async def whence(request: Request) -> str:
     return network(request.client.host if request.client else "")
 
 
-Door = Annotated[Behind, Depends(behind)]
+Door = Annotated[SurveyDoor, Depends(behind)]
 Visitor = Annotated[str, Depends(whence)]
-surveys = APIRouter(prefix=PATH, responses=survey_shapes.FAILED)
+surveys = APIRouter(prefix=PATH, responses=_FAILED)
 
 
-@surveys.get("/keys", response_model=survey_shapes.Keys)
+@surveys.get("/keys", response_model=KeysJson)
 async def keys(door: Door, visitor: Visitor) -> Response:
     """How the key that signs tasks was changed. A device that trusts one of them finds its way to the present one."""
     door.surveys.admit(visitor)
@@ -196,7 +311,7 @@ async def keys(door: Door, visitor: Visitor) -> Response:
     return _json({"handovers": [each.body for each in handovers]})
 
 
-@surveys.get("/{name}", response_model=survey_shapes.Task)
+@surveys.get("/{name}", response_model=TaskJson)
 async def task(name: Name, door: Door, visitor: Visitor, version: Version = None) -> Response:
     """A task: what is asked, how answers are randomized, until when. Signed. The newest version, if none is named."""
     door.surveys.admit(visitor)
@@ -204,7 +319,7 @@ async def task(name: Name, door: Door, visitor: Visitor, version: Version = None
     return Response(task.document, media_type="application/json")
 
 
-@surveys.get("/{name}/results", response_model=survey_shapes.Results)
+@surveys.get("/{name}/results", response_model=ResultsJson)
 async def results(name: Name, door: Door, visitor: Visitor, version: Version = None) -> Response:
     """What a task came to, once it was collected. Signed, and the same bytes for ever."""
     door.surveys.admit(visitor)
@@ -212,7 +327,7 @@ async def results(name: Name, door: Door, visitor: Visitor, version: Version = N
     return Response(results.document, media_type="application/json")
 
 
-@surveys.post("/{name}/reports", response_model=survey_shapes.Taken, openapi_extra=survey_shapes.UPLOADED)
+@surveys.post("/{name}/reports", response_model=UploadJson, openapi_extra=_UPLOAD_BODY)
 async def reports(name: Name, request: Request, door: Door, visitor: Visitor) -> Response:
     """Upload randomized reports. Sent again to the byte they count once: after a failure send the same again."""
     door.surveys.admit(visitor)
@@ -234,7 +349,7 @@ def _json(body: object) -> Response:
     return Response(json.dumps(body), media_type="application/json")
 
 
-async def _called(door: Behind, name: str, blocking: Callable[P, T], /, *given: P.args, **named: P.kwargs) -> T:
+async def _called(door: SurveyDoor, name: str, blocking: Callable[P, T], /, *given: P.args, **named: P.kwargs) -> T:
     """The result of a call about a task of this name. What is said if there is none does not repeat the name."""
     if not is_hex(name, 16):
         raise missing(404)

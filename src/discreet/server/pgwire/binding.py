@@ -17,9 +17,9 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from discreet.server.errors import BAD_INPUT, SYNTAX, UNSUPPORTED, WireError
-from discreet.server.pgwire.commands import Question
 from discreet.server.pgwire.frames import MOST_PARAMETERS
 from discreet.server.pgwire.lexer import Word, words
+from discreet.server.pgwire.statements import Question
 from discreet.server.pgwire.types import ARRAYS, DATE, KINDS, TEXTS, TIMESTAMP, Value
 
 LONGEST = 200_000  # characters of a question with its parameters

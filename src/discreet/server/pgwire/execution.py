@@ -14,8 +14,12 @@ from discreet.server.errors import CANCELLED, SYNTAX, UNSUPPORTED, WireError, wi
 from discreet.server.fair_share import Pool
 from discreet.server.journal import EXPLAIN, QUESTION, Journal, QuestionNote, outcome_of
 from discreet.server.pgwire.binding import bound
-from discreet.server.pgwire.calls import FUNCTIONS, Call, called, calls
-from discreet.server.pgwire.commands import (
+from discreet.server.pgwire.frames import TEXT as TEXT_FORMAT
+from discreet.server.pgwire.frames import Field
+from discreet.server.pgwire.questions import Clerk
+from discreet.server.pgwire.session_state import IDLE, Outcome, Portal, Prepared, Seen, Shelf, Transaction
+from discreet.server.pgwire.settings import FUNCTIONS, SettingCall, Settings, called, calls
+from discreet.server.pgwire.statements import (
     CloseCursor,
     Copy,
     Deallocate,
@@ -33,13 +37,6 @@ from discreet.server.pgwire.commands import (
     Statement,
     Transact,
 )
-from discreet.server.pgwire.frames import TEXT as TEXT_FORMAT
-from discreet.server.pgwire.frames import Field
-from discreet.server.pgwire.portals import Portal, Prepared, Seen, Shelf
-from discreet.server.pgwire.questions import Clerk
-from discreet.server.pgwire.result import Outcome
-from discreet.server.pgwire.settings import Settings
-from discreet.server.pgwire.transactions import IDLE, Transaction
 from discreet.server.pgwire.types import TEXT, Value, field, read
 
 T = TypeVar("T")
@@ -333,11 +330,11 @@ def _question(statement: Statement) -> Question | None:
             return None
 
 
-def _calls(question: Question, values: Sequence[Value], oids: Sequence[int]) -> list[Call] | None:
+def _calls(question: Question, values: Sequence[Value], oids: Sequence[int]) -> list[SettingCall] | None:
     """The calls that a question consists of, once its parameters are in it."""
     mentioned = values and any(function in question.text.lower() for function in FUNCTIONS)
     return calls(bound(question, values, oids).text if mentioned else question.text)
 
 
-def _called_fields(found: Sequence[Call] | None) -> tuple[Field, ...] | None:
+def _called_fields(found: Sequence[SettingCall] | None) -> tuple[Field, ...] | None:
     return None if found is None else tuple(field(call.column, TEXT) for call in found)

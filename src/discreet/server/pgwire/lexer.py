@@ -1,6 +1,7 @@
 """The words of SQL as Postgres cuts them, with their places: to split a text, to name a statement, to find parameters.
 
-The tree of a question comes from elsewhere. This knows only where strings, comments and words begin and end.
+The tree of a question comes from elsewhere. sqlglot's tokenizer tells no place of a quotation that is not closed, takes
+what follows PREPARE or FETCH for one text, and braces for its templates: it cannot split what clients send.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def words(text: str) -> tuple[Word, ...]:
 def _cut(text: str) -> tuple[Word, ...]:
     if len(text) > LONGEST:
         raise WireError("54000", f"a text of SQL has at most {LONGEST} characters")
-    found: list[Word] = []
+    pieces: list[Word] = []
     at = 0
     while at < len(text):
         piece = _TOKEN.match(text, at)
@@ -81,9 +82,9 @@ def _cut(text: str) -> tuple[Word, ...]:
             end = close + len(piece["dollar"])
             kind = "dollar"
         if kind not in ("space", "comment"):
-            found.append(Word(kind, text[at:end], at, end))
+            pieces.append(Word(kind, text[at:end], at, end))
         at = end
-    return tuple(found)
+    return tuple(pieces)
 
 
 _recent = lru_cache(maxsize=512)(_cut)
@@ -102,13 +103,13 @@ def _after_comment(text: str, start: int) -> int:
 
 def split(text: str) -> list[list[Word]]:
     """The words of each statement. Empty ones are left out."""
-    found: list[list[Word]] = [[]]
+    statements: list[list[Word]] = [[]]
     for word in words(text):
         if word.text == ";":
-            found.append([])
+            statements.append([])
         else:
-            found[-1].append(word)
-    return [listed for listed in found if listed]
+            statements[-1].append(word)
+    return [listed for listed in statements if listed]
 
 
 def matching(listed: Sequence[Word], opening: int) -> int:
@@ -119,3 +120,61 @@ def matching(listed: Sequence[Word], opening: int) -> int:
         if depth == 0:
             return index
     raise WireError(SYNTAX, "a parenthesis is not closed", position=listed[opening].start)
+
+
+@dataclass
+class WordReader:
+    """Words of one statement, taken from the front one by one."""
+
+    text: str
+    words: Sequence[Word]
+    at: int = 0
+
+    def peek(self, ahead: int = 0) -> str:
+        """The next word in capitals; nothing at the end."""
+        index = self.at + ahead
+        return self.words[index].upper if index < len(self.words) else ""
+
+    def accept(self, *expected: str) -> bool:
+        """Take these words if they come next."""
+        if all(self.peek(i) == word for i, word in enumerate(expected)):
+            self.at += len(expected)
+            return True
+        return False
+
+    def expect(self, *expected: str) -> None:
+        """Take these words, which must come next."""
+        if not self.accept(*expected):
+            raise self.error()
+
+    def take(self) -> Word:
+        """The next word, whatever it is."""
+        if self.at >= len(self.words):
+            raise self.error()
+        self.at += 1
+        return self.words[self.at - 1]
+
+    def name(self) -> str:
+        """A name."""
+        word = self.take()
+        if word.kind not in ("word", "quoted"):
+            self.at -= 1
+            raise self.error()
+        return word.name
+
+    def end(self) -> None:
+        """Nothing comes any more."""
+        if self.at < len(self.words):
+            raise self.error()
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left."""
+        return self.at >= len(self.words)
+
+    def error(self) -> WireError:
+        """The word that does not fit."""
+        if self.over:
+            return WireError(SYNTAX, "the statement ends too early", position=self.words[-1].end)
+        word = self.words[self.at]
+        return WireError(SYNTAX, f"{word.text[:40]!r} does not fit here", position=word.start)

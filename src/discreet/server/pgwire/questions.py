@@ -6,11 +6,13 @@ Everything here may block, so the wire calls it in a thread.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping, Sequence
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import ROUND_CEILING, Context, Decimal
 from functools import lru_cache
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import Protocol, TypeVar
 
 from discreet.curator import Answer
@@ -20,13 +22,13 @@ from discreet.errors import Refusal
 from discreet.lru_cache import LruCache
 from discreet.server.errors import WireError, wire_error
 from discreet.server.journal import CATALOGUE, QUESTION
-from discreet.server.pgwire import client_probes, error_bars, inference, naming
 from discreet.server.pgwire.binding import Bound, bound, count
-from discreet.server.pgwire.commands import Question
+from discreet.server.pgwire.description import Labels, examples, inferred, labels, renamed
 from discreet.server.pgwire.frames import Field
-from discreet.server.pgwire.lexer import SHORT
-from discreet.server.pgwire.result import Notice, Outcome, Rows
+from discreet.server.pgwire.lexer import SHORT, Word, words
+from discreet.server.pgwire.session_state import Notice, Outcome, Rows
 from discreet.server.pgwire.settings import Settings
+from discreet.server.pgwire.statements import Question
 from discreet.server.pgwire.types import (
     ARRAYS,
     BOOL,
@@ -45,7 +47,7 @@ from discreet.server.pgwire.types import (
 
 T = TypeVar("T")
 _AT_ONCE = 1_000  # cells of an answer that is put together while everybody else waits
-_LABELS: LruCache[str, naming.Labels] = LruCache(512)  # of the columns of texts that were asked lately
+_LABELS: LruCache[str, Labels] = LruCache(512)  # of the columns of texts that were asked lately
 
 
 class Catalogue(Protocol):
@@ -88,7 +90,7 @@ class Clerk:
             wanted = [*given, *[0] * (many - len(given))]
             return tuple(own or found for own, found in zip_longest(wanted, known[: len(wanted)], fillvalue=TEXT))
         tables = tuple(self.desk.tables(self.visitor))
-        return self._bounded(inference.inferred, question, tuple(given), many, tables)
+        return self._bounded(inferred, question, tuple(given), many, tables)
 
     def _bounded(self, function: Callable[..., T], *given: object) -> T:
         """The value of a call on what the visitor wrote, where its memory and time are bounded."""
@@ -96,7 +98,7 @@ class Clerk:
 
     def columns(self, question: Question, settings: Settings, oids: Sequence[int] = ()) -> tuple[Field, ...]:
         """The columns of an answer, whatever its parameters are. Free."""
-        known = inference.examples(question)
+        known = examples(question)
         samples = [known.get(i + 1) or _sample(oid, i + 1) for i, oid in enumerate(oids)]
         return self.described(question, settings, samples, oids)
 
@@ -123,12 +125,12 @@ class Clerk:
 
     def _renamed(self, text: str, names: Sequence[str]) -> list[str]:
         """The names of columns as Postgres gives them."""
-        labels = _LABELS.get(text)
-        if labels is None:
-            labels = self._bounded(naming.labels, text)
+        known = _LABELS.get(text)
+        if known is None:
+            known = self._bounded(labels, text)
         if len(text) <= SHORT:
-            _LABELS.put(text, labels)
-        return naming.renamed(labels, names)
+            _LABELS.put(text, known)
+        return renamed(known, names)
 
     def _noisy(self, text: str, settings: Settings, names: Sequence[str]) -> set[int]:
         """Which columns have error bars, from the plan: so it is known before anything is paid."""
@@ -145,18 +147,18 @@ class Clerk:
         Nothing blocks here, and nothing is made of the text but the words that are looked for in it.
         """
         text = question.text
-        known = len(text) <= SHORT and "$" not in text and self.catalogue.remembered(text) is False
-        if not known or settings.on("discreet.intervals") or client_probes.empty(text):
+        ours = len(text) <= SHORT and "$" not in text and self.catalogue.remembered(text) is False
+        if not ours or settings.on("discreet.intervals") or empty(text):
             return None
-        text = client_probes.unqualified(text)
-        labels = _LABELS.get(text)
+        text = unqualified(text)
+        known = _LABELS.get(text)
         try:
-            answer = None if labels is None else self.desk.at_hand(self.visitor, text, settings.terms)
+            answer = None if known is None else self.desk.at_hand(self.visitor, text, settings.terms)
         except Refusal:  # it is told where it belongs in the text
             return None
-        if labels is None or answer is None or len(answer.rows) * len(answer.columns) > _AT_ONCE:
+        if known is None or answer is None or len(answer.rows) * len(answer.columns) > _AT_ONCE:
             return None
-        return _outcome(answer, naming.renamed(labels, answer.columns), settings, set())
+        return _outcome(answer, renamed(known, answer.columns), settings, set())
 
     def answered(
         self, question: Question, settings: Settings, values: Sequence[Value] = (), oids: Sequence[int] = ()
@@ -166,7 +168,7 @@ class Clerk:
             return self._looked_up(question, values)
         asked = self._bound(question, values, oids)
         try:
-            if client_probes.empty(asked.text):
+            if empty(asked.text):
                 return Outcome("SELECT", self._fields(asked.text, settings))
             noisy = set[int]()
             if settings.on("discreet.intervals"):  # before it is paid: a refusal comes here
@@ -191,7 +193,7 @@ class Clerk:
     def _bound(self, question: Question, values: Sequence[Value], oids: Sequence[int]) -> Bound:
         _check(question, values)
         made = bound(question, values, oids)
-        return replace(made, text=client_probes.unqualified(made.text))
+        return replace(made, text=unqualified(made.text))
 
     def _looked_up(self, question: Question, values: Sequence[Value]) -> Outcome:
         _check(question, values)
@@ -237,7 +239,7 @@ def _told(answer: Answer, terms: Mapping[str, object], names: list[str]) -> tupl
     doubts = tuple(Notice(sentence) for sentence in answer.notices)
     if answer.left is None:
         return doubts
-    detail = "\n".join([*error_bars.told(answer, names), answer.bounding])
+    detail = "\n".join([*bars_told(answer, names), answer.bounding])
     if answer.cost is None:
         return *doubts, Notice(f"free: this was answered before; left {_words(answer.left)}", detail)
     named = any(word in terms for word in ("epsilon", "rho", "error"))
@@ -265,3 +267,95 @@ _SAMPLES: dict[int, Value] = {
     TIMESTAMP: dt.datetime(2000, 1, 1),  # noqa: DTZ001
     TIMESTAMPTZ: dt.datetime(2000, 1, 1),  # noqa: DTZ001
 }
+
+
+_NEVER = (["1", "=", "0"], ["0", "=", "1"], ["1", "=", "2"], ["FALSE"])
+_HINTS = re.compile(r"\b0\b|\b2\b|\bfalse\b", re.IGNORECASE)
+_CLAUSES = ("FROM", "JOIN", ",")
+
+
+def empty(text: str) -> bool:
+    """Whether a question asks for columns and no row: it ends in LIMIT 0, or in a condition that nothing fulfils."""
+    if not _HINTS.search(text):  # most questions ask for rows, and words take time
+        return False
+    outer = list(_outer(words(text)))
+    said = [word.upper or word.text for word in outer]
+    if said[-2:] == ["LIMIT", "0"]:
+        return True
+    never = any(said[-len(condition) - 1 :] == ["WHERE", *condition] for condition in _NEVER)
+    if not never or said[0] != "SELECT" or "FROM" not in said or {"UNION", "EXCEPT", "INTERSECT"} & set(said):
+        return False
+    # An aggregate over no rows is a row, so only names and stars may be selected.
+    return all(
+        word.kind in ("word", "quoted") or word.text in ("*", ".", ",") for word in outer[1 : said.index("FROM")]
+    )
+
+
+def _outer(listed: Sequence[Word]) -> Iterator[Word]:
+    """The words that stand in no parentheses, and those parentheses."""
+    depth = 0
+    for word in listed:
+        depth -= word.text == ")"
+        if depth == 0:
+            yield word
+        depth += word.text == "("
+
+
+def unqualified(text: str) -> str:
+    """The question with blanks in the place of `public.`, so that every other word stays where it is."""
+    if "public" not in text.lower():
+        return text
+    listed = words(text)
+    for index, (schema, dot) in enumerate(pairwise(listed)):
+        alone = index == 0 or listed[index - 1].text != "."
+        if alone and dot.text == "." and schema.name == "public" and _names_a_table(listed, index):
+            text = text[: schema.start] + " " * (dot.end - schema.start) + text[dot.end :]
+    return text
+
+
+def _names_a_table(listed: Sequence[Word], index: int) -> bool:
+    """Whether a table follows the dot: in FROM it does, elsewhere if yet another dot comes behind its name."""
+    if listed[index].kind not in ("word", "quoted") or index + 2 >= len(listed):
+        return False
+    before = listed[index - 1].upper if index else ""
+    behind = listed[index + 3].text if index + 3 < len(listed) else ""
+    return behind == "." or before in _CLAUSES or (before == "(" and _in_from(listed, index))
+
+
+def _in_from(listed: Sequence[Word], index: int) -> bool:
+    return index > 1 and listed[index - 2].upper in _CLAUSES
+
+
+_MOST = 12  # columns of which something is said
+_UP = Context(prec=3, rounding=ROUND_CEILING)
+
+
+def bars_told(answer: Answer, names: list[str]) -> tuple[str, ...]:
+    """A line for each column that has noise in it: how far off it may be, or that nobody can say."""
+    lines = []
+    for i, name in enumerate(names):
+        spans = [row[i] for row in answer.spans]
+        cells = [row[i] for row in answer.rows]
+        if any(span is not None for span in spans):
+            errors = [_reach(cell, span) for cell, span in zip(cells, spans, strict=True) if span is not None]
+            some = "" if None not in spans else "; some rows have no error bar"
+            lines.append(f"{name} ± {_short(max(errors))}{' or less' if len(set(errors)) > 1 else ''}{some}")
+        elif answer.noisy and answer.noisy[i] and cells:
+            lines.append(f"{name}: no error bar")
+    if not lines:
+        return ()
+    more = [f"and {len(lines) - _MOST} columns more"] if len(lines) > _MOST else []
+    return (f"error bars at {100 * float(answer.confidence):g} % confidence:", *lines[:_MOST], *more)
+
+
+def _reach(cell: object, span: tuple[float, float]) -> float:
+    """How far an interval reaches from the number that is shown."""
+    value = float(str(cell))
+    return max(value - span[0], span[1] - value)
+
+
+def _short(error: float) -> str:
+    """Three digits, rounded up; a whole number stays what it is."""
+    if error == math.floor(error) and error < 10**15:
+        return f"{error:.0f}"
+    return f"{_UP.create_decimal(Decimal(error)):f}"

@@ -17,11 +17,11 @@ from discreet.server.fair_share import CUSTODIAN, Pace, Pool, Steps
 from discreet.server.journal import Journal
 from discreet.server.limits import LoginAttempts, WireLimits
 from discreet.server.pgwire import frames
+from discreet.server.pgwire.authentication import Admitted, CancelRequest, Entrance
 from discreet.server.pgwire.execution import Execution
-from discreet.server.pgwire.portals import Shelf
 from discreet.server.pgwire.questions import Catalogue, Clerk
 from discreet.server.pgwire.session import Session, closing
-from discreet.server.pgwire.startup import Admitted, CancelRequest, Entrance
+from discreet.server.pgwire.session_state import Shelf
 from discreet.server.pgwire.wire import Hangup, Wire
 
 _LAST_WORDS = 5.0  # seconds

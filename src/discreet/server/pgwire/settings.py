@@ -1,16 +1,17 @@
-"""SET, SHOW and RESET: what a session has set. `discreet.…` become the terms of questions, the rest is echoed."""
+"""Settings of a session, as SET, SHOW and RESET know them: `discreet.…` are terms of questions, the rest is echoed."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from discreet.declared.caps import MOST_GROUPS_A_UNIT, MOST_ROWS_A_UNIT
 from discreet.errors import Refusal
 from discreet.exact import positive, probability, share
 from discreet.server.errors import BAD_VALUE, WireError
-from discreet.sql.schema import MOST_GROUPS_A_UNIT, MOST_ROWS_A_UNIT
+from discreet.server.pgwire.lexer import Word, matching, words
 
 OURS = "discreet."
 VERSION = "16.0"  # the Postgres whose protocol and catalogue are spoken
@@ -41,19 +42,14 @@ def _iso(name: str, text: str) -> str:
     return f"ISO, {orders[-1] if orders else 'MDY'}"
 
 
-def _amount(name: str, text: str) -> str:
-    positive(text, name)
-    return text
+def _taken_by(check: Callable[[str, str], object]) -> Callable[[str, str], str]:
+    """Takes what a check takes, as it is written."""
 
+    def take(name: str, text: str) -> str:
+        check(text, name)
+        return text
 
-def _delta(name: str, text: str) -> str:
-    probability(text, name)
-    return text
-
-
-def _share(name: str, text: str) -> str:
-    share(text, name)
-    return text
+    return take
 
 
 def _switch(name: str, text: str) -> str:
@@ -76,17 +72,12 @@ def _whole(most: int) -> Callable[[str, str], str]:
 _UNITS = {"": 1, "us": 0.001, "ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
-def milliseconds(name: str, text: str) -> float:
+def milliseconds(text: str, name: str) -> float:
     """A time as Postgres writes it: 1500, 2s, 1min."""
     found = re.fullmatch(r"\s*([0-9]{1,10})\s*([a-z]*)\s*", text)
     if found is None or found[2] not in _UNITS:
         raise WireError(BAD_VALUE, f"{name} is a time, such as 1500 or 2s or 1min")
     return int(found[1]) * _UNITS[found[2]]
-
-
-def _time(name: str, text: str) -> str:
-    milliseconds(name, text)
-    return text
 
 
 @dataclass(frozen=True)
@@ -162,11 +153,11 @@ _ECHOED = {
     "xmloption": "content",
 }
 _TERMS = {
-    "discreet.epsilon": Setting("", _amount),
-    "discreet.rho": Setting("", _amount),
-    "discreet.error": Setting("", _amount),
-    "discreet.delta": Setting("", _delta),
-    "discreet.confidence": Setting("0.95", _share),
+    "discreet.epsilon": Setting("", _taken_by(positive)),
+    "discreet.rho": Setting("", _taken_by(positive)),
+    "discreet.error": Setting("", _taken_by(positive)),
+    "discreet.delta": Setting("", _taken_by(probability)),
+    "discreet.confidence": Setting("0.95", _taken_by(share)),
     "discreet.intervals": Setting("off", _switch),
     "discreet.fresh": Setting("off", _switch),
     "discreet.max_rows": Setting("", _whole(MOST_ROWS_A_UNIT)),
@@ -175,7 +166,7 @@ _TERMS = {
 KNOWN: Mapping[str, Setting] = {
     **{name.lower(): setting for name, setting in _REPORTED.items()},
     **{name: Setting(usual) for name, usual in _ECHOED.items()},
-    "statement_timeout": Setting("0", _time),
+    "statement_timeout": Setting("0", _taken_by(milliseconds)),
     **_TERMS,
 }
 _SPELLING = {name.lower(): name for name in _REPORTED}
@@ -245,7 +236,7 @@ class Settings:
     @cached_property
     def patience(self) -> float | None:
         """How many seconds a statement may take; None: as long as it does."""
-        return milliseconds("statement_timeout", self.value("statement_timeout")) / 1000 or None
+        return milliseconds(self.value("statement_timeout"), "statement_timeout") / 1000 or None
 
     @cached_property
     def talkative(self) -> bool:
@@ -327,3 +318,75 @@ def unknown(name: str) -> WireError:
     ours = ", ".join(key.removeprefix(OURS) for key in _TERMS)
     hint = f"discreet has the settings {ours}" if name.lower().startswith(OURS) else ""
     return WireError("42704", f"there is no setting {name[:80]!r}", hint=hint)
+
+
+# set_config() and current_setting(): SET and SHOW for those who can only select ---------------------------------------
+
+FUNCTIONS = ("set_config", "current_setting")
+
+
+@dataclass(frozen=True)
+class SettingCall:
+    """One of the two functions, its arguments (None: NULL), and what its column is called."""
+
+    function: str
+    arguments: tuple[str | None, ...]
+    column: str
+
+
+def calls(text: str) -> list[SettingCall] | None:
+    """The calls that a question consists of; None if it asks for anything else."""
+    if not any(function in text.lower() for function in FUNCTIONS):
+        return None
+    listed = words(text)
+    if not listed or listed[0].upper != "SELECT" or not any(word.name in FUNCTIONS for word in listed[1:4]):
+        return None
+    found: list[SettingCall] = []
+    at = 1
+    while at < len(listed):
+        read = _setting_call(listed, at)
+        if read is None:
+            return None
+        call, at = read
+        found.append(call)
+        if at < len(listed) and listed[at].text != ",":
+            return None
+        at += 1
+    return found
+
+
+def _setting_call(listed: Sequence[Word], at: int) -> tuple[SettingCall, int] | None:
+    if [word.name for word in listed[at : at + 2]] == ["pg_catalog", "."]:
+        at += 2
+    if at + 1 >= len(listed) or listed[at].name not in FUNCTIONS or listed[at + 1].text != "(":
+        return None
+    function, closing = listed[at].name, matching(listed, at + 1)
+    arguments = [word for word in listed[at + 2 : closing] if word.text != ","]
+    if any(word.kind not in ("string", "param") and word.name not in ("true", "false", "null") for word in arguments):
+        return None
+    values = tuple(None if word.upper == "NULL" else word.name for word in arguments)
+    at = closing + 1
+    if at < len(listed) and listed[at].upper == "AS":
+        at += 1
+    if at < len(listed) and listed[at].kind in ("word", "quoted"):
+        return SettingCall(function, values, listed[at].name), at + 1
+    return SettingCall(function, values, function), at
+
+
+def called(call: SettingCall, settings: Settings) -> tuple[Settings, str | None]:
+    """The settings after a call, and its value."""
+    match call.function, call.arguments:
+        case "set_config", (str(name), str(value), local):
+            changed = settings.put(name, value, local=local in ("true", "t", "on", "1"))
+            return changed, changed.value(name)
+        case "set_config", (str(name), None, _):
+            changed = settings.reset(name)
+            return changed, changed.value(name)
+        case "current_setting", (str(name),):
+            return settings, settings.value(name)
+        case "current_setting", (str(name), "true" | "t"):
+            return settings, settings.known(name)
+        case "current_setting", (str(name), "false" | "f"):
+            return settings, settings.value(name)
+        case _:
+            raise WireError(BAD_VALUE, f"{call.function} takes other arguments")

@@ -1,4 +1,4 @@
-"""Postgres' types: their numbers, and how values look on the wire as text and in binary."""
+"""Types of Postgres: their numbers, and how values look on the wire as text and in binary."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from discreet.server.errors import BAD_INPUT, UNSUPPORTED, WireError
-from discreet.server.pgwire import numerics
 from discreet.server.pgwire.frames import BINARY, Field, text_of
 
 BOOL, BYTEA, CHAR, NAME, INT8, INT2, INT4, TEXT, OID = 16, 17, 18, 19, 20, 21, 23, 25, 26
@@ -104,6 +103,54 @@ def field(name: str, oid: int) -> Field:
     return Field(name, oid, 4 if oid in NUMBERED else KINDS[oid].size if oid in KINDS else -1)
 
 
+# NUMERIC in binary: digits in base 10,000, a weight, a sign, and how many decimals to show ----------------------------
+
+_NEGATIVE, _NAN, _PLUS, _MINUS = 0x4000, 0xC000, 0xD000, 0xF000
+_SPECIAL = {_NAN: Decimal("NaN"), _PLUS: Decimal("Infinity"), _MINUS: Decimal("-Infinity")}
+_MOST_SHOWN = 1_000  # digits that are taken from a client
+
+
+def numeric_packed(value: Decimal) -> bytes:
+    """A decimal as bytes."""
+    if not value.is_finite():
+        sign = _NAN if value.is_nan() else _MINUS if value < 0 else _PLUS
+        return struct.pack("!hhHh", 0, 0, sign, 0)
+    negative, digits, exponent = value.as_tuple()
+    power = int(exponent)
+    text = "".join(map(str, digits)) + "0" * max(0, power)
+    scale = max(0, -power)
+    whole, part = (text[:-scale], text[-scale:].rjust(scale, "0")) if scale else (text, "")
+    whole = whole.rjust(-(-len(whole) // 4) * 4, "0")
+    part = part.ljust(-(-len(part) // 4) * 4, "0")
+    groups = [int((whole + part)[i : i + 4]) for i in range(0, len(whole) + len(part), 4)]
+    weight = len(whole) // 4 - 1
+    while groups and groups[0] == 0:
+        del groups[0]
+        weight -= 1
+    while groups and groups[-1] == 0:
+        del groups[-1]
+    sign = _NEGATIVE if negative and groups else 0
+    return struct.pack(f"!hhHh{len(groups)}h", len(groups), weight if groups else 0, sign, scale, *groups)
+
+
+def numeric_unpacked(raw: bytes) -> Decimal:
+    """Bytes as a decimal. Raises ValueError or struct.error for what is none."""
+    count, weight, sign, scale = struct.unpack("!HhHh", raw[:8])
+    if sign in _SPECIAL:
+        return _SPECIAL[sign]
+    groups = struct.unpack(f"!{count}H", raw[8:])
+    if (
+        4 * (abs(weight) + count) > _MOST_SHOWN
+        or not 0 <= scale <= _MOST_SHOWN
+        or any(group > 9999 for group in groups)
+    ):
+        raise ValueError("this number is too long")
+    digits = tuple(map(int, "".join(f"{group:04d}" for group in groups) or "0"))
+    value = Decimal((0, digits, 4 * (weight + 1 - count) if count else 0))  # arithmetic would round it to 28 digits
+    shown = f"{value:.{scale}f}"
+    return Decimal(f"-{shown}" if sign == _NEGATIVE else shown)
+
+
 # values to clients ----------------------------------------------------------------------------------------------------
 
 
@@ -178,7 +225,7 @@ _BINARY: dict[int, Writer] = {
     DATE: lambda v: struct.pack("!i", (_day(v) - _EPOCH).days),
     TIMESTAMP: lambda v: struct.pack("!q", (_moment(v) - _MIDNIGHT) // _MICROSECOND),
     TIMESTAMPTZ: lambda v: struct.pack("!q", (_moment(v) - _MIDNIGHT) // _MICROSECOND),
-    NUMERIC: lambda v: numerics.packed(Decimal(str(v))),
+    NUMERIC: lambda v: numeric_packed(Decimal(str(v))),
     **dict.fromkeys(NUMBERED, _packing("I")),
     **{oid: _packing(kind.form) for oid, kind in KINDS.items() if kind.form},
 }
@@ -300,7 +347,7 @@ _FROM_BINARY: dict[int, Callable[[bytes], Value]] = {
     DATE: lambda raw: _EPOCH + dt.timedelta(days=struct.unpack("!i", raw)[0]),
     TIMESTAMP: lambda raw: _MIDNIGHT + struct.unpack("!q", raw)[0] * _MICROSECOND,
     TIMESTAMPTZ: lambda raw: _MIDNIGHT + struct.unpack("!q", raw)[0] * _MICROSECOND,
-    NUMERIC: numerics.unpacked,
+    NUMERIC: numeric_unpacked,
 }
 
 

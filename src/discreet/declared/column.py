@@ -1,0 +1,148 @@
+"""What is declared of columns, and what is public about rows with owners."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Protocol
+
+from discreet.declared.caps import Caps
+from discreet.declared.grid import Grid, usual_step
+from discreet.declared.key import Key, Type, canonical
+from discreet.errors import Ground, Refusal
+from discreet.exact import Number, exact, shown
+from discreet.privacy import Neighbours
+
+Bounds = tuple[Fraction, Fraction]
+
+
+@dataclass(frozen=True, init=False)
+class Column:
+    """One column: bounds and step if it may be summed, keys if it may be grouped by without paying for them.
+
+    Bounds of dates are days since 1970 began, those of timestamps seconds. A column without a type has the one that its
+    keys have, or else its bounds.
+    """
+
+    name: str
+    type: Type
+    bounds: Bounds | None
+    step: Fraction | None
+    keys: tuple[Key, ...] | None
+    description: str
+
+    def __init__(  # noqa: PLR0913, PLR0917  # everything that there is to say of a column
+        self,
+        name: str,
+        type: Type | None = None,  # noqa: A002  # as custodians call it
+        bounds: tuple[Number, Number] | None = None,
+        step: Number | None = None,
+        keys: Sequence[Key] | None = None,
+        description: str = "",
+    ) -> None:
+        keys = None if keys is None else tuple(keys)
+        kind = _type_of(name, keys, numeric=bounds is not None) if type is None else type
+        facts = {
+            "name": name,
+            "type": kind,
+            "bounds": None if bounds is None else _bounds(name, kind, bounds),
+            "step": None if step is None else _step(name, step),
+            "keys": None if keys is None else _canonical(name, kind if type is not None else None, keys),
+            "description": description,
+        }
+        for fact, value in facts.items():
+            object.__setattr__(self, fact, value)
+
+    @cached_property
+    def grid(self) -> Grid | None:
+        """The steps on which its numbers are summed; None if it has no numbers, or no bounds."""
+        if self.bounds is None or not self.type.numeric:
+            return None
+        return Grid(*self.bounds, self.step or (Fraction(1) if self.type is Type.BIGINT else usual_step(*self.bounds)))
+
+
+def _type_of(name: str, keys: tuple[Key, ...] | None, *, numeric: bool) -> Type:
+    """The type of a column of which none is declared."""
+    for key in keys or ():
+        if key is not None and not isinstance(key, (str, int)):
+            raise Refusal(
+                f"expected keys of column {name!r} that are text, whole numbers, true or false, or None, "
+                f"got {shown(key)}",
+                hint="write days and numbers with digits after the point as text: '2026-01-31', '0.5'",
+                ground=Ground.VALUE,
+            )
+    kinds = {type(key) for key in keys or () if key is not None}
+    if kinds in ({bool}, {int}):
+        return Type.BOOLEAN if bool in kinds else Type.BIGINT
+    return Type.DOUBLE if numeric else Type.VARCHAR
+
+
+def _bounds(name: str, kind: Type, bounds: tuple[Number, Number]) -> Bounds:
+    low, high = (exact(end, f"bounds of {name!r}") for end in bounds)
+    if not kind.ordered:
+        raise Refusal(f"column {name!r} is {kind.value}: only numbers and dates have bounds")
+    if not low < high:
+        raise Refusal(f"column {name!r} needs bounds with low < high, got {low}:{high}")
+    return low, high
+
+
+def _step(name: str, step: Number) -> Fraction:
+    number = exact(step, f"step of {name!r}")
+    if number <= 0:
+        raise Refusal(f"column {name!r} needs step > 0, got {number}")
+    return number
+
+
+def _canonical(name: str, kind: Type | None, keys: tuple[Key, ...]) -> tuple[Key, ...]:
+    """Keys in their one form, which keys without a declared type have already; none may be there twice."""
+    read = keys if kind is None else tuple(canonical(key, kind, f"column {name!r}") for key in keys)
+    seen: set[Key] = set()
+    for key, given in zip(read, keys, strict=True):
+        if key in seen:
+            raise Refusal(f"column {name!r} declares the key {shown(given)} twice")
+        seen.add(key)
+    return read
+
+
+class Outline(Protocol):
+    """What is public about rows with owners."""
+
+    @property
+    def schema(self) -> Mapping[str, Column]:
+        """The declared columns."""
+        ...
+
+    @property
+    def caps(self) -> Caps:
+        """Bounds on a unit that hold for whatever is computed of the rows."""
+        ...
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Which relations differ in one unit."""
+        ...
+
+
+def column_of(known: Outline, name: str) -> Column:
+    """What is declared of a column."""
+    if name not in known.schema:
+        raise Refusal(f"there is no column {shown(name)}", hint=f"there are {list(known.schema)}")
+    return known.schema[name]
+
+
+def keys_of(known: Outline, name: str) -> tuple[Key, ...]:
+    """The declared keys of a column."""
+    keys = column_of(known, name).keys
+    if not keys:
+        raise Refusal(f"column {name!r} has no declared keys", hint="declare them, or buy them by key selection")
+    return keys
+
+
+def grid_of(known: Outline, name: str) -> Grid:
+    """The declared grid of a column."""
+    grid = column_of(known, name).grid
+    if grid is None:
+        raise Refusal(f"column {name!r} has no declared bounds and step", hint="declare them: data never does")
+    return grid
