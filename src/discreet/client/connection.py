@@ -15,15 +15,18 @@ from urllib.parse import SplitResult, quote, urlencode, urlsplit
 from discreet.addresses import is_loopback
 from discreet.client import json_values
 from discreet.curator import Answer, Explanation
+from discreet.curator.named_run import RunAnswer, RunQuote
 from discreet.curator.purchase import PastPayment
 from discreet.declared.table import Table
 from discreet.desk import Listed
 from discreet.desk.release_quote import Offered
 from discreet.errors import DiscreetError, Fault, Ground, OverBudget, Refusal
+from discreet.exact import Number
 from discreet.ledger import Head
 from discreet.ledger.entry import BudgetLoss
 from discreet.ledger.head import head_of
 from discreet.ledger.verify import Receipt as Proof
+from discreet.mechanisms.door import plain_parameters
 from discreet.privacy import Budget
 from discreet.release import Release, Wish
 from discreet.release.certificate import Certificate
@@ -77,6 +80,34 @@ class Connection:
     def describe(self, /, sql: str, **terms: object) -> tuple[tuple[str, str], ...]:
         """The columns of an answer and their types. Free."""
         return self._call("POST", "describe", json_values.columns, {"sql": sql, **_plain(terms)})
+
+    def run(
+        self,
+        mechanism: str,
+        sql: str,
+        /,
+        *,
+        max_rows: int | None = None,
+        delta: Number | None = None,
+        **parameters: object,
+    ) -> RunAnswer:
+        """Run a registered mechanism by its name on the rows of a table or a SELECT; the same again is free."""
+        body = _run(mechanism, sql, parameters, {"max_rows": max_rows, "delta": delta})
+        return self._call("POST", "run", json_values.run_answer, body)
+
+    def offer_run(
+        self,
+        mechanism: str,
+        sql: str,
+        /,
+        *,
+        max_rows: int | None = None,
+        delta: Number | None = None,
+        **parameters: object,
+    ) -> RunQuote:
+        """What running a mechanism by its name would cost, and how far off it may be. Free."""
+        body = _run(mechanism, sql, parameters, {"max_rows": max_rows, "delta": delta})
+        return self._call("POST", "run/offer", json_values.run_quote, body)
 
     def tables(self) -> list[Table]:
         """The tables that may be asked about, as they were declared."""
@@ -251,3 +282,8 @@ def _plain(terms: dict[str, object]) -> dict[str, object]:
 def _order(source: str, name: str, wish: dict[str, object]) -> dict[str, Any]:
     """What is to be published, read here as the door will read it: what cannot be is refused before it is sent."""
     return {"source": source, "wish": Wish.read(wish).told(), "name": name}
+
+
+def _run(mechanism: str, sql: str, parameters: dict[str, object], terms: dict[str, object]) -> dict[str, Any]:
+    source = {"sql": sql} if len(sql.split()) > 1 else {"table": sql.strip()}
+    return {"mechanism": mechanism, "parameters": plain_parameters(parameters), **source, **_plain(terms)}

@@ -55,13 +55,18 @@ class NamedRun:
     @property
     def wanted(self) -> Wanted[Any]:
         """The same, as a curator takes it."""
-        text = self.source if len(self.source.split()) > 1 else f"SELECT * FROM {quoted(self.source.strip())}"  # noqa: S608  # planned as any
+        text = self.source if len(self.source.split()) > 1 else select_all(self.source.strip())
         told: Plain = {"run": {"name": self.name, "parameters": dict(self.parameters)}}
         return Wanted(text, self.chosen, self.max_rows, told, self.delta)
 
     def chosen(self, outline: Drawn) -> TableMechanism[Any]:
         """The mechanism for rows of which this is known."""
         return admitted(outline, self.name, self.parameters)
+
+
+def select_all(table: str) -> str:
+    """The SELECT of all rows of a table."""
+    return f"SELECT * FROM {quoted(table)}"  # noqa: S608  # planned as any
 
 
 @dataclass(frozen=True)
