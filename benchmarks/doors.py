@@ -37,7 +37,7 @@ from discreet.desk import Desk
 from discreet.engines import DuckStore
 from discreet.engines.duckdb import Counted
 from discreet.sandbox import Processes
-from discreet.server.catalogue import Catalogue
+from discreet.server.catalogue import PostgresCatalogue
 from discreet.server.journal import Journal
 from discreet.server.pgwire import serve
 from discreet.sql.plan import Measurement
@@ -210,7 +210,7 @@ def opened(home: Home) -> Iterator[str]:
     sandbox = Processes(("discreet.curator.planner", "discreet.server.catalogue"))
     desk = Desk(home.folder, sandbox)
     journal = Journal(lambda _: None)
-    opening = serve(desk, Catalogue(desk), "127.0.0.1", 0, journal=journal)
+    opening = serve(desk, PostgresCatalogue(desk), "127.0.0.1", 0, journal=journal)
     server = asyncio.run_coroutine_threadsafe(opening, loop).result()
     yield f"postgresql://{PEOPLE[0]}:{home.token}@127.0.0.1:{server.address[1]}/discreet?{OPTIONS}"
     asyncio.run_coroutine_threadsafe(server.drain(), loop).result()

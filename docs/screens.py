@@ -17,8 +17,8 @@ import numpy as np
 from PIL import Image
 from playwright.sync_api import Page, ViewportSize, sync_playwright
 
+import discreet
 from discreet.cli.demo import visits
-from discreet.curator.custody import Custody, Declared, found_home
 from discreet.desk import HOME as LOCAL
 from discreet.desk import Desk, Order
 from discreet.desk.surveys import Plan, Surveys
@@ -74,24 +74,21 @@ def served(home: Path) -> str:
 def founded(folder: Path) -> tuple[Path, dict[str, str]]:
     """A home, and the tokens of who may come in."""
     home = folder / "clinic"
-    found_home(home)
-    custody = Custody(home)
+    custodian = discreet.create(home)
     columns = {"cost": "what a visit cost, in euros", "reason": "why somebody came, as the reception noted it"}
-    custody.add(
+    custodian.add(
         "visits",
         visits(),
-        Declared(
-            unit="patient",
-            max_rows=8,
-            max_groups=4,
-            bounds={"cost": (0, 500)},
-            keys={"region": ["north", "south", "east", "west"]},
-            describe=columns,
-            epsilon=3,
-            delta="1e-8",
-        ),
+        unit="patient",
+        max_rows=8,
+        max_groups=4,
+        bounds={"cost": (0, 500)},
+        keys={"region": ["north", "south", "east", "west"]},
+        describe=columns,
+        epsilon=3,
+        delta="1e-8",
     )
-    return home, {"ann": custody.let_in("ann", "analyst"), "cleo": custody.let_in("cleo", "custodian")}
+    return home, {"ann": custodian.add_user("ann"), "cleo": custodian.add_user("cleo", role="custodian")}
 
 
 def signed_in(page: Page, url: str, token: str) -> None:

@@ -1,17 +1,33 @@
 """Put sensitive data to use under differential privacy, in each of the three ways a society can trust it.
 
-    curator     a trusted curator answers questions as they come
-    release     a trusted curator publishes once, and everyone computes on that
-    local       nobody is trusted with the raw value
+A trusted curator answers questions as they come, until a budget is spent:
 
-What they are built from: `discreet.noise`, exact random integers; `discreet.privacy`, promises as arithmetic;
-`discreet.mechanisms`, the building blocks; `discreet.audit`, which tests what they claim. Of the three, a first curator
-stands: `discreet.open(home)`, or `discreet.connect(url)` where it is elsewhere. A room opens when it is first named, so
-that `import discreet` is quick.
+    db = discreet.create("home")                     # once; after that discreet.open("home")
+    db.add("visits", "visits.parquet", unit="patient", epsilon=3, max_rows=20, bounds={"cost": (0, 5000)})
+    print(db.explain("SELECT avg(cost) FROM visits", epsilon="0.5"))       # price and error; free
+    print(db.query("SELECT avg(cost) FROM visits", epsilon="0.5"))
+
+by the same methods where the home is elsewhere: `db = discreet.connect("http://127.0.0.1:8410", token="…")`.
+
+A trusted curator publishes once, and everyone computes on that:
+
+    made = db.publish("visits", kind="histogram", columns=["cost"], bins={"cost": 20}, epsilon="0.5")
+    db.certified(made.entry, "folder")               # with a certificate of what was promised
+
+Nobody is trusted with the raw value; it leaves its owner's hands randomized:
+
+    survey = discreet.local.OptimizedUnary(1, 4)     # ε = 1, four possible answers
+    reports = survey.batch([0, 1, 1, 3] * 100)       # made on people's own devices
+    print(survey.estimate(survey.tally(reports)).counts)
+
+`discreet.Refusal`, `OverBudget` and `Fault` are what goes wrong: a refusal charges nothing. `dir(discreet)` shows the
+rooms; each says what it is for, as in `help(discreet.privacy)`. A room opens when it is first named, so that
+`import discreet` is quick.
 """
 
 from __future__ import annotations
 
+import pkgutil
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -29,9 +45,11 @@ if TYPE_CHECKING:
     from discreet import audit as audit
     from discreet import curator as curator
     from discreet import ledger as ledger
+    from discreet import local as local
     from discreet import mechanisms as mechanisms
     from discreet import noise as noise
     from discreet import privacy as privacy
+    from discreet import release as release
     from discreet.client import Connection, Home
 else:  # a type checker should not believe in every name
 
@@ -46,11 +64,25 @@ else:  # a type checker should not believe in every name
         raise AttributeError(f"module 'discreet' has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    """What is said here, and the rooms, whether they are open or not."""
+    rooms = [found.name for found in pkgutil.iter_modules(__path__) if found.ispkg]
+    return sorted(
+        {*rooms, "DiscreetError", "Fault", "OverBudget", "Refusal", "connect", "create", "open", "__version__"}
+    )
+
+
+def create(home: str | PathLike[str] = "discreet-home") -> Home:
+    """A new home for tables and their budgets, as `discreet init` makes it."""
+    import_module("discreet.curator.custody").found_home(Path(home))
+    return open(home)
+
+
 def open(home: str | PathLike[str] = "discreet-home") -> Home:  # noqa: A001  # discreet.open, as one says
-    """The curator of a home that `discreet init` made."""
+    """The database of a home that is here."""
     return import_module("discreet.client").Home(Path(home))  # type: ignore[no-any-return]
 
 
 def connect(url: str = "http://127.0.0.1:8410", token: str | None = None) -> Connection:
-    """The curator behind the HTTP door of `discreet serve`; the token is also taken from DISCREET_TOKEN."""
+    """The database behind the HTTP door of `discreet serve`; the token is also taken from DISCREET_TOKEN."""
     return import_module("discreet.client").Connection(url, token)  # type: ignore[no-any-return]

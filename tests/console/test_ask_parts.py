@@ -18,12 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.console import expert_panel
-from discreet.console.answer import Result, axis, bars, measures, table_text
+from discreet.console.answer import axis, bars, measures
 from discreet.console.data_dictionary import about, facts
+from discreet.console.downloads import shown_csv
 from discreet.console.expert_panel import setting
+from discreet.console.pages import known
 from discreet.console.price_card import spoken_button
 from discreet.console.prices import HELD, RETIRED, Purse, Tag, Wish, above, below, ladder, nearest, promised, tagged
-from discreet.console.signin import known
 from discreet.console.sql_editor import examples, names, written
 from discreet.curator import Answer
 from discreet.curator.custody import Custody
@@ -271,7 +272,7 @@ def test_every_error_bar_has_room(spans: list[list[float]], from_zero: bool) -> 
 
 
 def test_the_file_holds_every_digit_and_where_the_truth_may_lie() -> None:
-    text = table_text(Result("q", GROUPS, GROUPS.spans, Fraction(95, 100)))
+    text = shown_csv(GROUPS, GROUPS.spans, Fraction(95, 100))
     head, first, second = csv.reader(io.StringIO(text))
     assert head == ["year", "who", "n", "n low 95%", "n high 95%", "share", "share low 95%", "share high 95%"]
     assert first == ["2024", "'=a,b", "10", "5.0", "15.0", "0.5", "0.4", "0.6"]  # and no spreadsheet computes it

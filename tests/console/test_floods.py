@@ -19,11 +19,11 @@ from console.test_authentication import cookie_of, form, page_of, socket
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection
 
-from discreet.cli.console_host import Console, DoorHall
+from discreet.cli.console_host import Console, DoorHost
 from discreet.console.authentication import Gate
 from discreet.console.headers import Message, Receive, Scope, spoken
 from discreet.console.pages import Visit
-from discreet.console.sessions import LINES, Lines, Sessions
+from discreet.console.sessions import LINES, BrowserSessions, Sockets
 from discreet.console.upload import Uploads
 from discreet.curator.custody import Custody
 from discreet.desk import Desk, Visitor
@@ -111,7 +111,7 @@ def again(stack: ExitStack, place: Place, cookie: str) -> None:
 
 
 def test_all_sockets_together_are_bounded_and_the_closed_ones_are_not_counted() -> None:
-    lines, (ann, bob, dan) = Lines(3, each=2), (Visitor(name, "analyst") for name in ("ann", "bob", "dan"))
+    lines, (ann, bob, dan) = Sockets(3, each=2), (Visitor(name, "analyst") for name in ("ann", "bob", "dan"))
     with ExitStack() as stack:
         took = [stack.enter_context(lines.taken(who)) for who in (ann, ann, ann, bob, dan)]
     assert took == [True, True, False, True, False]
@@ -122,7 +122,7 @@ def test_all_sockets_together_are_bounded_and_the_closed_ones_are_not_counted() 
 
 
 def test_people_with_many_sockets_each_leave_some_to_custodians() -> None:
-    lines, cleo = Lines(16, each=4), Visitor("cleo", "custodian")
+    lines, cleo = Sockets(16, each=4), Visitor("cleo", "custodian")
     crowd = [Visitor(f"analyst {number}", "analyst") for number in range(5)]
     with ExitStack() as stack:
         took = [stack.enter_context(lines.taken(who)) for who in crowd for _ in range(4)]
@@ -172,7 +172,7 @@ def test_a_socket_that_sends_what_no_browser_does_is_closed(place: Place, sent: 
 
 def test_messages_have_a_pace_and_the_sockets_of_a_person_share_it() -> None:
     now = [1000.0]
-    lines = Lines(9, clock=lambda: now[0])
+    lines = Sockets(9, clock=lambda: now[0])
     assert [lines.pause("ann") for _ in range(200)] == [0.0] * 200
     assert [round(lines.pause("ann"), 6) for _ in range(3)] == [0.02, 0.04, 0.06]
     assert lines.pause("bob") == 0.0
@@ -183,7 +183,7 @@ def test_messages_have_a_pace_and_the_sockets_of_a_person_share_it() -> None:
     assert [lines.pause("ann") for _ in range(201)][-2:] == pytest.approx([0.0, 0.02], abs=1e-6)
 
 
-class Asked(Lines):
+class Asked(Sockets):
     """Counts how often somebody was told to wait."""
 
     def __init__(self) -> None:
@@ -213,7 +213,7 @@ def test_a_revoked_grant_is_noticed_at_the_next_message(home: Path) -> None:
 
     async def listened() -> tuple[Message, Message, Message]:
         visit = visiting(home, ends)
-        heard = visit.heard(source(iter([said("42[1]"), said("42[2]"), said("42[3]"), said("42[4]")])), Lines(9))
+        heard = visit.heard(source(iter([said("42[1]"), said("42[2]"), said("42[3]"), said("42[4]")])), Sockets(9))
         first = await heard()
         Custody(home).shut_out("ann")
         believed = await heard()  # within a second nobody looks again
@@ -240,7 +240,7 @@ def source(messages: Iterator[Message]) -> Receive:
 def visiting(home: Path, ends: list[str]) -> Visit:
     """Ann at a page; her session ends when it is told to."""
     token = Custody(home).let_in("ann", "analyst")
-    desk, sessions = Desk(home), Sessions()
+    desk, sessions = Desk(home), BrowserSessions()
     visitor = desk.bearer(token)
     assert visitor is not None
     session, _ = sessions.begin(visitor)
@@ -249,7 +249,7 @@ def visiting(home: Path, ends: list[str]) -> Visit:
         ends.append(why)
         sessions.end(session)
 
-    return Visit(desk, visitor, DoorHall(Door(desk)), session, "/ask", end, sessions.touch, Uploads(home, most=1))
+    return Visit(desk, visitor, DoorHost(Door(desk)), session, "/ask", end, sessions.touch, Uploads(home, most=1))
 
 
 def test_an_open_page_learns_of_a_revoked_grant_from_any_event(place: Place) -> None:
@@ -327,7 +327,7 @@ def test_a_session_ends_soon_after_its_grant_whatever_its_pages_do(home: Path) -
 
     async def looked() -> list[list[str]]:
         desk = Desk(home)
-        gate = Gate(desk, DoorHall(Door(desk)), Uploads(home, most=1), Lines(9))
+        gate = Gate(desk, DoorHost(Door(desk)), Uploads(home, most=1), Sockets(9))
         signed = [
             await called(gate, "POST", "/sign-in", urlencode({"token": token}).encode()) for token in tokens.values()
         ]
@@ -350,13 +350,13 @@ def test_a_door_that_closes_takes_no_new_question(home: Path) -> None:
     async def asked() -> tuple[list[str], str]:
         desk, ran = Desk(home), list[str]()
         door = Door(desk, log=lines.append)
-        hall, ann = DoorHall(door), desk.visitor("ann")
-        await hall.call(ann, "/ask", lambda: ran.append("before"), question=True)
+        host, ann = DoorHost(door), desk.visitor("ann")
+        await host.call(ann, "/ask", lambda: ran.append("before"), question=True)
         door.closing = True
         with pytest.raises(Refusal) as refused:
-            await hall.call(ann, "/ask", lambda: ran.append("after"), question=True)
-        await hall.call(ann, "/ask", lambda: ran.append("price"), question=False)
-        await asyncio.wait_for(hall.quiet(), 10)
+            await host.call(ann, "/ask", lambda: ran.append("after"), question=True)
+        await host.call(ann, "/ask", lambda: ran.append("price"), question=False)
+        await asyncio.wait_for(host.quiet(), 10)
         return ran, refused.value.message
 
     assert asyncio.run(asked()) == (["before", "price"], "this door is closing; nothing was charged")
@@ -371,7 +371,7 @@ def test_browsers_are_let_go_even_if_an_answer_never_comes(home: Path) -> None:
         desk = Desk(home)
         console = Console(Door(desk, log=lambda _: None))
         waiting = asyncio.create_task(
-            console._hall.call(desk.visitor("ann"), "/ask", lambda: release.wait(60), question=True)
+            console._host.call(desk.visitor("ann"), "/ask", lambda: release.wait(60), question=True)
         )
         await asyncio.sleep(0)  # it is under way
         with pytest.raises(TimeoutError):

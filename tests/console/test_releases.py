@@ -18,7 +18,8 @@ from console.conftest import Place, Watched, opened, settled, watched
 from playwright.sync_api import Browser, Page, expect
 from starlette.responses import Response
 
-from discreet.console import downloads, prices
+from discreet.console import downloads
+from discreet.console.history import grouped
 from discreet.console.prices import Wish as Wanted
 from discreet.console.release_form.draft import Blueprint, beside, choices
 from discreet.console.release_form.quote import quoted
@@ -196,7 +197,7 @@ def unpacked(said: Response, folder: Path) -> None:
 def test_a_payment_for_a_release_is_no_question(desk: Desk) -> None:
     desk.asked(HOME, clinic.COUNT, {"epsilon": "0.1"})
     listed = [desk.published(HOME, order) for order in (COSTS, Order(COSTS.sql, Wish("ranges", ("cost",), epsilon=1)))]
-    latest, first, question = prices.grouped(desk.history(HOME))  # of the same rows, and yet two
+    latest, first, question = grouped(desk.history(HOME))  # of the same rows, and yet two
     assert [latest.latest.answer, first.latest.answer] == [listed[1].entry, listed[0].entry]
     assert [each.release for each in (latest, first, question)] == ["", "Costs", None]
     assert [each.is_question for each in (latest, first, question)] == [False, False, True]

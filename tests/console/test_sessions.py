@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.console.sessions import Sessions
+from discreet.console.sessions import BrowserSessions
 from discreet.desk import Visitor
 
 ANN, BOB = Visitor("ann", "analyst", "a"), Visitor("bob", "analyst", "b")
@@ -18,7 +18,7 @@ class Clock:
 
 
 def test_a_session_is_found_by_its_id_and_by_no_other() -> None:
-    sessions = Sessions()
+    sessions = BrowserSessions()
     one, _ = sessions.begin(ANN)
     two, _ = sessions.begin(ANN)
     assert one.id != two.id
@@ -29,7 +29,7 @@ def test_a_session_is_found_by_its_id_and_by_no_other() -> None:
 
 def test_it_ends_when_nothing_is_done_for_an_hour() -> None:
     clock = Clock()
-    sessions = Sessions(clock=clock)
+    sessions = BrowserSessions(clock=clock)
     idle, _ = sessions.begin(ANN)
     used, _ = sessions.begin(ANN)
     clock.now = 0.9 * HOUR
@@ -43,7 +43,7 @@ def test_it_ends_when_nothing_is_done_for_an_hour() -> None:
 
 def test_it_ends_after_half_a_day_whatever_is_done() -> None:
     clock = Clock()
-    sessions = Sessions(clock=clock)
+    sessions = BrowserSessions(clock=clock)
     session, _ = sessions.begin(ANN)
     for hour in range(24):
         clock.now = hour * HOUR / 2
@@ -53,7 +53,7 @@ def test_it_ends_after_half_a_day_whatever_is_done() -> None:
 
 
 def test_one_person_cannot_crowd_out_another() -> None:
-    sessions = Sessions(most=100, each=3)
+    sessions = BrowserSessions(most=100, each=3)
     bobs, _ = sessions.begin(BOB)
     anns = [sessions.begin(ANN)[0] for _ in range(10)]
     assert len(sessions) == 4
@@ -62,7 +62,7 @@ def test_one_person_cannot_crowd_out_another() -> None:
 
 
 def test_there_are_never_more_than_so_many_and_the_longest_unseen_goes_first() -> None:
-    sessions = Sessions(most=5, each=5)
+    sessions = BrowserSessions(most=5, each=5)
     people = [sessions.begin(Visitor(f"p{i}", "analyst"))[0] for i in range(5)]
     assert sessions.find(people[0].id) is people[0]
     _, ended = sessions.begin(ANN)
@@ -71,7 +71,7 @@ def test_there_are_never_more_than_so_many_and_the_longest_unseen_goes_first() -
 
 
 def test_what_has_ended_is_not_brought_back_by_a_touch() -> None:
-    sessions = Sessions()
+    sessions = BrowserSessions()
     session, _ = sessions.begin(ANN)
     sessions.end(session)
     sessions.touch(session)

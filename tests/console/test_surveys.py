@@ -14,8 +14,8 @@ from browser import NARROW
 from console.conftest import Place, Watched, opened, settled, watched
 from playwright.sync_api import Browser, Page, expect
 
-from discreet.console.survey_builder import BLANK, MANY, MOST, PRICES, answers, figures
 from discreet.console.survey_page import whole
+from discreet.console.surveys import BLANK, MANY, MOST, PRICES, answers, figures
 from discreet.curator.custody import Custody
 from discreet.desk import HOME, Desk, Visitor
 from discreet.desk.surveys import Outlook, Plan, Surveys, enough, fitting, guessed, lines

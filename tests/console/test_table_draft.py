@@ -17,9 +17,9 @@ from discreet.console.table_draft import (
     COLUMNS,
     FILE,
     OWNER,
-    Blamed,
-    Draft,
-    Field,
+    ColumnDraft,
+    StepRefusal,
+    TableDraft,
     command,
     declared,
     described,
@@ -47,17 +47,17 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def typed(**changes: object) -> Draft:
+def typed(**changes: object) -> TableDraft:
     kinds = {"person": "varchar", "ward": "varchar", "age": "bigint", "cost": "double"}
-    fields = {name: Field(SourceColumn(name, None, None), type=kind) for name, kind in kinds.items()}
+    fields = {name: ColumnDraft(SourceColumn(name, None, None), type=kind) for name, kind in kinds.items()}
     fields["ward"].keys = " north \n\nsouth\n"
     fields["age"].low, fields["age"].high, fields["age"].description = "0", "120", "in years, it's whole"
     fields["cost"].low, fields["cost"].high, fields["cost"].step = "0", "99.5", "0.5"
     usual: dict[str, object] = {"file": "stays.csv", "name": "stays", "owner": "unit", "unit": "person", "price": "3"}
-    return Draft(**{**usual, "fields": list(fields.values()), "max_rows": "9", **changes})  # type: ignore[arg-type]
+    return TableDraft(**{**usual, "fields": list(fields.values()), "max_rows": "9", **changes})  # type: ignore[arg-type]
 
 
-def blamed(home: Path, file: Path, draft: Draft) -> tuple[int, str]:
+def blamed(home: Path, file: Path, draft: TableDraft) -> tuple[int, str]:
     """The step that is to blame, and what is said of it."""
     try:
         for step, said in stages(draft):
@@ -65,7 +65,7 @@ def blamed(home: Path, file: Path, draft: Draft) -> tuple[int, str]:
                 Custody(home).rehearse(draft.name, file, said)
             except Refusal as refusal:
                 return step, str(in_words(refusal))
-    except Blamed as refused:
+    except StepRefusal as refused:
         return refused.step, str(refused)
     return -1, ""
 
@@ -73,7 +73,7 @@ def blamed(home: Path, file: Path, draft: Draft) -> tuple[int, str]:
 def test_a_csv_file_has_no_types_until_somebody_says_them(file: Path) -> None:
     fields = described(found(file))
     assert [each.type for each in fields] == [""] * 4
-    assert [each.found.proposed for each in fields] == [Type.VARCHAR, Type.VARCHAR, Type.BIGINT, Type.DOUBLE]
+    assert [each.source.proposed for each in fields] == [Type.VARCHAR, Type.VARCHAR, Type.BIGINT, Type.DOUBLE]
     with pytest.raises(Refusal, match="choose a type for person, ward, age, cost"):
         declared(typed(fields=fields))
 
@@ -228,7 +228,7 @@ def test_how_sure_somebody_can_become_is_never_understated() -> None:
 def test_columns_of_every_type_have_keys_and_texts_are_taken_as_they_stand(
     kind: str, typed_in: str, declared_as: tuple[object, ...]
 ) -> None:
-    field = Field(SourceColumn("x", None, None), type=kind, keys=typed_in)
+    field = ColumnDraft(SourceColumn("x", None, None), type=kind, keys=typed_in)
     assert field.keyed
     assert Column("x", Type(kind), keys=tuple(field.listed)).keys == declared_as
 

@@ -16,8 +16,8 @@ from console.conftest import Place, opened
 from console.test_authentication import cookie_of, form
 from server.served import Reply, served
 
-from discreet.console.sessions import Session, Sessions
-from discreet.console.upload import FOLDER, UPLOAD, Turned, Uploads, said_size
+from discreet.console.sessions import BrowserSession, BrowserSessions
+from discreet.console.upload import FOLDER, UPLOAD, UploadRefused, Uploads, said_size
 from discreet.curator.custody import Custody
 from discreet.desk import Visitor
 from discreet.errors import Refusal
@@ -61,8 +61,8 @@ def scope(**headers: str) -> dict[str, Any]:
     return {"type": "http", "headers": named}
 
 
-def session(name: str = "cleo") -> Session:
-    return Sessions().begin(Visitor(name, "custodian", "x"))[0]
+def session(name: str = "cleo") -> BrowserSession:
+    return BrowserSessions().begin(Visitor(name, "custodian", "x"))[0]
 
 
 def left(folder: Path) -> list[Path]:
@@ -114,7 +114,7 @@ def test_an_id_is_good_for_the_session_that_brought_the_file(uploads: Uploads) -
 def test_what_is_not_taken_leaves_nothing(
     uploads: Uploads, tmp_path: Path, body: Body, headers: dict[str, str], status: int
 ) -> None:
-    with pytest.raises(Turned) as turned:
+    with pytest.raises(UploadRefused) as turned:
         run(uploads.take(session(), scope(**headers), body))
     assert turned.value.status == status
     assert left(tmp_path) == []
@@ -124,7 +124,7 @@ def test_what_is_not_taken_leaves_nothing(
 def test_it_stops_when_the_session_ends_or_the_server_does(uploads: Uploads, tmp_path: Path) -> None:
     who = session()
     for stop in (lambda: uploads.end(who), uploads.close):
-        with pytest.raises(Turned) as turned:
+        with pytest.raises(UploadRefused) as turned:
             run(uploads.take(who, scope(), Body(CSV, CSV, then="silence", between=stop)))
         assert turned.value.status == 503
         assert left(tmp_path) == []
@@ -141,7 +141,7 @@ def test_somebody_who_is_silent_is_stopped_at_once(tmp_path: Path) -> None:
         uploads.end(who)
         await coming
 
-    with pytest.raises(Turned):
+    with pytest.raises(UploadRefused):
         run(asyncio.wait_for(left_waiting(), 10))
     assert left(tmp_path) == []
 
@@ -154,7 +154,7 @@ def test_one_file_of_a_person_comes_at_a_time_and_the_next_takes_its_place(uploa
         return await asyncio.gather(*takes, return_exceptions=True)
 
     first, second = run(both())
-    assert isinstance(second, Turned)
+    assert isinstance(second, UploadRefused)
     assert second.status == 409
     taken = run(uploads.take(again, scope(), Body(CSV)))
     assert left(tmp_path) == [taken.path]
@@ -165,7 +165,7 @@ def test_what_is_read_is_deleted_when_it_was_read(uploads: Uploads, tmp_path: Pa
     who = session()
     taken = run(uploads.take(who, scope(), Body(CSV)))
     with uploads.reading(taken) as path:
-        with pytest.raises(Turned, match="just being read"):
+        with pytest.raises(UploadRefused, match="just being read"):
             run(uploads.take(who, scope(), Body(CSV)))
         with pytest.raises(Refusal, match="just being read"), uploads.reading(taken):
             pass

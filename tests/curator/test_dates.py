@@ -18,11 +18,11 @@ from discreet.cli.command import app
 from discreet.curator import Curator
 from discreet.curator.catalogue import read
 from discreet.curator.custody import Custody, Declared, found_home
-from discreet.declared.key import Type
+from discreet.declared.key import Type, number, written
 from discreet.desk import HOME, Desk, Order
 from discreet.errors import Refusal
 from discreet.release import Wish
-from discreet.sql.dates import number, written, years
+from discreet.sql.dates import years
 from discreet.sql.range import Range
 
 DAYS = ("2015-01-01", "2024-12-31")

@@ -7,8 +7,7 @@ from dataclasses import replace
 import clinic
 import pytest
 
-from discreet.declared.caps import Caps
-from discreet.declared.table import Schema
+from discreet.declared.table import Caps, Schema
 from discreet.sql.bounding import row_cap
 from discreet.sql.left_out import left_out
 from discreet.sql.question import Part

@@ -50,7 +50,7 @@ def schema(bounds: tuple[int, int, Fraction], caps: tuple[int, int], places: int
 
 
 @dataclass(frozen=True)
-class Facts:
+class SharedValue:
     """What was declared."""
 
     low: int
@@ -71,7 +71,7 @@ class Facts:
 
 
 # What a question is made of: the number, by how much one person changes it, and its weight in the price.
-Number = tuple[str, Callable[[Facts], Fraction | int], Fraction | int]
+Number = tuple[str, Callable[[SharedValue], Fraction | int], Fraction | int]
 COUNTS: dict[str, list[Number]] = {
     "count(*)": [("rows", lambda f: f.rows, 1)],
     "count(cost)": [("present", lambda f: f.rows, 1)],
@@ -97,12 +97,12 @@ NUMBERS = {**COUNTS, **AMOUNTS}
 
 
 @cache
-def planned(sql: str, facts: Facts) -> tuple[Part, ...]:
+def planned(sql: str, facts: SharedValue) -> tuple[Part, ...]:
     declared = schema((facts.low, facts.high, facts.step), (facts.rows, facts.groups), facts.places)
     return question(sql, declared).parts
 
 
-def bought(sql: str, facts: Facts, loss: BudgetLoss, neighbours: Neighbours) -> Priced:
+def bought(sql: str, facts: SharedValue, loss: BudgetLoss, neighbours: Neighbours) -> Priced:
     (found,) = priced(planned(sql, facts), loss, neighbours)
     assert found.loss == loss  # the whole price and no more
     return found
@@ -122,7 +122,7 @@ def unit(what: Statistic) -> Fraction:
 def test_every_number_gets_the_noise_of_what_one_person_can_change(
     bounds: tuple[int, int, Fraction], caps: tuple[int, int], neighbours: Neighbours, grouped: str
 ) -> None:
-    declared = Facts(*bounds, *caps)
+    declared = SharedValue(*bounds, *caps)
     # Nobody is in more groups than there are, and without GROUP BY there is one.
     facts = replace(declared, groups=min(declared.groups, len(REGIONS)) if grouped else 1)
     changes = 1 if isinstance(neighbours, AddRemove) else 2  # one goes; or one goes and one comes
@@ -153,7 +153,7 @@ def test_every_number_gets_the_noise_of_what_one_person_can_change(
 def test_a_quantile_pays_half_for_itself_and_a_quarter_for_each_end(
     caps: tuple[int, int], neighbours: Neighbours
 ) -> None:
-    facts = Facts(-3, 4, Fraction(1), *caps)
+    facts = SharedValue(-3, 4, Fraction(1), *caps)
     changes = 1 if isinstance(neighbours, AddRemove) else 2
     for asked, bracketed in (("median(cost)", True), ("min(cost)", False), ("max(cost)", False)):
         for loss in (Pure(Fraction(3, 4)), Concentrated(Fraction(1, 8))):
@@ -174,7 +174,7 @@ def test_a_quantile_pays_half_for_itself_and_a_quarter_for_each_end(
 
 @pytest.mark.parametrize("groups", [1, 3, 9])
 def test_naming_groups_gets_its_share_and_all_of_the_delta(groups: int) -> None:
-    facts = Facts(0, 10, Fraction(1), 7, groups)
+    facts = SharedValue(0, 10, Fraction(1), 7, groups)
     sql = "SELECT diagnosis, count(*), sum(cost) FROM visits GROUP BY diagnosis"
     naming, *numbers = bought(sql, facts, Approximate(1, "1e-6"), AddRemove("patient")).charges
     assert naming.what is None
@@ -204,7 +204,7 @@ class Empty:
 @pytest.mark.parametrize("loss", [Pure(1), Concentrated(Fraction(1, 2))])
 def test_what_is_drawn_follows_the_scale(loss: Pure | Concentrated) -> None:
     """A count, a sum and an average, by their distribution functions: a true one fails once in 10^10 runs."""
-    facts = Facts(0, 100, Fraction(1), 5, 2, PLACES)
+    facts = SharedValue(0, 100, Fraction(1), 5, 2, PLACES)
     sql = "SELECT place, count(*), sum(cost), avg(cost) FROM visits GROUP BY place"
     price = bought(sql, facts, loss, AddRemove("patient"))
     order = [charge.what.kind for charge in price.charges if isinstance(charge.what, Statistic)]

@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanisms.chances import Whatever
 
-from discreet.declared.cells import cells
-from discreet.declared.grid import Grid
+from discreet.declared.grid import Grid, cells
 from discreet.errors import Refusal
 
 GRIDS = [

@@ -196,7 +196,7 @@ def test_what_is_wrong_with_the_declarations_of_others_is_told_to_custodians_alo
 
 
 def test_a_population_that_is_not_there_names_no_other(home: Path) -> None:
-    books = Curator(home).books()
+    books = Curator(home).ledger.books()
     assert "patient" in books.accounts
     with pytest.raises(Refusal, match="there is no population 'nobody'") as refused:
         books.account("nobody")

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import duckdb
 from differential.compare import Differs, compare
@@ -24,8 +25,7 @@ from differential.sheet import World
 from differential.world import made
 
 import discreet as dp
-from discreet.curator import Curator
-from discreet.curator.quote import TermsGiven
+from discreet.client import Database
 
 PRICES = {"epsilon": ("1e15", "1e18"), "rho": ("1e30", "1e34")}
 CONFIDENCE = "0.999999999999"
@@ -89,7 +89,7 @@ class Place:
 
     world: World
     rows: int | None
-    db: Curator
+    db: Database
     plain: duckdb.DuckDBPyConnection
 
 
@@ -109,11 +109,10 @@ def question_of(world: World, number: int) -> Question:
     return spelled(family(Maker(world, rng)), world, rng)
 
 
-def terms_of(world: World, number: int, question: Question) -> TermsGiven:
+def terms_of(world: World, number: int, question: Question) -> dict[str, Any]:
     """The price, the confidence and the caps of a question."""
     price = random.Random(f"terms {world.seed} {number}").choice(PRICES[world.measure])
-    terms = TermsGiven(delta="1e-9", confidence=CONFIDENCE)
-    terms |= TermsGiven(rho=price) if world.measure == "rho" else TermsGiven(epsilon=price)
+    terms: dict[str, Any] = {"delta": "1e-9", "confidence": CONFIDENCE, world.measure: price}
     if question.caps is not None:
         terms |= {"max_rows": question.caps[0], "max_groups": question.caps[1]}
     return terms

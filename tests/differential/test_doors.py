@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import duckdb
 import psycopg
@@ -64,8 +65,8 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_both_doors_say_what_plain_duckdb_says(doors: Doors, kind: str) -> None:
     question = doors.questions[kind]
-    terms = {"epsilon": PRICE, "delta": "1e-9", "confidence": CONFIDENCE}
-    answer = doors.server.connect(doors.token).query(question.ours, **terms)
+    terms: dict[str, Any] = {"epsilon": PRICE, "delta": "1e-9", "confidence": CONFIDENCE}
+    answer = doors.server.connect(doors.token).query(question.ours, epsilon=PRICE, delta="1e-9", confidence=CONFIDENCE)
     compare(question, answer, doors.plain.execute(question.plain).fetchall(), ROWS)
     where = f"host=127.0.0.1 port={doors.server.pg} dbname=discreet user=ada password={doors.token} sslmode=disable"
     with psycopg.connect(where, autocommit=True) as connection:

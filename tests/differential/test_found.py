@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
-from discreet.curator import Curator
+from discreet.client import Database
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.exact import Number
 
@@ -34,7 +34,7 @@ ROWS = pa.table(
 
 
 @pytest.fixture(scope="module")
-def db(tmp_path_factory: pytest.TempPathFactory) -> Curator:
+def db(tmp_path_factory: pytest.TempPathFactory) -> Database:
     home: Path = tmp_path_factory.mktemp("found") / "home"
     found_home(home)
     bounds: dict[str, tuple[Number, Number]] = {
@@ -75,7 +75,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Curator:
         ("SELECT count(*) FROM (SELECT person, min(share) AS m FROM visits GROUP BY person) AS q WHERE m > 0.3", 1),
     ],
 )
-def test_the_error_bar_of_an_answer_holds_the_truth(db: Curator, sql: str, truth: float) -> None:
+def test_the_error_bar_of_an_answer_holds_the_truth(db: Database, sql: str, truth: float) -> None:
     answer = db.query(sql, epsilon="1e20", confidence="0.999999999")
     [[value]], [[span]] = answer.rows, answer.spans
     assert value == pytest.approx(truth, rel=1e-9)
@@ -116,7 +116,7 @@ LESS = [Fraction(str(one)) - two for one, two in zip(ROWS["income"].to_pylist(),
         ),
     ],
 )
-def test_what_is_worked_out_is_rounded_as_doubles_are(db: Curator, sql: str, truth: float, reach: float) -> None:
+def test_what_is_worked_out_is_rounded_as_doubles_are(db: Database, sql: str, truth: float, reach: float) -> None:
     answer = db.query(sql, epsilon="1e25", confidence="0.999999999")
     [[value]], [[span]] = answer.rows, answer.spans
     assert value == pytest.approx(truth, rel=1e-14, abs=1e-14 * reach)
@@ -124,7 +124,7 @@ def test_what_is_worked_out_is_rounded_as_doubles_are(db: Curator, sql: str, tru
     assert span[1] - span[0] <= 1e-14 * reach
 
 
-def test_an_average_far_from_zero_is_the_double_next_to_the_quotient(db: Curator) -> None:
+def test_an_average_far_from_zero_is_the_double_next_to_the_quotient(db: Database) -> None:
     far = ROWS["far"].to_pylist()
     nearest = float(Fraction(sum(far), len(far)))
     assert math.fsum(far) / len(far) != nearest  # a sum that is rounded before it is divided

@@ -105,7 +105,7 @@ def _examined(pair: Pair, text: str, asked: Terms, seed: int) -> str:
 
 
 def _asked(curator: Curator, ask: Callable[[], object]) -> Told:
-    before = curator._ledger.books().size
+    before = curator.ledger.books().size
     value, refusal = None, None
     try:
         value = ask()
@@ -118,8 +118,8 @@ def _asked(curator: Curator, ask: Callable[[], object]) -> Told:
     except Exception as crash:  # noqa: BLE001  # whatever it is, it is what is looked for
         raise _Failed("crash", f"{type(crash).__name__}: {crash}"[:300], _mark(crash)) from None
     written = []
-    for number in range(before + 1, curator._ledger.books().size + 1):
-        event = curator._ledger.entry(number).event
+    for number in range(before + 1, curator.ledger.books().size + 1):
+        event = curator.ledger.entry(number).event
         written.append((event.kind, str(event.loss) if isinstance(event, Spend) else ""))
     if refusal is not None and written:
         raise _Failed("paid refusal", f"{refusal} after {[kind for kind, _ in written]}", str(refusal)[:40])
@@ -138,12 +138,12 @@ def _explained(curator: Curator, text: str, asked: Terms) -> str:
 def _answered(curator: Curator, text: str, asked: Terms, seed: int) -> tuple[object, ...]:
     """What of an answer must not depend on the target: names, types, and the groups that are known."""
     fresh = Terms(**{**asked.__dict__, "fresh": True})
-    before = curator._ledger.books().size
+    before = curator.ledger.books().size
     answer = curator._answer(text, fresh, curator._store, Seeded(seed))
     answer.to_arrow()
     if len(answer.intervals("0.9")) != len(answer.rows):
         raise _Failed("unlike", "there are not as many intervals as rows", "intervals")
-    events = [curator._ledger.entry(n).event for n in range(before + 1, curator._ledger.books().size + 1)]
+    events = [curator.ledger.entry(n).event for n in range(before + 1, curator.ledger.books().size + 1)]
     _paid([event.loss for event in events if isinstance(event, Spend)], asked)
     said = [event.answer for event in events if isinstance(event, Said)]
     parts = curator._question(text, asked).every_part

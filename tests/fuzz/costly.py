@@ -23,8 +23,7 @@ from hospital import Rows
 
 from discreet.curator import Curator, Terms
 from discreet.curator.custody import Custody, Declared, found_home
-from discreet.declared.caps import MOST_ROWS_A_UNIT
-from discreet.declared.table import Table
+from discreet.declared.table import MOST_ROWS_A_UNIT, Table
 from discreet.errors import Refusal
 from discreet.sql.bounding import counts
 from discreet.sql.plan import Measurement

@@ -152,7 +152,7 @@ class Pair:
         """Let go of every file."""
         for curator in self.curators:
             curator._store.close()
-            curator._ledger.close()
+            curator.ledger.close()
 
     def again(self) -> None:
         """Both homes as they were founded: nothing asked, nothing on hold."""

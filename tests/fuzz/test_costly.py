@@ -11,7 +11,7 @@ from fuzz import grammar
 from fuzz.costly import ALIKE, HOSTILE, ROWS, Costly, beyond, home, measured, planned
 
 from discreet.curator import Curator
-from discreet.declared.caps import MOST_ROWS_A_UNIT
+from discreet.declared.table import MOST_ROWS_A_UNIT
 from discreet.errors import Refusal
 from discreet.sql.rows import Capped, Filter, Lookup, Project, Rows, below
 

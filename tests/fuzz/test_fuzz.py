@@ -162,7 +162,7 @@ def test_it_notices_what_may_not_be_said(
 
     def question(self: Curator, sql: str, *given: object) -> object:
         if sql == COUNT:
-            raise said([curator._ledger for curator in pair.curators].index(self._ledger))
+            raise said([curator.ledger for curator in pair.curators].index(self.ledger))
         return honest(self, sql, *given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Curator, "_question", question)

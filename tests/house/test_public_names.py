@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
+import re
 from importlib import import_module
+from operator import attrgetter
+from pathlib import Path
 
+import clinic
+import pyarrow.parquet as pq
 import pytest
 
 import discreet
@@ -40,3 +45,29 @@ def test_a_room_opens_when_it_is_named(room: str) -> None:
 def test_there_is_no_room_that_there_is_not() -> None:
     with pytest.raises(AttributeError, match="module 'discreet' has no attribute 'attic'"):
         getattr(discreet, "attic")  # noqa: B009  # the type checker knows better
+
+
+def test_what_can_be_named_is_listed_and_nothing_else() -> None:
+    rooms = {room.removeprefix("discreet.") for room in ROOMS}
+    own = {name: value for name, value in vars(discreet).items() if getattr(value, "__module__", "") == "discreet"}
+    functions = {name for name, value in own.items() if inspect.isfunction(value) and name[0] != "_"}
+    errors = {name for name, value in vars(discreet).items() if inspect.isclass(value) and issubclass(value, Exception)}
+    assert set(dir(discreet)) == rooms | functions | errors | {"__version__"}
+    assert functions == {"create", "open", "connect"}
+
+
+def test_the_tour_in_the_help_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(clinic.visits(), "visits.parquet")
+    steps = [line.strip() for line in str(discreet.__doc__).splitlines() if line.startswith("    ")]
+    said: dict[str, object] = {"discreet": discreet}
+    for step in steps:
+        exec(step, said)  # noqa: S102  # our own words
+    assert len(steps) == 9
+    assert (tmp_path / "folder" / "certificate.json").exists()
+    told = capsys.readouterr().out
+    assert told.startswith("price    epsilon 0.5")
+    for name in re.findall(r"discreet\.[a-z_.]+", str(discreet.__doc__)):
+        assert attrgetter(name.removeprefix("discreet.").rstrip("."))(discreet), name

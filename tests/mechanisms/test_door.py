@@ -15,9 +15,9 @@ from doubles import Seeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.declared.caps import Caps
 from discreet.declared.column import Column
 from discreet.declared.grid import Grid
+from discreet.declared.table import Caps
 from discreet.errors import Refusal
 from discreet.mechanisms import (
     REGISTRY,

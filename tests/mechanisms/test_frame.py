@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mechanisms.chances import Whatever, fits
 
-from discreet.declared.caps import Caps
-from discreet.declared.cells import LIMIT
 from discreet.declared.column import Column
-from discreet.declared.grid import Grid
+from discreet.declared.grid import LIMIT, Grid
+from discreet.declared.table import Caps
 from discreet.errors import Refusal
 from discreet.mechanisms.frame import Frame
 from discreet.privacy import Replace

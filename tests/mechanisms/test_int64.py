@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mechanisms.chances import Whatever
 
-from discreet.declared.cells import LIMIT, floors, whole
+from discreet.declared.grid import LIMIT, floors, whole
 from discreet.errors import Refusal
 
 STRANGE = [

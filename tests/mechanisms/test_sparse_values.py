@@ -12,7 +12,7 @@ from doubles import Seeded
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.declared.cells import LIMIT
+from discreet.declared.grid import LIMIT
 from discreet.mechanisms.sparse import Above, RefreshedSparseVector, SparseState, SparseVector, _clamped
 
 WHOLE: list[tuple[object, int]] = [

@@ -17,9 +17,9 @@ import pytest
 from sqlglot import exp, parse_one, serde
 
 from discreet.errors import Exceeded, Fault, Ground, OverBudget, Refusal, Unsupported
-from discreet.sandbox import DIRECT, Facts, Limits, Processes
+from discreet.sandbox import DIRECT, Limits, Processes, SharedValue
 from discreet.sandbox import process_pool as pool
-from discreet.sandbox.messages import heard, restored, said
+from discreet.sandbox.calls import heard, restored, said
 from discreet.sandbox.worker import read, written
 
 SMALL = Limits(cpu_seconds=0.3, seconds=5.0, memory=64 << 20, reply=1 << 20, processes=3, each=1)
@@ -37,7 +37,7 @@ def twice(text: str) -> str:
     return text * 2
 
 
-def counted(facts: Facts[dict[str, int]], name: str) -> tuple[int, int]:
+def counted(facts: SharedValue[dict[str, int]], name: str) -> tuple[int, int]:
     """A fact, and how often something was made of the facts."""
     made = facts.made("calls", lambda _: [0])
     made[0] += 1
@@ -47,10 +47,10 @@ def counted(facts: Facts[dict[str, int]], name: str) -> tuple[int, int]:
 @pytest.mark.parametrize("sandbox", ["direct", "processes"])
 def test_a_call_has_its_value_here_and_there(sandbox: str, processes: Processes) -> None:
     called = DIRECT.call if sandbox == "direct" else processes.call
-    facts = Facts({"a": 1})
+    facts = SharedValue({"a": 1})
     assert called("ann", operator.add, 1, 2) == 3
     assert [called("ann", counted, "a", facts=facts) for _ in range(3)] == [(1, 1), (1, 2), (1, 3)]
-    assert called("ann", counted, "b", facts=Facts({"b": 2})) == (2, 1)
+    assert called("ann", counted, "b", facts=SharedValue({"b": 2})) == (2, 1)
 
 
 def test_a_tree_of_sql_comes_back_whole(processes: Processes) -> None:

@@ -22,7 +22,7 @@ from server.pgwire.test_door import COUNT, made_certificate
 from server.served import served
 from survey.surveyed import draft
 
-from discreet.console.sessions import Seal
+from discreet.console.sessions import CookieSeal
 from discreet.ledger import file_access
 from discreet.server.http.proxy import Proxies
 from discreet.server.limits import HttpLimits
@@ -171,7 +171,7 @@ def test_behind_a_trusted_proxy_the_cookie_is_secure() -> None:
         headers = [(b"x-forwarded-proto", b"https")]
         scope = {"client": (client, 1), "scheme": "http", "headers": headers, "server": ("x", 80)}
         Proxies.read(["127.0.0.1"]).resolved(scope)
-        written = Seal().written(scope, "x")
+        written = CookieSeal().written(scope, "x")
         assert ("; Secure" in written, written.startswith("__Host-")) == (wanted, wanted)
 
 

@@ -32,9 +32,8 @@ from sqlglot import exp
 
 from discreet.curator.catalogue import Catalogue, Population
 from discreet.curator.declarations import Declared, declared
-from discreet.declared.caps import Caps
 from discreet.declared.key import Type
-from discreet.declared.table import Schema, Table
+from discreet.declared.table import Caps, Schema, Table
 from discreet.errors import Refusal
 from discreet.sql import fanout, render
 from discreet.sql.expression import Expression

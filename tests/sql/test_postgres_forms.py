@@ -10,8 +10,8 @@ from sqlglot import exp
 
 from discreet.declared.key import Type, zoned
 from discreet.errors import Refusal
-from discreet.server.catalogue.facts import facts
-from discreet.server.catalogue.reading import read as read_catalogue
+from discreet.server.catalogue.parser import read as read_catalogue
+from discreet.server.catalogue.types import facts
 from discreet.sql.functions import FUNCTIONS
 from discreet.sql.parse import read
 from discreet.sql.postgres_forms import plain

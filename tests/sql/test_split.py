@@ -5,7 +5,7 @@ from __future__ import annotations
 import clinic
 import pytest
 
-from discreet.declared.caps import Caps
+from discreet.declared.table import Caps
 from discreet.errors import Refusal
 from discreet.sql.plan import Rank, Statistic
 from discreet.sql.split import question

@@ -14,6 +14,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 IMPORTS = """\
+from pathlib import Path
+
+import discreet
+from discreet.client import Database
+from discreet.curator import Curator
 from discreet.privacy.budget import Budget
 from discreet.privacy.calibrate import gaussian_variance, laplace_scale
 from discreet.privacy.convert import convert
@@ -27,6 +32,10 @@ from discreet.privacy.tradeoff import Gaussian
 
 person = AddRemove("person")
 one = Sensitivity.of_count()
+home = discreet.open()
+door = discreet.connect()
+either: Database = door if door.tables() else home
+curator = Curator(Path())
 """
 
 REFUSED = {
@@ -47,12 +56,23 @@ REFUSED = {
     "Gaussian noise is bought with a zCDP": "gaussian_variance(Pure(1), one)",
     "what convert returns is what was asked for": "wanted: Pure = convert(Pure(1), Concentrated)",
     "a loss cannot be changed": "Pure(1).epsilon = 2",
+    "a term that is misspelt": "either.query('SELECT 1', epsilom=1)",
+    "also where the home is here": "home.explain('SELECT 1', epsilom=1)",
+    "also through a door": "door.query('SELECT 1', confidance=1)",
+    "also of a curator": "curator.query('SELECT 1', epsilom=1)",
+    "also of a publication": "either.publish('visits', kind='ranges', colums=['cost'])",
+    "also of what is declared": "home.add('visits', 'visits.csv', epsilom=1)",
+    "a price that is no number": "either.query('SELECT 1', epsilon=[1])",
+    "custody through a door": "door.add('visits', 'visits.csv', unit='row', epsilon=1)",
 }
 
 ACCEPTED = {
     "each measure adds to itself": "total: Concentrated = Concentrated(1) + 3 * Concentrated(1)",
     "each filter measure fills a budget": "left: Gaussian = Budget.of(Gaussian(1), person).left",
     "a conversion has the type that was asked for": "rho = convert(Pure(1), Concentrated).rho",
+    "a question with its terms": "answer = either.query('SELECT 1', epsilon=1, confidence='0.9', fresh=True).rows",
+    "also of a curator": "price = curator.explain('SELECT 1', error=5, max_rows=3).price",
+    "a table with what is declared": "home.add('visits', {'a': [1]}, unit='row', epsilon='0.5', bounds={'a': (0, 5)})",
     "an odometer reads in (ε, δ)": "reading: Approximate = Odometer(Concentrated(0), 0.1).bound()",
 }
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.options import NoHome, new_app
+from discreet.cli.options import NoHome, new_app, option
 from discreet.cli.printing import AsFormat, Format, busy, print_csv, print_json, print_table
 from discreet.errors import Refusal
 from discreet.exact import exact
@@ -18,8 +18,7 @@ app = new_app()
 
 
 def _uses(metavar: str, text: str) -> typer.models.OptionInfo:
-    option: typer.models.OptionInfo = typer.Option(metavar=metavar, help=f"{text} May be given several times.")
-    return option
+    return option(metavar, f"{text} May be given several times.")
 
 
 @app.callback(invoke_without_command=True)
@@ -32,7 +31,7 @@ def account(  # noqa: PLR0913  # one option for each kind of noise
     discrete_laplace: Annotated[list[str] | None, _uses("EPSxK", "Laplace noise on whole numbers.")] = None,
     pure: Annotated[list[str] | None, _uses("EPSxK", "Any ε-private mechanism, K times.")] = None,
     sampled_gaussian: Annotated[list[str] | None, _uses("RATE:SIGMAxK", "Gaussian noise on Poisson samples.")] = None,
-    delta: Annotated[str | None, typer.Option(metavar="D", help="The δ at which ε is wanted.")] = None,
+    delta: Annotated[str | None, option("D", "The δ at which ε is wanted.")] = None,
     _home: NoHome = None,
     form: AsFormat = Format.table,
 ) -> None:
@@ -79,9 +78,9 @@ def account(  # noqa: PLR0913  # one option for each kind of noise
 @app.command()
 def lifetime(
     *,
-    databases: Annotated[int, typer.Option(metavar="K", help="How many databases a person is in, over a life.")],
-    epsilon: Annotated[str, typer.Option(metavar="E", help="The ε of all of them together.")],
-    delta: Annotated[str, typer.Option(metavar="D", help="The δ of all of them together.")],
+    databases: Annotated[int, option("K", "How many databases a person is in, over a life.")],
+    epsilon: Annotated[str, option("E", "The ε of all of them together.")],
+    delta: Annotated[str, option("D", "The δ of all of them together.")],
     _home: NoHome = None,
     form: AsFormat = Format.table,
 ) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.options import NoHome, new_app
+from discreet.cli.options import NoHome, new_app, option
 from discreet.cli.printing import AsFormat, Format, busy, print_csv, print_json
 from discreet.errors import Refusal
 from discreet.exact import exact
@@ -37,20 +37,16 @@ def audit(  # noqa: PLR0913  # one option for each thing that an audit rests on
     ],
     *,
     claim: Annotated[
-        str | None, typer.Option(metavar="epsilon=E[,delta=D]", help="The claim to refute; also rho=R[,delta=D], mu=M.")
+        str | None, option("epsilon=E[,delta=D]", "The claim to refute; also rho=R[,delta=D], mu=M.")
     ] = None,
     pair: Annotated[
         list[str] | None,
-        typer.Option(metavar="JSON", help="Neighbouring inputs [LEFT, RIGHT]. May be given again."),
+        option("JSON", "Neighbouring inputs [LEFT, RIGHT]. May be given again."),
     ] = None,
-    parameters: Annotated[
-        str | None, typer.Option(metavar="JSON", help="The parameters of a registered mechanism.")
-    ] = None,
-    samples: Annotated[int, typer.Option(metavar="N", help="How often to run it on each input.")] = 100_000,
-    alpha: Annotated[str, typer.Option(metavar="A", help="The risk of refuting a true claim.")] = "1e-6",
-    budget: Annotated[
-        str | None, typer.Option(metavar="60s", help="Go on with ever more runs until refuted, or for so long.")
-    ] = None,
+    parameters: Annotated[str | None, option("JSON", "The parameters of a registered mechanism.")] = None,
+    samples: Annotated[int, option("N", "How often to run it on each input.")] = 100_000,
+    alpha: Annotated[str, option("A", "The risk of refuting a true claim.")] = "1e-6",
+    budget: Annotated[str | None, option("60s", "Go on with ever more runs until refuted, or for so long.")] = None,
     _home: NoHome = None,
     form: AsFormat = Format.table,
 ) -> None:

@@ -27,7 +27,7 @@ _WORDS = {
 }
 
 
-class DoorHall:
+class DoorHost:
     """What the console needs of a door."""
 
     def __init__(self, door: Door, wire: Wire = lambda: None) -> None:
@@ -105,15 +105,15 @@ class Console:
     """The console beside the paths of a door."""
 
     def __init__(self, door: Door, wire: Wire = lambda: None) -> None:
-        self._hall = DoorHall(door, wire)
+        self._host = DoorHost(door, wire)
         sockets = door.limits.connections * 3 // 4  # who asks without a browser has the rest
-        self._gate = mount(door.app, door.desk, self._hall, upload=door.limits.upload, sockets=sockets)
+        self._gate = mount(door.app, door.desk, self._host, upload=door.limits.upload, sockets=sockets)
         door.streams |= {UPLOAD}
 
     async def close(self) -> None:
         """Wait for answers under way, then let the browsers go."""
         try:
-            await self._hall.quiet()
+            await self._host.quiet()
         finally:
             await self._gate.close()
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from discreet.cli.options import new_app
+from discreet.cli.options import new_app, option
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,10 +32,10 @@ def demo(
     *,
     write: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write made-up visits to a Parquet file instead, to try things on."),
+        option("FILE", "Write made-up visits to a Parquet file instead, to try things on."),
     ] = None,
     # not DISCREET_HOME: the tour must not move into a home that holds people's data
-    home: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the home of the tour there.")] = None,
+    home: Annotated[Path | None, option("DIR", "Keep the home of the tour there.")] = None,
 ) -> None:
     """A tour on generated sample data: questions, prices, error bars, and a budget that runs out."""
     if write is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.options import HOME, AtHome, NoHome, new_app, text_of
+from discreet.cli.options import HOME, AtHome, NoHome, new_app, option, text_of
 from discreet.cli.printing import AsFormat, Format, print_rows
 from discreet.errors import Refusal
 
@@ -77,10 +77,8 @@ def _kept(file: Path) -> Head:
 @app.command()
 def verify(
     *,
-    head: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="A head that was kept. May be repeated.")
-    ] = None,
-    key: Annotated[str | None, typer.Option(metavar="HEX", help="The key of the heads; else the home's own.")] = None,
+    head: Annotated[list[Path] | None, option("FILE", "A head that was kept. May be repeated.")] = None,
+    key: Annotated[str | None, option("HEX", "The key of the heads; else the home's own.")] = None,
     home: AtHome = HOME,
 ) -> None:
     """Recompute every hash and every sum, and compare with heads that somebody kept."""
@@ -114,7 +112,7 @@ def prove(
     *,
     head: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A head that was kept: prove also that the ledger goes on from it."),
+        option("FILE", "A head that was kept: prove also that the ledger goes on from it."),
     ] = None,
     home: AtHome = HOME,
 ) -> None:
@@ -136,7 +134,7 @@ def extends(
 def adopt(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What the copy is to be called; the ledger notes it.")],
     *,
-    head: Annotated[str, typer.Option(metavar="HASH", help="The root of its newest head: see discreet ledger head.")],
+    head: Annotated[str, option("HASH", "The root of its newest head: see discreet ledger head.")],
     home: AtHome = HOME,
 ) -> None:
     """Make a copied or moved home the one that answers; where its head is kept, no other copy answers any more."""
@@ -196,8 +194,8 @@ def remove(where: Annotated[str, typer.Argument(metavar="WHERE")], *, home: AtHo
 def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What `prove` or `extends` printed.")],
     *,
-    head: Annotated[Path | None, typer.Option(metavar="FILE", help="The head that you kept.")] = None,
-    key: Annotated[str | None, typer.Option(metavar="HEX", help="The key that you kept, if you kept no head.")] = None,
+    head: Annotated[Path | None, option("FILE", "The head that you kept.")] = None,
+    key: Annotated[str | None, option("HEX", "The key that you kept, if you kept no head.")] = None,
     _home: NoHome = None,
 ) -> None:
     """Check a receipt or an extension without the home, against a head or a key that you had before.

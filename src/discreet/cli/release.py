@@ -234,7 +234,7 @@ def _countable(home: Path, source: str) -> list[str]:
     """The columns of a table that something is declared of, but for its unit."""
     from discreet.curator import Curator
     from discreet.declared.key import Type
-    from discreet.declared.names import chosen
+    from discreet.declared.table import chosen
 
     tables = {table.name: table for table in Curator(home).tables()}
     table = tables.get(chosen(source, tables) or "")

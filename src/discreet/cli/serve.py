@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
-from discreet.cli.options import HOME, AtHome, new_app
+from discreet.cli.options import HOME, AtHome, new_app, option
 from discreet.errors import DiscreetError, Refusal
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _OFF = "off"
 _HEADS = 60.0  # seconds between two heads that are printed
 _FILES = 8_192  # that may be open: connections of both doors, and more
 # what is loaded before a process takes the first question
-_COMPUTING = ("discreet.curator.planner", "discreet.server.catalogue", "discreet.server.pgwire.description")
+_COMPUTING = ("discreet.curator.planner", "discreet.server.catalogue", "discreet.server.pgwire.parameter_types")
 _COMPUTED = 3.0  # seconds that computing above the noise may still take when the doors close; else it is ended
 _CALM = "no new questions; answers under way are finished"
 
@@ -115,15 +115,13 @@ class Shared:
 @app.command()
 def serve(  # noqa: PLR0913  # the two doors and what they share
     *,
-    http: Annotated[str, typer.Option(metavar="HOST:PORT", help="Of the HTTP door, or off.")] = "127.0.0.1:8410",
-    pg: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Where the Postgres door is, or off.")
-    ] = "127.0.0.1:5439",
-    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="The certificate chain.")] = None,
-    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its private key.")] = None,
-    rate: Annotated[float, typer.Option(metavar="N", help="HTTP requests of one person a second.")] = 20.0,
+    http: Annotated[str, option("HOST:PORT", "Of the HTTP door, or off.")] = "127.0.0.1:8410",
+    pg: Annotated[str, option("HOST:PORT", "Where the Postgres door is, or off.")] = "127.0.0.1:5439",
+    tls_cert: Annotated[Path | None, option("FILE", "The certificate chain.")] = None,
+    tls_key: Annotated[Path | None, option("FILE", "Its private key.")] = None,
+    rate: Annotated[float, option("N", "HTTP requests of one person a second.")] = 20.0,
     trusted_proxy: Annotated[
-        list[str] | None, typer.Option(metavar="ADDRESS", help="Of a proxy that says who asks. May be repeated.")
+        list[str] | None, option("ADDRESS", "Of a proxy that says who asks. May be repeated.")
     ] = None,
     home: AtHome = HOME,
 ) -> None:
@@ -286,10 +284,12 @@ async def _http(desk: Desk, address: Address, shared: Shared, wire: _Wire) -> Op
 
 
 async def _pg(desk: Desk, address: Address, shared: Shared, _: _Wire) -> Open:
-    from discreet.server.catalogue import Catalogue
+    from discreet.server.catalogue import PostgresCatalogue
     from discreet.server.pgwire import serve as open_door
 
-    return await open_door(desk, Catalogue(desk), address.host, address.port, shared.context, journal=shared.journal)
+    return await open_door(
+        desk, PostgresCatalogue(desk), address.host, address.port, shared.context, journal=shared.journal
+    )
 
 
 _OPENERS: dict[str, Callable[[Desk, Address, Shared, _Wire], Awaitable[Open]]] = {"http": _http, "pg": _pg}

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.options import HOME, AtHome, new_app
+from discreet.cli.options import HOME, AtHome, new_app, option
 from discreet.cli.printing import AsFormat, Format, print_rows
 
 if TYPE_CHECKING:
+    from discreet.desk import Visitor
     from discreet.desk.surveys import Surveys
     from discreet.survey.collector import TaskStanding
     from discreet.survey.results import Results
@@ -27,30 +28,28 @@ _HERE = "http://127.0.0.1:8410"
 def new(  # noqa: PLR0913  # each is an option
     question: str,
     *,
-    answer: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="An answer to choose from; give two or more.")
-    ] = None,
+    answer: Annotated[list[str] | None, option("TEXT", "An answer to choose from; give two or more.")] = None,
     texts: Annotated[bool, typer.Option("--texts", help="People send any text, by RAPPOR, from a program.")] = False,
-    bits: Annotated[int, typer.Option(metavar="N", help="Bits of a text's Bloom filter.")] = 128,
-    hashes: Annotated[int, typer.Option(metavar="N", help="Hash functions of a filter.")] = 2,
-    cohorts: Annotated[int, typer.Option(metavar="N", help="Groups of people with functions of their own.")] = 64,
-    epsilon: Annotated[str, typer.Option(metavar="E", help="The privacy price of one report.")] = "1",
-    minimum: Annotated[int, typer.Option(metavar="N", help="Reports before anything is told.")] = 100,
-    days: Annotated[int, typer.Option(metavar="N", help="How long it is open.")] = 14,
-    dishonest: Annotated[int, typer.Option(metavar="N", help="The most reports that may not be honest.")] = 0,
-    most: Annotated[int, typer.Option(metavar="N", help="The most reports that are taken in all.")] = 1 << 20,
+    bits: Annotated[int, option("N", "Bits of a text's Bloom filter.")] = 128,
+    hashes: Annotated[int, option("N", "Hash functions of a filter.")] = 2,
+    cohorts: Annotated[int, option("N", "Groups of people with functions of their own.")] = 64,
+    epsilon: Annotated[str, option("E", "The privacy price of one report.")] = "1",
+    minimum: Annotated[int, option("N", "Reports before anything is told.")] = 100,
+    days: Annotated[int, option("N", "How long it is open.")] = 14,
+    dishonest: Annotated[int, option("N", "The most reports that may not be honest.")] = 0,
+    most: Annotated[int, option("N", "The most reports that are taken in all.")] = 1 << 20,
     invited: Annotated[bool, typer.Option("--invited", help="Only for people with an invitation.")] = False,
     site: Site = _HERE,
     home: AtHome = HOME,
 ) -> None:
     """Open a survey. Its address stands alone on the last line."""
-    from discreet.desk import HOME as CUSTODIAN
     from discreet.desk.surveys import Filter, Plan, path
     from discreet.survey.device_memory import USUAL
 
     shape = Filter(bits, hashes, cohorts) if texts else None
     plan = Plan(question, tuple(answer or ()), epsilon, minimum, days, invited, dishonest, shape, most)
-    task = _surveys(home).made(CUSTODIAN, plan)
+    surveys, who = _surveys(home)
+    task = surveys.made(who, plan)
     typer.echo(f"survey {task.id} is open until {task.closes}", err=True)
     typer.echo(_prospect(task), err=True)
     if task.client.epsilon > USUAL.epsilon:
@@ -79,11 +78,11 @@ def _prospect(task: Task) -> str:
 @app.command("list")
 def list_(*, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
     """All surveys, the latest to close first."""
-    from discreet.desk import HOME as CUSTODIAN
     from discreet.desk.surveys import shortened
 
-    found = _surveys(home).listed(CUSTODIAN)
-    short = shortened([each.task for each in found]) if form is Format.table else {}
+    surveys, who = _surveys(home)
+    standings = surveys.listed(who)
+    short = shortened([each.task for each in standings]) if form is Format.table else {}
     rows = [
         [
             short.get(each.task.id, each.task.id),
@@ -92,7 +91,7 @@ def list_(*, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
             each.counts.get("accepted", 0),
             each.task.closes,
         ]
-        for each in found
+        for each in standings
     ]
     print_rows(form, ["survey", "question", "state", "reports", "closes"], rows, right=["reports"])
 
@@ -100,10 +99,10 @@ def list_(*, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
 @app.command()
 def show(survey: Which, *, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
     """What a survey asks and promises, and how it stands."""
-    from discreet.desk import HOME as CUSTODIAN
     from discreet.desk.surveys import guessed
 
-    standing = _surveys(home).one(CUSTODIAN, survey)
+    surveys, who = _surveys(home)
+    standing = surveys.one(who, survey)
     task = standing.task
     refused = {kind: number for kind, number in standing.counts.items() if kind != "accepted" and number}
     facts = {
@@ -129,30 +128,27 @@ def show(survey: Which, *, home: AtHome = HOME, form: AsFormat = Format.table) -
 @app.command()
 def invite(survey: Which, people: int, *, site: Site = _HERE, home: AtHome = HOME) -> None:
     """Links for so many people, one a line. Each is for one person, and kept nowhere."""
-    from discreet.desk import HOME as CUSTODIAN
     from discreet.desk.surveys import path
 
-    surveys = _surveys(home)
-    task = surveys.one(CUSTODIAN, survey).task
-    for token in surveys.invited(CUSTODIAN, survey, people):
+    surveys, who = _surveys(home)
+    task = surveys.one(who, survey).task
+    for token in surveys.invited(who, survey, people):
         typer.echo(site.rstrip("/") + path(task, token))
 
 
 @app.command()
 def close(survey: Which, *, home: AtHome = HOME) -> None:
     """Take no more reports, and compute the results, once and for all."""
-    from discreet.desk import HOME as CUSTODIAN
-
-    found = _surveys(home).closed(CUSTODIAN, survey)
-    typer.echo(f"survey {found.body['id']} is closed with {found.body['reports']:,} reports")
+    surveys, who = _surveys(home)
+    outcome = surveys.closed(who, survey)
+    typer.echo(f"survey {outcome.body['id']} is closed with {outcome.body['reports']:,} reports")
 
 
 @app.command()
 def forget(survey: Which, *, home: AtHome = HOME) -> None:
     """Delete report ids and invitations that a survey needs no more. Its document and results stay."""
-    from discreet.desk import HOME as CUSTODIAN
-
-    task, gone = _surveys(home).forgotten(CUSTODIAN, survey)
+    surveys, who = _surveys(home)
+    task, gone = surveys.forgotten(who, survey)
     if task.version not in gone:
         typer.echo(
             f"version {task.version} needs its report ids and invitations: only older ones are deleted", err=True
@@ -165,7 +161,7 @@ def results(
     survey: Which,
     *,
     candidates: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Texts to look for, one a line, if the survey asked for texts.")
+        Path | None, option("FILE", "Texts to look for, one a line, if the survey asked for texts.")
     ] = None,
     home: AtHome = HOME,
     form: AsFormat = Format.table,
@@ -174,29 +170,29 @@ def results(
 
     `shift` is by how much the reports that were declared dishonest can move it on top of that.
     """
-    from discreet.desk import HOME as CUSTODIAN
     from discreet.desk.surveys import doubts, lines
 
-    found = _surveys(home).results(CUSTODIAN, survey)
-    if candidates is not None or not found.estimates:
-        _print_texts(found, [] if candidates is None else _read(candidates), form)
+    surveys, who = _surveys(home)
+    outcome = surveys.results(who, survey)
+    if candidates is not None or not outcome.estimates:
+        _print_texts(outcome, [] if candidates is None else _read(candidates), form)
         return
-    if "mean" in found.estimates[0]:
-        columns = [name for name in ("mean", "low", "high", "shift") if name in found.estimates[0]]
-        print_rows(form, columns, [[float(row[name]) for name in columns] for row in found.estimates], right=columns)
+    if "mean" in outcome.estimates[0]:
+        columns = [name for name in ("mean", "low", "high", "shift") if name in outcome.estimates[0]]
+        print_rows(form, columns, [[float(row[name]) for name in columns] for row in outcome.estimates], right=columns)
         return
-    rows = [[line.label, line.share, line.low, line.high, line.shift] for line in lines(found)]
+    rows = [[line.label, line.share, line.low, line.high, line.shift] for line in lines(outcome)]
     if form is Format.table:
         rows = [[label, *("" if n is None else f"{n:.1f}" for n in numbers)] for label, *numbers in rows]
     names = ["share", "low", "high", "shift"]
     print_rows(form, ["answer", *names], rows, right=names)
-    for sentence in doubts(found):
+    for sentence in doubts(outcome):
         typer.echo(sentence, err=True)
 
 
-def _print_texts(found: Results, candidates: list[str], form: Format) -> None:
+def _print_texts(outcome: Results, candidates: list[str], form: Format) -> None:
     """Texts with shares in percent, ends that hold all of them together, and how likely chance shows as much."""
-    texts = found.texts(candidates)
+    texts = outcome.texts(candidates)
     rows = [[one.text, 100 * one.share, 100 * one.low, 100 * one.high, one.chance] for one in texts]
     if form is Format.table:
         rows = [[text, *(f"{part:.1f}" for part in parts), f"{chance:.2g}"] for text, *parts, chance in rows]
@@ -217,11 +213,13 @@ def _read(path: Path) -> list[str]:
     return [line for line in lines if line]
 
 
-def _surveys(home: Path) -> Surveys:
+def _surveys(home: Path) -> tuple[Surveys, Visitor]:
+    """The surveys of a home, and whoever holds it, who may do everything with them."""
+    from discreet.desk import HOME as HOLDER
     from discreet.desk import Desk
     from discreet.desk.surveys import Surveys
 
-    return Surveys(Desk(home))
+    return Surveys(Desk(home)), HOLDER
 
 
 def _state(standing: TaskStanding) -> str:

@@ -26,7 +26,7 @@ def tables(
 ) -> None:
     """List the tables, or the columns of one. Everything shown was declared; nothing was counted."""
     from discreet.curator import catalogue
-    from discreet.sql.dates import ends
+    from discreet.declared.column import ends
 
     known = catalogue.read(home)
     if name is None:

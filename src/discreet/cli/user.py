@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.options import HOME, AtHome, new_app
+from discreet.cli.options import HOME, AtHome, new_app, option
 from discreet.cli.printing import AsFormat, Format, print_rows
 
 app = new_app()
@@ -16,13 +16,9 @@ app = new_app()
 def add(  # noqa: PLR0913  # what somebody may do
     name: str,
     *,
-    role: Annotated[str, typer.Option(metavar="analyst|custodian", help="What they may do.")] = "analyst",
-    allowance: Annotated[
-        str | None, typer.Option(metavar="E", help="The most they may spend of each population's budget.")
-    ] = None,
-    grant: Annotated[
-        list[str] | None, typer.Option(metavar="TABLE", help="A table they may ask about; else all.")
-    ] = None,
+    role: Annotated[str, option("analyst|custodian", "What they may do.")] = "analyst",
+    allowance: Annotated[str | None, option("E", "The most they may spend of each population's budget.")] = None,
+    grant: Annotated[list[str] | None, option("TABLE", "A table they may ask about; else all.")] = None,
     require_price: Annotated[
         bool, typer.Option("--require-price", help="Each of their questions must name a price.")
     ] = False,

@@ -1,4 +1,4 @@
-"""A curator that is elsewhere, asked through its HTTP door with the methods of one that is here."""
+"""Database whose home is elsewhere, asked through its HTTP door."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 from discreet.addresses import is_loopback
 from discreet.client import json_values
+from discreet.client.database import Database
 from discreet.curator import Answer, Explanation
-from discreet.curator.named_run import RunAnswer, RunQuote
+from discreet.curator.named_run import NamedRun, RunAnswer, RunQuote
 from discreet.curator.purchase import PastPayment
+from discreet.curator.quote import Terms
 from discreet.declared.table import Table
 from discreet.desk import Listed
 from discreet.desk.release_quote import Offered
 from discreet.errors import DiscreetError, Fault, Ground, OverBudget, Refusal
-from discreet.exact import Number
+from discreet.exact import exact
 from discreet.ledger import Head
 from discreet.ledger.entry import BudgetLoss
 from discreet.ledger.head import head_of
-from discreet.ledger.verify import Receipt as Proof
-from discreet.mechanisms.door import plain_parameters
+from discreet.ledger.verify import Receipt
 from discreet.privacy import Budget
 from discreet.release import Release, Wish
 from discreet.release.certificate import Certificate
@@ -43,8 +44,8 @@ class Lost(DiscreetError):
     """The connection broke after a question was sent. If it was paid, asking the same again is free."""
 
 
-class Connection:
-    """A curator behind a door. Every call is a connection of its own, so threads may share it."""
+class Connection(Database):
+    """Database behind an HTTP door. Every call is a connection of its own, so threads may share it."""
 
     def __init__(
         self, url: str, token: str | None = None, *, timeout: float = 600.0, tls: ssl.SSLContext | None = None
@@ -69,100 +70,58 @@ class Connection:
 
     # asking ----------------------------------------------------------------------------------------------------------
 
-    def query(self, /, sql: str, **terms: object) -> Answer:
-        """The answer to a question. Spends its price, unless the same was answered before."""
-        return self._call("POST", "query", json_values.answer, {"sql": sql, **_plain(terms)})
+    def _answer(self, sql: str, terms: Terms) -> Answer:
+        return self._call("POST", "query", json_values.answer, _question(sql, terms))
 
-    def explain(self, /, sql: str, **terms: object) -> Explanation:
-        """What a question would cost and how exact it would be. Free."""
-        return self._call("POST", "explain", json_values.explanation, {"sql": sql, **_plain(terms)})
+    def _explanation(self, sql: str, terms: Terms) -> Explanation:
+        return self._call("POST", "explain", json_values.explanation, _question(sql, terms))
 
-    def describe(self, /, sql: str, **terms: object) -> tuple[tuple[str, str], ...]:
-        """The columns of an answer and their types. Free."""
-        return self._call("POST", "describe", json_values.columns, {"sql": sql, **_plain(terms)})
+    def _columns(self, sql: str, terms: Terms) -> tuple[tuple[str, str], ...]:
+        return self._call("POST", "describe", json_values.columns, _question(sql, terms))
 
-    def run(
-        self,
-        mechanism: str,
-        sql: str,
-        /,
-        *,
-        max_rows: int | None = None,
-        delta: Number | None = None,
-        **parameters: object,
-    ) -> RunAnswer:
-        """Run a registered mechanism by its name on the rows of a table or a SELECT; the same again is free."""
-        body = _run(mechanism, sql, parameters, {"max_rows": max_rows, "delta": delta})
-        return self._call("POST", "run", json_values.run_answer, body)
+    def _run_answer(self, order: NamedRun) -> RunAnswer:
+        return self._call("POST", "run", json_values.run_answer, _run(order))
 
-    def offer_run(
-        self,
-        mechanism: str,
-        sql: str,
-        /,
-        *,
-        max_rows: int | None = None,
-        delta: Number | None = None,
-        **parameters: object,
-    ) -> RunQuote:
-        """What running a mechanism by its name would cost, and how far off it may be. Free."""
-        body = _run(mechanism, sql, parameters, {"max_rows": max_rows, "delta": delta})
-        return self._call("POST", "run/offer", json_values.run_quote, body)
+    def _run_quote(self, order: NamedRun) -> RunQuote:
+        return self._call("POST", "run/offer", json_values.run_quote, _run(order))
+
+    def _budgets(self) -> dict[str, Budget[BudgetLoss]]:
+        return self._call("GET", "budget", json_values.budgets)
 
     def tables(self) -> list[Table]:
-        """The tables that may be asked about, as they were declared."""
-        return self._call("GET", "tables", lambda found: [json_values.table(table) for table in found["tables"]])
-
-    def populations(self) -> list[str]:
-        """The populations that have a budget."""
-        return sorted(self._call("GET", "budget", json_values.budgets))
-
-    def budget(self, population: str) -> Budget[BudgetLoss]:
-        """What a population may lose in all and has lost."""
-        found = self._call("GET", "budget", json_values.budgets)
-        if population not in found:
-            raise Refusal(f"there is no population {population!r}", hint=f"there are {sorted(found)}")
-        return found[population]
+        return self._call("GET", "tables", lambda told: [json_values.table(table) for table in told["tables"]])
 
     def history(self, *, everybody: bool = False) -> list[PastPayment]:
-        """What was asked and paid, the latest first; of everybody for a custodian."""
-        found: list[PastPayment] = []
+        payments: list[PastPayment] = []
         while True:
             asked = {"everybody": str(everybody).lower(), "limit": str(_PAGE)}
-            more = {"before": str(found[-1].entry)} if found else {}
+            more = {"before": str(payments[-1].entry)} if payments else {}
             page = self._call("GET", f"history?{urlencode({**asked, **more})}", json_values.receipts)
-            found += page
+            payments += page
             if len(page) < _PAGE:
-                return found
+                return payments
 
     def head(self) -> Head:
-        """A signed head of the ledger, to be kept."""
         return self._call("GET", "ledger/head", head_of)
 
-    def proof(self, entry: int) -> Proof:
-        """An entry and that it is in the ledger. Check it against a head that you kept: `.faults(pin(head))`."""
+    def proof(self, entry: int) -> Receipt:
         return self._call("GET", f"ledger/proof/{int(entry)}", json_values.proof)
 
     # publishing ------------------------------------------------------------------------------------------------------
 
-    def offer(self, source: str, *, name: str = "", **wish: object) -> Offered:
-        """What a release of a table, or of a SELECT of rows, would cost and how exact it would be. Free."""
-        return self._call("POST", "releases/offer", json_values.offered, _order(source, name, wish))
+    def _offer(self, source: str, wish: Wish, name: str) -> Offered:
+        return self._call("POST", "releases/offer", json_values.offered, _order(source, wish, name))
 
-    def publish(self, source: str, *, name: str = "", **wish: object) -> Listed:
-        """Make a release at its price, unless it was made before. `release` and `certified` take its entry."""
-        return self._call("POST", "releases", json_values.listed, _order(source, name, wish))
+    def _publish(self, source: str, wish: Wish, name: str) -> Listed:
+        return self._call("POST", "releases", json_values.listed, _order(source, wish, name))
 
     def releases(self) -> list[Listed]:
-        """The releases that one may read, the latest first."""
-        return self._call("GET", "releases", lambda found: [json_values.listed(each) for each in found["releases"]])
+        return self._call("GET", "releases", lambda told: [json_values.listed(each) for each in told["releases"]])
 
     def release(self, entry: int) -> Release:
-        """One of them, free: everything that follows from it is too."""
         return Release.from_json(self._file(entry, RELEASE).decode("utf-8", "replace"))
 
     def certified(self, entry: int, folder: str | Path) -> Certificate:
-        """Write one of them into a new folder, with what anybody needs to check it, and check it."""
         out = Path(folder).absolute()
         refuse_taken(out)
         text = self._file(entry, CERTIFICATE)
@@ -270,20 +229,20 @@ def _error(error: dict[str, Any]) -> DiscreetError:
             )
 
 
-def _plain(terms: dict[str, object]) -> dict[str, object]:
-    """Terms as JSON holds them: a rational as text, a float by its shortest digits."""
-    return {
-        name: value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
-        for name, value in terms.items()
-        if value is not None
+def _question(sql: str, terms: Terms) -> dict[str, object]:
+    """A question as JSON holds it: a rational as text, a float by its shortest digits, and nothing that is usual."""
+    said = {word: value for word, value in vars(terms).items() if value is not None and value is not False}
+    return {"sql": sql} | {
+        word: value if isinstance(value, (bool, int, float, str)) else str(value) for word, value in said.items()
     }
 
 
-def _order(source: str, name: str, wish: dict[str, object]) -> dict[str, Any]:
+def _order(source: str, wish: Wish, name: str) -> dict[str, object]:
     """What is to be published, read here as the door will read it: what cannot be is refused before it is sent."""
-    return {"source": source, "wish": Wish.read(wish).told(), "name": name}
+    return {"source": source, "wish": wish.told(), "name": name}
 
 
-def _run(mechanism: str, sql: str, parameters: dict[str, object], terms: dict[str, object]) -> dict[str, Any]:
-    source = {"sql": sql} if len(sql.split()) > 1 else {"table": sql.strip()}
-    return {"mechanism": mechanism, "parameters": plain_parameters(parameters), **source, **_plain(terms)}
+def _run(order: NamedRun) -> dict[str, object]:
+    terms = {"max_rows": order.max_rows, "delta": None if order.delta is None else str(exact(order.delta, "delta"))}
+    given = {name: value for name, value in terms.items() if value is not None}
+    return {"mechanism": order.name, "parameters": dict(order.parameters), "sql": order.rows, **given}

@@ -1,9 +1,7 @@
-"""An answer on its page: table, chart, where the truth may lie, and what it cost."""
+"""Answer on the ask page: table, chart, where the truth may lie, and what it cost."""
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -19,14 +17,13 @@ from discreet.curator.significant_digits import NO_BAR, Span, is_number, key, me
 
 _ROWS = 50  # on one page of the table
 SURE = (Fraction(90, 100), Fraction(95, 100), Fraction(99, 100))
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would compute a text that begins so
 MOST = 40  # bars that one can still tell apart
 _TICKS = 6
 _MARGIN = 0.25  # of an error bar, on either side of a single dot
 
 
 @dataclass(frozen=True)
-class Result:
+class ShownAnswer:
     """An answer as it is shown now."""
 
     sql: str
@@ -37,10 +34,10 @@ class Result:
 
 
 Surer = Callable[[Fraction], Awaitable[None]]
-Saved = Callable[[Result], Awaitable[None]]
+Saved = Callable[[ShownAnswer], Awaitable[None]]
 
 
-def draw(result: Result, surer: Surer, saved: Saved) -> None:
+def draw(result: ShownAnswer, surer: Surer, saved: Saved) -> None:
     """Draw it where we are; `surer` is called when another confidence is chosen, `saved` when a file is wanted."""
     with theme.card() as made:
         made.classes("d-result").props('aria-label="Answer" tabindex="-1"')
@@ -52,9 +49,7 @@ def draw(result: Result, surer: Surer, saved: Saved) -> None:
                 'flat no-caps dense aria-label="Download as CSV"'
             ).classes("d-quiet")
         if result.made_up:
-            with ui.element("p").classes("d-made-up").props('role="note"'):
-                ui.icon("science").props('aria-hidden="true"')
-                theme.tag("span", "These rows were made up from what is declared. They say nothing about anyone.")
+            theme.made_up()
         if not result.answer.rows:
             theme.empty("No group is large enough to be named.", "Group by fewer columns, or pay more.", "filter_none")
         else:
@@ -64,7 +59,7 @@ def draw(result: Result, surer: Surer, saved: Saved) -> None:
         _small_print(result)
 
 
-def _chooser(result: Result, surer: Surer) -> None:
+def _chooser(result: ShownAnswer, surer: Surer) -> None:
     chosen = {each: f"{float(each):.0%}" for each in SURE}
     toggle = ui.toggle(list(chosen.values()), value=chosen.get(result.confidence))
     toggle.props('no-caps unelevated dense toggle-color=primary aria-label="How sure the error bars are"')
@@ -79,7 +74,7 @@ def _chooser(result: Result, surer: Surer) -> None:
 # picture --------------------------------------------------------------------------------------------------------------
 
 
-def _picture(result: Result) -> None:
+def _picture(result: ShownAnswer) -> None:
     columns = measures(result.answer, result.spans)
     if not columns:
         return
@@ -98,11 +93,11 @@ def _picture(result: Result) -> None:
     drawn(columns[0])
 
 
-def _bars(found: tuple[Bar, ...], name: str, *, single: bool) -> None:
-    if not found:
-        theme.tag("p", "There is no number to draw in this column.").classes("d-muted")
+def _bars(every: tuple[Bar, ...], name: str, *, single: bool) -> None:
+    if not every:
+        theme.muted("There is no number to draw in this column.")
         return
-    shown = found[:MOST]
+    shown = every[:MOST]
     scale = axis(shown, from_zero=not single)
     with ui.element("figure").classes("d-figure d-single" if single else "d-figure"):
         theme.tag("figcaption", name).classes("d-muted d-small")
@@ -117,8 +112,8 @@ def _bars(found: tuple[Bar, ...], name: str, *, single: bool) -> None:
             with ui.element("div").classes("d-axis").props('aria-hidden="true"'):
                 for tick in scale.ticks:
                     theme.tag("span", plain(tick)).style(f"left:{scale.at(tick)}%")
-        if len(found) > MOST:
-            theme.tag("p", f"The first {MOST} of {len(found):,} groups.").classes("d-muted d-small")
+        if len(every) > MOST:
+            theme.note(f"The first {MOST} of {len(every):,} groups.")
 
 
 def _bar(bar: Bar, scale: Axis, name: str, *, single: bool) -> None:
@@ -146,7 +141,7 @@ def _bar(bar: Bar, scale: Axis, name: str, *, single: bool) -> None:
 # table ----------------------------------------------------------------------------------------------------------------
 
 
-def _table(result: Result) -> None:
+def _table(result: ShownAnswer) -> None:
     rows, first = result.answer.rows, [0]
     with ui.element("div").classes("d-scroll").props('tabindex="0" role="region" aria-label="Table of the answer"'):
         table = ui.element("table").classes("d-cells")
@@ -170,7 +165,7 @@ def _table(result: Result) -> None:
     drawn(0)
 
 
-def _cells(result: Result, start: int, end: int) -> None:
+def _cells(result: ShownAnswer, start: int, end: int) -> None:
     answer, noisy = result.answer, _noisy(result)
     noisy = [has or own for has, own in zip(noisy, answer.noisy or noisy, strict=True)]
     with ui.element("thead"), ui.element("tr"):
@@ -196,7 +191,7 @@ def _cell(cell: object, kind: str, span: Span, *, noisy: bool) -> None:
         theme.tag("td", give).classes("d-give d-error")
 
 
-def _noisy(result: Result) -> list[bool]:
+def _noisy(result: ShownAnswer) -> list[bool]:
     """Of each column, whether it holds a number with an error."""
     return [any(row[each] is not None for row in result.spans) for each in range(len(result.answer.columns))]
 
@@ -204,7 +199,7 @@ def _noisy(result: Result) -> list[bool]:
 # what belongs to it ---------------------------------------------------------------------------------------------------
 
 
-def _small_print(result: Result) -> None:
+def _small_print(result: ShownAnswer) -> None:
     answer = result.answer
     with ui.element("div").classes("d-print d-small d-muted"):
         if not result.made_up:
@@ -232,38 +227,9 @@ def _receipt(answer: Answer) -> str:
     return f"{paid}{left}{entry} "
 
 
-def file_name(result: Result) -> str:
+def file_name(result: ShownAnswer) -> str:
     """What the file of an answer is called."""
     return "made-up.csv" if result.made_up else f"answer-{result.answer.entry.replace(',', '-') or 'public'}.csv"
-
-
-def table_text(result: Result) -> str:
-    """An answer as CSV: beside each number with an error, between which numbers the truth lies."""
-    answer = result.answer
-    noisy = _noisy(result)
-    sure = f"{float(result.confidence):.0%}"
-    head = [
-        title
-        for name, has in zip(answer.columns, noisy, strict=True)
-        for title in ((name, f"{name} low {sure}", f"{name} high {sure}") if has else (name,))
-    ]
-    rows = [
-        [
-            text
-            for cell, span, has in zip(row, spans, noisy, strict=True)
-            for text in ((_raw(cell), *(("", "") if span is None else span)) if has else (_raw(cell),))
-        ]
-        for row, spans in zip(answer.rows, result.spans, strict=True)
-    ]
-    written = io.StringIO()
-    csv.writer(written, lineterminator="\n").writerows([[*map(_raw, head)], *rows])
-    return written.getvalue()
-
-
-def _raw(cell: object) -> object:
-    if isinstance(cell, str) and cell.startswith(_FORMULAS):
-        return f"'{cell}"
-    return "" if cell is None else cell
 
 
 @dataclass(frozen=True)
@@ -300,14 +266,14 @@ def bars(answer: Answer, spans: Sequence[Sequence[Span]], column: int) -> tuple[
     """One bar for each row whose cell in a column is a number."""
     noisy = {place for place, has in enumerate(answer.noisy) if has}  # a day that is measured names no group
     shown = noisy | set(measures(answer, spans))
-    found = []
+    drawn = []
     for row, span in zip(answer.rows, spans, strict=True):
         cell = row[column]
         if cell is None or isinstance(cell, (bool, str)) or not math.isfinite(float(str(cell))):
             continue
         names = [key(each) for place, each in enumerate(row) if place not in shown]
-        found.append(Bar(" · ".join(names), cell, float(str(cell)), span[column]))
-    return tuple(found)
+        drawn.append(Bar(" · ".join(names), cell, float(str(cell)), span[column]))
+    return tuple(drawn)
 
 
 def axis(shown: Sequence[Bar], *, from_zero: bool) -> Axis:

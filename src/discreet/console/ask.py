@@ -1,4 +1,4 @@
-"""Ask: a question, its price before it is paid, and the answer with its error."""
+"""Ask page: a question, its price before it is paid, and the answer with its error."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from fractions import Fraction
 from nicegui import ui
 
 from discreet.console import theme
-from discreet.console.answer import Result, draw, file_name, table_text
+from discreet.console.answer import ShownAnswer, draw, file_name
 from discreet.console.data_dictionary import shelf
+from discreet.console.downloads import shown_csv
 from discreet.console.expert_panel import Expert
-from discreet.console.layout import page, trouble
+from discreet.console.layout import Newest, origin, page, trouble
 from discreet.console.pages import Visit
 from discreet.console.price_card import Dial, Strip, note, spoken_button, too_little
 from discreet.console.prices import Tag, Wish, counter, promised, tagged
@@ -34,34 +35,32 @@ async def ask(visit: Visit) -> None:
     """The page."""
     theme.lead("Ask in SQL. You see what it costs before you pay, and how exact the answer will be.")
     tables = await visit.call(visit.desk.tables)
-    request = ui.context.client.request
-    given = request.query_params.get("sql", "")[:_LONGEST]  # it is shown and priced, never asked
-    origin = f"{request.url.scheme}://{request.url.netloc}"
+    given = ui.context.client.request.query_params.get("sql", "")[:_LONGEST]  # it is shown and priced, never asked
     with ui.element("div").classes("d-ask"):
         shelf(tables)
         with ui.element("div").classes("d-work"):
-            Desktop(visit, tables, given, origin)
+            Desktop(visit, tables, given)
 
 
 class Desktop:
     """The question that somebody works on, and what became of it."""
 
-    def __init__(self, visit: Visit, tables: list[Table], given: str, origin: str) -> None:
+    def __init__(self, visit: Visit, tables: list[Table], given: str) -> None:
         self._visit = visit
-        self._turn = 0  # grows with every change: what belongs to an earlier one comes too late
+        self._newest = Newest()
         self._tag: Tag | None = None
         self._asking = False
         self._population = ""
-        self._result: Result | None = None
+        self._result: ShownAnswer | None = None
         with theme.card("Your question"):
             self._examples(examples(tables))
             self._editor = Editor(given, tables, changed=self._typed, entered=self._ask)
             with ui.element("div").classes("d-tag"):
-                self._said = ui.element("div").props('aria-live="polite"')
+                self._said = theme.live()
                 with ui.element("div") as self._numbers:
                     self._strip = Strip()
                     self._dial = Dial(self._price)
-                    self._warned = ui.element("div").props('aria-live="polite"')  # below the slider: that stays
+                    self._warned = theme.live()  # below the slider: that stays
             with ui.element("div").classes("d-row d-doing"):
                 self._button = ui.button("Ask", on_click=self._ask).props("unelevated no-caps")
                 self._button.classes("d-main-button").tooltip("Ctrl + Enter")
@@ -69,24 +68,24 @@ class Desktop:
                 self._try.props("outline no-caps").classes("d-second")
                 link = ui.button("Copy link", icon="link", color=None).props("flat no-caps").classes("d-quiet")
                 link.props["data-copy"] = "link"
-            self._expert = Expert(visit, origin, wish=lambda: self._dial.wish, changed=self._want)
+            self._expert = Expert(visit, origin(), wish=lambda: self._dial.wish, changed=self._want)
         self._news = ui.label().classes("d-away").props('role="status"')  # for who hears the page
         self._earlier = theme.tag("p", _EARLIER).classes("d-hint d-earlier").props('role="status"')
         self._earlier.set_visibility(False)
         self._answer = ui.element("div")
         self._waiting()
-        found = examples(tables)
+        offered = examples(tables)
         if given:
             ui.timer(0.01, self._price, once=True)
-        elif found:
-            ui.timer(0.2, lambda: self._rehearse(found[0].sql), once=True)
+        elif offered:
+            ui.timer(0.2, lambda: self._rehearse(offered[0].sql), once=True)
 
-    def _examples(self, found: tuple[Example, ...]) -> None:
-        if not found:
+    def _examples(self, offered: tuple[Example, ...]) -> None:
+        if not offered:
             return
         with ui.element("div").classes("d-row d-examples"):
             theme.tag("span", "For example").classes("d-muted d-small")
-            for each in found:
+            for each in offered:
                 made = theme.tag("button", each.words).classes("d-chip d-example").props('type="button"')
                 made.on("click", lambda sql=each.sql: self._editor.write(sql))
 
@@ -104,10 +103,9 @@ class Desktop:
 
     async def _typed(self) -> None:
         self._mark()
-        self._turn += 1
-        mine = self._turn
+        newest = self._newest.change()
         await asyncio.sleep(_PAUSE)
-        if mine == self._turn:
+        if newest():
             await self._price()
 
     def _mark(self) -> None:
@@ -122,8 +120,7 @@ class Desktop:
 
     async def _price(self) -> None:
         """Look up what the question costs as it is now, and show it unless somebody has gone on since."""
-        self._turn += 1
-        mine, sql, wish = self._turn, self._editor.text, self._dial.wish
+        newest, sql, wish = self._newest.change(), self._editor.text, self._dial.wish
         if not sql.strip():
             self._show(None)
             self._said.clear()
@@ -132,10 +129,10 @@ class Desktop:
             tag = await self._visit.call(self._tagged, sql, wish)
         except Refusal as refusal:
             too_low = await self._is_too_low(sql, wish)
-            if mine == self._turn:
+            if newest():
                 self._refused(sql, refusal, self._use_usual if too_low else None)
             return
-        if mine != self._turn:
+        if not newest():
             return
         if self._elsewhere(tag) and (wish.price or wish.error):  # that was a price of another budget
             await self._use_usual()
@@ -224,7 +221,7 @@ class Desktop:
 
     async def _now(self) -> Tag:
         """The tag of the question as it is now; raises why it is refused."""
-        self._turn += 1
+        self._newest.change()
         sql, wish = self._editor.text, self._dial.wish
         if not sql.strip():
             raise Refusal("there is no question yet", hint="write one, or take one of the examples")
@@ -253,7 +250,7 @@ class Desktop:
                 raise
             await self._let_look(fresh, tag)
             return
-        self._shown(Result(tag.sql, answer, answer.spans, answer.confidence))
+        self._shown(ShownAnswer(tag.sql, answer, answer.spans, answer.confidence))
         if self._editor.text == tag.sql:
             await self._price()
 
@@ -264,9 +261,9 @@ class Desktop:
             self._show(tag)
             terms: Terms = tag.payment
             answer = await self._visit.call(self._visit.desk.tried, sql, terms)
-            self._shown(Result(sql, answer, answer.spans, answer.confidence, made_up=True))
+            self._shown(ShownAnswer(sql, answer, answer.spans, answer.confidence, made_up=True))
 
-    def _shown(self, result: Result) -> None:
+    def _shown(self, result: ShownAnswer) -> None:
         self._result = result
         self._news.set_text(f"The answer has come, with {len(result.answer.rows)} rows.")
         self._answer.clear()
@@ -274,9 +271,10 @@ class Desktop:
             draw(result, self._surer, self._saved)
         self._mark()
 
-    async def _saved(self, result: Result) -> None:
+    async def _saved(self, result: ShownAnswer) -> None:
         with trouble(self._said):
-            content = await self._visit.call(lambda _: table_text(result).encode())  # it may be long
+            told = result.answer, result.spans, result.confidence
+            content = await self._visit.call(lambda _: shown_csv(*told).encode())  # it may be long
             ui.download.content(content, file_name(result), "text/csv")
 
     async def _surer(self, confidence: Fraction) -> None:

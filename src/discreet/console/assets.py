@@ -1,4 +1,4 @@
-"""Files of our own: the style sheet, and the one script that NiceGUI lacks."""
+"""Static files: style sheets, scripts and HTML, and the addresses under which browsers keep them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where browsers come in: who has a session goes on to the pages, everybody else to the form.
+"""Signing in and out: who has a session goes on to the pages, everybody else to the form.
 
 Nothing of NiceGUI is reached without a session: no page, no file, no socket.
 """
@@ -11,62 +11,46 @@ import importlib
 import time
 from collections.abc import Coroutine
 from functools import partial
-from typing import Protocol
+from html import escape
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, quote
 
 from fastapi import FastAPI
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Match, Route, WebSocketRoute
 
-from discreet.console import assets, downloads, headers, promise_text, sessions, signin
-from discreet.console.headers import App, Message, Receive, Scope, Send
-from discreet.console.pages import PLACES, Hall, Visit, in_force
-from discreet.console.sessions import Lines, Session, Sessions
-from discreet.console.upload import LIMIT, UPLOAD, Turned, Uploads
+from discreet.console import assets, downloads, headers, promise, sessions
+from discreet.console.headers import Message, Receive, Scope, Send
+from discreet.console.pages import PLACES, Host, Visit, in_force, known
+from discreet.console.sessions import BrowserSession, BrowserSessions, Sockets
+from discreet.console.upload import LIMIT, UPLOAD, UploadRefused, Uploads
 from discreet.desk import HOME, Desk
 from discreet.errors import DiscreetError, Refusal
+
+if TYPE_CHECKING:
+    from discreet.console.nicegui_lockdown import NiceguiApp
 
 _SWEEP = 20.0  # seconds between two looks for sessions that have lasted too long
 _FRESH = 60.0  # seconds for which strangers are told the same, so that they cannot keep the desk busy
 _KEPT = {"cache-control": "private, max-age=31536000, immutable"}  # their addresses change with them
+_SAID = {  # what a page may ask to be said: constants, so that no link puts words into our mouth
+    "ended": "You were away for a while, so you were signed out. Sign in again to go on.",
+    "left": "You are signed out.",
+    "revoked": "Your token does not let you in any more. A custodian can give you another.",
+}
+_WORDS = '<p id="said" class="d-said{kind}" role="{role}">{text}</p>'
 _OURS = ("type", "asgi", "http_version", "server", "client", "scheme", "method", "root_path", "path", "raw_path")
-
-
-class Stage(Protocol):
-    """What draws the pages, once it is loaded."""
-
-    app: App
-
-    def serves(self, path: str) -> bool:
-        """Whether a file of NiceGUI's is one that pages need."""
-        ...
-
-    def stranger(self, scope: Scope, session: Session) -> bool:
-        """Whether a socket asks for a page of somebody else's."""
-        ...
-
-    async def make_room(self, session: Session) -> None:
-        """Forget pages of somebody who has too many."""
-        ...
-
-    async def throw_out(self, session: Session, why: str) -> None:
-        """Bring the open pages of a session back to the form."""
-        ...
-
-    async def close(self) -> None:
-        """Stop."""
-        ...
 
 
 class Gate:
     """An ASGI application for the console's paths."""
 
-    def __init__(self, desk: Desk, hall: Hall, uploads: Uploads, lines: Lines) -> None:
-        self._desk, self._hall, self._uploads, self._lines = desk, hall, uploads, lines
-        self._sessions, self._seal = Sessions(), sessions.Seal()
-        self._loading: asyncio.Task[Stage] | None = None
+    def __init__(self, desk: Desk, host: Host, uploads: Uploads, sockets: Sockets) -> None:
+        self._desk, self._host, self._uploads, self._sockets = desk, host, uploads, sockets
+        self._sessions, self._seal = BrowserSessions(), sessions.CookieSeal()
+        self._loading: asyncio.Task[NiceguiApp] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._told: tuple[float, list[promise_text.Limit]] = (0.0, [])  # until when, and what strangers read
+        self._told: tuple[float, list[promise.Limit]] = (0.0, [])  # until when, and what strangers read
         self._closing = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -99,13 +83,13 @@ class Gate:
     async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
         session = self._session(scope)
         if session is None:
-            if scope["path"] == promise_text.PATH:
+            if scope["path"] == promise.PATH:
                 await self._open(scope, receive, send)
             else:
                 await _to(f"/sign-in?next={quote(_asked_for(scope))}")(scope, receive, send)
             return
         try:
-            self._hall.paced(session.visitor)
+            self._host.paced(session.visitor)
         except Refusal as refusal:
             await PlainTextResponse(str(refusal), 429)(scope, receive, send)
             return
@@ -120,11 +104,11 @@ class Gate:
         """The page that everybody may read: what is promised to the people whose data it is. It names no table."""
         if time.monotonic() >= self._told[0]:
             try:
-                found = await self._hall.call(HOME, scope["path"], lambda: self._desk.accounts(HOME), question=False)
-                self._told = time.monotonic() + _FRESH, promise_text.widest(found)
+                accounts = await self._host.call(HOME, scope["path"], lambda: self._desk.accounts(HOME), question=False)
+                self._told = time.monotonic() + _FRESH, promise.widest(accounts)
             except Refusal:
                 pass  # too much is going on: what was told before is told again
-        text = promise_text.page(sessions.theme_of(scope), self._told[1])
+        text = promise.page(sessions.theme_of(scope), self._told[1])
         response = Response(text, media_type="text/html")
         await response(scope, receive, headers.with_headers(send, headers.headers(headers.READ)))
 
@@ -150,13 +134,13 @@ class Gate:
         if session is None or self._closing or not headers.from_here(scope):
             await _refused(receive, send)
             return
-        with self._lines.taken(session.visitor) as room:
+        with self._sockets.taken(session.visitor) as room:
             stage = await self._stage()
             if not room or stage.stranger(scope, session):
                 await _refused(receive, send)
                 return
             inner = self._inner(scope, session)
-            await stage.app(inner, inner["visit"].heard(receive, self._lines), send)
+            await stage.app(inner, inner["visit"].heard(receive, self._sockets), send)
 
     # signing in and out ----------------------------------------------------------------------------------------------
 
@@ -185,7 +169,7 @@ class Gate:
             made_up = path.startswith("/made-up/")
             response = downloads.sample_response if made_up else downloads.release_response
             named = downloads.SAMPLE_PATH if made_up else downloads.RELEASE_PATH
-            return await self._hall.call(visitor, named, partial(response, self._desk, visitor, path), question=False)
+            return await self._host.call(visitor, named, partial(response, self._desk, visitor, path), question=False)
         except Refusal as refusal:
             return PlainTextResponse(str(refusal), 404)
 
@@ -196,21 +180,23 @@ class Gate:
             status = 401 if session is None else 403
             return JSONResponse({"said": "this file was not sent from a page that you opened here"}, status)
         visitor, status = session.visitor, 429
-        self._hall.named(scope, visitor)
+        self._host.named(scope, visitor)
         try:
-            self._hall.paced(visitor)
+            self._host.paced(visitor)
             status = 403
-            await self._hall.call(visitor, UPLOAD, partial(self._desk.custody, visitor), question=False)
+            await self._host.call(visitor, UPLOAD, partial(self._desk.custody, visitor), question=False)
             taken = await self._uploads.take(session, scope, receive)
         except Refusal as refusal:
-            return JSONResponse({"said": str(refusal)}, refusal.status if isinstance(refusal, Turned) else status)
+            return JSONResponse(
+                {"said": str(refusal)}, refusal.status if isinstance(refusal, UploadRefused) else status
+            )
         return JSONResponse({"id": taken.id})
 
     def _asked(self, scope: Scope) -> Response:
         """The form. While somebody looks for their token, we load what draws pages."""
         self._prepare()
         asked = parse_qs(scope.get("query_string", b"").decode("latin-1"))
-        said = signin.SAID.get(asked.get("why", [""])[0], "")
+        said = _SAID.get(asked.get("why", [""])[0], "")
         return _form(scope, said=said, after=asked.get("next", [""])[0])
 
     async def _sent(self, scope: Scope, receive: Receive) -> Response:
@@ -226,7 +212,7 @@ class Gate:
         token, after = form.get("token", [""])[0].strip(), form.get("next", [""])[0]
         address = scope["client"][0] if scope.get("client") else ""
         try:
-            visitor = await self._hall.admitted(token, address)
+            visitor = await self._host.admitted(token, address)
         except Refusal as refusal:
             return _form(scope, said=str(refusal), wrong=True, after=after)
         before = self._session(scope)
@@ -235,7 +221,7 @@ class Gate:
         session, crowded = self._sessions.begin(visitor)
         for each in crowded:
             await self._end(each, "ended")
-        response = _to(signin.known(after))
+        response = _to(known(after))
         response.headers.append("set-cookie", self._seal.written(scope, session.id))
         return response
 
@@ -247,11 +233,11 @@ class Gate:
         response.headers.append("set-cookie", self._seal.cleared(scope))
         return response
 
-    def _session(self, scope: Scope) -> Session | None:
+    def _session(self, scope: Scope) -> BrowserSession | None:
         number = self._seal.read(scope)
         return self._sessions.find(number) if number else None
 
-    async def _end(self, session: Session, why: str) -> None:
+    async def _end(self, session: BrowserSession, why: str) -> None:
         self._sessions.end(session)
         self._uploads.end(session)
         if self._loading is not None and self._loading.done():
@@ -259,14 +245,14 @@ class Gate:
 
     # what is behind --------------------------------------------------------------------------------------------------
 
-    def _inner(self, scope: Scope, session: Session) -> Scope:
+    def _inner(self, scope: Scope, session: BrowserSession) -> Scope:
         """The same request without traces of our own application, in the name of whoever is signed in."""
 
         def end(why: str) -> None:
             self._keep(self._end(session, why))
 
         visit = Visit(
-            self._desk, session.visitor, self._hall, session, scope["path"], end, self._sessions.touch, self._uploads
+            self._desk, session.visitor, self._host, session, scope["path"], end, self._sessions.touch, self._uploads
         )
         headers = [(name, value) for name, value in scope["headers"] if not name.startswith(b"x-forwarded")]
         kept = {name: scope[name] for name in _OURS if name in scope}
@@ -278,7 +264,7 @@ class Gate:
             self._loading = asyncio.create_task(_loaded())
             self._keep(self._swept())
 
-    async def _stage(self) -> Stage:
+    async def _stage(self) -> NiceguiApp:
         self._prepare()
         if self._loading is None:
             raise Refusal("this door is closing; nothing was charged")
@@ -307,24 +293,24 @@ class Gate:
 _PAGES = frozenset(place.path for place in PLACES)
 
 
-def _revoked(desk: Desk, sessions: list[Session]) -> list[Session]:
+def _revoked(desk: Desk, sessions: list[BrowserSession]) -> list[BrowserSession]:
     good = {visitor for visitor in {session.visitor for session in sessions} if in_force(desk, visitor)}
     return [session for session in sessions if session.visitor not in good]
 
 
-async def _loaded() -> Stage:
+async def _loaded() -> NiceguiApp:
     module = await asyncio.to_thread(importlib.import_module, "discreet.console.nicegui_lockdown")
-    stage: Stage = await module.opened()
+    stage: NiceguiApp = await module.opened()
     return stage
 
 
-def mount(app: FastAPI, desk: Desk, hall: Hall, *, upload: int = LIMIT, sockets: int = 512) -> Gate:
+def mount(app: FastAPI, desk: Desk, host: Host, *, upload: int = LIMIT, sockets: int = 512) -> Gate:
     """Put the console's paths beside those of an application. They are not in its schema.
 
     Whoever mounts it lets bodies of POST to UPLOAD through unread; files of more than `upload` bytes are not taken,
     nor more than so many sockets.
     """
-    gate = Gate(desk, hall, Uploads(desk.home, most=upload), Lines(sockets))
+    gate = Gate(desk, host, Uploads(desk.home, most=upload), Sockets(sockets))
     plain = ("/", "/sign-in", "/sign-out", "/session", "/console/{name}", "/_nicegui/{file:path}", UPLOAD)
     for path in (*plain, downloads.SAMPLE_PATH, downloads.RELEASE_PATH, *sorted(_PAGES)):
         app.router.routes.append(_Named(path, gate))
@@ -348,7 +334,16 @@ class _Named(Route):
 
 
 def _form(scope: Scope, *, said: str = "", wrong: bool = False, after: str = "") -> Response:
-    text = signin.page(sessions.theme_of(scope), said=said, wrong=wrong, after=after)
+    """The form to sign in, with a sentence above it, and no script at all."""
+    words = _WORDS.format(kind=" d-wrong" if wrong else "", role="alert" if wrong else "status", text=escape(said))
+    text = assets.text("sign-in.html").format(
+        theme=sessions.theme_of(scope),
+        icon=assets.ICON,
+        style=assets.address("console.css"),
+        said=words if said else "",
+        after=escape(known(after), quote=True),
+        described='aria-describedby="said"' if said else "",
+    )
     return Response(text, 401 if wrong else 200, media_type="text/html")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -10,10 +10,11 @@ from functools import partial
 
 from nicegui import ui
 
-from discreet.console import assets, prices, theme
-from discreet.console.layout import page, trouble
+from discreet.console import prices, theme
+from discreet.console.history import PaidQuestion, grouped
+from discreet.console.layout import page, styles, trouble
 from discreet.console.pages import Visit
-from discreet.console.prices import Step, figure, path
+from discreet.console.prices import figure, moment
 from discreet.curator.explain import said
 from discreet.curator.purchase import PastPayment
 from discreet.desk import Desk, Visitor
@@ -36,7 +37,7 @@ _LIFT = (
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _BudgetRead:
     """Everything that the page shows, read at one time."""
 
     accounts: Mapping[str, Account]
@@ -48,26 +49,26 @@ class _Seen:
 @page("/budget")
 async def budget(visit: Visit) -> None:
     """The page."""
-    ui.add_head_html(f'<link rel="stylesheet" href="{assets.address("records.css")}">')
+    styles("records.css")
     theme.lead(
         "Every answer tells a little about the people in the data, and has a price for it. All prices together stay "
         "below a limit that was set once. When it is spent, nothing more is answered."
     )
-    box, shown = ui.element("div").props('aria-live="polite"'), ui.element("div")
+    box, shown = theme.live(), ui.element("div")
 
     async def show() -> None:
         with theme.busy(button), trouble(box):
-            found = await visit.call(partial(_seen, visit.desk))
+            read = await visit.call(partial(_seen, visit.desk))
             shown.clear()
             with shown:
-                for name in sorted(found.accounts, key=lambda name: found.accounts[name].retired):  # those last
-                    _population(name, found, visit, lifted)
-                if not found.accounts:
+                for name in sorted(read.accounts, key=lambda name: read.accounts[name].retired):  # those last
+                    _population(name, read, visit, lifted)
+                if not read.accounts:
                     theme.empty("There is no budget yet.", "It comes with the first table.", "donut_large")
 
     async def lifted(name: str) -> None:
         with trouble(box):
-            await visit.call(partial(_lift, visit.desk), name)
+            await visit.custody(lambda custody: custody.lift(name))
             ui.notify(f"The hold on {name} is lifted.", type="positive")
         await show()
 
@@ -75,30 +76,26 @@ async def budget(visit: Visit) -> None:
     await show()
 
 
-def _seen(desk: Desk, who: Visitor) -> _Seen:
-    return _Seen(desk.accounts(who), desk.people(who), desk.history(who), _usual(desk, who))
+def _seen(desk: Desk, who: Visitor) -> _BudgetRead:
+    return _BudgetRead(desk.accounts(who), desk.people(who), desk.history(who), _usual(desk, who))
 
 
 def _usual(desk: Desk, who: Visitor) -> dict[str, BudgetLoss]:
     """Of each population the usual price, told by a question about one of its tables that names none."""
-    found: dict[str, BudgetLoss] = {}
+    known: dict[str, BudgetLoss] = {}
     for table in desk.tables(who):
-        if table.population is None or table.population in found:
+        if table.population is None or table.population in known:
             continue
         try:
             told = desk.explained(who, f'SELECT count(*) AS n FROM "{table.name}"', {}).price  # noqa: S608  # plain
         except Refusal:
             continue
         if told is not None:
-            found[table.population] = told
-    return found
+            known[table.population] = told
+    return known
 
 
-def _lift(desk: Desk, who: Visitor, name: str) -> None:
-    desk.custody(who).lift(name)
-
-
-def _population(name: str, seen: _Seen, visit: Visit, lifted: Lifted) -> None:
+def _population(name: str, seen: _BudgetRead, visit: Visit, lifted: Lifted) -> None:
     account = seen.accounts[name]
     with theme.card() as made:
         made.props["aria-label"] = name
@@ -155,36 +152,30 @@ def _hold(name: str, lifted: Lifted) -> None:
         ui.button("Lift the hold", on_click=ask).props("outline no-caps")
 
 
-def _spending(name: str, seen: _Seen, visit: Visit) -> None:
+def _spending(name: str, seen: _BudgetRead, visit: Visit) -> None:
     spent, total = seen.accounts[name].budget.spent, seen.accounts[name].budget.total
     left = seen.accounts[name].budget.left
     retired = seen.accounts[name].retired
     with ui.element("p").classes("d-big"):
         theme.tag("strong", prices.figure((spent if retired else left).amount, up=retired))
         theme.tag("span", f"{'spent' if retired else 'left'} of {prices.figure(total.amount)}").classes("d-muted")
-    rest = Share("Left", prices.figure(left.amount), prices.part(left, total), "left")
-    if visit.custodian:
-        shares = [Share("Spent", prices.figure(spent.amount, up=True), prices.part(spent, total), "own"), rest]
-    else:
+    pieces = [spent_of("Spent", spent, total)]
+    if not visit.custodian:
         own = seen.people[0].used.get(name, 0 * total) if seen.people else 0 * total
         others = spent.less(own)  # type: ignore[arg-type]
-        shares = [
-            Share("You spent", prices.figure(own.amount, up=True), prices.part(own, total), "own"),
-            Share("Others together", prices.figure(others.amount, up=True), prices.part(others, total), "others"),
-            rest,
-        ]
-    bar(shares, ", ".join(f"{each.name} {each.amount}" for each in shares))
+        pieces = [spent_of("You spent", own, total), spent_of("Others together", others, total, "others")]
+    bar(*pieces, left_of("Left", left, total))
     if not retired:
         _how_many(name, seen, visit, left)
 
 
-def _how_many(name: str, seen: _Seen, visit: Visit, left: BudgetLoss) -> None:
+def _how_many(name: str, seen: _BudgetRead, visit: Visit, left: BudgetLoss) -> None:
     """How far the rest reaches, in questions."""
     mine = next((person for person in seen.people if person.name == visit.visitor.name), None)
     if mine is not None and mine.allowance is not None and type(mine.allowance) is type(left):
         left = left.meet(prices.rest(mine.allowance, mine.used.get(name, 0 * mine.allowance)))
     last = next(
-        (each for each in prices.grouped(seen.receipts) if each.population == name and _own(each, visit)),
+        (each for each in grouped(seen.receipts) if each.population == name and _own(each, visit)),
         None,
     )
     likes = [("at the usual price", seen.usual.get(name)), ("like your last one", None if last is None else last.price)]
@@ -199,26 +190,24 @@ def _how_many(name: str, seen: _Seen, visit: Visit, left: BudgetLoss) -> None:
                 theme.tag("span", f"({prices.price(each)} each)").classes("d-muted")
 
 
-def _own(asked: prices.Asked, visit: Visit) -> bool:
+def _own(asked: PaidQuestion, visit: Visit) -> bool:
     return asked.principal == visit.visitor.name
 
 
-def _over_time(name: str, seen: _Seen, visit: Visit) -> None:
-    steps = prices.stairs(seen.receipts, name)
+def _over_time(name: str, seen: _BudgetRead, visit: Visit) -> None:
+    steps = stairs(seen.receipts, name)
     theme.heading("Spending over time" if visit.custodian else "Your spending over time", 3)
     if not steps:
-        theme.tag("p", "Nothing was spent yet." if visit.custodian else "You have spent nothing yet.").classes(
-            "d-muted"
-        )
+        theme.muted("Nothing was spent yet." if visit.custodian else "You have spent nothing yet.")
         return
     spent, total = seen.accounts[name].budget.spent, seen.accounts[name].budget.total
     level = None if visit.custodian else spent.amount
     line(steps, datetime.now(UTC), total.amount, level)
     if level is not None:
-        theme.tag("p", "The dashed line is what everybody spent together.").classes("d-muted d-small")
+        theme.note("The dashed line is what everybody spent together.")
 
 
-def _who_spent(name: str, seen: _Seen) -> None:
+def _who_spent(name: str, seen: _BudgetRead) -> None:
     total = seen.accounts[name].budget.total
     people = sorted(
         (person for person in seen.people if person.role == "analyst" or person.used.get(name)),
@@ -227,34 +216,26 @@ def _who_spent(name: str, seen: _Seen) -> None:
     if not seen.accounts[name].budget.spent.amount:
         return
     theme.heading("Who spent what", 3)
-    with ui.element("div").classes("d-scroll"), ui.element("table").classes("d-table"):
-        with ui.element("thead"), ui.element("tr"):
-            for title, kind in (("Who", ""), ("Spent", "d-num"), ("", "d-wide"), ("Own limit", "d-num")):
-                theme.tag("th", title).classes(kind).props('scope="col"')
-        with ui.element("tbody"):
-            for person in people:
-                used = person.used.get(name, 0 * total)
-                with ui.element("tr"):
-                    with theme.tag("td", person.name):
-                        if not person.role:
-                            theme.tag("span", "not let in any more").classes("d-muted d-note")
-                    theme.tag("td", prices.figure(used.amount, up=True)).classes("d-num")
-                    with ui.element("td").classes("d-wide"):
-                        meter(prices.part(used, total))
-                    same = type(person.allowance) is type(total)  # a limit in another measure lets nobody ask here
-                    limit = prices.figure(person.allowance.amount) if person.allowance and same else "none"
-                    theme.tag("td", limit).classes("d-num" if same else "d-num d-muted")
+    with theme.table((("Who", ""), ("Spent", "d-num"), ("", "d-wide"), ("Own limit", "d-num"))):
+        for person in people:
+            used = person.used.get(name, 0 * total)
+            with ui.element("tr"):
+                with theme.tag("td", person.name):
+                    if not person.role:
+                        theme.tag("span", "not let in any more").classes("d-muted d-note")
+                theme.tag("td", prices.figure(used.amount, up=True)).classes("d-num")
+                with ui.element("td").classes("d-wide"):
+                    meter(prices.part(used, total))
+                same = type(person.allowance) is type(total)  # a limit in another measure lets nobody ask here
+                limit = prices.figure(person.allowance.amount) if person.allowance and same else "none"
+                theme.tag("td", limit).classes("d-num" if same else "d-num d-muted")
 
 
 def _allowance(name: str, me: Person, allowance: BudgetLoss) -> None:
     used = me.used.get(name, 0 * allowance)
     theme.heading("Your own limit", 3)
     left = prices.rest(allowance, used)
-    shares = [
-        Share("You spent", prices.figure(used.amount, up=True), prices.part(used, allowance), "own"),
-        Share("Left for you", prices.figure(left.amount), prices.part(left, allowance), "left"),
-    ]
-    bar(shares, ", ".join(f"{each.name} {each.amount}" for each in shares))
+    bar(spent_of("You spent", used, allowance), left_of("Left for you", left, allowance))
 
 
 def _for_experts(account: Account) -> None:
@@ -271,7 +252,7 @@ _AREA = (600.0, 140.0)
 
 
 @dataclass(frozen=True)
-class Share:
+class BudgetPiece:
     """A piece of a bar: whose it is, how much, and which part of the whole."""
 
     name: str
@@ -280,10 +261,20 @@ class Share:
     kind: str  # own, others or left
 
 
-def bar(shares: Sequence[Share], label: str) -> None:
+def spent_of(name: str, spent: BudgetLoss, whole: BudgetLoss, kind: str = "own") -> BudgetPiece:
+    """The piece of a whole that was spent."""
+    return BudgetPiece(name, prices.figure(spent.amount, up=True), prices.part(spent, whole), kind)
+
+
+def left_of(name: str, left: BudgetLoss, whole: BudgetLoss) -> BudgetPiece:
+    """The piece of a whole that is left."""
+    return BudgetPiece(name, prices.figure(left.amount), prices.part(left, whole), "left")
+
+
+def bar(*shares: BudgetPiece) -> None:
     """One bar of several pieces, with its legend in words."""
     with ui.element("div").classes("d-gauge").props('role="img"') as made:
-        made.props["aria-label"] = label
+        made.props["aria-label"] = ", ".join(f"{each.name} {each.amount}" for each in shares)
         for each in shares:
             if each.part > 0:
                 ui.element("span").classes(f"d-piece d-{each.kind}").style(f"flex-grow: {max(each.part, 0.004):.4f}")
@@ -301,7 +292,7 @@ def meter(part: float) -> None:
         ui.element("span").style(f"width: {100 * part:.1f}%")
 
 
-def line(steps: Sequence[Step], now: datetime, whole: Fraction, level: Fraction | None) -> None:
+def line(steps: Sequence[SpentSince], now: datetime, whole: Fraction, level: Fraction | None) -> None:
     """Spending over time. The top of the picture is the whole budget; a level is what everybody spent together."""
     width, height = _AREA
     drawn = path(steps, now, whole, _AREA)
@@ -324,3 +315,35 @@ def line(steps: Sequence[Step], now: datetime, whole: Fraction, level: Fraction 
         with ui.element("figcaption").classes("d-line-foot"):
             theme.tag("span", f"{steps[0].since:%-d %b %Y}")
             theme.tag("span", "now")
+
+
+@dataclass(frozen=True)
+class SpentSince:
+    """So much was spent in all since then."""
+
+    since: datetime
+    amount: Fraction
+
+
+def stairs(receipts: Iterable[PastPayment], population: str) -> list[SpentSince]:
+    """How spending grew, one step for each payment."""
+    steps: list[SpentSince] = []
+    for each in sorted(receipts, key=lambda receipt: receipt.entry):
+        if each.population == population:
+            before = steps[-1].amount if steps else Fraction(0)
+            steps.append(SpentSince(moment(each.time), before + each.loss.amount))
+    return steps
+
+
+def path(steps: Sequence[SpentSince], now: datetime, whole: Fraction, area: tuple[float, float]) -> str:
+    """The steps as the path of an SVG, from the first payment to now, in an area of this width and height."""
+    if not steps or not whole:
+        return ""
+    width, height = area
+    begin = steps[0].since
+    long = max((now - begin).total_seconds(), 1.0)
+    drawn = [f"M0 {height:.1f}"]
+    for step in steps:
+        x = width * min(1.0, (step.since - begin).total_seconds() / long)
+        drawn.append(f"H{x:.1f}V{height * (1 - float(min(Fraction(1), step.amount / whole))):.1f}")
+    return f"{''.join(drawn)}H{width:.1f}"

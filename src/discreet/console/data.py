@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from nicegui import ui
-from starlette.requests import Request
 
-from discreet.console import assets, data_dictionary, prices, tables, theme
-from discreet.console.budget import Share, bar
+from discreet.console import data_dictionary, prices, tables, theme
+from discreet.console.budget import bar, left_of, spent_of
 from discreet.console.expert_panel import reached
-from discreet.console.layout import UNCHANGED, apart, confirm, page, trouble
+from discreet.console.layout import UNCHANGED, apart, changed, confirm, origin, page, styles, trouble
 from discreet.console.pages import Visit
 from discreet.curator.explain import said
 from discreet.declared.table import Table
@@ -26,7 +25,7 @@ _PARTS = {"tables": "Tables", "populations": "Populations", "people": "People"}
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _DataRead:
     """Everything that the page shows, read at one time."""
 
     tables: Sequence[Table]
@@ -35,28 +34,27 @@ class _Seen:
     people: Sequence[Person]
 
 
-def _seen(desk: Desk, who: Visitor) -> _Seen:
-    return _Seen(desk.tables(who), desk.accounts(who), desk.custody(who).requiring_price(), desk.people(who))
+def _seen(desk: Desk, who: Visitor) -> _DataRead:
+    return _DataRead(desk.tables(who), desk.accounts(who), desk.custody(who).requiring_price(), desk.people(who))
 
 
 @page("/data")
 async def data(visit: Visit) -> None:
     """The page."""
-    for style in ("records.css", "data.css"):
-        ui.add_head_html(f'<link rel="stylesheet" href="{assets.address(style)}">')
+    styles("records.css", "data.css")
     tables.script()
     theme.lead("The tables that people may ask about, what may be learned in all, and who may ask.")
-    box, shown = ui.element("div").props('aria-live="polite"'), ui.element("div")
+    box, shown = theme.live(), ui.element("div")
     part = ["tables"]
 
     async def show() -> None:
         with trouble(box):
-            found = await visit.call(partial(_seen, visit.desk))
+            read = await visit.call(partial(_seen, visit.desk))
             shown.clear()
             with shown:
-                draw(found)
+                draw(read)
 
-    def draw(found: _Seen) -> None:
+    def draw(read: _DataRead) -> None:
         with ui.tabs(on_change=lambda event: part.__setitem__(0, str(event.value))) as chosen:
             chosen.props("no-caps align=left dense").classes("d-tabs")
             for name, words in _PARTS.items():
@@ -65,18 +63,18 @@ async def data(visit: Visit) -> None:
             with ui.tab_panel("tables"):
                 with ui.element("div").classes("d-row d-spread"):
                     theme.lead("Everybody who may ask sees what is declared here. Nobody sees the rows.")
-                    ui.button("Add a table", icon="add", on_click=lambda: add(found)).props("unelevated no-caps")
-                tables.listed(visit, found.tables, show)
+                    ui.button("Add a table", icon="add", on_click=lambda: add(read)).props("unelevated no-caps")
+                tables.listed(visit, read.tables, show)
             with ui.tab_panel("populations"):
-                _populations(visit, found.accounts, found.priced, found.tables, show)
+                _populations(visit, read.accounts, read.priced, read.tables, show)
             with ui.tab_panel("people"):
-                _people(visit, found.people, [table.name for table in found.tables], show)
+                _people(visit, read.people, [table.name for table in read.tables], show)
 
-    def add(found: _Seen) -> None:
+    def add(read: _DataRead) -> None:
         part[0] = "tables"
         shown.clear()
         with shown:
-            tables.Adding(visit, found.tables, found.accounts, show)
+            tables.NewTable(visit, read.tables, read.accounts, show)
 
     await show()
 
@@ -88,6 +86,13 @@ _RETIRE = (
 _LIFT = (
     "Rows of these people made an answer fail. Look into the cause first, for example by bringing corrected rows: if "
     "it is still there, the next answer may fail again, and each failure tells a little more."
+)
+
+
+_ROLES = {"analyst": "Analyst: asks questions", "custodian": "Custodian: keeps the data too"}
+_OUT = (
+    "Their token lets them in no more, at once, through every door. What they spent stays spent. You can let them in "
+    "again later, with a new token."
 )
 
 
@@ -116,16 +121,7 @@ def _population(visit: Visit, name: str, account: Account, tables: Sequence[str]
         theme.heading(name, 2)
         theme.tag("span", words).classes(f"d-badge {kind}")
     budget = account.budget
-    shares = [
-        Share(
-            "Spent",
-            prices.figure(budget.spent.amount, up=True),
-            prices.part(budget.spent, budget.total),
-            "own",
-        ),
-        Share("Left", prices.figure(budget.left.amount), prices.part(budget.left, budget.total), "left"),
-    ]
-    bar(shares, ", ".join(f"{each.name} {each.amount}" for each in shares))
+    bar(spent_of("Spent", budget.spent, budget.total), left_of("Left", budget.left, budget.total))
     with ui.element("div").classes("d-spaced"), theme.facts():
         theme.fact("In all", prices.price(budget.total))
         theme.fact("What is compared", data_dictionary.relation(account))
@@ -137,8 +133,8 @@ def _population(visit: Visit, name: str, account: Account, tables: Sequence[str]
         return
     with ui.element("div").classes("d-tools"):
         if account.held:
-            _tool("Lift the hold", "lock_open", lambda: _lift(visit, name, again))
-        _tool("Close for good", "block", lambda: _retire(visit, name, again))
+            theme.tool("Lift the hold", lambda: _lift(visit, name, again), "lock_open")
+        theme.tool("Close for good", lambda: _retire(visit, name, again), "block")
 
 
 def _pricing(visit: Visit, name: str, *, required: bool) -> None:
@@ -150,55 +146,24 @@ def _pricing(visit: Visit, name: str, *, required: bool) -> None:
         if wanted == kept[0]:  # it was put back
             return
         with trouble(box, foot=UNCHANGED):
-            await visit.call(partial(_require_price, visit.desk), name, wanted)
+            await visit.custody(lambda custody: custody.require_price(name, required=wanted))
             kept[0] = wanted
             ui.notify(f"Questions about {name} {'must' if wanted else 'need not'} name a price.", type="positive")
         ticked.set_value(kept[0])
 
     ticked = ui.checkbox(theme.PRICED, value=required, on_change=change)
-    theme.tag("p", theme.UNPRICED).classes("d-muted d-small")
-    box = ui.element("div").props('aria-live="polite"')
-
-
-def _tool(words: str, icon: str, doing: Callable[[], None]) -> None:
-    ui.button(words, icon=icon, on_click=doing, color=None).props("flat dense no-caps").classes("d-quiet")
+    theme.note(theme.UNPRICED)
+    box = theme.live()
 
 
 def _retire(visit: Visit, name: str, again: Again) -> None:
-    async def done() -> None:
-        await visit.call(partial(_retired, visit.desk), name)
-        ui.notify(f"{name} is closed for good.", type="positive")
-        await again()
-
+    done = changed(visit, lambda custody: custody.retire(name), f"{name} is closed for good.", again)
     confirm(f"Close {name} for good?", _RETIRE, name, "Close it for good", done)
 
 
 def _lift(visit: Visit, name: str, again: Again) -> None:
-    async def done() -> None:
-        await visit.call(partial(_lifted, visit.desk), name)
-        ui.notify(f"The hold on {name} is lifted.", type="positive")
-        await again()
-
+    done = changed(visit, lambda custody: custody.lift(name), f"The hold on {name} is lifted.", again)
     confirm(f"Lift the hold on {name}?", _LIFT, name, "Lift it", done)
-
-
-def _require_price(desk: Desk, who: Visitor, name: str, required: bool) -> None:  # noqa: FBT001  # as it is ticked
-    desk.custody(who).require_price(name, required=required)
-
-
-def _retired(desk: Desk, who: Visitor, name: str) -> None:
-    desk.custody(who).retire(name)
-
-
-def _lifted(desk: Desk, who: Visitor, name: str) -> None:
-    desk.custody(who).lift(name)
-
-
-_ROLES = {"analyst": "Analyst: asks questions", "custodian": "Custodian: keeps the data too"}
-_OUT = (
-    "Their token lets them in no more, at once, through every door. What they spent stays spent. You can let them in "
-    "again later, with a new token."
-)
 
 
 def _people(visit: Visit, people: Sequence[Person], tables: Sequence[str], again: Again) -> None:
@@ -212,13 +177,11 @@ def _people(visit: Visit, people: Sequence[Person], tables: Sequence[str], again
     if not known:
         theme.empty("Nobody is let in yet.", "Let somebody in, and give them their token.", "people")
         return
-    with theme.card(), ui.element("div").classes("d-scroll"), ui.element("table").classes("d-table d-people"):
-        with ui.element("thead"), ui.element("tr"):
-            for title in ("Name", "Role", "Tables", "Own limit", "Spent", ""):
-                theme.tag("th", title).props('scope="col"').classes("d-num" if title in ("Own limit", "Spent") else "")
-        with ui.element("tbody"):
-            for person in known:
-                _row(visit, person, again)
+    titles = ("Name", ""), ("Role", ""), ("Tables", ""), ("Own limit", "d-num"), ("Spent", "d-num"), ("", "")
+    with theme.card(), theme.table(titles) as table:
+        table.classes("d-people")
+        for person in known:
+            _row(visit, person, again)
 
 
 def _row(visit: Visit, person: Person, again: Again) -> None:
@@ -237,23 +200,14 @@ def _row(visit: Visit, person: Person, again: Again) -> None:
             if not person.used:
                 theme.tag("span", "nothing").classes("d-muted")
         with ui.element("td").classes("d-num"):
-            button = ui.button("Shut out", color=None, on_click=lambda: _shut_out(visit, person, again))
-            button.props("flat dense no-caps").classes("d-quiet")
+            button = theme.tool("Shut out", lambda: _shut_out(visit, person, again))
             button.props["aria-label"] = f"Shut out {person.name}"
 
 
 def _shut_out(visit: Visit, person: Person, again: Again) -> None:
-    async def done() -> None:
-        await visit.call(partial(_shut, visit.desk), person.name)
-        ui.notify(f"{person.name} is shut out.", type="positive")
-        await again()
-
+    done = changed(visit, lambda custody: custody.shut_out(person.name), f"{person.name} is shut out.", again)
     own = " This is you: you will be signed out." if person.name == visit.visitor.name else ""
     confirm(f"Shut {person.name} out?", _OUT + own, person.name, "Shut out", done)
-
-
-def _shut(desk: Desk, who: Visitor, name: str) -> None:
-    desk.custody(who).shut_out(name)
 
 
 def _let_in(visit: Visit, tables: Sequence[str], again: Again) -> None:
@@ -265,48 +219,31 @@ def _let_in(visit: Visit, tables: Sequence[str], again: Again) -> None:
             "outlined use-chips"
         )
         most = ui.input("Own limit (optional)").props('outlined inputmode="decimal" autocomplete="off"')
-        theme.tag("p", "The most that they may spend of each population's budget. Empty: as much as is left.").classes(
-            "d-muted d-small"
-        )
+        theme.note("The most that they may spend of each population's budget. Empty: as much as is left.")
         priced = ui.checkbox("Each of their questions must name a price")
-        theme.tag("p", theme.UNPRICED).classes("d-muted d-small")
-        box = ui.element("div").props('aria-live="polite"')
+        theme.note(theme.UNPRICED)
+        box = theme.live()
         with ui.element("div").classes("d-row d-foot"):
             button = ui.button("Let in").props("unelevated no-caps")
             ui.button("Leave it", on_click=dialog.close, color=None).props("flat no-caps").classes("d-quiet")
-    origin = _origin(ui.context.client.request)
+    reached_at = origin()
 
     async def done() -> None:
-        who = str(name.value or "").strip()
+        who, kind = str(name.value or "").strip(), str(role.value)
         limit, only = str(most.value or "").strip() or None, list(chosen.value or []) or None
+        must = bool(priced.value)
         with theme.busy(button), trouble(box, foot=UNCHANGED):
-            allowed = _Allowed(limit, only, bool(priced.value))
-            token = await visit.call(partial(_granted, visit.desk), who, str(role.value), allowed)
+            token = await visit.custody(
+                lambda custody: custody.let_in(who, kind, allowance=limit, tables=only, require_price=must)
+            )
             inner.clear()
             with inner:  # the token goes when it closes
-                _shown_once(who, token, connections(who, origin, visit.hall.wire), dialog)
+                _shown_once(who, token, connections(who, reached_at, visit.host.wire), dialog)
             await again()
 
     button.on_click(done)
     name.on("keydown.enter", done)
     dialog.open()
-
-
-@dataclass(frozen=True)
-class _Allowed:
-    """What somebody may do: how much they may spend, about which tables, and whether they must name prices."""
-
-    limit: str | None
-    tables: list[str] | None
-    require_price: bool
-
-
-def _granted(desk: Desk, who: Visitor, name: str, role: str, to: _Allowed) -> str:
-    return desk.custody(who).let_in(name, role, allowance=to.limit, tables=to.tables, require_price=to.require_price)
-
-
-def _origin(request: Request) -> str:
-    return f"{request.url.scheme}://{request.url.netloc}"
 
 
 def _shown_once(name: str, token: str, ways: Sequence[tuple[str, str]], dialog: ui.dialog) -> None:

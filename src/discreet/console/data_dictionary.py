@@ -1,4 +1,4 @@
-"""The data dictionary: what is declared about tables, columns and populations, in words and as lists."""
+"""Data dictionary: what is declared about tables, columns and populations, in words and as lists."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from nicegui import ui
 from discreet.console import theme
 from discreet.console.sql_editor import written
 from discreet.console.table_draft import KINDS
-from discreet.declared.column import Column
+from discreet.declared.column import Column, ends
 from discreet.declared.key import Key
 from discreet.declared.table import Table
 from discreet.exact import spoken
 from discreet.ledger.books import Account
 from discreet.privacy import Replace
-from discreet.sql.dates import ends
 
 _KEYS = 6  # that are shown of a column
 MOST = 200  # columns of a table that a page shows
@@ -33,7 +32,7 @@ def shelf(tables: Sequence[Table]) -> None:
         theme.heading("Tables", 2).classes("d-shelf-title")
         with ui.element("div").classes("d-shelf-body"):
             if not tables:
-                theme.tag("p", "There is no table that you may ask about yet.").classes("d-muted")
+                theme.muted("There is no table that you may ask about yet.")
             for table in tables:
                 _table(table)
 
@@ -59,16 +58,16 @@ def about(table: Table) -> str:
 
 def facts(column: Column, table: Table) -> tuple[str, ...]:
     """What is declared about a column."""
-    found = [column.type.value]
+    words = [column.type.value]
     if column.name == table.unit:
-        found.append("names the person")
+        words.append("names the person")
     if column.bounds is not None:
         low, high = map(_short, column.bounds) if column.type.numeric else ends(column) or ("", "")
-        found.append(f"{low} to {high}")
+        words.append(f"{low} to {high}")
     if column.keys is not None:
         shown = ", ".join(map(_key, column.keys[:_KEYS]))
-        found.append(f"{shown}, … {len(column.keys)} in all" if len(column.keys) > _KEYS else shown)
-    return tuple(found)
+        words.append(f"{shown}, … {len(column.keys)} in all" if len(column.keys) > _KEYS else shown)
+    return tuple(words)
 
 
 def _table(table: Table) -> None:
@@ -77,7 +76,7 @@ def _table(table: Table) -> None:
             _name(table.name, "d-name d-name-table")
             if table.public:
                 theme.tag("span", "public").classes("d-chip")
-        theme.tag("p", about(table)).classes("d-muted d-small")
+        theme.note(about(table))
         with ui.element("ul").classes("d-columns"):
             for column in table.columns[:MOST]:
                 with ui.element("li"):
@@ -109,26 +108,18 @@ def _key(key: Key) -> str:
 
 def columns(declared: Sequence[Column]) -> None:
     """One line for each, all of them in sight; what is wider than the page scrolls by itself."""
-    region = ui.element("div").classes("d-scroll d-columns").props('tabindex="0" role="region"')
-    region.props["aria-label"] = f"{len(declared):,} columns"
-    with region, ui.element("table").classes("d-table"):
-        with ui.element("thead"), ui.element("tr"):
-            for title in ("Column", "Type", "Bounds or keys", "Description"):
-                theme.tag("th", title).props('scope="col"')
-        with ui.element("tbody"):
-            for column in declared[:MOST]:
-                with ui.element("tr"):
-                    theme.tag("td", column.name).classes("d-name")
-                    theme.tag("td", kind(column))
-                    theme.tag("td", limits(column))
-                    theme.tag("td", column.description).classes("d-muted")
+    titles = [(title, "") for title in ("Column", "Type", "Bounds or keys", "Description")]
+    with theme.table(titles, f"{len(declared):,} columns", "d-columns"):
+        for column in declared[:MOST]:
+            words = (kind(column), ""), (limits(column), ""), (column.description, "d-muted")
+            theme.row((column.name, "d-name"), *words)
     further(declared)
 
 
 def further(declared: Sequence[Column]) -> None:
     """How many columns are not shown, if any."""
     if rest := len(declared[MOST:]):
-        theme.tag("p", f"And {rest:,} more {'column' if rest == 1 else 'columns'}.").classes("d-muted d-small")
+        theme.note(f"And {rest:,} more {'column' if rest == 1 else 'columns'}.")
 
 
 def kind(column: Column) -> str:

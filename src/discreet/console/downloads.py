@@ -8,9 +8,10 @@ import json
 import re
 import tempfile
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from starlette.responses import Response
 
 from discreet.console.prices import when
 from discreet.curator import Answer
+from discreet.curator.answer import Spans
 from discreet.curator.explain import said
 from discreet.curator.purchase import PastPayment, total
 from discreet.desk import Desk, Visitor
@@ -247,12 +249,8 @@ def as_zip(answer: Answer, citation: Citation) -> bytes:
 def as_csv(answer: Answer) -> str:
     """The rows, with the ends of each error bar in columns of their own. NULL is an empty cell."""
     table = with_error(answer)
-    written = io.StringIO()
-    pen = csv.writer(written, lineterminator="\r\n")
-    pen.writerow([_inert(name) for name in table.column_names])
-    columns = [[_inert(cell) for cell in column.to_pylist()] for column in table.columns]
-    pen.writerows(zip(*columns, strict=True))
-    return written.getvalue()
+    columns = [column.to_pylist() for column in table.columns]
+    return _csv([table.column_names, *zip(*columns, strict=True)], "\r\n")
 
 
 def _inert(cell: object) -> object:
@@ -292,3 +290,29 @@ def _free(name: str, taken: Sequence[str]) -> str:
     while name in taken:
         name += "_"
     return name
+
+
+def shown_csv(answer: Answer, spans: Spans, confidence: Fraction) -> str:
+    """The rows as a page shows them: beside each number with an error, between which numbers the truth lies."""
+    noisy = [any(row[place] is not None for row in spans) for place in range(len(answer.columns))]
+    sure = f"{float(confidence):.0%}"
+    head = [
+        title
+        for name, has in zip(answer.columns, noisy, strict=True)
+        for title in ((name, f"{name} low {sure}", f"{name} high {sure}") if has else (name,))
+    ]
+    rows = [
+        [
+            text
+            for cell, span, has in zip(row, ends, noisy, strict=True)
+            for text in ((cell, *(span or ("", ""))) if has else (cell,))
+        ]
+        for row, ends in zip(answer.rows, spans, strict=True)
+    ]
+    return _csv([head, *rows], "\n")
+
+
+def _csv(rows: Iterable[Sequence[object]], end: str) -> str:
+    written = io.StringIO()
+    csv.writer(written, lineterminator=end).writerows([_inert(cell) for cell in row] for row in rows)
+    return written.getvalue()

@@ -48,13 +48,13 @@ class Expert:
             return
         with self._facts:
             with theme.facts():
-                _loss("Price", None if tag.price is None else said(tag.price))
-                _loss("Charged now", None if tag.due is None else said(tag.due))
+                theme.fact("Price", "nothing" if tag.price is None else said(tag.price))
+                theme.fact("Charged now", "nothing" if tag.due is None else said(tag.due))
                 if tag.purse is not None:
-                    _loss("Left for you", said(tag.purse.left))
-                    _loss("Budget in all", said(tag.purse.total))
+                    theme.fact("Left for you", said(tag.purse.left))
+                    theme.fact("Budget in all", said(tag.purse.total))
                 for name, error in tag.columns:
-                    _loss(f"Error of {name}", tag.exactness(name) if error is None else f"± {spoken(error)}")
+                    theme.fact(f"Error of {name}", tag.exactness(name) if error is None else f"± {spoken(error)}")
             if tag.plan:
                 theme.heading("What is measured", 3)
                 with ui.element("ul").classes("d-plan"):
@@ -63,7 +63,7 @@ class Expert:
             if tag.bounding:
                 theme.heading("What is left out", 3)
                 theme.tag("p", tag.bounding)
-        wire, who = self._visit.hall.wire, self._visit.visitor.name
+        wire, who = self._visit.host.wire, self._visit.visitor.name
         with self._programs:
             theme.heading("The same in other programs", 3)
             if wire is not None:
@@ -95,10 +95,6 @@ def setting(wish: Wish, name: str, text: str) -> Wish:
         return replace(wish, delta=probability(text, name) if text else None)
     whole = count(int(text) if text.isascii() and text.isdecimal() else 0, name) if text else None
     return replace(wish, max_rows=whole) if name == "max_rows" else replace(wish, max_groups=whole)
-
-
-def _loss(name: str, value: str | None) -> None:
-    theme.fact(name, value or "nothing")
 
 
 def _snippet(name: str, text: str) -> None:

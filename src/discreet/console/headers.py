@@ -1,4 +1,4 @@
-"""What a browser may do with a page, and where a request may come from."""
+"""HTTP headers: what a browser may do with a page, and whether a request comes from a page of ours."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def with_headers(send: Send, added: dict[str, str]) -> Send:
 
 def header(scope: Scope, name: bytes) -> str:
     """The last header of this name; nothing if there is none."""
-    found: list[bytes] = [value for key, value in scope["headers"] if key == name]
-    return found[-1].decode("latin-1") if found else ""
+    values: list[bytes] = [value for key, value in scope["headers"] if key == name]
+    return values[-1].decode("latin-1") if values else ""
 
 
 def spoken(message: Message) -> bool:

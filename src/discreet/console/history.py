@@ -1,20 +1,22 @@
-"""The page of what somebody asked and paid, each answer shown again free."""
+"""History page: what somebody asked and paid, each answer shown again free."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from urllib.parse import quote
 
 from nicegui import ui
 
-from discreet.console import assets, downloads, prices, theme
-from discreet.console.layout import page, trouble
+from discreet.console import downloads, prices, theme
+from discreet.console.layout import page, styles, trouble
 from discreet.console.pages import Visit
-from discreet.console.prices import Asked
 from discreet.curator import Answer
+from discreet.curator.purchase import PastPayment, total
 from discreet.curator.significant_digits import NO_BAR, Span, is_number, key, measured
 from discreet.desk import Desk, Visitor
+from discreet.ledger.entry import BudgetLoss
 
 _MOST = 500  # payments: as many as are read at once, however long the ledger is
 _OLDER = "Older ones are found through the HTTP door, at /api/v1/history with its parameter before."
@@ -26,7 +28,7 @@ _ROWS = 200  # rows on a page; a download has all
 @page("/history")
 async def history(visit: Visit) -> None:
     """The page."""
-    ui.add_head_html(f'<link rel="stylesheet" href="{assets.address("records.css")}">')
+    styles("records.css")
     theme.lead(
         "What everybody asked and paid. To see an answer again costs nothing."
         if visit.custodian
@@ -34,8 +36,8 @@ async def history(visit: Visit) -> None:
     )
     receipts = await visit.call(visit.desk.history, most=_MOST)
     if len(receipts) == _MOST:
-        theme.tag("p", f"These are the latest {_MOST:,} payments. {_OLDER}").classes("d-muted d-small")
-    every = prices.grouped(receipts)
+        theme.note(f"These are the latest {_MOST:,} payments. {_OLDER}")
+    every = grouped(receipts)
     if not every:
         theme.empty("Nothing was asked yet.", "The first question will stand here.", "history")
         return
@@ -54,7 +56,7 @@ class _Pages:
     """The questions that fit a text, some at a time."""
 
     def __init__(
-        self, every: list[Asked], visit: Visit, shown: ui.element, count: ui.element, further: ui.button
+        self, every: list[PaidQuestion], visit: Visit, shown: ui.element, count: ui.element, further: ui.button
     ) -> None:
         self._every, self._visit, self._shown, self._count, self._further = every, visit, shown, count, further
         self._wanted, self._drawn = every, 0
@@ -63,10 +65,10 @@ class _Pages:
         """From the newest on."""
         self._wanted, self._drawn = [each for each in self._every if each.holds(text)], 0
         self._shown.clear()
-        found = len(self._wanted)
-        self._count._text = f"{found} question{'' if found == 1 else 's'}"  # noqa: SLF001  # as theme.tag does
+        wanted = len(self._wanted)
+        self._count._text = f"{wanted} question{'' if wanted == 1 else 's'}"  # noqa: SLF001  # as theme.tag does
         self._count.update()
-        if not found:
+        if not wanted:
             with self._shown:
                 theme.empty("Nothing fits.", "Look for another word.", "search_off")
         self.more()
@@ -81,7 +83,7 @@ class _Pages:
         self._further.set_visibility(self._drawn < len(self._wanted))
 
 
-def _asked(asked: Asked, visit: Visit) -> None:
+def _asked(asked: PaidQuestion, visit: Visit) -> None:
     with theme.card() as made:
         made.classes("d-asked").props("role=article")
         with ui.element("div").classes("d-meta"):
@@ -103,23 +105,17 @@ def _asked(asked: Asked, visit: Visit) -> None:
         _tools(asked, visit)
 
 
-def _payments(asked: Asked) -> None:
+def _payments(asked: PaidQuestion) -> None:
     with ui.element("details").classes("d-payments"):
         theme.tag("summary", f"{len(asked.payments)} payments")
-        with ui.element("div").classes("d-scroll"), ui.element("table").classes("d-table"):
-            with ui.element("thead"), ui.element("tr"):
-                for title, kind in (("Entry", "d-num"), ("When", ""), ("Price", "d-num"), ("Answer in entry", "d-num")):
-                    theme.tag("th", title).classes(kind).props('scope="col"')
-            with ui.element("tbody"):
-                for each in asked.payments:
-                    with ui.element("tr"):
-                        theme.tag("td", str(each.entry)).classes("d-num")
-                        theme.tag("td", prices.when(each.time))
-                        theme.tag("td", prices.figure(each.loss.amount, up=True)).classes("d-num")
-                        theme.tag("td", "none" if each.answer is None else str(each.answer)).classes("d-num")
+        with theme.table((("Entry", "d-num"), ("When", ""), ("Price", "d-num"), ("Answer in entry", "d-num"))):
+            for each in asked.payments:
+                price = prices.figure(each.loss.amount, up=True)
+                answer = "none" if each.answer is None else str(each.answer)
+                theme.row((str(each.entry), "d-num"), (prices.when(each.time), ""), (price, "d-num"), (answer, "d-num"))
 
 
-def _tools(asked: Asked, visit: Visit) -> None:
+def _tools(asked: PaidQuestion, visit: Visit) -> None:
     tools = ui.element("div").classes("d-tools")
     box = ui.element("div").classes("d-answer").props('aria-live="polite"')
 
@@ -155,7 +151,7 @@ def _link(words: str, icon: str, path: str) -> None:
     button.props["href"] = path
 
 
-def _taken(desk: Desk, who: Visitor, asked: Asked, made: Made) -> bytes:
+def _taken(desk: Desk, who: Visitor, asked: PaidQuestion, made: Made) -> bytes:
     """The file of an answer. Never at a price."""
     answer = desk.shown(who, asked.sql, {})
     neighbours = desk.accounts(who)[asked.population].neighbours
@@ -165,32 +161,83 @@ def _taken(desk: Desk, who: Visitor, asked: Asked, made: Made) -> bytes:
 def _table(answer: Answer) -> None:
     """The rows, scrolling in their place."""
     known = answer.noisy or (False,) * len(answer.columns)
-    region = ui.element("div").classes("d-scroll").props('tabindex="0" role="region" aria-label="The answer"')
-    with region, ui.element("table").classes("d-table"):
-        with ui.element("thead"), ui.element("tr"):
-            for name, kind in zip(answer.columns, answer.types, strict=True):
-                theme.tag("th", name).classes("d-num" if is_number(kind) else "").props('scope="col"')
-        with ui.element("tbody"):
-            for row, spans in list(zip(answer.rows, answer.spans, strict=True))[:_ROWS]:
-                with ui.element("tr"):
-                    for cell, kind, span, noisy in zip(row, answer.types, spans, known, strict=True):
-                        _cell(cell, kind, span, noisy=noisy)
+    kinds = ["d-num" if is_number(kind) else "" for kind in answer.types]
+    with theme.table(zip(answer.columns, kinds, strict=True), "The answer"):
+        for row, spans in list(zip(answer.rows, answer.spans, strict=True))[:_ROWS]:
+            with ui.element("tr"):
+                for cell, kind, span, noisy in zip(row, kinds, spans, known, strict=True):
+                    _cell(cell, kind, span, noisy=noisy)
     if len(answer.rows) > _ROWS:
-        theme.tag("p", f"The first {_ROWS} of {len(answer.rows):,} rows. A download has all.").classes(
-            "d-muted d-small"
-        )
+        theme.note(f"The first {_ROWS} of {len(answer.rows):,} rows. A download has all.")
     elif not answer.rows:
-        theme.tag("p", "The answer has no rows.").classes("d-muted d-small")
+        theme.note("The answer has no rows.")
     barred = any(span is not None for row in answer.spans for span in row)
     sure = f"The error holds in {100 * float(answer.confidence):g} of 100 cases." if barred else ""
     doubts = [sentence for sentence in answer.notices if sentence not in answer.bounding]
     if told := " ".join(filter(None, [*doubts, sure, answer.bounding])):
-        theme.tag("p", told).classes("d-muted d-small")
+        theme.note(told)
 
 
 def _cell(cell: object, kind: str, span: Span, *, noisy: bool) -> None:
     value, give = (key(cell), NO_BAR if noisy and cell is not None else "") if span is None else measured(cell, span)
-    with theme.tag("td", value).classes("d-num" if is_number(kind) else ""):
+    with theme.tag("td", value).classes(kind):
         if give:
             words = give if give.startswith("±") else f"({give})"
             theme.tag("span", f" {words}").classes("d-pm")  # a space for who copies it
+
+
+@dataclass(frozen=True)
+class PaidQuestion:
+    """A question of one person, and everything they ever paid for it, the latest first."""
+
+    principal: str
+    sql: str
+    population: str
+    payments: tuple[PastPayment, ...]
+
+    @property
+    def latest(self) -> PastPayment:
+        """The newest payment."""
+        return self.payments[0]
+
+    @property
+    def release(self) -> str | None:
+        """The name of the release that was bought; None if it was no release."""
+        return self.latest.release
+
+    @property
+    def paid(self) -> BudgetLoss:
+        """The sum of them."""
+        return total([each.loss for each in self.payments]) or self.latest.loss
+
+    @property
+    def price(self) -> BudgetLoss:
+        """What it cost the last time: its parts are paid at once, so their entries follow each other."""
+        parts = [each.loss for place, each in enumerate(self.payments) if each.entry == self.latest.entry - place]
+        return total(parts) or self.latest.loss
+
+    @property
+    def is_question(self) -> bool:
+        """Whether it is SQL that can be asked again: advice on bounds and mechanisms are paid for as well."""
+        begins = self.sql.lstrip(" \t\r\n(").lower()
+        return self.release is None and begins.startswith(("select", "with", "from", "values"))
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether something was paid for which no answer is kept."""
+        return any(each.answer is None for each in self.payments)
+
+    def holds(self, text: str) -> bool:
+        """Whether somebody who looks for this text would want to see it."""
+        entries = " ".join(str(each.entry) for each in self.payments)
+        words = f"{self.release or ''} {self.sql} {self.principal} {self.population} {entries}"
+        return all(word in words.lower() for word in text.lower().split())
+
+
+def grouped(receipts: Iterable[PastPayment]) -> list[PaidQuestion]:
+    """The questions that receipts are for, the one that was paid last first."""
+    parts: dict[tuple[str, str, str, int], list[PastPayment]] = {}
+    for each in sorted(receipts, key=lambda receipt: -receipt.entry):
+        alone = 0 if each.release is None else each.entry  # releases of the same rows are different ones
+        parts.setdefault((each.principal, each.sql, each.population, alone), []).append(each)
+    return [PaidQuestion(*key[:3], tuple(payments)) for key, payments in parts.items()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from nicegui import ui
 from starlette.requests import Request
@@ -12,6 +13,9 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from discreet.console import assets, sessions, theme
 from discreet.console.pages import PLACES, Ended, Place, Visit, place_at
 from discreet.errors import Refusal
+
+if TYPE_CHECKING:
+    from discreet.curator.custody import Custody
 
 Build = Callable[[Visit], Awaitable[None]]
 
@@ -50,6 +54,31 @@ def page(path: str) -> Callable[[Build], Build]:
         return build
 
     return registered
+
+
+def styles(*names: str) -> None:
+    """Style sheets for a page, beside the one that every page has."""
+    for name in names:
+        ui.add_head_html(f'<link rel="stylesheet" href="{assets.address(name)}">')
+
+
+def origin() -> str:
+    """Where this browser reaches the server."""
+    url = ui.context.client.request.url
+    return f"{url.scheme}://{url.netloc}"
+
+
+class Newest:
+    """Count of changes, by which what belongs to an earlier one is known to come too late."""
+
+    def __init__(self) -> None:
+        self._changes = 0
+
+    def change(self) -> Callable[[], bool]:
+        """One more change; what comes back tells whether it is still the newest."""
+        self._changes += 1
+        mine = self._changes
+        return lambda: mine == self._changes
 
 
 @contextmanager
@@ -179,6 +208,17 @@ def apart(props: str = "") -> Iterator[ui.dialog]:
         yield dialog
 
 
+def changed(visit: Visit, doing: Callable[[Custody], object], told: str, again: Doing) -> Doing:
+    """Something to confirm: it is done, a word of it is said, and what it changed is drawn again."""
+
+    async def done() -> None:
+        await visit.custody(doing)
+        ui.notify(told, type="positive")
+        await again()
+
+    return done
+
+
 def confirm(title: str, words: str, name: str, verb: str, doing: Doing) -> None:
     """Ask in a dialog of its own; do it when the name was typed, and say there what is refused."""
     with apart() as dialog, ui.element("div").classes("d-card d-dialog"):
@@ -186,7 +226,7 @@ def confirm(title: str, words: str, name: str, verb: str, doing: Doing) -> None:
         theme.tag("p", words)
         typed = ui.input(f"Type {name} to go on").props('outlined autofocus autocomplete="off" spellcheck="false"')
         typed.classes("full-width")
-        box = ui.element("div").props('aria-live="polite"')
+        box = theme.live()
         with ui.element("div").classes("d-row d-foot"):
             button = ui.button(verb, color="negative").props("unelevated no-caps")
             ui.button("Leave it", on_click=dialog.close, color=None).props("flat no-caps").classes("d-quiet")

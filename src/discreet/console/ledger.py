@@ -1,4 +1,4 @@
-"""Ledger: everything that was paid, so that nobody can take it back unseen."""
+"""Ledger page: its signed head, who keeps it, and proofs of what is in it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from nicegui import ui
 
-from discreet.console import assets, prices, theme
-from discreet.console.layout import page, trouble
+from discreet.console import prices, theme
+from discreet.console.layout import page, styles, trouble
 from discreet.console.pages import Visit
 from discreet.curator.purchase import PastPayment
 from discreet.errors import Refusal
@@ -39,7 +39,7 @@ _CHECKED = (
 @page("/ledger")
 async def ledger(visit: Visit) -> None:
     """The page."""
-    ui.add_head_html(f'<link rel="stylesheet" href="{assets.address("records.css")}">')
+    styles("records.css")
     theme.lead("Every payment is written down in a chain. Whoever keeps its head notices if it is rewritten.")
     head = await visit.call(visit.desk.head)
     _head(head, visit)
@@ -59,7 +59,7 @@ def _head(first: Head, visit: Visit) -> None:
         with ui.element("div").classes("d-row"):
             verify = ui.button("Verify", icon="verified").props("unelevated no-caps")
             keep = ui.button("Download the head", icon="download").props("flat no-caps")
-        box = ui.element("div").props('aria-live="polite"')
+        box = theme.live()
         with ui.element("details").classes("d-experts"):
             theme.tag("summary", "Why keep a head?")
             for sentence in _WHY.splitlines():
@@ -67,11 +67,11 @@ def _head(first: Head, visit: Visit) -> None:
 
     async def verified() -> None:
         with theme.busy(verify), trouble(box):
-            found = await visit.call(visit.desk.verified, heads[-1])
+            extension = await visit.call(visit.desk.verified, heads[-1])
             with box:
-                _verified(found)
-            heads.append(found.head)
-            _drawn(found.head, shown)
+                _verified(extension)
+            heads.append(extension.head)
+            _drawn(extension.head, shown)
 
     verify.on_click(verified)
     keep.on_click(lambda: _saved(heads[-1].text(), f"head-{heads[-1].size}.json"))
@@ -93,27 +93,21 @@ def _copied(name: str, text: str) -> None:
         theme.tag("dt", name)
         with ui.element("dd").classes("d-copied"):
             theme.tag("span", text).classes("d-hash")
-            _copy(text, f"Copy: {name}")
+            theme.copy(text, f"Copy: {name}")
 
 
-def _copy(text: str, label: str) -> None:
-    button = theme.tag("button", "Copy").classes("d-copy").props('type="button"')
-    button.props["data-copy"] = text
-    button.props["aria-label"] = label
-
-
-def _verified(found: Extension) -> None:
+def _verified(newer: Extension) -> None:
     with ui.element("div").classes("d-good").props('role="status"'):
         theme.tag("strong", "The ledger holds.")
         theme.tag(
-            "p", f"All {found.head.size:,} entries were read and computed again on {prices.when(found.head.time)}:"
+            "p", f"All {newer.head.size:,} entries were read and computed again on {prices.when(newer.head.time)}:"
         )
         with ui.element("ul"):
             for each in _CHECKED:
                 theme.tag("li", each)
-            came = found.head.size - found.size
+            came = newer.head.size - newer.size
             since = f", and {came:,} came since" if came else ", and none came since"
-            theme.tag("li", f"it begins with the {found.size:,} entries that this page showed before{since}")
+            theme.tag("li", f"it begins with the {newer.size:,} entries that this page showed before{since}")
 
 
 def _saved(text: str, name: str) -> None:
@@ -125,7 +119,7 @@ def _saved(text: str, name: str) -> None:
 
 def _witnesses(standings: list[Standing]) -> None:
     with theme.card("Who knows the head"):
-        theme.tag("p", _KNOWN if standings else _PRACTICE).classes("d-muted")
+        theme.muted(_KNOWN if standings else _PRACTICE)
         with theme.facts():
             for each in standings:
                 known = "knows nothing yet" if each.head is None else f"{each.head.size:,} entries"
@@ -141,34 +135,28 @@ def _kept(visit: Visit) -> None:
         field = ui.textarea(label="The head, as you downloaded or copied it").props("outlined autogrow")
         field.classes("full-width")
         button = ui.button("Does the ledger go on from it?").props("outline no-caps")
-        box = ui.element("div").props('aria-live="polite"')
+        box = theme.live()
 
     async def check() -> None:
         with theme.busy(button), trouble(box):
             kept = read_head(str(field.value or "").strip())
-            found = await visit.call(visit.desk.extension, kept)
+            newer = await visit.call(visit.desk.extension, kept)
             with box, ui.element("div").classes("d-good").props('role="status"'):
                 theme.tag("strong", "Yes.")
                 theme.tag(
                     "p",
-                    f"The {found.head.size:,} entries of now begin with the {kept.size:,} that you knew on "
+                    f"The {newer.head.size:,} entries of now begin with the {kept.size:,} that you knew on "
                     f"{prices.when(kept.time)}, unchanged.",
                 )
                 theme.tag("p", "To check this without us, with the file of the head that you kept:")
-                _command(f"discreet ledger check extension.json --head {_file(kept)}")
-                _saving("Download extension.json", lambda: _saved(found.text(), "extension.json"))
+                theme.copied(f"discreet ledger check extension.json --head {_file(kept)}", "Copy the command")
+                _saving("Download extension.json", lambda: _saved(newer.text(), "extension.json"))
 
     button.on_click(check)
 
 
 def _file(head: Head) -> str:
     return f"head-{head.size}.json"
-
-
-def _command(text: str) -> None:
-    with ui.element("div").classes("d-copied"):
-        theme.tag("pre", text).classes("d-code d-grow")
-        _copy(text, "Copy the command")
 
 
 def _saving(words: str, save: Callable[[], None]) -> None:
@@ -185,27 +173,25 @@ def _proof(receipts: list[PastPayment], visit: Visit) -> None:
             if visit.custodian
             else "your own payments, and answers about your tables"
         )
-        theme.tag(
-            "p", f"A proof shows an entry word for word, and nothing of any other. You may read {words}."
-        ).classes("d-muted")
+        theme.muted(f"A proof shows an entry word for word, and nothing of any other. You may read {words}.")
         with ui.element("div").classes("d-prove"):
             number = ui.number(label="Entry", min=1, precision=0, format="%d").props("outlined dense")
             choices = {each.answer or each.entry: _choice(each) for each in receipts[:_LATEST]}
             chosen = ui.select(choices, label="or one of the latest answers").props("outlined dense options-dense")
             chosen.classes("d-pick").set_visibility(bool(choices))
             button = ui.button("Prove it").props("outline no-caps")
-        box = ui.element("div").props('aria-live="polite"')
+        box = theme.live()
 
     async def prove() -> None:
         with theme.busy(button), trouble(box):
             if not number.value:
                 raise Refusal("name an entry", hint="its number stands in the history")
-            found = await visit.call(visit.desk.proof, int(number.value))
-            if found is None:
+            receipt = await visit.call(visit.desk.proof, int(number.value))
+            if receipt is None:
                 who = "entries about tokens stay in the home" if visit.custodian else "a custodian may read more"
                 raise Refusal(f"entry {int(number.value)} is not yours to read", hint=who)
             with box:
-                _proved(found)
+                _proved(receipt)
 
     chosen.on_value_change(lambda change: number.set_value(change.value))
     button.on_click(prove)
@@ -234,6 +220,6 @@ def _proved(proof: Proof) -> None:
         _saving(f"Download {name}", lambda: _saved(proof.text(), name))
         _saving(f"Download its {_file(proof.head)}", lambda: _saved(proof.head.text(), _file(proof.head)))
     theme.tag("p", "To check it without us, on any machine that has discreet and no access to this one:")
-    _command(f"discreet ledger check {name} --head {_file(proof.head)}")
-    theme.tag("p", "If you kept only the key, check it against that:").classes("d-muted d-small")
-    _command(f"discreet ledger check {name} --key {proof.head.key}")
+    theme.copied(f"discreet ledger check {name} --head {_file(proof.head)}", "Copy the command")
+    theme.note("If you kept only the key, check it against that:")
+    theme.copied(f"discreet ledger check {name} --key {proof.head.key}", "Copy the command")

@@ -1,4 +1,4 @@
-"""NiceGUI, tied down: no store, no uploads, no texts of exceptions, no socket that speaks for somebody else's page.
+"""NiceGUI, locked down: no store, no uploads, no texts of exceptions, no socket that speaks for somebody else's page.
 
 NiceGUI is one application for a whole process, so this module sets it up when it is imported. It is imported when the
 first browser comes.
@@ -20,26 +20,25 @@ from nicegui.client import templates
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from discreet.console import assets
+from discreet.console import assets, promise
 from discreet.console.headers import App, Scope
-from discreet.console.pages import Visit
-from discreet.console.sessions import LINES, Session
+from discreet.console.pages import PLACES, Visit
+from discreet.console.sessions import LINES, BrowserSession
 from discreet.errors import Fault
 
 _FOLDERS = ("static", "libraries", "components", "resources", "esm", "dynamic_resources")
-_PAGES = ("ask", "budget", "history", "releases", "surveys", "data", "ledger", "promise")
 _TABS = LINES  # pages of one person that are kept: as many as they have sockets for
 _AWAY = 30.0  # seconds after which a page whose socket broke is forgotten
 
 
-class Stage:
-    """NiceGUI's application, running."""
+class NiceguiApp:
+    """Application of NiceGUI, running: its files, its sockets, and the pages that are open."""
 
     def __init__(self) -> None:
         self.app: App = core.app
         self._running = contextlib.AsyncExitStack()
 
-    async def open(self) -> Stage:
+    async def open(self) -> NiceguiApp:
         """Start what NiceGUI does beside requests."""
         await self._running.enter_async_context(core.app.router.lifespan_context(core.app))
         return self
@@ -53,19 +52,19 @@ class Stage:
         prefix = f"/_nicegui/{nicegui_version}/"
         return path.startswith(prefix) and path.removeprefix(prefix).partition("/")[0] in _FOLDERS
 
-    def stranger(self, scope: Scope, session: Session) -> bool:
+    def stranger(self, scope: Scope, session: BrowserSession) -> bool:
         """Whether a socket asks for a page of somebody else's. One that is gone is nobody's: NiceGUI says reload."""
         asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("client_id", [""])[0]
         client = Client.instances.get(asked)
         return client is not None and _session_of(client) is not session
 
-    async def throw_out(self, session: Session, why: str) -> None:
+    async def throw_out(self, session: BrowserSession, why: str) -> None:
         """Bring the open pages of a session back to the form."""
         for client in [each for each in Client.instances.values() if _session_of(each) is session]:
             await core.sio.emit("open", {"path": f"/sign-in?why={why}", "new_tab": False}, room=client.id)
             await _forget(client)
 
-    async def make_room(self, session: Session) -> None:
+    async def make_room(self, session: BrowserSession) -> None:
         """Forget the oldest pages of somebody who has many, those that nobody looks at first."""
         name = session.visitor.name
         theirs = [each for each in Client.instances.values() if _session_of(each).visitor.name == name]
@@ -74,9 +73,9 @@ class Stage:
             await _forget(client)
 
 
-async def opened() -> Stage:
+async def opened() -> NiceguiApp:
     """The stage, ready."""
-    return await Stage().open()
+    return await NiceguiApp().open()
 
 
 async def _forget(client: Client) -> None:
@@ -87,7 +86,7 @@ async def _forget(client: Client) -> None:
         await core.sio.disconnect(socket)
 
 
-def _session_of(client: Client) -> Session:
+def _session_of(client: Client) -> BrowserSession:
     visit: Visit = client.request.scope["visit"]
     return visit.session
 
@@ -186,5 +185,6 @@ def _set_up() -> None:
 
 
 _set_up()
-for _page in _PAGES:
-    import_module(f"discreet.console.{_page}")
+for _place in PLACES:
+    import_module(f"discreet.console{_place.path.replace('/', '.')}")
+promise.register()

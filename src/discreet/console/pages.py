@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
 from discreet.console.headers import Message, Receive, Scope, spoken
-from discreet.console.sessions import Lines, Session
+from discreet.console.sessions import BrowserSession, Sockets
 from discreet.console.upload import Uploads
 from discreet.desk import Desk, Visitor
 from discreet.errors import DiscreetError, Refusal
+
+if TYPE_CHECKING:
+    from discreet.curator.custody import Custody
+
+_QUERY = re.compile(r"[\w.~%&=+*!'()-]{1,20000}", re.ASCII)  # as browsers write it; nothing that could end a header
+_SURE = 1.0  # seconds for which a grant that was in force is believed to be
+_GONE = {"type": "websocket.disconnect", "code": 1008}
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -40,16 +51,17 @@ PLACES = (
 FIRST = PLACES[0]
 
 
+def known(path: str) -> str:
+    """A page of ours to go to after signing in; the first if it is none."""
+    place, _, query = path.partition("?")
+    if place not in {each.path for each in PLACES}:
+        return PLACES[0].path
+    return f"{place}?{query}" if query and _QUERY.fullmatch(query) else place
+
+
 def place_at(path: str) -> Place:
     """The place at a path; the first one if there is none."""
     return next((place for place in PLACES if place.path == path), FIRST)
-
-
-_SURE = 1.0  # seconds for which a grant that was in force is believed to be
-_GONE = {"type": "websocket.disconnect", "code": 1008}
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 class Ended(Exception):
@@ -66,11 +78,11 @@ class Visit:
 
     desk: Desk
     visitor: Visitor
-    hall: Hall
-    session: Session
+    host: Host
+    session: BrowserSession
     path: str
     end: Callable[[str], None]  # the session, saying why
-    touch: Callable[[Session], None]
+    touch: Callable[[BrowserSession], None]
     uploads: Uploads  # what custodians bring
 
     @property
@@ -88,7 +100,7 @@ class Visit:
         self.touch(self.session)
         question = method in (self.desk.asked, self.desk.published)  # what is paid for
         try:
-            return await self.hall.call(
+            return await self.host.call(
                 self.visitor, self.path, lambda: method(self.visitor, *given, **named), question=question
             )
         except Refusal:
@@ -97,11 +109,15 @@ class Visit:
             self.end("revoked")
             raise Ended("revoked") from None
 
+    async def custody(self, doing: Callable[[Custody], T]) -> T:
+        """What the custodian's side of the home answers: `await visit.custody(lambda custody: custody.lift(name))`."""
+        return await self.call(lambda who: doing(self.desk.custody(who)))
+
     async def in_force(self) -> bool:
         """Whether the grant by which they signed in is in force still."""
-        return await self.hall.call(self.visitor, self.path, lambda: in_force(self.desk, self.visitor), question=False)
+        return await self.host.call(self.visitor, self.path, lambda: in_force(self.desk, self.visitor), question=False)
 
-    def heard(self, receive: Receive, lines: Lines) -> Receive:
+    def heard(self, receive: Receive, sockets: Sockets) -> Receive:
         """What comes through a socket of theirs, at a pace that others can bear, for as long as they are let in."""
 
         async def next_one() -> Message:
@@ -111,7 +127,7 @@ class Visit:
                     return message
                 if self.session.over or not spoken(message):
                     return dict(_GONE)
-                await asyncio.sleep(lines.pause(self.visitor.name))
+                await asyncio.sleep(sockets.pause(self.visitor.name))
                 if await self._let_in():
                     return message
                 self.end("revoked")
@@ -137,7 +153,7 @@ def in_force(desk: Desk, visitor: Visitor) -> bool:
     return desk.visitor(visitor.name) == visitor
 
 
-class Hall(Protocol):
+class Host(Protocol):
     """Lets people in, and has threads for what blocks."""
 
     async def admitted(self, token: str, address: str) -> Visitor:

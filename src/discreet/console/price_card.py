@@ -33,7 +33,7 @@ class Strip:
             self._again, self._again_note = _figure("More like it")
         with ui.element("div").classes("d-expected"):
             self._columns = ui.element("div").classes("d-row")
-        self._notices = ui.element("div").props('aria-live="polite"')
+        self._notices = theme.live()
 
     def show(self, tag: Tag | None) -> None:
         """These numbers, or none."""
@@ -107,11 +107,8 @@ def note(said: Refusal, repaired: Callable[[str], None], usual: Callable[[], obj
         with ui.element("div"):
             theme.tag("p", theme.sentence(said.message))
             if said.hint:
-                theme.tag("p", theme.sentence(said.hint)).classes("d-muted")
-        if said.repair is not None:
-            theme.tag("pre", said.repair).classes("d-code").props('aria-label="A question that would be answered"')
-            mended = said.repair
-            ui.button("Use the repaired question", on_click=lambda: repaired(mended)).props("outline no-caps")
+                theme.muted(theme.sentence(said.hint))
+        theme.repair(said.repair, repaired, "outline")
         if usual is not None:
             ui.button("Use the usual price", on_click=usual).props("outline no-caps")
 
@@ -125,11 +122,11 @@ def too_little(tag: Tag, use_rest: Callable[[], object] | None) -> None:
         left, price = figure(tag.purse.left.amount), figure(tag.due.amount, up=True)
         if use_rest is None:
             theme.tag("p", f"Nothing that a question could use is left of the budget “{tag.purse.population}”.")
-            theme.tag("p", "What was bought before is still shown free, in History.").classes("d-muted")
+            theme.muted("What was bought before is still shown free, in History.")
             return
         theme.tag("p", f"This costs {price}, and the budget “{tag.purse.population}” has {left} left for you.")
         ui.button(f"Use what is left: {left}", on_click=use_rest).props("unelevated no-caps")
-        theme.tag("p", "Nothing was charged.").classes("d-muted d-small")
+        theme.note("Nothing was charged.")
 
 
 Heard = Callable[[], Awaitable[None]]

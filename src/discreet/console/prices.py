@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
@@ -11,7 +11,6 @@ from fractions import Fraction
 
 from discreet.curator import Answer
 from discreet.curator.explain import LATER, NONE
-from discreet.curator.purchase import PastPayment, total
 from discreet.desk import Desk, Terms, Visitor
 from discreet.desk.desk import Person
 from discreet.errors import Refusal
@@ -21,63 +20,6 @@ from discreet.mechanisms.mechanism import USUAL
 
 _DIGITS = 6
 _SMALL = -5  # the power of ten below which a number is written with one
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A question of one person, and everything they ever paid for it, the latest first."""
-
-    principal: str
-    sql: str
-    population: str
-    payments: tuple[PastPayment, ...]
-
-    @property
-    def latest(self) -> PastPayment:
-        """The newest payment."""
-        return self.payments[0]
-
-    @property
-    def release(self) -> str | None:
-        """The name of the release that was bought; None if it was no release."""
-        return self.latest.release
-
-    @property
-    def paid(self) -> BudgetLoss:
-        """The sum of them."""
-        return total([each.loss for each in self.payments]) or self.latest.loss
-
-    @property
-    def price(self) -> BudgetLoss:
-        """What it cost the last time: its parts are paid at once, so their entries follow each other."""
-        parts = [each.loss for place, each in enumerate(self.payments) if each.entry == self.latest.entry - place]
-        return total(parts) or self.latest.loss
-
-    @property
-    def is_question(self) -> bool:
-        """Whether it is SQL that can be asked again: advice on bounds and mechanisms are paid for as well."""
-        begins = self.sql.lstrip(" \t\r\n(").lower()
-        return self.release is None and begins.startswith(("select", "with", "from", "values"))
-
-    @property
-    def unanswered(self) -> bool:
-        """Whether something was paid for which no answer is kept."""
-        return any(each.answer is None for each in self.payments)
-
-    def holds(self, text: str) -> bool:
-        """Whether somebody who looks for this text would want to see it."""
-        entries = " ".join(str(each.entry) for each in self.payments)
-        words = f"{self.release or ''} {self.sql} {self.principal} {self.population} {entries}"
-        return all(word in words.lower() for word in text.lower().split())
-
-
-def grouped(receipts: Iterable[PastPayment]) -> list[Asked]:
-    """The questions that receipts are for, the one that was paid last first."""
-    found: dict[tuple[str, str, str, int], list[PastPayment]] = {}
-    for each in sorted(receipts, key=lambda receipt: -receipt.entry):
-        alone = 0 if each.release is None else each.entry  # releases of the same rows are different ones
-        found.setdefault((each.principal, each.sql, each.population, alone), []).append(each)
-    return [Asked(*key[:3], tuple(payments)) for key, payments in found.items()]
 
 
 def figure(value: Fraction, *, up: bool = False) -> str:
@@ -130,38 +72,6 @@ def moment(time: str) -> datetime:
 def when(time: str) -> str:
     """The time of an entry, for people."""
     return f"{moment(time):%-d %b %Y, %H:%M} UTC"
-
-
-@dataclass(frozen=True)
-class Step:
-    """So much was spent in all since then."""
-
-    since: datetime
-    amount: Fraction
-
-
-def stairs(receipts: Iterable[PastPayment], population: str) -> list[Step]:
-    """How spending grew, one step for each payment."""
-    steps: list[Step] = []
-    for each in sorted(receipts, key=lambda receipt: receipt.entry):
-        if each.population == population:
-            before = steps[-1].amount if steps else Fraction(0)
-            steps.append(Step(moment(each.time), before + each.loss.amount))
-    return steps
-
-
-def path(steps: Sequence[Step], now: datetime, whole: Fraction, area: tuple[float, float]) -> str:
-    """The steps as the path of an SVG, from the first payment to now, in an area of this width and height."""
-    if not steps or not whole:
-        return ""
-    width, height = area
-    begin = steps[0].since
-    long = max((now - begin).total_seconds(), 1.0)
-    drawn = [f"M0 {height:.1f}"]
-    for step in steps:
-        x = width * min(1.0, (step.since - begin).total_seconds() / long)
-        drawn.append(f"H{x:.1f}V{height * (1 - float(min(Fraction(1), step.amount / whole))):.1f}")
-    return f"{''.join(drawn)}H{width:.1f}"
 
 
 HELD = "This population is closed for maintenance. What was bought before can still be shown."
@@ -278,19 +188,19 @@ def tagged(desk: Desk, visitor: Visitor, sql: str, wish: Wish) -> Tag:
     purse = None if due.population is None else purse_of(desk, visitor, due.population)
     terms = wish.terms(None if purse is None else purse.total)
     try:
-        found = usual if terms == wish.plain() else desk.explained(visitor, sql, terms)
+        explained = usual if terms == wish.plain() else desk.explained(visitor, sql, terms)
     except Refusal:
         if wish.error is None:
             raise
         return tagged(desk, visitor, sql, replace(wish, error=None))  # its error depends on the data: no price buys it
-    if wish.error is not None and purse is not None and found.price is not None:
-        terms = replace(wish, error=None, price=above(found.price.amount)).terms(purse.total)  # a number one can say
-        found = desk.explained(visitor, sql, terms)
+    if wish.error is not None and purse is not None and explained.price is not None:
+        terms = replace(wish, error=None, price=above(explained.price.amount)).terms(purse.total)  # one can say it
+        explained = desk.explained(visitor, sql, terms)
     due = due if terms == wish.plain() else desk.due(visitor, sql, terms)
-    errors, described = dict(found.error), desk.described(visitor, sql, wish.plain())
-    columns = tuple((name, errors.get(name)) for name, _ in described if name in errors or name in found.unbarred)
-    told = found.plan, found.notices, found.unbarred, found.bounding
-    return Tag(sql, terms, found.price, due.loss, usual.price, purse, columns, *told)
+    errors, described = dict(explained.error), desk.described(visitor, sql, wish.plain())
+    columns = tuple((name, errors.get(name)) for name, _ in described if name in errors or name in explained.unbarred)
+    told = explained.plan, explained.notices, explained.unbarred, explained.bounding
+    return Tag(sql, terms, explained.price, due.loss, usual.price, purse, columns, *told)
 
 
 def promised(tag: Tag, shown: Tag | None) -> bool:

@@ -29,7 +29,7 @@ THEMES = ("auto", "light", "dark")
 
 
 @dataclass(eq=False)
-class Session:
+class BrowserSession:
     """One browser of one person, until it ends."""
 
     id: str  # 256 bits that nobody guesses
@@ -41,17 +41,17 @@ class Session:
     looking: asyncio.Lock = field(default_factory=asyncio.Lock)  # held by who looks it up
 
 
-class Sessions:
+class BrowserSessions:
     """All sessions, bounded in number and in time. Not for several threads: an event loop owns it."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic, most: int = _MOST, each: int = _EACH) -> None:
         self._clock, self._most, self._each = clock, most, each
-        self._known: dict[str, Session] = {}  # the longest unseen first
+        self._known: dict[str, BrowserSession] = {}  # the longest unseen first
 
-    def begin(self, visitor: Visitor) -> tuple[Session, list[Session]]:
+    def begin(self, visitor: Visitor) -> tuple[BrowserSession, list[BrowserSession]]:
         """A session for somebody who has just shown a token, and those that end to make room for it."""
         now = self._clock()
-        session = Session(secrets.token_urlsafe(32), visitor, now, now)
+        session = BrowserSession(secrets.token_urlsafe(32), visitor, now, now)
         theirs = [each for each in self._known.values() if each.visitor.name == visitor.name]
         crowded = [*theirs[: max(0, len(theirs) + 1 - self._each)]]
         rest = [each for each in self._known.values() if each not in crowded]
@@ -61,7 +61,7 @@ class Sessions:
         self._known[session.id] = session
         return session, crowded
 
-    def find(self, number: str) -> Session | None:
+    def find(self, number: str) -> BrowserSession | None:
         """The session of this id, if it lasts still; it was seen now."""
         session = self._known.get(number)
         if session is None or self._expired(session):
@@ -69,37 +69,37 @@ class Sessions:
         self.touch(session)
         return session
 
-    def touch(self, session: Session) -> None:
+    def touch(self, session: BrowserSession) -> None:
         """Somebody did something."""
         if self._known.pop(session.id, None) is not None:
             session.seen = self._clock()
             self._known[session.id] = session
 
-    def end(self, session: Session) -> None:
+    def end(self, session: BrowserSession) -> None:
         """Forget a session."""
         session.over = True
         self._known.pop(session.id, None)
 
-    def all(self) -> list[Session]:
+    def all(self) -> list[BrowserSession]:
         """Those that last."""
         return list(self._known.values())
 
-    def swept(self) -> list[Session]:
+    def swept(self) -> list[BrowserSession]:
         """End what has lasted too long."""
-        found = [session for session in self._known.values() if self._expired(session)]
-        for session in found:
+        expired = [session for session in self._known.values() if self._expired(session)]
+        for session in expired:
             self.end(session)
-        return found
+        return expired
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def _expired(self, session: Session) -> bool:
+    def _expired(self, session: BrowserSession) -> bool:
         now = self._clock()
         return session.over or now - session.seen > _IDLE or now - session.born > _LONGEST
 
 
-class Lines:
+class Sockets:
     """The sockets of people: how many there are, and how much they say. Not for several threads either.
 
     One person has only so many, and an eighth of all is kept for custodians.
@@ -132,7 +132,7 @@ class Lines:
         return max(0.0, due - now)
 
 
-class Seal:
+class CookieSeal:
     """Signs ids with a key that lives as long as the server does."""
 
     def __init__(self) -> None:
@@ -158,8 +158,8 @@ class Seal:
 
 def theme_of(scope: Scope) -> str:
     """How somebody likes to see pages."""
-    found = _cookies(scope).get(THEME, "")
-    return found if found in THEMES else THEMES[0]
+    wanted = _cookies(scope).get(THEME, "")
+    return wanted if wanted in THEMES else THEMES[0]
 
 
 def _name(scope: Scope) -> str:

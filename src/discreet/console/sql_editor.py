@@ -1,4 +1,4 @@
-"""The SQL editor: names of tables, columns and functions to complete, and example questions to begin with."""
+"""SQL editor: names of tables, columns and functions to complete, and example questions to begin with."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def changed_text(text: str, change: object) -> str | None:
             return None
         parts.append(units[start : start + 2 * was] if now < 0 else _units("\n".join(lines)))
         start += 2 * was
-    found = b"".join(parts).decode("utf-16-le", "surrogatepass")
-    return found if len(found) <= LONGEST else None
+    changed = b"".join(parts).decode("utf-16-le", "surrogatepass")
+    return changed if len(changed) <= LONGEST else None
 
 
 def _units(text: str) -> bytes:
@@ -94,11 +94,11 @@ class _Field(ui.codemirror):
 
     def _event_args_to_value(self, e: GenericEventArguments) -> str:
         text = str(self.value or "")
-        found = changed_text(text, e.args)
-        if found is None:
+        changed = changed_text(text, e.args)
+        if changed is None:
             self.update()  # the browser may show something else, and nobody shall ask what they do not see
             return text
-        return found
+        return changed
 
 
 class Editor:

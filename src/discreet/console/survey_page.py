@@ -1,4 +1,4 @@
-"""One survey: what it asks and promises, how it stands, where people answer, and what it came to."""
+"""Page of one survey: what it asks and promises, how it stands, where people answer, and what it came to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nicegui import ui
 
 from discreet.console import prices, theme
-from discreet.console.layout import UNCHANGED, apart, confirm, trouble
+from discreet.console.layout import UNCHANGED, apart, confirm, origin, trouble
 from discreet.console.pages import Visit
 from discreet.desk.surveys import Line, Surveys, doubts, guessed, lines, path, ready
 from discreet.pictures.charts import ERRORS, NARROW, WIDE, Ruler, Series, bars
@@ -72,11 +72,11 @@ async def exhibit(visit: Visit, surveys: Surveys, name: str) -> None:
 # what it came to ------------------------------------------------------------------------------------------------------
 
 
-def _results(task: Task, found: Results) -> None:
-    shown, people = lines(found), int(found.body["reports"])
+def _results(task: Task, outcome: Results) -> None:
+    shown, people = lines(outcome), int(outcome.body["reports"])
     if not shown:
         with theme.card("What it came to"):
-            theme.tag("p", f"{people:,} reports were counted. {_NO_SHARES}").classes("d-muted")
+            theme.muted(f"{people:,} reports were counted. {_NO_SHARES}")
         return
     with theme.card("What it came to"):
         drawn = _drawn(task, shown)
@@ -84,7 +84,7 @@ def _results(task: Task, found: Results) -> None:
             ui.html(bars(drawn, WIDE), sanitize=False).classes("d-wide-picture")  # ours: labels are escaped in them
             ui.html(bars(drawn, NARROW), sanitize=False).classes("d-narrow-picture")
             theme.tag("figcaption", f"{people:,} reports. {_WHISKERS}").classes("d-muted d-small")
-        for sentence in doubts(found):
+        for sentence in doubts(outcome):
             theme.tag("p", sentence).classes("d-survey-doubt")
         with ui.element("details").classes("d-experts"):
             theme.tag("summary", "As a table")
@@ -100,20 +100,12 @@ def _drawn(task: Task, shown: Sequence[Line]) -> Series:
 
 
 def _table(shown: Sequence[Line]) -> None:
-    region = ui.element("div").classes("d-scroll d-whole").props('tabindex="0" role="region" aria-label="The shares"')
-    with region, ui.element("table").classes("d-table"):
-        with ui.element("thead"), ui.element("tr"):
-            theme.tag("th", "Answer").props('scope="col"')
-            for name in ("Share in percent", "From", "To", "If the declared are dishonest"):
-                theme.tag("th", name).props('scope="col"').classes("d-num")
-        with ui.element("tbody"):
-            for line in shown:
-                with ui.element("tr"):
-                    theme.tag("td", line.label)
-                    for number in (line.share, line.low, line.high):
-                        theme.tag("td", f"{number:.1f}".replace("-", "−")).classes("d-num")
-                    shift = "not told" if line.shift is None else f"± {line.shift:.1f} more"
-                    theme.tag("td", shift).classes("d-num")
+    titles = ("Share in percent", "From", "To", "If the declared are dishonest")
+    with theme.table([("Answer", ""), *((title, "d-num") for title in titles)], "The shares", "d-whole"):
+        for line in shown:
+            numbers = [f"{number:.1f}".replace("-", "−") for number in (line.share, line.low, line.high)]
+            numbers.append("not told" if line.shift is None else f"± {line.shift:.1f} more")
+            theme.row((line.label, ""), *((number, "d-num") for number in numbers))
 
 
 # what can be done -----------------------------------------------------------------------------------------------------
@@ -122,18 +114,17 @@ def _table(shown: Sequence[Line]) -> None:
 def _doing(visit: Visit, surveys: Surveys, standing: TaskStanding) -> None:
     task, reports = standing.task, standing.counts.get("accepted", 0)
     least = task.minimum + task.dishonest
-    request = ui.context.client.request
-    origin = f"{request.url.scheme}://{request.url.netloc}"
+    here = origin()
     if standing.closed and not ready(standing):
         with theme.card("Closed with too few reports"):
-            theme.tag("p", _TOO_FEW).classes("d-muted")
-            theme.tag("p", f"{reports:,} of {least:,} reports").classes("d-muted d-small")
+            theme.muted(_TOO_FEW)
+            theme.note(f"{reports:,} of {least:,} reports")
         return
     with theme.card("Closed, and not counted yet" if standing.closed else "People answer here"):
         if not standing.closed and not task.invited:
-            theme.copied(origin + path(task), "Copy the address")
+            theme.copied(here + path(task), "Copy the address")
         elif not standing.closed:
-            theme.tag("p", "Everybody gets a link of their own.").classes("d-muted")
+            theme.muted("Everybody gets a link of their own.")
         with ui.element("div").classes("d-until"):
             bar = ui.element("progress").props(f'max="{least}" value="{min(reports, least)}"')
             bar.props["aria-label"] = "Reports until results can be told"
@@ -145,7 +136,7 @@ def _doing(visit: Visit, surveys: Surveys, standing: TaskStanding) -> None:
         with ui.element("div").classes("d-row d-foot"):
             if task.invited and not standing.closed:
                 ui.button(
-                    "Invite people", icon="mail_outline", on_click=lambda: _invite(visit, surveys, task, origin)
+                    "Invite people", icon="mail_outline", on_click=lambda: _invite(visit, surveys, task, here)
                 ).props("unelevated no-caps")
             close = ui.button("Close and count", on_click=lambda: _close(visit, surveys, task), color=None)
             close.props("outline no-caps").set_enabled(reports >= least)
@@ -159,13 +150,13 @@ def _close(visit: Visit, surveys: Surveys, task: Task) -> None:
     confirm("Close this survey?", _CLOSE, task.id[:8], "Close and count", done)
 
 
-def _invite(visit: Visit, surveys: Surveys, task: Task, origin: str) -> None:
+def _invite(visit: Visit, surveys: Surveys, task: Task, here: str) -> None:
     with apart("persistent") as dialog, ui.element("div").classes("d-card d-dialog d-form") as inner:
         theme.heading("Invite people", 2)
         people = ui.input("How many people", value="10").props(
             'outlined autofocus inputmode="numeric" autocomplete="off"'
         )
-        box = ui.element("div").props('aria-live="polite"')
+        box = theme.live()
         with ui.element("div").classes("d-row d-foot"):
             button = ui.button("Make the links").props("unelevated no-caps")
             ui.button("Leave it", on_click=dialog.close, color=None).props("flat no-caps").classes("d-quiet")
@@ -178,7 +169,7 @@ def _invite(visit: Visit, surveys: Surveys, task: Task, origin: str) -> None:
                 theme.heading(f"{len(tokens):,} invitations", 2)
                 theme.tag("p", _ONCE)
                 with ui.element("div").classes("d-links"):
-                    theme.copied("\n".join(origin + path(task, token) for token in tokens), "Copy the links")
+                    theme.copied("\n".join(here + path(task, token) for token in tokens), "Copy the links")
                 with ui.element("div").classes("d-row d-foot"):
                     ui.button("I have handed them out", on_click=dialog.close).props("unelevated no-caps")
 

@@ -1,4 +1,4 @@
-"""A table that a custodian is about to add: what they said so far, and what that declares.
+"""Draft of a table that a custodian is about to add: what they said so far, and what that declares.
 
 The page edits a draft in place; everything here is a function of it. What is wrong is said by the custodian's side of
 the home, which is asked after each step about the part that is there.
@@ -36,10 +36,10 @@ _ANY = "a population of its own"  # while the budget is not said yet
 
 
 @dataclass
-class Field:
+class ColumnDraft:
     """A column, as far as it is described. Texts are as the person typed them."""
 
-    found: SourceColumn
+    source: SourceColumn
     type: str = ""
     low: str = ""
     high: str = ""
@@ -50,7 +50,7 @@ class Field:
     @property
     def name(self) -> str:
         """As the file calls it."""
-        return self.found.name
+        return self.source.name
 
     @property
     def summed(self) -> bool:
@@ -74,11 +74,11 @@ class Field:
 
 
 @dataclass
-class Draft:
+class TableDraft:
     """A table that is not there yet."""
 
     file: str = ""
-    fields: list[Field] = field(default_factory=list)
+    fields: list[ColumnDraft] = field(default_factory=list)
     name: str = ""
     owner: str = ""  # unit, row, link or public
     unit: str = ""
@@ -106,9 +106,9 @@ class Draft:
         return self.population.strip() or (self.unit if self.owner == "unit" else self.name)
 
 
-def described(found: Iterable[SourceColumn]) -> list[Field]:
+def described(sources: Iterable[SourceColumn]) -> list[ColumnDraft]:
     """The columns of a file: with their own types, never with what they look like."""
-    return [Field(each, type="" if each.own is None else each.own.value) for each in found]
+    return [ColumnDraft(each, type="" if each.own is None else each.own.value) for each in sources]
 
 
 def table_name(file: str) -> str:
@@ -121,7 +121,7 @@ def table_name(file: str) -> str:
 # what is declared -----------------------------------------------------------------------------------------------------
 
 
-def declared(draft: Draft) -> Declared:
+def declared(draft: TableDraft) -> Declared:
     """Everything that was said."""
     _refuse_missing(draft)
     return Declared(
@@ -131,7 +131,7 @@ def declared(draft: Draft) -> Declared:
     )
 
 
-class Blamed(Refusal):
+class StepRefusal(Refusal):
     """A refusal, and the step that it belongs to."""
 
     def __init__(self, step: int, refusal: Refusal) -> None:
@@ -139,41 +139,41 @@ class Blamed(Refusal):
         self.step = step
 
 
-def stages(draft: Draft, last: int = BUDGET) -> Iterator[tuple[int, Declared]]:
+def stages(draft: TableDraft, last: int = BUDGET) -> Iterator[tuple[int, Declared]]:
     """What each step declares, with the least of the others that makes it a declaration: it tells whose refusal it is.
 
     Up to `last`, the step that the person is at.
     """
-    ways: tuple[Callable[[Draft], Declared], ...] = (_file_said, _owner_said, _columns_said, declared)
+    ways: tuple[Callable[[TableDraft], Declared], ...] = (_file_said, _owner_said, _columns_said, declared)
     for step, way in enumerate(ways[: last + 1]):
         try:
             said = way(draft)
         except Refusal as refusal:
-            raise Blamed(step, refusal) from None
+            raise StepRefusal(step, refusal) from None
         yield step, said
 
 
-def _file_said(draft: Draft) -> Declared:
+def _file_said(draft: TableDraft) -> Declared:
     return Declared(types=_texts(draft), public=True)
 
 
-def _owner_said(draft: Draft) -> Declared:
+def _owner_said(draft: TableDraft) -> Declared:
     texts = _texts(draft)
     linked = {draft.link_from: draft.link_type} if draft.owner == "link" and draft.link_type else {}
     return Declared(types={**texts, **linked}, **_owner(draft), **_any(draft))  # type: ignore[arg-type]
 
 
-def _columns_said(draft: Draft) -> Declared:
+def _columns_said(draft: TableDraft) -> Declared:
     _refuse_missing(draft)
     return Declared(**_owner(draft), **_columns(draft), **_any(draft))  # type: ignore[arg-type]
 
 
-def _texts(draft: Draft) -> dict[str, str]:
+def _texts(draft: TableDraft) -> dict[str, str]:
     """Every column as text, which every column can be."""
     return {each.name: Type.VARCHAR.value for each in draft.fields}
 
 
-def _refuse_missing(draft: Draft) -> None:
+def _refuse_missing(draft: TableDraft) -> None:
     missing = [each.name for each in draft.fields if not each.type]
     if missing:
         named = ", ".join(missing[:5]) + (" …" if len(missing) > 5 else "")
@@ -183,12 +183,12 @@ def _refuse_missing(draft: Draft) -> None:
         )
 
 
-def _any(draft: Draft) -> dict[str, object]:
+def _any(draft: TableDraft) -> dict[str, object]:
     """A budget for a step that knows of none yet."""
     return {"population": _ANY, "epsilon": 1} if draft.owner in ("unit", "row") else {}
 
 
-def _owner(draft: Draft) -> dict[str, object]:
+def _owner(draft: TableDraft) -> dict[str, object]:
     match draft.owner:
         case "unit" if not draft.unit:
             raise Refusal("choose the column that says whose row it is")
@@ -206,9 +206,9 @@ def _owner(draft: Draft) -> dict[str, object]:
             raise Refusal("choose whose rows they are")
 
 
-def _columns(draft: Draft) -> dict[str, object]:
+def _columns(draft: TableDraft) -> dict[str, object]:
     fields = draft.fields
-    found: dict[str, object] = {
+    said: dict[str, object] = {
         "types": {each.name: each.type for each in fields},
         "bounds": {each.name: (_number(each.low), _number(each.high)) for each in fields if each.bounded},
         "steps": {each.name: _number(each.step) for each in fields if each.summed and each.step.strip()},
@@ -217,11 +217,11 @@ def _columns(draft: Draft) -> dict[str, object]:
     }
     if draft.capped:
         for name, text in (("max_rows", draft.max_rows), ("max_groups", draft.max_groups)):
-            found |= {name: _whole(text, name)} if text.strip() else {}
-    return found
+            said |= {name: _whole(text, name)} if text.strip() else {}
+    return said
 
 
-def _budget(draft: Draft) -> dict[str, object]:
+def _budget(draft: TableDraft) -> dict[str, object]:
     if draft.owner not in ("unit", "row"):
         return {}
     named = {"population": draft.people}
@@ -251,7 +251,7 @@ def _whole(text: str, name: str) -> int:
 # in words -------------------------------------------------------------------------------------------------------------
 
 
-def command(draft: Draft) -> str:
+def command(draft: TableDraft) -> str:
     """The same on the server itself."""
     said = declared(draft)
     options = [] if said.unit is None else [("unit", said.unit)]

@@ -11,12 +11,12 @@ from typing import TypeVar
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
-from discreet.console import adding_steps, assets, data_dictionary, downloads, theme
+from discreet.console import assets, data_dictionary, downloads, table_form, theme
 from discreet.console import table_draft as drafts
-from discreet.console.layout import UNCHANGED, apart, confirm, trouble
+from discreet.console.layout import UNCHANGED, apart, changed, confirm, trouble
 from discreet.console.pages import Visit
-from discreet.console.table_draft import BUDGET, COLUMNS, FILE, OWNER, REVIEW, STEPS, Blamed, Draft, in_words
-from discreet.console.upload import Upload, said_size
+from discreet.console.table_draft import BUDGET, COLUMNS, FILE, OWNER, REVIEW, STEPS, StepRefusal, TableDraft, in_words
+from discreet.console.upload import UploadedFile, said_size
 from discreet.curator.custody import Declared
 from discreet.curator.declarations import stale
 from discreet.curator.source import SourceColumn, found, source_types
@@ -26,7 +26,10 @@ from discreet.errors import Refusal
 from discreet.ledger.books import Account
 
 Again = Callable[[], Awaitable[None]]
+T = TypeVar("T")
 
+_MOST = 500  # columns that can be described on a page
+_TITLES = ("The file", "Whose rows", "Columns", "Budget", "Review")
 _REMOVE = (
     "Its rows are deleted, and nobody can ask about it any more. What was spent stays spent, and answers that were "
     "given stay in the ledger. This cannot be taken back."
@@ -58,30 +61,18 @@ def _table(visit: Visit, table: Table, then: str, again: Again) -> None:
             theme.fact("Of one person", caps)
     data_dictionary.columns(table.columns)
     with ui.element("div").classes("d-tools"):
-        _tool("Update rows", "upload", lambda: _update(visit, table, then, again))
+        theme.tool("Update rows", lambda: _update(visit, table, then, again), "upload")
         for kind, words in (("csv", "Made-up rows (CSV)"), ("parquet", "Made-up rows (Parquet)")):
             with ui.element("a").classes("d-get") as link:
                 link.props["href"], link.props["download"] = downloads.sample_address(table.name, kind), ""
                 ui.icon("download").props('aria-hidden="true"')
                 theme.tag("span", words)
-        _tool("Remove", "delete_outline", lambda: _remove(visit, table, again))
-
-
-def _tool(words: str, icon: str, doing: Callable[[], None]) -> None:
-    ui.button(words, icon=icon, on_click=doing, color=None).props("flat dense no-caps").classes("d-quiet")
+        theme.tool("Remove", lambda: _remove(visit, table, again), "delete_outline")
 
 
 def _remove(visit: Visit, table: Table, again: Again) -> None:
-    async def done() -> None:
-        await visit.call(partial(_removed, visit.desk), table.name)
-        ui.notify(f"{table.name} is removed.", type="positive")
-        await again()
-
+    done = changed(visit, lambda custody: custody.remove(table.name), f"{table.name} is removed.", again)
     confirm(f"Remove {table.name}?", _REMOVE, table.name, "Remove it", done)
-
-
-def _removed(desk: Desk, who: Visitor, name: str) -> None:
-    desk.custody(who).remove(name)
 
 
 def _update(visit: Visit, table: Table, then: str, again: Again) -> None:
@@ -91,11 +82,11 @@ def _update(visit: Visit, table: Table, then: str, again: Again) -> None:
             "p", "They take the place of all rows that are there. What is declared stays, and so does the budget."
         )
         inner = ui.element("div")
-        box = ui.element("div").props('aria-live="polite"')
+        box = theme.live()
         with ui.element("div").classes("d-row d-foot"):
             leave = ui.button("Leave it", on_click=dialog.close, color=None).props("flat no-caps").classes("d-quiet")
 
-    async def chosen(upload: Upload) -> None:
+    async def chosen(upload: UploadedFile) -> None:
         inner.clear()
         with dialog, theme.busy(leave), trouble(box, foot=UNCHANGED):
             await taken(upload)
@@ -105,13 +96,13 @@ def _update(visit: Visit, table: Table, then: str, again: Again) -> None:
         if not dialog.is_deleted and dialog.value:
             choose()
 
-    async def taken(upload: Upload) -> None:
-        share = Share()
+    async def taken(upload: UploadedFile) -> None:
+        share = WorkDone()
         with inner:
             progress(share, f"Reading {upload.name}")
         try:
             with visit.uploads.reading(upload) as path:
-                await visit.call(partial(_updated, visit.desk), table.name, path, share)
+                await visit.custody(lambda custody: custody.update(table.name, path, progress=share.hear))
         except Refusal as refusal:
             raise in_words(refusal, str(upload.path)) from None
         finally:
@@ -126,17 +117,7 @@ def _update(visit: Visit, table: Table, then: str, again: Again) -> None:
     dialog.open()
 
 
-def _updated(desk: Desk, who: Visitor, name: str, path: Path, share: Share) -> None:
-    desk.custody(who).update(name, path, progress=share.hear)
-
-
-T = TypeVar("T")
-
-_MOST = 500  # columns that can be described on a page
-_TITLES = ("The file", "Whose rows", "Columns", "Budget", "Review")
-
-
-class Adding:
+class NewTable:
     """A table on its way in."""
 
     def __init__(
@@ -147,18 +128,16 @@ class Adding:
         left: Callable[[], Awaitable[None]],
     ) -> None:
         self._visit, self._tables, self._accounts, self._left = visit, tables, accounts, left
-        self._draft = Draft()
-        self._upload: Upload | None = None
+        self._draft = TableDraft()
+        self._upload: UploadedFile | None = None
         self._step = FILE
         with ui.element("div").classes("d-row d-spread"):
             theme.heading("Add a table", 2)
-            ui.button("Back to the tables", icon="arrow_back", on_click=self._leave, color=None).props(
-                "flat dense no-caps"
-            ).classes("d-quiet")
+            theme.tool("Back to the tables", self._leave, "arrow_back")
         self._trail = ui.element("ol").classes("d-trail")
         with theme.card():
             self._panel = ui.element("div")
-            self._box = ui.element("div").props('aria-live="polite"')
+            self._box = theme.live()
             with ui.element("div").classes("d-row d-foot"):
                 self._next = ui.button("Next", on_click=self._go_on).props("unelevated no-caps")
                 self._back = ui.button("Back", on_click=self._go_back, color=None).props("flat no-caps")
@@ -191,35 +170,34 @@ class Adding:
         if step == FILE:
             self._file()
         elif step == OWNER:
-            adding_steps.owner(draft, self._tables)
+            table_form.owner(draft, self._tables)
         elif step == COLUMNS:
-            adding_steps.columns(draft)
+            table_form.columns(draft)
         elif step == BUDGET:
-            adding_steps.budget(draft, self._tables, self._accounts)
+            table_form.budget(draft, self._tables, self._accounts)
         elif review is not None:
-            adding_steps.review(review, drafts.command(draft), draft)
+            table_form.review(review, drafts.command(draft), draft)
 
     def _file(self) -> None:
         if self._upload is None:
-            theme.tag(
-                "p",
+            theme.lead(
                 "It is kept in a private folder of this server until the table is added, and deleted then, or when "
-                "you leave. Only you see what columns it has.",
-            ).classes("d-lead")
+                "you leave. Only you see what columns it has."
+            )
             chooser(self._visit, self._chosen)
             return
         with ui.element("div").classes("d-said d-row"):
             ui.icon("description").props('aria-hidden="true"')
             size = said_size(self._upload.size)
             theme.tag("span", f"{self._upload.name}, {size}, {len(self._draft.fields)} columns").classes("d-grow")
-            ui.button("Another file", on_click=self._another, color=None).props("flat dense no-caps").classes("d-quiet")
+            theme.tool("Another file", self._another)
         with ui.element("div").classes("d-fields"), ui.element("div"):
-            adding_steps.text("Name of the table", self._draft, "name")
-            theme.tag("p", "As people write it in questions: letters, digits and _.").classes("d-muted d-small")
+            table_form.text("Name of the table", self._draft, "name")
+            theme.note("As people write it in questions: letters, digits and _.")
 
     # going -----------------------------------------------------------------------------------------------------------
 
-    async def _chosen(self, upload: Upload) -> None:
+    async def _chosen(self, upload: UploadedFile) -> None:
         self._upload = upload
         try:
             columns = await self._asked(_looked)
@@ -228,14 +206,14 @@ class Adding:
             self._visit.uploads.drop(upload)
             raise
         name = self._draft.name or drafts.table_name(upload.name)
-        self._draft = Draft(file=upload.name, fields=drafts.described(columns), name=name)
+        self._draft = TableDraft(file=upload.name, fields=drafts.described(columns), name=name)
         self._draw(FILE)
 
     async def _go_on(self) -> None:
         with theme.busy(self._next, self._back), trouble(self._box, foot=UNCHANGED):
             try:
                 await (self._add() if self._step == REVIEW else self._check())
-            except Blamed as blamed:
+            except StepRefusal as blamed:
                 if blamed.step != self._step:
                     self._draw(blamed.step)
                 raise
@@ -247,7 +225,7 @@ class Adding:
         self._draw(self._step + 1, table)
 
     async def _add(self) -> None:
-        draft, share = self._draft, Share()
+        draft, share = self._draft, WorkDone()
         said = list(drafts.stages(draft))
         await self._asked(partial(_rehearsed, name=draft.name.strip(), stages=said))
         with self._box:
@@ -268,8 +246,8 @@ class Adding:
         try:
             with visit.uploads.reading(upload) as path:
                 return await visit.call(partial(doing, visit.desk), path)
-        except Blamed as blamed:
-            raise Blamed(blamed.step, in_words(blamed, str(upload.path))) from None
+        except StepRefusal as blamed:
+            raise StepRefusal(blamed.step, in_words(blamed, str(upload.path))) from None
         except Refusal as refusal:
             raise in_words(refusal, str(upload.path)) from None
 
@@ -314,16 +292,16 @@ def _rehearsed(desk: Desk, who: Visitor, path: Path, *, name: str, stages: Seque
         try:
             table = custody.rehearse(name, path, said)
         except Refusal as refusal:
-            raise Blamed(step, refusal) from None
+            raise StepRefusal(step, refusal) from None
     return table
 
 
-def _added(desk: Desk, who: Visitor, path: Path, *, as_said: tuple[str, Declared], share: Share) -> None:
+def _added(desk: Desk, who: Visitor, path: Path, *, as_said: tuple[str, Declared], share: WorkDone) -> None:
     name, said = as_said
     desk.custody(who).add(name, path, said, progress=share.hear)
 
 
-Chosen = Callable[[Upload], Awaitable[None]]
+Chosen = Callable[[UploadedFile], Awaitable[None]]
 _GLANCE = 0.25  # seconds
 
 
@@ -347,7 +325,7 @@ def chooser(visit: Visit, chosen: Chosen) -> None:
             "click", js_handler="() => window.discreetStop()"
         )
     coming.set_visibility(False)
-    box = ui.element("div").props('aria-live="polite"')
+    box = theme.live()
     client = ui.context.client
 
     async def heard(event: GenericEventArguments) -> None:
@@ -371,7 +349,7 @@ def chooser(visit: Visit, chosen: Chosen) -> None:
     field.on("change", heard, js_handler=f"(event) => window.discreetBring(event.target, {most}, emit)")
 
 
-def _arrived(visit: Visit, told: dict[str, object]) -> Upload:
+def _arrived(visit: Visit, told: dict[str, object]) -> UploadedFile:
     if told.get("large"):
         limit = said_size(visit.uploads.most)
         raise Refusal(f"a file may have {limit} here", hint="add it on the server itself, with discreet add")
@@ -381,7 +359,7 @@ def _arrived(visit: Visit, told: dict[str, object]) -> Upload:
 
 
 @dataclass
-class Share:
+class WorkDone:
     """A share of some work, told by one thread and read by another."""
 
     done: float = 0.0
@@ -391,7 +369,7 @@ class Share:
         self.done = done
 
 
-def progress(share: Share, what: str) -> None:
+def progress(share: WorkDone, what: str) -> None:
     """A bar that follows a share."""
     with ui.element("div").classes("d-coming").props('role="status"'):
         bar = ui.element("progress").props('max="100"')

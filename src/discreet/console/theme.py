@@ -1,4 +1,4 @@
-"""How things look: colours, and the few shapes that every page is made of.
+"""Theme: colours, and the few shapes that every page is made of.
 
 Whatever a person wrote (a question, a name, a cell) goes through `tag` and is shown as text. Tailwind is off: classes
 are those of static/console.css, which begin with d-, and Quasar's.
@@ -6,7 +6,7 @@ are those of static/console.css, which begin with d-, and Quasar's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from nicegui import ui
@@ -39,6 +39,21 @@ def heading(text: str, level: int = 1) -> ui.element:
 def lead(text: str) -> ui.element:
     """A sentence or two below a heading."""
     return tag("p", text).classes("d-lead")
+
+
+def muted(text: str) -> ui.element:
+    """A sentence that is less than what stands around it."""
+    return tag("p", text).classes("d-muted")
+
+
+def note(text: str) -> ui.element:
+    """A sentence in small letters."""
+    return muted(text).classes("d-small")
+
+
+def live() -> ui.element:
+    """A place whose changes are read aloud to who cannot see them."""
+    return ui.element("div").props('aria-live="polite"')
 
 
 @contextmanager
@@ -91,7 +106,7 @@ def empty(text: str, hint: str = "", icon: str = "inbox") -> ui.element:
         ui.icon(icon).props('aria-hidden="true"')
         tag("p", text).classes("d-empty-text")
         if hint:
-            tag("p", hint).classes("d-muted")
+            muted(hint)
     return made
 
 
@@ -107,16 +122,21 @@ def refusal(
         tag("strong", "Over budget" if isinstance(said, OverBudget) else "Refused")
         tag("p", sentence(said.message))
         if said.hint:
-            tag("p", sentence(said.hint)).classes("d-muted")
+            muted(sentence(said.hint))
         if sql and said.place is not None:
             _marked(sql, said.place)
-        if said.repair is not None:
-            tag("pre", said.repair).classes("d-code").props('aria-label="A question that would be answered"')
-            if repaired is not None:
-                mended, use = said.repair, repaired
-                ui.button("Use the repaired question", on_click=lambda: use(mended)).props("unelevated no-caps")
-        tag("p", foot).classes("d-muted d-small")
+        repair(said.repair, repaired)
+        note(foot)
     return made
+
+
+def repair(mended: str | None, use: Callable[[str], None] | None, look: str = "unelevated") -> None:
+    """A question that would be answered, if there is one, and a button to use it."""
+    if mended is None:
+        return
+    tag("pre", mended).classes("d-code").props('aria-label="A question that would be answered"')
+    if use is not None:
+        ui.button("Use the repaired question", on_click=lambda: use(mended)).props(f"{look} no-caps")
 
 
 def _marked(sql: str, place: tuple[int, int]) -> None:
@@ -138,9 +158,46 @@ def fault(*, question: bool) -> ui.element:
 def copied(text: str, label: str) -> None:
     """A text with a button that copies it."""
     with ui.element("div").classes("d-copied"):
-        tag("pre", text).classes("d-code")
-        button = tag("button", "Copy").classes("d-copy").props('type="button"')
-        button.props["data-copy"], button.props["aria-label"] = text, label
+        tag("pre", text).classes("d-code d-grow")
+        copy(text, label)
+
+
+def copy(text: str, label: str) -> None:
+    """A button that copies a text."""
+    button = tag("button", "Copy").classes("d-copy").props('type="button"')
+    button.props["data-copy"], button.props["aria-label"] = text, label
+
+
+def tool(words: str, doing: Callable[[], object], icon: str | None = None) -> ui.button:
+    """A button for something at hand that is not what a page is for."""
+    return ui.button(words, icon=icon, on_click=doing, color=None).props("flat dense no-caps").classes("d-quiet")
+
+
+@contextmanager
+def table(titles: Iterable[tuple[str, str]], label: str = "", classes: str = "") -> Iterator[ui.element]:
+    """A table that scrolls in its place: its titles and their classes, and the rows that are put in."""
+    with ui.element("div").classes(f"d-scroll {classes}") as region, ui.element("table").classes("d-table") as made:
+        if label:
+            region.props('tabindex="0" role="region"').props["aria-label"] = label
+        with ui.element("thead"), ui.element("tr"):
+            for title, kind in titles:
+                tag("th", title).classes(kind).props('scope="col"')
+        with ui.element("tbody"):
+            yield made
+
+
+def row(*cells: tuple[str, str]) -> None:
+    """A row of a table: what stands in each cell, and the cell's classes."""
+    with ui.element("tr"):
+        for text, kind in cells:
+            tag("td", text).classes(kind)
+
+
+def made_up() -> None:
+    """That rows are nobody's."""
+    with ui.element("p").classes("d-made-up").props('role="note"'):
+        ui.icon("science").props('aria-hidden="true"')
+        tag("span", "These rows were made up from what is declared. They say nothing about anyone.")
 
 
 @contextmanager

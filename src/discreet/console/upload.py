@@ -1,4 +1,4 @@
-"""Files that custodians bring: streamed into a private folder of the home, known by a random id, gone with the session.
+"""Uploads of custodians: files streamed into a private folder of the home, known by a random id, gone with the session.
 
 What a browser calls its file is shown and never opened. The folder is locked as long as the server lives: what a killed
 one left there goes at the next start.
@@ -18,7 +18,7 @@ from typing import BinaryIO
 from urllib.parse import unquote
 
 from discreet.console.headers import Receive, Scope, header
-from discreet.console.sessions import Session
+from discreet.console.sessions import BrowserSession
 from discreet.engines.spill import Spill
 from discreet.errors import Refusal
 
@@ -31,7 +31,7 @@ _SPARE = 1 << 28  # bytes of the disk that no file may take: the ledger needs th
 _LONGEST = 200  # characters of a name
 
 
-class Turned(Refusal):
+class UploadRefused(Refusal):
     """A file that is not taken, and the HTTP status that says so."""
 
     def __init__(self, status: int, message: str, *, hint: str = "") -> None:
@@ -40,10 +40,10 @@ class Turned(Refusal):
 
 
 @dataclass(eq=False)
-class Upload:
+class UploadedFile:
     """A file that came, until it is dropped."""
 
-    session: Session
+    session: BrowserSession
     name: str  # as the person calls it
     path: Path
     size: int
@@ -54,7 +54,7 @@ class Upload:
 
 @dataclass(eq=False)
 class _Coming:
-    session: Session
+    session: BrowserSession
     waiting: asyncio.Timeout | None = None
     stopped: bool = False
 
@@ -72,20 +72,20 @@ class Uploads:
         self.most, self._patience = most, patience
         self._spill = Spill(home / FOLDER)
         self._spill.sweep()
-        self._known: dict[str, Upload] = {}  # by the person's name
+        self._known: dict[str, UploadedFile] = {}  # by the person's name
         self._coming: dict[str, _Coming] = {}
         self._closed = False
 
-    async def take(self, session: Session, scope: Scope, receive: Receive) -> Upload:
+    async def take(self, session: BrowserSession, scope: Scope, receive: Receive) -> UploadedFile:
         """Read the body of a request into a file. In place of it, whatever the person brought before is dropped."""
         who = session.visitor.name
         before = self._known.get(who)
         if self._closed:
-            raise Turned(503, "this server is closing")
+            raise UploadRefused(503, "this server is closing")
         if who in self._coming:
-            raise Turned(409, "another file of yours is on its way", hint="wait for it, or stop it")
+            raise UploadRefused(409, "another file of yours is on its way", hint="wait for it, or stop it")
         if before is not None and before.held:
-            raise Turned(409, "a file of yours is just being read", hint="wait for it")
+            raise UploadRefused(409, "a file of yours is just being read", hint="wait for it")
         size = header(scope, b"content-length")
         self._fits(int(size[:20]) if size.isdigit() else 0)
         if before is not None:
@@ -95,21 +95,21 @@ class Uploads:
             taken = await self._streamed(coming, unquote(header(scope, b"x-file-name")), receive)
             if coming.stopped:
                 self.drop(taken)
-                raise Turned(401, "you are not signed in any more")
+                raise UploadRefused(401, "you are not signed in any more")
         finally:
             del self._coming[who]
         self._known[who] = taken
         return taken
 
-    def find(self, session: Session, number: object) -> Upload:
+    def find(self, session: BrowserSession, number: object) -> UploadedFile:
         """The file of this id, if this session brought it."""
-        found = self._known.get(session.visitor.name)
-        if found is None or found.session is not session or found.id != number:
+        upload = self._known.get(session.visitor.name)
+        if upload is None or upload.session is not session or upload.id != number:
             raise Refusal("the file is not here any more", hint="choose it again")
-        return found
+        return upload
 
     @contextmanager
-    def reading(self, upload: Upload) -> Iterator[Path]:
+    def reading(self, upload: UploadedFile) -> Iterator[Path]:
         """Keep a file while it is read: if it is dropped meanwhile, it goes afterwards."""
         _refuse_busy(upload)
         upload.held = True
@@ -120,7 +120,7 @@ class Uploads:
             if upload.over:
                 upload.path.unlink(missing_ok=True)
 
-    def drop(self, upload: Upload) -> None:
+    def drop(self, upload: UploadedFile) -> None:
         """Delete a file."""
         upload.over = True
         if self._known.get(upload.session.visitor.name) is upload:
@@ -128,7 +128,7 @@ class Uploads:
         if not upload.held:
             upload.path.unlink(missing_ok=True)
 
-    def end(self, session: Session) -> None:
+    def end(self, session: BrowserSession) -> None:
         """Delete what a session brought, and stop what it brings."""
         for coming in [each for each in self._coming.values() if each.session is session]:
             coming.stop()
@@ -144,17 +144,17 @@ class Uploads:
             self.drop(upload)
         self._spill.close()
 
-    async def _streamed(self, coming: _Coming, name: str, receive: Receive) -> Upload:
+    async def _streamed(self, coming: _Coming, name: str, receive: Receive) -> UploadedFile:
         folder = self._spill.folder()
         path = folder / secrets.token_hex(16)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         try:
             with os.fdopen(handle, "wb") as file:
                 size, head = await self._written(coming, file, receive)
-            return Upload(coming.session, _called(name), path.rename(path.with_suffix(_kind(head))), size)
+            return UploadedFile(coming.session, _called(name), path.rename(path.with_suffix(_kind(head))), size)
         except OSError:
             path.unlink(missing_ok=True)
-            raise Turned(507, "the disk of this server has no room for the file") from None
+            raise UploadRefused(507, "the disk of this server has no room for the file") from None
         except BaseException:  # a refusal, a browser that left, a server that stops: nothing of it stays
             path.unlink(missing_ok=True)
             raise
@@ -181,27 +181,27 @@ class Uploads:
                 message = await receive()
         except TimeoutError:
             if not coming.stopped:
-                raise Turned(408, "nothing came of the file for too long", hint="try again") from None
+                raise UploadRefused(408, "nothing came of the file for too long", hint="try again") from None
         finally:
             coming.waiting = None
         if coming.stopped:
-            raise Turned(503, "you were signed out, or this server is closing")
+            raise UploadRefused(503, "you were signed out, or this server is closing")
         if message["type"] == "http.disconnect":
-            raise Turned(499, "the file did not come to its end")
+            raise UploadRefused(499, "the file did not come to its end")
         return message.get("body", b""), message.get("more_body", False)
 
     def _fits(self, size: int, wanted: int | None = None) -> None:
         if size > self.most:
             raise self._too_large()
         if shutil.disk_usage(self._spill.folder()).free < _SPARE + (size if wanted is None else wanted):
-            raise Turned(507, "the disk of this server has no room for the file")
+            raise UploadRefused(507, "the disk of this server has no room for the file")
 
-    def _too_large(self) -> Turned:
+    def _too_large(self) -> UploadRefused:
         hint = "add it on the server itself, with discreet add"
-        return Turned(413, f"a file may have {said_size(self.most)} here", hint=hint)
+        return UploadRefused(413, f"a file may have {said_size(self.most)} here", hint=hint)
 
 
-def _refuse_busy(upload: Upload) -> None:
+def _refuse_busy(upload: UploadedFile) -> None:
     if upload.over:
         raise Refusal("the file is not here any more", hint="choose it again")
     if upload.held:
@@ -227,7 +227,7 @@ def _kind(head: bytes) -> str:
     if head.startswith(b"PAR1"):
         return ".parquet"
     if not head:
-        raise Turned(400, "the file is empty")
+        raise UploadRefused(400, "the file is empty")
     if b"\0" in head:
-        raise Turned(415, "the file is neither Parquet nor text", hint="save it as Parquet, or as CSV in UTF-8")
+        raise UploadRefused(415, "the file is neither Parquet nor text", hint="save it as Parquet, or as CSV in UTF-8")
     return ".csv"

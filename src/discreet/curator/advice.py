@@ -14,10 +14,9 @@ from functools import lru_cache
 
 from discreet.curator.purchase import BoughtTable
 from discreet.curator.share_intervals import ShareInterval, compatible
-from discreet.declared.caps import MOST_ROWS_A_UNIT
 from discreet.declared.grid import Grid
 from discreet.declared.key import Type
-from discreet.declared.table import Table
+from discreet.declared.table import MOST_ROWS_A_UNIT, Table
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianVector, LaplaceVector

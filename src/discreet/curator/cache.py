@@ -12,7 +12,7 @@ from discreet.curator.answer import Answer
 from discreet.curator.catalogue import Catalogue
 from discreet.curator.declarations import Declarations
 from discreet.curator.quote import Terms
-from discreet.declared.caps import Caps
+from discreet.declared.table import Caps
 from discreet.ledger import Grant, SqliteLedger
 from discreet.sql.question import Question
 

@@ -15,13 +15,12 @@ from typing import Any, TypeVar
 from discreet import durable
 from discreet.curator.explain import said
 from discreet.declared.column import Column
-from discreet.declared.key import Key, Type
+from discreet.declared.key import Key, Type, number, written
 from discreet.declared.table import Schema, Table
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, positive, probability, shown
 from discreet.ledger.entry import BudgetLoss, refuse_half_characters
 from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Pure, Replace
-from discreet.sql.dates import NUMBERS, number, written
 
 T = TypeVar("T")
 
@@ -254,7 +253,7 @@ def _column(where: str, name: str, body: Mapping[str, Any]) -> Column:
 
 def end_of(given: Any, kind: Type, what: str) -> Fraction:  # noqa: ANN401  # a number, or a day in text
     """One end of a column's bounds."""
-    return number(given, kind, what) if kind in NUMBERS else exact(given, what)
+    return number(given, kind, what) if kind.dated else exact(given, what)
 
 
 def link_of(table: Table) -> str:

@@ -15,7 +15,6 @@ from discreet.curator.cache import Allow, AtHand, Plans, Recall, answer_key, key
 from discreet.curator.catalogue import Population
 from discreet.curator.declarations import Declarations, recorded_file
 from discreet.curator.explain import Due, Explanation, bounding, notices
-from discreet.curator.named_run import NamedRun, RunAnswer, ran
 from discreet.curator.noisy_statistics import Engine
 from discreet.curator.planner import Planner
 from discreet.curator.price import Priced, priced
@@ -23,8 +22,7 @@ from discreet.curator.purchase import Buyer, PastPayment, Purchase, SingleFlight
 from discreet.curator.quote import Terms, TermsGiven
 from discreet.curator.run import Offer, Run, Runnable, Wanted, planned, run
 from discreet.curator.sessions import Sessions
-from discreet.declared.caps import Caps
-from discreet.declared.table import Table
+from discreet.declared.table import Caps, Table
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
 from discreet.exact import Number, share
@@ -35,6 +33,7 @@ from discreet.noise import SECURE, Entropy, Secure
 from discreet.privacy import Budget
 from discreet.sandbox import DIRECT, Sandbox
 from discreet.sql.question import Part, Question
+from discreet.sql.rows import Rows
 from discreet.sql.shape import shape
 
 T = TypeVar("T")
@@ -75,30 +74,33 @@ class Curator:
         catalogue.read(home)
         self._principal = principal
         self._within: frozenset[str] | None = None  # all tables, or those that this one is for
-        self._ledger = open_ledger(home)
-        self._store = DuckStore(home / "tables", names=self._file_name)
-        self._declarations = Declarations(home, self._ledger)
+        self.ledger = open_ledger(home)
+        self._store = DuckStore(home / "tables", names=lambda table: recorded_file(self.ledger.books(), table))
+        self._declarations = Declarations(home, self.ledger)
         self._planner = Planner(sandbox, self._store)
         self._plans, self._recall, self._flight = Plans(), Recall(), SingleFlight()
-        self.at_hand = AtHand(self._declarations, self._ledger, self._plans, self._recall)
+        self.at_hand = AtHand(self._declarations, self.ledger, self._plans, self._recall)
         self._catalogue = self._seen = self._declarations.now(principal)
         self._granted: frozenset[str] | None = None
         self._books()
 
     def _under(self, known: catalogue.Catalogue) -> Curator:
         """This curator under these declarations, whatever happens to them meanwhile."""
-        current = copy(self)
-        current._catalogue, current._granted = known, self._may_ask()  # noqa: SLF001  # it is the same class
-        current._seen = known.seen_by(current._granted)  # noqa: SLF001
-        return current
+        granted = self._may_ask()
+        return self._with(_catalogue=known, _granted=granted, _seen=known.seen_by(granted))
+
+    def _with(self, **changed: object) -> Curator:
+        """The same curator with other values in some of its fields."""
+        other = copy(self)
+        vars(other).update(changed)
+        return other
 
     def _may_ask(self) -> frozenset[str] | None:
         """The tables that the asker may ask about; None stands for all. The others are not there for them."""
-        grant = self._ledger.books().grant(self._principal)
+        grant = self.ledger.books().grant(self._principal)
         tables = None if grant is None or grant.tables is None else frozenset(grant.tables)
-        if self._within is None or tables is None:
-            return tables if self._within is None else self._within
-        return self._within & tables
+        limits = [limit for limit in (self._within, tables) if limit is not None]
+        return frozenset.intersection(*limits) if limits else None
 
     def _used(self) -> dict[str, BudgetLoss]:
         """What the asker has paid so far, of each population's budget."""
@@ -107,13 +109,9 @@ class Curator:
 
     def _books(self) -> Books:
         """The books, for who is still let in."""
-        books = self._ledger.books()
+        books = self.ledger.books()
         books.grant(self._principal)
         return books
-
-    def _file_name(self, table: Table) -> str:
-        """The random name that the ledger has for the file of a table's version."""
-        return recorded_file(self._ledger.books(), table)
 
     # asking ----------------------------------------------------------------------------------------------------------
 
@@ -158,16 +156,13 @@ class Curator:
 
     def sibling(self, principal: str) -> Curator:
         """The same curator, asked in another name."""
-        other = copy(self)
-        other._principal = principal  # noqa: SLF001  # it is the same class
+        other = self._with(_principal=principal)
         other._books()  # noqa: SLF001  # refuses who is not let in
         return other
 
     def within(self, tables: Collection[str] | None) -> Curator:
         """The same curator, for whom other tables are not there; None stands for all."""
-        other = copy(self)
-        other._within = None if tables is None else frozenset(tables)  # noqa: SLF001  # it is the same class
-        return other
+        return self._with(_within=None if tables is None else frozenset(tables))
 
     @_asked_now
     def tables(self, /) -> list[Table]:
@@ -184,7 +179,7 @@ class Curator:
         grant = self._books().grant(self._principal)
         if everybody and grant is not None and grant.role != "custodian":
             raise Refusal("what others asked is shown to custodians")
-        with self._ledger.looked_at() as view:
+        with self.ledger.looked_at() as view:
             return past_payments(view.payments(None if everybody else self._principal, before, most))
 
     def budget(self, population: str) -> Budget[BudgetLoss]:
@@ -205,11 +200,7 @@ class Curator:
     def public_files(self) -> dict[str, tuple[Path, str]]:
         """The files of the public tables, and the names that the ledger has for them."""
         tables = [table for table in self.declared().tables.values() if table.public]
-        return {table.name: (self._store.checked(table), self._file_name(table)) for table in tables}
-
-    def books(self) -> Books:
-        """The books of the home, as they are now. Do not change them."""
-        return self._ledger.books()
+        return {table.name: (self._store.checked(table), self._store.name(table)) for table in tables}
 
     def grants(self) -> list[Grant]:
         """Who may ask."""
@@ -253,14 +244,7 @@ class Curator:
                 hint="ask in SQL",
             )
         what = self._planned(Wanted(sql, lambda _: mechanism, max_rows, delta=delta))
-        return run(self._ledger, self._store, self._principal, what)[0]
-
-    @_asked_now
-    def run_named(self, /, order: NamedRun) -> RunAnswer:
-        """Run a mechanism by its name, unless it ran before: then its answer is free."""
-        what = self._planned(order.wanted)
-        with self._flight.alone([what.question]):
-            return ran(self._ledger, self._store, self._principal, what)
+        return run(self.ledger, self._store, self._principal, what)[0]
 
     def paid_sessions(self) -> Sessions:
         """The sessions of interactive mechanisms, opened and asked in this name."""
@@ -268,34 +252,39 @@ class Curator:
         def planned(sql: str, asked: Terms) -> Question:
             return self._under(self._declarations.now(self._principal))._question(sql, asked)  # noqa: SLF001
 
-        return Sessions(self._ledger, self._store, self._principal, self.tables, planned)
+        return Sessions(self.ledger, self._store, self._principal, self.tables, planned)
 
     def _planned(self, wanted: Wanted[T]) -> Run[T]:
-        refuse_half_characters(wanted.sql)
-        rows = self._planner.rows(self._principal, self._seen, wanted.sql)
-        return planned(self._seen, wanted, rows, self._allowed_tables)
+        return planned(self._seen, wanted, self._rows(wanted.sql), self._allowed_tables)
+
+    def _rows(self, sql: str) -> Rows:
+        refuse_half_characters(sql)
+
+        def selected(note: Allow) -> Rows:
+            rows = self._planner.rows(self._principal, self._seen, sql)
+            note(set(shape(rows).tables))
+            return rows
+
+        return self._plans.recalled(("rows", sql, self._granted), self._catalogue, selected, self._allowed_tables)
 
     @_asked_now
     def selected(self, /, rows_sql: str) -> tuple[str, ...]:
         """The names of the columns that a SELECT of rows has. Free."""
-        refuse_half_characters(rows_sql)
-        public = shape(self._planner.rows(self._principal, self._seen, rows_sql))
-        self._allowed_tables(set(public.tables))
-        return tuple(public.columns)
+        return tuple(shape(self._rows(rows_sql)).columns)
 
     @_asked_now
     def offered(self, /, wanted: Wanted[T]) -> Offer[T]:
         """What a mechanism of ours would cost on the rows that a SELECT names. Free."""
         what = self._planned(wanted)
-        return Offer(what, self._ledger.answered(what.question))
+        return Offer(what, self.ledger.answered(what.question))
 
     @_asked_now
-    def bought(self, /, wanted: Wanted[T], kept: Callable[[T, Spend], Plain]) -> int:
-        """Run a mechanism of ours, unless it ran before: the entry that holds what was `kept` of its answer."""
+    def bought(self, /, wanted: Wanted[T], kept: Callable[[T, Spend], Plain]) -> tuple[Offer[T], int]:
+        """Run a mechanism of ours, unless it ran before: what it was, and the entry of what was `kept` of its answer."""
         what = self._planned(wanted)
         with self._flight.alone([what.question]):
-            before = Offer(what, self._ledger.answered(what.question)).entry
-            return before or run(self._ledger, self._store, self._principal, what, kept)[1]
+            before = Offer(what, self.ledger.answered(what.question))
+            return before, before.entry or run(self.ledger, self._store, self._principal, what, kept)[1]
 
     def _question(self, sql: str, asked: Terms, scalars: Sequence[object] = ()) -> Question:
         refuse_half_characters(sql)
@@ -317,7 +306,7 @@ class Curator:
     def _answer(self, sql: str, asked: Terms, engine: Engine, rng: Entropy) -> Answer:
         share(asked.confidence, "confidence")  # everything that can be refused is refused before anything is paid
         found = self._question(sql, asked)
-        key = answer_key(sql, asked, found, self._ledger.answers)
+        key = answer_key(sql, asked, found, self.ledger.answers)
         again = self._recall.found(key, self._catalogue)
         if again is not None:
             return replace(again, left=self._left_of(self._population(found.parts)))
@@ -353,7 +342,9 @@ class Curator:
         """Answer what comes first, put the answers into the question, and answer that. One price pays for all of it."""
         if asked.within:
             raise Refusal("a question in stages is not answered within the rest", hint="name a price that fits")
-        self._refuse_over(prices, sql, asked)
+        population, price = self._population(uppers[-1].question.every_part), total([price.loss for price in prices])
+        if population is not None and price is not None and not asked.free:  # before the first part of it is paid
+            self.ledger.books().check(Spend(population.name, price, self._principal, "", [], {"sql": sql}))
         before: list[Purchase] = []
         scalars: list[object] = []
         for each in uppers[:-1]:
@@ -363,7 +354,7 @@ class Curator:
             before.append(paid)
             scalars.append(answer.rows[0][0] if answer.rows else None)
         asked_now = self._question(sql, asked, scalars)  # its parts may differ from those that were priced
-        rest, population = total([price.loss for price in prices]), self._population(uppers[-1].question.every_part)
+        rest = total([price.loss for price in prices])
         last = priced(asked_now.parts, rest, population.neighbours) if rest is not None and population else ()
         paid = self._paid(last, sql, asked, *by)
         last_upper, staged = self._planner.upper(self._principal, asked_now), asked_now.staged
@@ -373,13 +364,6 @@ class Curator:
         cost = total([part.cost for part in every if part.cost is not None])
         left_out = bounding(prices, partial=asked_now.partial, staged=staged)
         return replace(answer, cost=cost, bounding=left_out, notices=notices(prices))
-
-    def _refuse_over(self, prices: tuple[Priced, ...], sql: str, asked: Terms) -> None:
-        """Refuse what will not fit in the end before the first part of it is paid."""
-        population = self._population(tuple(price.part for price in prices))
-        price = total([price.loss for price in prices])
-        if population is not None and price is not None and not asked.within and not asked.free:
-            self._ledger.books().check(Spend(population.name, price, self._principal, "", [], {"sql": sql}))
 
     def _priced(self, parts: tuple[Part, ...], asked: Terms, found: Question | None = None) -> tuple[Priced, ...]:
         population = self._population(parts)
@@ -402,7 +386,7 @@ class Curator:
         return self._buyer(population, engine, rng).paid(prices, sql, asked)
 
     def _buyer(self, population: Population, engine: Engine | None = None, rng: Entropy = SECURE) -> Buyer:
-        where = self._ledger, self._principal, population, self._store, self._flight
+        where = self.ledger, self._principal, population, self._store, self._flight
         return Buyer(*where, engine or self._store, rng)
 
     def _files(self, found: Question) -> dict[str, str]:

@@ -30,8 +30,7 @@ from discreet.curator.declarations import (
 )
 from discreet.curator.source import guessed, source_types, untyped
 from discreet.declared.key import Type
-from discreet.declared.names import chosen
-from discreet.declared.table import Table, refuse_hidden_owners
+from discreet.declared.table import Table, chosen, refuse_hidden_owners
 from discreet.engines.duckdb import DuckStore
 from discreet.engines.ingest import Unread, hear
 from discreet.engines.progress import Progress

@@ -22,8 +22,7 @@ from discreet.curator.catalogue import (
 from discreet.curator.explain import said
 from discreet.declared.column import Column
 from discreet.declared.key import Type
-from discreet.declared.names import chosen
-from discreet.declared.table import Table, linked_to
+from discreet.declared.table import Table, chosen, linked_to
 from discreet.errors import Refusal
 from discreet.exact import Number, exact
 from discreet.ledger import Books, Dataset, SqliteLedger

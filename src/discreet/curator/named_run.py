@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from discreet.curator.curator import Curator
 from discreet.curator.explain import said
-from discreet.curator.run import Drawn, Offer, Run, Wanted, run
-from discreet.declared.column import grid_of
-from discreet.engines import DuckStore
+from discreet.curator.run import Drawn, Offer, Run, Wanted
+from discreet.declared.table import grid_of
 from discreet.exact import Number, exact, spoken
-from discreet.ledger import Spend, SqliteLedger
+from discreet.ledger import Spend
 from discreet.ledger.entry import BudgetLoss, Plain
 from discreet.mechanisms import TableMechanism
 from discreet.mechanisms.door import OfColumn, admitted, as_json, plain_parameters, rounding
@@ -53,11 +53,15 @@ class NamedRun:
         return cls(name, source, given, max_rows, at)
 
     @property
+    def rows(self) -> str:
+        """The SELECT of the rows."""
+        return self.source if len(self.source.split()) > 1 else select_all(self.source.strip())
+
+    @property
     def wanted(self) -> Wanted[Any]:
         """The same, as a curator takes it."""
-        text = self.source if len(self.source.split()) > 1 else select_all(self.source.strip())
         told: Plain = {"run": {"name": self.name, "parameters": dict(self.parameters)}}
-        return Wanted(text, self.chosen, self.max_rows, told, self.delta)
+        return Wanted(self.rows, self.chosen, self.max_rows, told, self.delta)
 
     def chosen(self, outline: Drawn) -> TableMechanism[Any]:
         """The mechanism for rows of which this is known."""
@@ -116,15 +120,13 @@ def quoted_run(offer: Offer[Any], left: BudgetLoss) -> RunQuote:
     return RunQuote(population, what.loss, left, exactly, about, _left_out(what), offer.entry)
 
 
-def ran(ledger: SqliteLedger, store: DuckStore, principal: str, what: Run[Any]) -> RunAnswer:
-    """What a mechanism says, and what is kept of it in the ledger; what was said before is said again."""
-    before = ledger.answered(what.question)
-    if not before:
-        run(ledger, store, principal, what, _kept)
-    _, said, entry = ledger.answered(what.question)[-1]
-    left = ledger.books().account(what.outline.population.name).budget.left
-    cost = None if before else what.loss
-    return RunAnswer(json.loads(str(said.answer)), cost, left, str(entry), _left_out(what))
+def answered_run(curator: Curator, order: NamedRun) -> RunAnswer:
+    """Run a mechanism by its name, unless it ran before: then its answer is free."""
+    before, entry = curator.bought(order.wanted, _kept)
+    what, cost = before.run, None if before.said else before.run.loss
+    [text] = [said.answer for _, said, number in curator.ledger.answered(what.question) if number == entry]
+    left = curator.budget(what.outline.population.name).left
+    return RunAnswer(json.loads(str(text)), cost, left, str(entry), _left_out(what))
 
 
 def _kept(answer: object, _: Spend) -> Plain:

@@ -24,13 +24,12 @@ from discreet.curator.price import Priced
 from discreet.curator.provenance import Side
 from discreet.curator.purchase import BoughtTable, Purchase
 from discreet.curator.quote import Terms, quote
-from discreet.declared.caps import Caps
 from discreet.declared.key import Type, canonical
-from discreet.declared.table import Schema
+from discreet.declared.table import Caps, Schema
 from discreet.engines import DuckStore
 from discreet.errors import Exceeded, Fault, Refusal
 from discreet.ledger.entry import BudgetLoss
-from discreet.sandbox import Facts, Sandbox
+from discreet.sandbox import Sandbox, SharedValue
 from discreet.sql.expression import Expression, Value
 from discreet.sql.question import Part, Question
 from discreet.sql.rows import Inline, Rows
@@ -160,15 +159,15 @@ class Planner:
 
     def __init__(self, sandbox: Sandbox, store: DuckStore) -> None:
         self._sandbox, self._store = sandbox, store
-        self._facts: dict[frozenset[str], tuple[Catalogue, Facts[PlanFacts]]] = {}  # by what tables an asker sees
+        self._facts: dict[frozenset[str], tuple[Catalogue, SharedValue[PlanFacts]]] = {}  # by what tables an asker sees
 
-    def _declared(self, known: Catalogue) -> Facts[PlanFacts]:
+    def _declared(self, known: Catalogue) -> SharedValue[PlanFacts]:
         public = {table.name: self._store.name(table) for table in known.tables.values() if table.public}
         names = frozenset(known.tables)
         last = self._facts.get(names)
         if last is not None and (last[0] is known or last[0] == known) and last[1].value.files == public:
             return last[1]
-        facts = Facts(PlanFacts(known.schema, self._store.folder, public))
+        facts = SharedValue(PlanFacts(known.schema, self._store.folder, public))
         facts.made(_STORE, lambda _: self._store)  # of this process: any other opens its own
         # Another value each time, so that threads need no lock.
         self._facts = {**dict(list(self._facts.items())[-_REMEMBERED:]), names: (known, facts)}
@@ -245,7 +244,7 @@ class Planner:
 
 
 def _planned(
-    facts: Facts[PlanFacts], sql: str, caps: Caps, scalars: Sequence[object]
+    facts: SharedValue[PlanFacts], sql: str, caps: Caps, scalars: Sequence[object]
 ) -> tuple[Question, frozenset[str]]:
     """A plan, and the tables that it reads."""
     read: set[str] = set()
@@ -261,11 +260,11 @@ def _rehearsed(
     return found.text, found.sides, found.hidden, found.columns
 
 
-def _selected(facts: Facts[PlanFacts], sql: str) -> Rows:
+def _selected(facts: SharedValue[PlanFacts], sql: str) -> Rows:
     return rows_of(sql, facts.value.schema, _public(facts, set()))
 
 
-def _public(facts: Facts[PlanFacts], read: set[str]) -> PublicTables:
+def _public(facts: SharedValue[PlanFacts], read: set[str]) -> PublicTables:
     """The public tables that the asker sees; those that are looked into are noted."""
     return PublicTables(facts.made(_STORE, _opened), facts.value.schema, read.update)
 

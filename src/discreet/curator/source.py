@@ -10,7 +10,7 @@ import duckdb
 
 from discreet.curator.catalogue import type_of
 from discreet.declared.key import Type
-from discreet.declared.names import distinct_names
+from discreet.declared.table import distinct_names
 from discreet.engines.ingest import read_source
 from discreet.errors import Refusal
 

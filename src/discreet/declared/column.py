@@ -1,19 +1,16 @@
-"""What is declared of columns, and what is public about rows with owners."""
+"""Column as it is declared, and so public: name, type, bounds, step and keys."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Protocol
 
-from discreet.declared.caps import Caps
 from discreet.declared.grid import Grid, usual_step
-from discreet.declared.key import Key, Type, canonical
+from discreet.declared.key import Key, Type, canonical, written
 from discreet.errors import Ground, Refusal
 from discreet.exact import Number, exact, shown
-from discreet.privacy import Neighbours
 
 Bounds = tuple[Fraction, Fraction]
 
@@ -106,43 +103,9 @@ def _canonical(name: str, kind: Type | None, keys: tuple[Key, ...]) -> tuple[Key
     return read
 
 
-class Outline(Protocol):
-    """What is public about rows with owners."""
-
-    @property
-    def schema(self) -> Mapping[str, Column]:
-        """The declared columns."""
-        ...
-
-    @property
-    def caps(self) -> Caps:
-        """Bounds on a unit that hold for whatever is computed of the rows."""
-        ...
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Which relations differ in one unit."""
-        ...
-
-
-def column_of(known: Outline, name: str) -> Column:
-    """What is declared of a column."""
-    if name not in known.schema:
-        raise Refusal(f"there is no column {shown(name)}", hint=f"there are {list(known.schema)}")
-    return known.schema[name]
-
-
-def keys_of(known: Outline, name: str) -> tuple[Key, ...]:
-    """The declared keys of a column."""
-    keys = column_of(known, name).keys
-    if not keys:
-        raise Refusal(f"column {name!r} has no declared keys", hint="declare them, or buy them by key selection")
-    return keys
-
-
-def grid_of(known: Outline, name: str) -> Grid:
-    """The declared grid of a column."""
-    grid = column_of(known, name).grid
-    if grid is None:
-        raise Refusal(f"column {name!r} has no declared bounds and step", hint="declare them: data never does")
-    return grid
+def ends(column: Column) -> tuple[str, str] | None:
+    """The bounds of a column, as they are written."""
+    if column.bounds is None:
+        return None
+    low, high = column.bounds
+    return written(low, column.type), written(high, column.type)

@@ -41,7 +41,12 @@ class Type(Enum):
     @property
     def ordered(self) -> bool:
         """Whether values of this type lie between two others: numbers, days, moments."""
-        return self.numeric or self in (Type.DATE, Type.TIMESTAMP)
+        return self.numeric or self.dated
+
+    @property
+    def dated(self) -> bool:
+        """Whether values of this type are days or moments."""
+        return self in (Type.DATE, Type.TIMESTAMP)
 
 
 _HOW = {
@@ -60,6 +65,11 @@ _TIME = r"(.*\d:\d{2}(?::\d{2}(?:\.\d+)?)?) *"
 _AT_ZERO = re.compile(_TIME + r"(?:Z|UTC|[+-]00(?::?00)?)", re.ASCII | re.IGNORECASE)
 _DISTANT = re.compile(_TIME + r"([+-])(\d{1,2})(?::?(\d{2}))?", re.ASCII)
 _FARTHEST = 15  # hours, as in Postgres
+_FIRST = dt.date(1970, 1, 1)
+_BEGINNING = dt.datetime(1970, 1, 1)  # noqa: DTZ001  # a moment by the clock on the wall
+_ENDS = dt.datetime.min, dt.datetime.max  # noqa: DTZ901  # likewise
+_TICK = dt.timedelta(microseconds=1)
+_A_DAY = 86_400  # seconds
 
 
 def canonical(value: object, kind: Type, what: str = "") -> Key:
@@ -79,7 +89,7 @@ def canonical(value: object, kind: Type, what: str = "") -> Key:
 
 def canonical_groups(found: Mapping[tuple[Any, ...], V], kinds: Sequence[Type]) -> Mapping[tuple[Key, ...], V]:
     """What an engine found, by canonical keys. Values that are equal there are one group there already."""
-    if not any(kind in (Type.DOUBLE, Type.DATE, Type.TIMESTAMP) for kind in kinds):
+    if not any(kind is Type.DOUBLE or kind.dated for kind in kinds):
         return found  # an engine's text, whole numbers and truth values are Python's
     return {tuple(map(canonical, group, kinds)): value for group, value in found.items()}
 
@@ -97,6 +107,23 @@ def value_of(key: Key, kind: Type) -> object:
             return float(str(key))
         case _:
             return key
+
+
+def number(text: object, kind: Type, what: str) -> Fraction:
+    """The number of a day or a moment in ISO text: so many days, or seconds, after 1970 began."""
+    moment = dt.datetime.fromisoformat(str(canonical(str(text), kind, what)))
+    return Fraction((moment - _BEGINNING) // _TICK, 10**6 * (_A_DAY if kind is Type.DATE else 1))
+
+
+def written(value: Fraction, kind: Type) -> str:
+    """The day or the moment of a number, the nearest of the years 1 to 9999, in ISO text; of a number, its digits."""
+    if kind is Type.DATE:
+        first, last = ((end - _FIRST).days for end in (dt.date.min, dt.date.max))
+        return (_FIRST + dt.timedelta(days=min(max(int(value), first), last))).isoformat()
+    if kind is Type.TIMESTAMP:
+        first, last = ((end - _BEGINNING) // _TICK for end in _ENDS)
+        return (_BEGINNING + min(max(int(value * 10**6), first), last) * _TICK).isoformat(" ")
+    return str(value)
 
 
 def _boolean(value: object) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from discreet.curator import Answer, Curator, Due, Explanation
 from discreet.curator.custody import Custody, Scram, matches, scram_of
-from discreet.curator.named_run import NamedRun, RunAnswer, RunQuote, quoted_run
+from discreet.curator.named_run import NamedRun, RunAnswer, RunQuote, answered_run, quoted_run
 from discreet.curator.purchase import PastPayment
 from discreet.curator.quote import Terms as Asked
 from discreet.curator.quote import given
@@ -80,11 +80,11 @@ def _person(name: str, books: Books) -> Person:
 class Desk:
     """Serves visitors. Every method may be called from any thread."""
 
-    def __init__(self, home: Path, sandbox: Sandbox = DIRECT) -> None:
+    def __init__(self, home: Path, sandbox: Sandbox = DIRECT, *, curator: Curator | None = None) -> None:
         """In the sandbox, what strangers write is computed; without one, in this process."""
         self.home, self.sandbox = home, sandbox
-        self._curator = Curator(home, sandbox=sandbox)
-        self._notary = Notary(home)
+        self._curator = curator or Curator(home, sandbox=sandbox)
+        self._notary = Notary(home, self._curator.ledger)
         self._practice = Practice(sandbox)
         self._publisher = Publisher(home, self._notary)
         self._witnesses = Lately(lambda: standings(home))
@@ -183,7 +183,7 @@ class Desk:
 
     def accounts(self, visitor: Visitor) -> dict[str, Account]:
         """The same, and whether it is held or retired: of the tables that they may ask about, or paid for."""
-        granted, books = self._granted(visitor), self._curator.books()
+        granted, books = self._granted(visitor), self._curator.ledger.books()
         accounts = dict(sorted(dict(books.accounts).items()))
         if granted is None:
             return accounts
@@ -201,7 +201,7 @@ class Desk:
 
     def run(self, visitor: Visitor, order: NamedRun) -> RunAnswer:
         """What a mechanism says that is run by its name, at its price, unless it ran before."""
-        return self._curator_of(visitor).run_named(order)
+        return answered_run(self._curator_of(visitor), order)
 
     def run_quoted(self, visitor: Visitor, order: NamedRun) -> RunQuote:
         """What that would cost, and how far off it may be. Free."""
@@ -252,7 +252,7 @@ class Desk:
 
     def people(self, visitor: Visitor) -> list[Person]:
         """Who is let in, and what of each population's budget each has used; analysts see themselves alone."""
-        grant, books = self._in_force(visitor), self._curator.books().copy()  # others may pay while it is read
+        grant, books = self._in_force(visitor), self._curator.ledger.books().copy()  # others may pay while it is read
         names = {*books.grants, *(name for name, _ in books.used)}
         if grant is not None and grant.role != "custodian":
             names = {visitor.name}
@@ -302,5 +302,4 @@ class Desk:
 
     def proof(self, visitor: Visitor, entry: int) -> Proof | None:
         """An entry word for word and that it is in the ledger; None if it is not the visitor's to read."""
-        grant = self._in_force(visitor)
-        return None if grant is None else self._notary.proof(grant, entry)
+        return self._notary.proof(self._in_force(visitor), entry)

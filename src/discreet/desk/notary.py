@@ -11,7 +11,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from discreet.errors import Busy, Refusal
-from discreet.ledger import Answer, Event, Grant, Head, Spend, open_ledger, signing_key, verify
+from discreet.ledger import Answer, Event, Grant, Head, Spend, SqliteLedger, signing_key, verify
 from discreet.ledger.books import Books
 from discreet.ledger.entry import Entry
 from discreet.ledger.head import now
@@ -55,9 +55,8 @@ class Notary:
     few hashes, however long the ledger is. `discreet ledger verify` recomputes all of it.
     """
 
-    def __init__(self, home: Path) -> None:
-        self._key = home / "ledger.key"
-        self._ledger = open_ledger(home)
+    def __init__(self, home: Path, ledger: SqliteLedger) -> None:
+        self._key, self._ledger = home / "ledger.key", ledger
         self._verifying = threading.Lock()
 
     def pepper(self) -> bytes:
@@ -86,11 +85,12 @@ class Notary:
             self._verifying.release()
         return self.extension(kept)
 
-    def proof(self, reader: Grant, number: int) -> Receipt | None:
+    def proof(self, reader: Grant | None, number: int) -> Receipt | None:
         """The receipt of an entry; None if it is not for this reader.
 
         An analyst reads their own payments, and answers to questions about tables that they may ask about: those they
-        would get free. A custodian reads everything but how a token is recognised, which stays in the home.
+        would get free. A custodian, or None for the home itself, reads everything but how a token is recognised, which
+        stays in the home.
         """
         books = self._ledger.books()
         with self._ledger.looked_at() as view:
@@ -121,14 +121,16 @@ class Notary:
         return view.head(now(), signing_key(self._key))
 
 
-def _readable(reader: Grant, books: Books, view: View, event: Event) -> bool:
+def _readable(reader: Grant | None, books: Books, view: View, event: Event) -> bool:
+    if isinstance(event, Grant):
+        return False
+    if reader is None or reader.role == "custodian":
+        return True
     match event:
-        case Grant():
-            return False
-        case Spend() if event.principal == reader.principal:
-            return True
+        case Spend():
+            return event.principal == reader.principal
         case Answer():
             paid = view.entry(event.spend).event
             return isinstance(paid, Spend) and books.may_read(reader, paid)
         case _:
-            return reader.role == "custodian"
+            return False

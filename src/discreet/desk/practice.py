@@ -22,13 +22,12 @@ from discreet.curator.catalogue import Catalogue, declaration
 from discreet.curator.custody import found_home
 from discreet.curator.quote import given
 from discreet.declared.column import Column
-from discreet.declared.key import Type, value_of
+from discreet.declared.key import Type, value_of, written
 from discreet.declared.table import Table
 from discreet.engines import DuckStore
 from discreet.errors import OverBudget
 from discreet.ledger import Dataset, Opened, SqliteLedger
 from discreet.sandbox import DIRECT, Sandbox
-from discreet.sql.dates import written
 
 ROWS = 2_000
 UNITS = 400  # each has five rows in a table, and the same name in all of them

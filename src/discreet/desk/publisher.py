@@ -10,8 +10,8 @@ from typing import Any
 from discreet import durable
 from discreet.curator import Curator
 from discreet.curator.run import Drawn, Offer, Wanted
-from discreet.declared.key import Type
-from discreet.declared.names import chosen
+from discreet.declared.key import Type, written
+from discreet.declared.table import chosen
 from discreet.desk.notary import Notary
 from discreet.errors import Refusal
 from discreet.exact import shown
@@ -20,7 +20,6 @@ from discreet.ledger.entry import BudgetLoss, Entry, Plain, refuse_half_characte
 from discreet.release import Publication, Release, Wish, publication
 from discreet.release.certificate import Certificate, held, kept
 from discreet.release.folder import copy, digest, file, refuse_taken, write
-from discreet.sql.dates import written
 from discreet.sql.render import quoted
 from discreet.sql.shape import Facts
 
@@ -147,7 +146,7 @@ class Publisher:
             self._kept(text)
             return kept(digest(text), order.name, spend)
 
-        return curator.bought(order.wanted, keep)
+        return curator.bought(order.wanted, keep)[1]
 
     def _kept(self, content: bytes) -> None:
         """Durably, under its digest: the ledger is told of it only afterwards."""

@@ -24,8 +24,7 @@ import pyarrow as pa
 
 from discreet import durable
 from discreet.declared.key import Key
-from discreet.declared.names import RESERVED
-from discreet.declared.table import Table
+from discreet.declared.table import RESERVED, Table
 from discreet.engines import stream_rows
 from discreet.engines.ingest import SAFE, copy_rows
 from discreet.engines.progress import Progress, watched

@@ -14,10 +14,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.declared.cells import whole
-from discreet.declared.column import grid_of, keys_of
-from discreet.declared.grid import Grid
+from discreet.declared.grid import Grid, whole
 from discreet.declared.key import Type, canonical
+from discreet.declared.table import grid_of, keys_of
 from discreet.engines.duckdb import DuckStore
 from discreet.exact import Number, count
 from discreet.mechanisms import Axis, Bins, Caps, Column

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.declared.cells import real
+from discreet.declared.grid import real
 from discreet.errors import Refusal
 from discreet.exact import count, shown
 from discreet.local.client import Whole

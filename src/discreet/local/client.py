@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.declared.cells import cells, real
+from discreet.declared.grid import cells, real
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown, spoken
 from discreet.interval import Interval, log, simpler_up

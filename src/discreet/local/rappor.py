@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import durable
-from discreet.declared.cells import cells
+from discreet.declared.grid import cells
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, probability, shown
 from discreet.interval import exp, log, simpler_up

@@ -14,10 +14,10 @@ Numbers get noise (`Laplace`, `Gaussian`, `Geometric`, their vectors, reals on a
 Importing this room registers every mechanism under its public name.
 """
 
-from discreet.declared.caps import Caps as Caps
 from discreet.declared.column import Column as Column
-from discreet.declared.column import Outline as Outline
 from discreet.declared.grid import Grid as Grid
+from discreet.declared.table import Caps as Caps
+from discreet.declared.table import Outline as Outline
 from discreet.mechanisms.additive import Gaussian as Gaussian
 from discreet.mechanisms.additive import GaussianVector as GaussianVector
 from discreet.mechanisms.additive import Laplace as Laplace

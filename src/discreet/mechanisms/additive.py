@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.declared.cells import Integers, whole
+from discreet.declared.grid import Integers, whole
 from discreet.exact import Number, count, positive
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered

@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.declared.cells import floors
-from discreet.declared.column import grid_of
+from discreet.declared.grid import floors
+from discreet.declared.table import grid_of
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, shown
 from discreet.mechanisms.exponential import Exponential, PermuteAndFlip

@@ -13,9 +13,8 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from discreet.declared.caps import Caps
-from discreet.declared.column import Outline, grid_of
 from discreet.declared.grid import Grid
+from discreet.declared.table import Caps, Outline, grid_of
 from discreet.errors import Ground, Refusal
 from discreet.exact import Number, shown
 from discreet.mechanisms.mechanism import USUAL, OfRows, Takes, loss_of_units

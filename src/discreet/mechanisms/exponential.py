@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.declared.cells import Integers, whole
+from discreet.declared.grid import Integers, whole
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share
 from discreet.interval import Interval, exp, log

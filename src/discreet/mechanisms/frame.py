@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.declared.caps import Caps
-from discreet.declared.cells import LIMIT, cells, real, whole
-from discreet.declared.column import Column, column_of, grid_of, keys_of
+from discreet.declared.column import Column
+from discreet.declared.grid import LIMIT, cells, real, whole
 from discreet.declared.key import Key
+from discreet.declared.table import Caps, column_of, grid_of, keys_of
 from discreet.errors import Refusal
 from discreet.exact import Number, count
 from discreet.mechanisms.mechanism import settle

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.declared.cells import Integers
+from discreet.declared.grid import Integers
 from discreet.errors import Refusal
 from discreet.exact import Number, share, shown
 from discreet.interval import Interval, exp

@@ -14,8 +14,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.declared.column import grid_of
 from discreet.declared.grid import Grid
+from discreet.declared.table import grid_of
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
 from discreet.interval import exp, log

@@ -11,8 +11,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discreet.declared.column import grid_of
 from discreet.declared.grid import Grid
+from discreet.declared.table import grid_of
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, positive, share, shown
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle

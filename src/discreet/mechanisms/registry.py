@@ -17,8 +17,8 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from discreet.declared.caps import Caps
 from discreet.declared.column import Column
+from discreet.declared.table import Caps
 from discreet.errors import Refusal
 from discreet.exact import LONGEST, exact, shown
 from discreet.mechanisms.mechanism import Takes

@@ -13,8 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.declared.caps import Caps
-from discreet.declared.column import Outline, grid_of, keys_of
+from discreet.declared.table import Caps, Outline, grid_of, keys_of
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, shown, spoken
 from discreet.mechanisms.mechanism import Takes, settle

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
-from discreet.declared.cells import LIMIT
+from discreet.declared.grid import LIMIT
 from discreet.errors import Refusal
 from discreet.exact import Number, count, nonnegative, positive, probability, share, shown, spoken
 from discreet.interval import log, simpler_up

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.declared.cells import Integers
+from discreet.declared.grid import Integers
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
 from discreet.interval import simpler_down, sqrt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.declared.cells import Integers
+from discreet.declared.grid import Integers
 from discreet.exact import Number
 from discreet.mechanisms.mechanism import USUAL
 from discreet.noise import SECURE, Entropy

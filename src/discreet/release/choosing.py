@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 
-from discreet.declared.column import column_of
+from discreet.declared.table import column_of
 from discreet.errors import Refusal
 from discreet.exact import positive, share
 from discreet.interval import greatest, simpler_down, sqrt

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.declared.cells import Integers, whole
+from discreet.declared.grid import Integers, whole
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown, spoken
 from discreet.mechanisms import LaplaceVector, Pair, registered

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from discreet.declared.cells import Integers
+from discreet.declared.grid import Integers
 from discreet.errors import Refusal
 from discreet.exact import Number, count, nonnegative, positive, shown
 from discreet.mechanisms.mechanism import USUAL, settle

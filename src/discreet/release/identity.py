@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.declared.cells import Integers
+from discreet.declared.grid import Integers
 from discreet.exact import Number
 from discreet.mechanisms.mechanism import USUAL
 from discreet.noise import SECURE, Entropy

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Protocol
 
-from discreet.declared.cells import Integers
+from discreet.declared.grid import Integers
 from discreet.errors import Refusal
 from discreet.exact import Number, shown
 from discreet.noise import SECURE, Entropy

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from discreet.declared.cells import Integers
+from discreet.declared.grid import Integers
 from discreet.exact import Number, count, share
 from discreet.mechanisms import Exponential
 from discreet.mechanisms.mechanism import USUAL, settle

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.declared.cells import Integers
+from discreet.declared.grid import Integers
 from discreet.errors import Refusal
 from discreet.exact import Number, count, share, shown
 from discreet.mechanisms import registered

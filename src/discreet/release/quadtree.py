@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from discreet.declared.cells import Integers
+from discreet.declared.grid import Integers
 from discreet.exact import Number, count
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
-from discreet.declared.caps import check_caps
-from discreet.declared.names import chosen
+from discreet.declared.table import check_caps, chosen
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
 from discreet.mechanisms.mechanism import settle

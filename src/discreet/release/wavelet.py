@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from discreet.declared.cells import Integers
+from discreet.declared.grid import Integers
 from discreet.errors import Refusal
 from discreet.exact import Number
 from discreet.mechanisms.mechanism import USUAL, settle

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from discreet.declared.cells import cells
+from discreet.declared.grid import cells
 from discreet.mechanisms import Axis, Bins, Caps, Column, Frame, Pair
 from discreet.privacy import AddRemove, Neighbours
 

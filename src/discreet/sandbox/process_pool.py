@@ -12,13 +12,12 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from discreet.errors import Exceeded, Fault
 from discreet.sandbox import worker
-from discreet.sandbox.limits import Limits
-from discreet.sandbox.messages import Facts, Over, Said, heard, receive, restored, send
-from discreet.sandbox.worker import BROKEN, SAID, VALUE
+from discreet.sandbox.calls import Over, Said, SharedValue, heard, receive, restored, send
+from discreet.sandbox.worker import BROKEN, SAID, VALUE, Limits
 
 T = TypeVar("T")
 _KEPT = 8  # facts that a process remembers
@@ -26,35 +25,6 @@ _SPARE = 1 << 16  # bytes of a reply around its value
 _Wanted = tuple[Callable[..., object], tuple[object, ...], int]  # a function, its arguments, and for how many rows
 _ENDING = 2.0  # seconds that the nursery has to end
 _MAKING = 60.0  # seconds that it has to make a process, the first after it has loaded our code; then another is begun
-
-
-class Sandbox(Protocol):
-    """Calls a function in somebody's name. The function and all that it is given and returns are plain values."""
-
-    def call(
-        self, who: str, function: Callable[..., T], /, *given: object, facts: Facts[Any] | None = None, rows: int = 0
-    ) -> T:
-        """Its value, or Exceeded. Facts are its first argument; for noisy tables of many `rows` it may take more."""
-        ...
-
-
-class Direct:
-    """Just calls it: for one's own questions, in one's own process."""
-
-    def call(
-        self,
-        _: str,
-        function: Callable[..., T],
-        /,
-        *given: object,
-        facts: Facts[Any] | None = None,
-        rows: int = 0,  # noqa: ARG002  # nothing is limited here
-    ) -> T:
-        """Its value."""
-        return function(*given) if facts is None else function(facts, *given)
-
-
-DIRECT = Direct()
 
 
 class _Unmade(Exception):  # not an error: an answer
@@ -69,14 +39,14 @@ class _Process:
         self.last = ""  # whom it worked for
         self._known: OrderedDict[int, None] = OrderedDict()
 
-    def called(self, wanted: _Wanted, facts: Facts[Any] | None, limits: Limits) -> tuple[str, Any, bool]:
+    def called(self, wanted: _Wanted, facts: SharedValue[Any] | None, limits: Limits) -> tuple[str, Any, bool]:
         """How it ended, what came of it, and whether the process ends too."""
         job, limits = (*wanted, *self._told(facts)), limits.beside(wanted[2])
         self._there.settimeout(limits.seconds + limits.patience)
         send(self._there, pickle.dumps(job, pickle.HIGHEST_PROTOCOL))
         return cast("tuple[str, Any, bool]", restored(receive(self._there, limits.reply + _SPARE)))
 
-    def _told(self, facts: Facts[Any] | None) -> tuple[int, bytes | None, tuple[int, ...]]:
+    def _told(self, facts: SharedValue[Any] | None) -> tuple[int, bytes | None, tuple[int, ...]]:
         if facts is None:
             return 0, None, ()
         new = facts.number not in self._known
@@ -118,7 +88,13 @@ class Processes:
         self._turns: dict[str, tuple[threading.Semaphore, int]] = {}  # with how many want one
 
     def call(
-        self, who: str, function: Callable[..., T], /, *given: object, facts: Facts[Any] | None = None, rows: int = 0
+        self,
+        who: str,
+        function: Callable[..., T],
+        /,
+        *given: object,
+        facts: SharedValue[Any] | None = None,
+        rows: int = 0,
     ) -> T:
         """Its value, from another process; one person has only so many of them at once."""
         with self._turn(who), self._places:
@@ -131,7 +107,7 @@ class Processes:
             raise Fault
         raise Exceeded
 
-    def _called(self, who: str, wanted: _Wanted, facts: Facts[Any] | None) -> tuple[str, Any]:
+    def _called(self, who: str, wanted: _Wanted, facts: SharedValue[Any] | None) -> tuple[str, Any]:
         try:
             process = self._taken(who)
         except (Over, _Unmade):  # the server closes, or the machine has no room

@@ -79,7 +79,7 @@ class _Person:
 
 @dataclass
 class Turns:
-    """So many calls for one person, and so many for all who are no custodians. Not for several threads."""
+    """Turns of people: so many calls for one person, so many for all who are no custodians. Not for several threads."""
 
     each: int
     others: int
@@ -125,7 +125,7 @@ class Turns:
 
 
 class Pool:
-    """So many threads, and room for so many calls to wait. What does not fit is refused before it is begun.
+    """Pool of threads, with room for so many calls to wait. What does not fit is refused before it is begun.
 
     One person has so many threads at once, and an eighth of the room.
     """
@@ -172,7 +172,7 @@ class Pool:
 
 
 class Pace:
-    """What each person had of the loop lately. Not for several threads: an event loop owns it."""
+    """Pace of each person: what they had of the loop lately. Not for several threads: an event loop owns it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

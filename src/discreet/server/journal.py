@@ -60,7 +60,7 @@ _METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE")
 
 @dataclass
 class RequestNote:
-    """What becomes known of a request while it is served."""
+    """Note on one request: what becomes known of it while it is served."""
 
     method: str = "other"
     path: str = "-"
@@ -143,7 +143,7 @@ _LOGINS = {"28P01": "wrong password", "53300": "crowded", "08006": "too slow", I
 
 @dataclass
 class QuestionNote:
-    """What becomes known of a question while it is answered."""
+    """Note on one question: what becomes known of it while it is answered."""
 
     kind: str
     principal: str

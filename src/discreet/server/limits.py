@@ -22,7 +22,7 @@ HALF_LIFE = 60.0  # seconds after which half of the failures are forgotten
 
 @dataclass(frozen=True)
 class HttpLimits:
-    """What the HTTP door bears.
+    """Limits of the HTTP door: sizes, times, and how many at once.
 
     There is no limit on how long an answer takes: it would tell of rows. The engine has its own, which lies above every
     admissible question.
@@ -57,7 +57,7 @@ class HttpLimits:
 
 @dataclass(frozen=True)
 class WireLimits:
-    """What the Postgres door bears."""
+    """Limits of the Postgres door: sizes, times, and how many at once."""
 
     connections: int = 500  # of people who are let in
     each_person: int = 250
@@ -114,7 +114,7 @@ class Buckets:
 
 @dataclass
 class LoginAttempts:
-    """How often each address failed lately."""
+    """Counter of failed logins for each address, which makes the next failure slower."""
 
     now: Callable[[], float] = time.monotonic
     _failures: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)  # address -> count, when

@@ -1,4 +1,4 @@
-"""A server's TLS, which knows what binds a login to its certificate (RFC 5929, tls-server-end-point)."""
+"""TLS of a server, and the digest of its certificate that binds logins to it (RFC 5929, tls-server-end-point)."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from discreet.declared.caps import Caps
+from discreet.declared.table import Caps
 from discreet.errors import Refusal
 from discreet.sql.aggregate import Aggregate
 from discreet.sql.aggregates import aggregate_of, is_aggregate

@@ -2,50 +2,19 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from fractions import Fraction
 from typing import TypeGuard
 
 from sqlglot import exp
 
-from discreet.declared.column import Column
-from discreet.declared.key import Type, canonical
+from discreet.declared.key import Type, number, written
 from discreet.sql.expression import Call, Expression, Literal
 from discreet.sql.range import Range
 
-_FIRST = dt.date(1970, 1, 1)
-_BEGINNING = dt.datetime(1970, 1, 1)  # noqa: DTZ001  # a moment by the clock on the wall
-_ENDS = dt.datetime.min, dt.datetime.max  # noqa: DTZ901  # likewise
-_TICK = dt.timedelta(microseconds=1)
+_FIRST = "1970-01-01"
 A_DAY = 86_400  # seconds
 _LENGTHS = {"year": 366, "quarter": 92, "month": 31, "week": 7}  # days that truncation takes away at most; else one
 NUMBERS = {Type.DATE: "day number", Type.TIMESTAMP: "second number"}
-
-
-def number(text: object, kind: Type, what: str) -> Fraction:
-    """The number of a day or a moment in ISO text."""
-    moment = dt.datetime.fromisoformat(str(canonical(str(text), kind, what)))
-    return Fraction((moment - _BEGINNING) // _TICK, 10**6 * (A_DAY if kind is Type.DATE else 1))
-
-
-def written(value: Fraction, kind: Type) -> str:
-    """The day or the moment of a number, the nearest of the years 1 to 9999, in ISO text; of a number, its digits."""
-    if kind is Type.DATE:
-        first, last = ((end - _FIRST).days for end in (dt.date.min, dt.date.max))
-        return (_FIRST + dt.timedelta(days=min(max(int(value), first), last))).isoformat()
-    if kind is Type.TIMESTAMP:
-        first, last = ((end - _BEGINNING) // _TICK for end in _ENDS)
-        return (_BEGINNING + min(max(int(value * 10**6), first), last) * _TICK).isoformat(" ")
-    return str(value)
-
-
-def ends(column: Column) -> tuple[str, str] | None:
-    """The bounds of a column, as they are written."""
-    return (
-        None
-        if column.bounds is None
-        else (written(column.bounds[0], column.type), written(column.bounds[1], column.type))
-    )
 
 
 def numbered(value: Expression) -> Expression:
@@ -72,7 +41,7 @@ def above(column: exp.Expr, kind: Type) -> exp.Expr:
     """The day or the moment that a noisy number is, as SQL above the noise."""
     if kind is Type.TIMESTAMP:  # an engine multiplies a span by no more than 2^31: in seconds, until 2038
         return exp.UnixToTime(this=exp.cast(column, "bigint"))
-    beginning = exp.cast(exp.Literal.string(_FIRST.isoformat()), kind.value)
+    beginning = exp.cast(exp.Literal.string(_FIRST), kind.value)
     return exp.Paren(this=exp.Add(this=beginning, expression=exp.cast(column, "int")))
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 from discreet.declared.grid import MOST_STEPS, Grid
-from discreet.declared.key import Type
+from discreet.declared.key import Type, written
 from discreet.exact import spoken
-from discreet.sql.dates import is_numbered, written
+from discreet.sql.dates import is_numbered
 from discreet.sql.expression import Call, Case, Expression, Field, Literal, parts
 from discreet.sql.functions import LONGEST_TEXT
 from discreet.sql.keys import answered

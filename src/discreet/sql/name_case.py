@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from discreet.declared.names import chosen, fold
-from discreet.declared.table import Schema, Table
+from discreet.declared.table import Schema, Table, chosen, fold
 from discreet.errors import Ground, Refusal
 from discreet.sql.scope import Columns, Scope, Source, column, match, own, respell, written
 

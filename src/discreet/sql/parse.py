@@ -13,8 +13,7 @@ from sqlglot.optimizer.annotate_types import TypeAnnotator, annotate_types
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
-from discreet.declared.names import RESERVED
-from discreet.declared.table import Schema
+from discreet.declared.table import RESERVED, Schema
 from discreet.errors import Ground, Refusal, Unsupported
 from discreet.sql import aliases, date_arithmetic
 from discreet.sql.division import marked_whole

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from discreet.declared.caps import check_caps
 from discreet.declared.grid import Grid
 from discreet.declared.key import Key
+from discreet.declared.table import check_caps
 from discreet.errors import Refusal
 from discreet.sql.dates import is_numbered
 from discreet.sql.expression import Expression

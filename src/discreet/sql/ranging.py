@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from discreet.declared.key import Type
-from discreet.sql.dates import NUMBERS, number, ranged_moment, years
+from discreet.declared.key import Type, number
+from discreet.sql.dates import NUMBERS, ranged_moment, years
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
 from discreet.sql.functions import FUNCTIONS
 from discreet.sql.range import Range, greatest, least, union

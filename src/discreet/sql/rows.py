@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 
 from discreet.declared.grid import Grid
 from discreet.declared.key import Type
-from discreet.declared.names import distinct_names
-from discreet.declared.table import Table
+from discreet.declared.table import Table, distinct_names
 from discreet.errors import Refusal
 from discreet.sql.expression import Expression, Value
 from discreet.sql.identity import LATER

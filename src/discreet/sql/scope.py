@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from discreet.declared.names import chosen, fold
+from discreet.declared.table import chosen, fold
 from discreet.errors import Ground, Refusal
 
 Columns = tuple[str, ...]

@@ -6,11 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from discreet.declared.caps import MOST_ROWS_A_UNIT
 from discreet.declared.grid import MOST_STEPS, fine_step, usual_step
 from discreet.declared.key import Key, Type
-from discreet.declared.names import distinct_names
-from discreet.declared.table import refuse_hidden_owners
+from discreet.declared.table import MOST_ROWS_A_UNIT, distinct_names, refuse_hidden_owners
 from discreet.errors import Refusal
 from discreet.sql.dates import NUMBERS
 from discreet.sql.expression import Call, Expression, Field, Literal

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from discreet.declared.caps import Caps
-from discreet.declared.table import Schema
+from discreet.declared.table import Caps, Schema
 from discreet.errors import Refusal, Unsupported
 from discreet.sql.above_noise import Above, Joining, Taken, has_part, partial_keys, renamed
 from discreet.sql.aggregation import Bench, measured

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from discreet.declared.names import fold
+from discreet.declared.table import fold
 from discreet.errors import Refusal
 from discreet.sql.source_words import shown
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from discreet.declared.caps import Caps
-from discreet.declared.column import Column, grid_of
+from discreet.declared.column import Column
+from discreet.declared.table import Caps, grid_of
 from discreet.mechanisms import Frame, LaplaceVector, Pair, Relation, Takes, registered
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours, Pure

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import psycopg
 
 from discreet.desk import Visitor
-from discreet.server.catalogue import Catalogue
-from discreet.server.catalogue.bounded import Number, Vector
+from discreet.server.catalogue import PostgresCatalogue
+from discreet.server.catalogue.catalogue import ShownNumber, Vector
 
 Columns = list[tuple[str, int]]
 Rows = list[tuple[object, ...]]
@@ -56,7 +56,7 @@ class Side:
 
     def plain(self, cell: object) -> object:
         """A value as the other side would have it."""
-        if isinstance(cell, (Number, Vector)):
+        if isinstance(cell, (ShownNumber, Vector)):
             return str(cell)
         if isinstance(cell, list):
             return tuple(self.plain(item) for item in cell)
@@ -68,7 +68,7 @@ def side(ask: Ask, describe: Describe) -> Side:
     return Side(ask, describe, dict(ask(OWN, ())[1]), dict(ask(MADE, ())[1]))  # type: ignore[arg-type]
 
 
-def ours(catalogue: Catalogue) -> Side:
+def ours(catalogue: PostgresCatalogue) -> Side:
     """The catalogue, asked by ann."""
     return side(lambda sql, values: catalogue.answer(ANN, sql, values), lambda sql: catalogue.described(ANN, sql)[0])
 

@@ -11,7 +11,7 @@ import psycopg
 from psycopg.rows import scalar_row
 from server.catalogue.real import started
 
-from discreet.server.catalogue import facts
+from discreet.server.catalogue.types import FILE, PROCEDURES
 
 SETTINGS = [
     "application_name",
@@ -85,7 +85,7 @@ def extracted(link: psycopg.Connection[tuple[object, ...]]) -> dict[str, object]
         "attname) FROM pg_attribute WHERE attrelid = 'pg_type'::regclass AND attnum > 0 AND attname <> 'typacl'"
         " ORDER BY attnum"
     )]  # fmt: skip
-    listed = ", ".join(f"t.{name}::oid" if name in facts.PROCEDURES else f"t.{name}" for name in types)
+    listed = ", ".join(f"t.{name}::oid" if name in PROCEDURES else f"t.{name}" for name in types)
     found: dict[str, object] = {
         "relations": rows(
             "n.nspname, c.relname, c.oid, c.relkind, c.reltype, t.typarray, c.relam, c.relhasindex,"
@@ -104,7 +104,7 @@ def extracted(link: psycopg.Connection[tuple[object, ...]]) -> dict[str, object]
         },
         "procedures": rows(
             "p.oid, p.proname, p.prorettype, p.proargtypes::text) FROM pg_proc p WHERE p.oid IN (SELECT unnest(ARRAY["
-            + ", ".join(f"t.{name}" for name in facts.PROCEDURES)
+            + ", ".join(f"t.{name}" for name in PROCEDURES)
             + "]::oid[]) FROM pg_type t UNION SELECT amhandler FROM pg_am UNION SELECT lanvalidator FROM pg_language)"
             " ORDER BY p.oid"
         ),
@@ -152,5 +152,5 @@ if __name__ == "__main__":
         with psycopg.connect(server.get_uri(), autocommit=True) as link:
             text = written(extracted(link))
         server.cleanup()
-    facts.FILE.write_text(text, encoding="utf-8")
-    sys.stdout.write(f"{facts.FILE}: {len(text)} characters\n")
+    FILE.write_text(text, encoding="utf-8")
+    sys.stdout.write(f"{FILE}: {len(text)} characters\n")

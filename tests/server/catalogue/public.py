@@ -11,7 +11,7 @@ from discreet.declared.key import Type
 from discreet.declared.table import Table
 from discreet.desk import Visitor
 from discreet.sandbox import DIRECT
-from discreet.server.catalogue import Catalogue
+from discreet.server.catalogue import PostgresCatalogue
 
 ODD = Table(
     "Odd Name",
@@ -54,6 +54,6 @@ class Board:
         return list(self.shown)
 
 
-def catalogue(tables: list[Table] = TABLES) -> Catalogue:
+def catalogue(tables: list[Table] = TABLES) -> PostgresCatalogue:
     """A catalogue of some tables."""
-    return Catalogue(Board(tables))  # type: ignore[arg-type]
+    return PostgresCatalogue(Board(tables))  # type: ignore[arg-type]

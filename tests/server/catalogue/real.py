@@ -17,7 +17,7 @@ from psycopg import sql
 
 from discreet.declared.key import Type
 from discreet.declared.table import Table
-from discreet.server.catalogue import comment
+from discreet.server.catalogue.rows import comment_on_column, comment_on_table
 
 if TYPE_CHECKING:
     from pgserver.postgres_server import PostgresServer
@@ -33,9 +33,9 @@ def declared(table: Table) -> Iterator[sql.Composed]:
     ]
     name = sql.Identifier(table.name)
     yield sql.SQL("CREATE TABLE {} ({})").format(name, sql.SQL(", ").join(columns))
-    yield sql.SQL("COMMENT ON TABLE {} IS {}").format(name, comment.of_table(table))
+    yield sql.SQL("COMMENT ON TABLE {} IS {}").format(name, comment_on_table(table))
     for column in table.columns:
-        if text := comment.of_column(table, column):
+        if text := comment_on_column(table, column):
             where = sql.SQL("{}.{}").format(name, sql.Identifier(column.name))
             yield sql.SQL("COMMENT ON COLUMN {} IS {}").format(where, text)
 

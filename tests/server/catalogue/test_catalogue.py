@@ -17,10 +17,9 @@ from discreet.curator.custody import Custody
 from discreet.desk import Desk, Visitor
 from discreet.errors import Exceeded, Refusal
 from discreet.lru_cache import LruCache
-from discreet.server.catalogue import Catalogue, database
-from discreet.server.catalogue.bounded import Number, Vector
-from discreet.server.catalogue.catalogue import DATABASES
-from discreet.server.catalogue.facts import facts
+from discreet.server.catalogue import PostgresCatalogue, database
+from discreet.server.catalogue.catalogue import DATABASES, ShownNumber, Vector
+from discreet.server.catalogue.types import facts
 
 FOLDER = Path(__file__).parent
 QUESTIONS = json.loads((FOLDER / "sent.json").read_text(encoding="utf-8"))
@@ -30,7 +29,7 @@ NAMES = "SELECT relname FROM pg_class WHERE relnamespace = 2200 ORDER BY 1"
 SHARED = catalogue()
 
 
-def cells(sql: str, found: Catalogue = SHARED) -> list[object]:
+def cells(sql: str, found: PostgresCatalogue = SHARED) -> list[object]:
     """What one row holds."""
     _, rows = found.answer(ANN, sql)
     (row,) = rows
@@ -42,7 +41,7 @@ def filled(text: str, visits: int = 16390) -> str:
     return text.replace("{visits}", str(visits)).replace("{wards}", str(visits + 3))
 
 
-def listed(found: Catalogue, visitor: Visitor = ANN) -> list[object]:
+def listed(found: PostgresCatalogue, visitor: Visitor = ANN) -> list[object]:
     return [name for (name,) in found.answer(visitor, NAMES)[1]]
 
 
@@ -175,7 +174,7 @@ def test_a_long_list_of_keys_is_cut() -> None:
 
 def test_numbers_that_have_names_are_both() -> None:
     kind, arguments = cells("SELECT prorettype::regtype, proargtypes FROM pg_proc WHERE proname = 'array_in'")
-    assert isinstance(kind, Number)
+    assert isinstance(kind, ShownNumber)
     assert (int(kind), str(kind), f"{kind}") == (2277, "anyarray", "anyarray")
     assert isinstance(arguments, Vector)
     assert (list(arguments), str(arguments)) == ([2275, 26, 23], "2275 26 23")
@@ -233,7 +232,7 @@ def test_a_visitor_sees_what_was_granted(tmp_path: Path) -> None:
     custody.let_in("ann", "analyst", tables=["other"])
     custody.let_in("bob", "analyst")
     desk = Desk(home)
-    found = Catalogue(desk)
+    found = PostgresCatalogue(desk)
     assert listed(found, desk.visitor("ann")) == ["other"]
     assert listed(found, desk.visitor("bob")) == ["other", "visits"]
     for sql in (
@@ -252,7 +251,7 @@ def test_a_visitor_sees_what_was_granted(tmp_path: Path) -> None:
 
 def test_it_follows_what_changes() -> None:
     board = Board([BILLS])
-    found = Catalogue(board)  # type: ignore[arg-type]
+    found = PostgresCatalogue(board)  # type: ignore[arg-type]
     assert listed(found) == ["bills"]
     board.shown = [BILLS, ODD]
     assert listed(found) == ["Odd Name", "bills"]
@@ -294,7 +293,7 @@ def desks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Desk, Desk]:
     ],
 )
 def test_every_answer_is_the_same_whatever_the_rows_are(desks: tuple[Desk, Desk], asked: str) -> None:
-    first, second = (Catalogue(desk) for desk in desks)
+    first, second = (PostgresCatalogue(desk) for desk in desks)
     questions: dict[str, list[tuple[str, list[str]]]] = {
         "by clients": [(sent["sql"], [filled(value, 16384) for value in sent.get("values", [])]) for sent in QUESTIONS],
         "by people": [(sql, []) for sql in ASKED],
@@ -309,7 +308,7 @@ def test_every_answer_is_the_same_whatever_the_rows_are(desks: tuple[Desk, Desk]
 
 
 def test_the_database_is_locked() -> None:
-    found = database.Database(TABLES)
+    found = database.CatalogueDatabase(TABLES)
     for statement in (
         "SELECT * FROM read_csv('x.csv')",
         "SELECT * FROM read_text('x')",

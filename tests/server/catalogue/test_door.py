@@ -19,7 +19,7 @@ from server.catalogue.real import postgres
 
 from discreet.curator.custody import Custody
 from discreet.desk import Desk
-from discreet.server.catalogue import Catalogue
+from discreet.server.catalogue import PostgresCatalogue
 from discreet.server.pgwire import serve
 
 COMMANDS = [
@@ -70,7 +70,7 @@ def opened(home: Path) -> Iterator[int]:
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     try:
-        starting = serve(desk, Catalogue(desk), "127.0.0.1", 0)
+        starting = serve(desk, PostgresCatalogue(desk), "127.0.0.1", 0)
         server = asyncio.run_coroutine_threadsafe(starting, loop).result(60)
         try:
             yield server.address[1]

@@ -22,6 +22,7 @@ from server.served import Server
 import discreet as dp
 from discreet.client import Connection, Lost
 from discreet.errors import Refusal
+from discreet.exact import Number
 from discreet.release.certificate import Certificate
 from discreet.release.folder import digest
 
@@ -122,7 +123,8 @@ def test_an_unknown_population_is_refused_as_at_home(place: Place, server: Serve
 
 def test_prices_go_through_exactly(place: Place, server: Server) -> None:
     there: Connection = server.connect(place.ann)
-    for number, price in enumerate((0.1, "0.1", Fraction(1, 10), "1e-1", "1/10")):
+    prices: list[Number] = [0.1, "0.1", Fraction(1, 10), "1e-1", "1/10"]
+    for number, price in enumerate(prices):
         answer = there.query(f"SELECT count(*) AS n FROM visits WHERE cost > {300 + number}", epsilon=price)
         assert answer.cost is not None
         assert answer.cost.epsilon == Fraction(1, 10)  # type: ignore[union-attr]

@@ -203,8 +203,8 @@ def test_a_connection_publishes_as_an_open_home_does(place: Place, server: Serve
             db.certified(9999, tmp_path / "never")
         with pytest.raises(OverBudget):
             db.publish("visits", **{**wish, "epsilon": 5})
-        with pytest.raises(Refusal, match="no part"):
-            db.offer("visits", colour="red", **wish)
+        with pytest.raises(TypeError, match="colour"):
+            db.offer("visits", colour="red", **wish)  # type: ignore[call-arg]  # that is what is tested
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out0", "out1"]
     released = [path.read_bytes() for path in tmp_path.glob("*/release.json")]
     assert released[0] == released[1]

@@ -17,9 +17,10 @@ import clinic
 from discreet.curator.custody import Custody
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
+from discreet.server.catalogue import PostgresCatalogue
 from discreet.server.journal import Journal
 from discreet.server.limits import WireLimits
-from discreet.server.pgwire import Server, serve
+from discreet.server.pgwire import PostgresServer, serve
 
 T = TypeVar("T")
 
@@ -79,7 +80,7 @@ class StandIn:
 class Door:
     """Where the door is, who may come in, and what is behind it."""
 
-    server: Server
+    server: PostgresServer
     home: Path
     port: int
     token: str
@@ -97,7 +98,7 @@ class Door:
 
     def entries(self) -> int:
         """How long the ledger is: it grows when something is paid."""
-        return len(Desk(self.home)._curator._ledger.entries())
+        return len(Desk(self.home)._curator.ledger.entries())
 
 
 def home(folder: Path, **changes: object) -> tuple[Path, str]:
@@ -111,7 +112,7 @@ def opened(
     folder: Path,
     tls: ssl.SSLContext | None = None,
     limits: WireLimits | None = None,
-    catalogue: StandIn | None = None,
+    catalogue: StandIn | type[PostgresCatalogue] | None = None,
     **changes: object,
 ) -> Iterator[Door]:
     """A door that is open until the end of the block."""
@@ -121,9 +122,10 @@ def opened(
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
 
-    async def start() -> Server:
-        journal = Journal(lines.append)
-        return await serve(Desk(made), catalogue or StandIn(), "127.0.0.1", 0, tls, limits=limits, journal=journal)
+    async def start() -> PostgresServer:
+        journal, desk = Journal(lines.append), Desk(made)
+        known = catalogue(desk) if isinstance(catalogue, type) else catalogue or StandIn()
+        return await serve(desk, known, "127.0.0.1", 0, tls, limits=limits, journal=journal)
 
     try:
         server = asyncio.run_coroutine_threadsafe(start(), loop).result(60)

@@ -15,17 +15,17 @@ from discreet.errors import Refusal
 from discreet.server.errors import WireError
 from discreet.server.pgwire import types
 from discreet.server.pgwire.binding import bound, count, literal
-from discreet.server.pgwire.description import inferred
 from discreet.server.pgwire.lexer import words
-from discreet.server.pgwire.statements import Question
+from discreet.server.pgwire.parameter_types import inferred
+from discreet.server.pgwire.statements import Query
 from discreet.sql.parse import parsed
 
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])) | st.text("'\\\"$;-/*E1 ")
 TABLES = list(clinic.schema().tables.values())
 
 
-def asked(text: str) -> Question:
-    return Question(text, 0)
+def asked(text: str) -> Query:
+    return Query(text, 0)
 
 
 @given(TEXTS, TEXTS)

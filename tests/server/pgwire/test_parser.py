@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from discreet.server.errors import WireError
 from discreet.server.pgwire import settings as known
 from discreet.server.pgwire import statements as c
-from discreet.server.pgwire.description import labels, renamed
 from discreet.server.pgwire.lexer import words
-from discreet.server.pgwire.parser import statements
-from discreet.server.pgwire.questions import empty, unqualified
+from discreet.server.pgwire.parser import parsed
+from discreet.server.pgwire.questions import empty, labels, renamed, unqualified
 from discreet.server.pgwire.session_state import Transaction
 from discreet.server.pgwire.settings import SettingCall, Settings, calls, milliseconds, started
 
@@ -41,7 +40,7 @@ PIECES = st.sampled_from(
 @given(st.lists(st.lists(PIECES, max_size=6), max_size=5))
 def test_a_semicolon_cuts_only_where_it_is_one(parts: list[list[str]]) -> None:
     text = ";".join("SELECT " + " ".join(part) for part in parts)
-    assert len(statements(text)) == len(parts)
+    assert len(parsed(text)) == len(parts)
 
 
 @given(st.text(st.sampled_from("'\"$;-/*\\eE1a \n(")))
@@ -58,15 +57,15 @@ def test_words_are_where_they_say(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
-        ("SELECT 1", c.Question("SELECT 1", 0)),
-        ("  with a as (select 1) select * from a ;", c.Question("with a as (select 1) select * from a", 2)),
-        ("(SELECT 1)", c.Question("(SELECT 1)", 0)),
-        ("EXPLAIN SELECT 1", c.Explain(c.Question("SELECT 1", 8))),
-        ("explain (costs off, verbose) SELECT 1", c.Explain(c.Question("SELECT 1", 29))),
-        ("COPY (SELECT ')' ) TO STDOUT", c.Copy(c.Question("SELECT ')'", 6))),
-        ("COPY (SELECT 1) TO STDOUT WITH BINARY", c.Copy(c.Question("SELECT 1", 6), "binary")),
-        ("copy (select 1) to stdout (format 'csv', header)", c.Copy(c.Question("select 1", 6), "csv", header=True)),
-        ("COPY (SELECT 1) TO STDOUT CSV HEADER", c.Copy(c.Question("SELECT 1", 6), "csv", header=True)),
+        ("SELECT 1", c.Query("SELECT 1", 0)),
+        ("  with a as (select 1) select * from a ;", c.Query("with a as (select 1) select * from a", 2)),
+        ("(SELECT 1)", c.Query("(SELECT 1)", 0)),
+        ("EXPLAIN SELECT 1", c.Explain(c.Query("SELECT 1", 8))),
+        ("explain (costs off, verbose) SELECT 1", c.Explain(c.Query("SELECT 1", 29))),
+        ("COPY (SELECT ')' ) TO STDOUT", c.Copy(c.Query("SELECT ')'", 6))),
+        ("COPY (SELECT 1) TO STDOUT WITH BINARY", c.Copy(c.Query("SELECT 1", 6), "binary")),
+        ("copy (select 1) to stdout (format 'csv', header)", c.Copy(c.Query("select 1", 6), "csv", header=True)),
+        ("COPY (SELECT 1) TO STDOUT CSV HEADER", c.Copy(c.Query("SELECT 1", 6), "csv", header=True)),
         ("SET discreet.epsilon = 0.1", c.Set("discreet.epsilon", "0.1")),
         ("SET SESSION discreet.epsilon TO '0.1'", c.Set("discreet.epsilon", "0.1")),
         ("SET LOCAL x.y = -5", c.Set("x.y", "-5", local=True)),
@@ -94,7 +93,7 @@ def test_words_are_where_they_say(text: str) -> None:
         ("RELEASE a", c.Transact("RELEASE", "RELEASE", "a")),
         (
             "DECLARE c INSENSITIVE NO SCROLL CURSOR WITHOUT HOLD FOR SELECT 1",
-            c.Declare("c", c.Question("SELECT 1", 56)),
+            c.Declare("c", c.Query("SELECT 1", 56)),
         ),
         ("FETCH c", c.Fetch("c", 1)),
         ("FETCH NEXT FROM c", c.Fetch("c", 1)),
@@ -105,7 +104,7 @@ def test_words_are_where_they_say(text: str) -> None:
     ],
 )
 def test_statements(text: str, meant: c.Statement) -> None:
-    assert statements(text) == [meant]
+    assert parsed(text) == [meant]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +140,7 @@ def test_statements(text: str, meant: c.Statement) -> None:
 )
 def test_what_is_no_statement_here(text: str, code: str) -> None:
     with pytest.raises(WireError) as refused:
-        statements(text)
+        parsed(text)
     assert refused.value.code == code
 
 
@@ -287,7 +286,7 @@ def test_calls_of_settings() -> None:
 
 def run(start: Transaction, *texts: str) -> Transaction:
     for text in texts:
-        (statement,) = statements(text)
+        (statement,) = parsed(text)
         if isinstance(statement, c.Transact):
             start, _ = start.step(statement)
         elif isinstance(statement, c.Set):
@@ -313,16 +312,16 @@ def test_what_a_transaction_keeps() -> None:
 
 
 def test_prepare_and_execute() -> None:
-    (made, asked, plan, gone) = statements(
+    (made, asked, plan, gone) = parsed(
         "PREPARE p (double precision, timestamp with time zone, text[], unknown) AS SELECT $1; "
         "EXECUTE p (-1.5, CAST('2024-01-01' AS date), '{a,b}'::text[], NULL); EXPLAIN EXECUTE p; DEALLOCATE PREPARE p"
     )
-    assert made == c.Prepare("p", (701, 1184, 1009, 0), c.Question("SELECT $1", 75))
+    assert made == c.Prepare("p", (701, 1184, 1009, 0), c.Query("SELECT $1", 75))
     assert asked == c.Execute("p", ("-1.5", "2024-01-01", "{a,b}", None))
     assert plan == c.Explain(c.Execute("p"))
     assert gone == c.Deallocate("p")
     for value in ("DATE '2024-01-01'", "('2024-01-01')", "'2024-01-01'"):
-        assert statements(f"EXECUTE q ({value})") == [c.Execute("q", ("2024-01-01",))]
+        assert parsed(f"EXECUTE q ({value})") == [c.Execute("q", ("2024-01-01",))]
 
 
 @pytest.mark.parametrize(
@@ -336,4 +335,4 @@ def test_prepare_and_execute() -> None:
 )  # fmt: skip
 def test_what_is_neither(text: str) -> None:
     with pytest.raises(WireError):
-        statements(text)
+        parsed(text)

@@ -14,7 +14,7 @@ from server.pgwire.door import Door
 from server.pgwire.raw import Raw, bind, describe, errors, execute, kinds, opening, parse, query, rows
 
 from discreet.server.pgwire.session import copied
-from discreet.server.pgwire.statements import Copy, Question
+from discreet.server.pgwire.statements import Copy, Query
 from discreet.server.pgwire.types import TEXT, field
 
 COUNT = "SELECT count(*) AS n FROM visits"
@@ -193,7 +193,7 @@ UNESCAPED = {"\\": "\\", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", 
 
 def sent(form: str, rows: list[tuple[str | None, str | None]]) -> list[str]:
     """The bodies of the messages that hold data."""
-    copy = Copy(Question("SELECT 1", 0), form, header=True)
+    copy = Copy(Query("SELECT 1", 0), form, header=True)
     return [message[5:].decode() for message in copied(copy, FIELDS, rows) if message[:1] == b"d"]
 
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.declared.cells import whole
+from discreet.declared.grid import whole
 from discreet.errors import Refusal
 from discreet.exact import spoken
 from discreet.noise import Entropy, gaussians, laplaces

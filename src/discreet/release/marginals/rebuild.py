@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from discreet.declared.cells import LIMIT
+from discreet.declared.grid import LIMIT
 from discreet.release.marginals.domain import Axes, Domain, subsets
 from discreet.release.marginals.plan import Integers, Reals
 

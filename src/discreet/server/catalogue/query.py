@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from sqlglot import exp
 
 from discreet.errors import Refusal
-from discreet.server.catalogue import functions, kinds
-from discreet.server.catalogue.casting import call, plain
-from discreet.server.catalogue.facts import CATALOGUE, INFORMATION, Relation, facts
-from discreet.server.catalogue.scope import Columns, Scope, Source, folded, label
-from discreet.server.catalogue.words import Words
+from discreet.server.catalogue import functions, types
+from discreet.server.catalogue.parser import folded, relation
+from discreet.server.catalogue.translation import Columns, FromItem, NameScope, Translation, call, label, plain
+from discreet.server.catalogue.types import CATALOGUE, INFORMATION, facts
 from discreet.sql.source_words import called
 
 SCHEMAS = {CATALOGUE: "pg", INFORMATION: "information"}  # what we call them: a database has its own of these names
@@ -34,32 +33,26 @@ _NATURAL = {
 _TABLE = {"this", "db", "catalog", "alias", "joins", "only"}
 
 
-def relation(table: exp.Table) -> Relation | None:
-    """The relation of the catalogue that a table names, if it does."""
-    schema = folded(table.args.get("db")) or CATALOGUE
-    return facts().relations.get((schema, folded(table.this)))
-
-
-def translated(words: Words, node: exp.Expr, outer: Scope) -> tuple[exp.Query, Columns]:
+def translated(words: Translation, node: exp.Expr, outer: NameScope) -> tuple[exp.Query, Columns]:
     """A query in our database's words, and its columns."""
     if isinstance(node, exp.Subquery) and not node.args.get("alias"):
         inner, columns = translated(words, node.this, outer)
         wrapped = exp.Subquery(this=inner)
-        _ends(words, node, wrapped, Scope(outer), columns)
+        _ends(words, node, wrapped, NameScope(outer), columns)
         return wrapped, columns
     tables, with_ = _with(words, node, outer)
-    here = Scope(outer, tables)
+    here = NameScope(outer, tables)
     if isinstance(node, exp.Select):
-        found, columns = _select(words, node, here)
+        query, columns = _select(words, node, here)
     elif isinstance(node, exp.SetOperation):
-        found, columns = _set_operation(words, node, here)
+        query, columns = _set_operation(words, node, here)
     elif isinstance(node, exp.Values):
-        found, columns = _values(words, node, here)
+        query, columns = _values(words, node, here)
     else:
         raise Refusal("the catalogue answers SELECT only")
     if with_ is not None:
-        found.set("with_", with_)
-    return found, columns
+        query.set("with_", with_)
+    return query, columns
 
 
 def _only(node: exp.Expr, allowed: set[str]) -> None:
@@ -68,7 +61,7 @@ def _only(node: exp.Expr, allowed: set[str]) -> None:
         raise Refusal(f"the catalogue does not answer {extra[0].upper()} in a query")
 
 
-def _with(words: Words, node: exp.Expr, outer: Scope) -> tuple[Mapping[str, Columns], exp.With | None]:
+def _with(words: Translation, node: exp.Expr, outer: NameScope) -> tuple[Mapping[str, Columns], exp.With | None]:
     given = node.args.get("with_")
     tables: dict[str, Columns] = dict(outer.tables)
     if given is None:
@@ -78,9 +71,9 @@ def _with(words: Words, node: exp.Expr, outer: Scope) -> tuple[Mapping[str, Colu
         name, renamed = folded(part.args["alias"].this), [folded(c) for c in part.args["alias"].columns]
         body = part.this
         if given.args.get("recursive") and isinstance(body, exp.SetOperation):
-            _, first = translated(words, body.this, Scope(outer, tables))
+            _, first = translated(words, body.this, NameScope(outer, tables))
             tables[name] = _renamed(first, renamed)
-        query, columns = translated(words, body, Scope(outer, tables))
+        query, columns = translated(words, body, NameScope(outer, tables))
         tables[name] = _renamed(columns, renamed)
         alias = exp.TableAlias(this=_name(name), columns=[_name(column) for column, _ in tables[name]])
         made.append(exp.CTE(this=query, alias=alias))
@@ -89,7 +82,7 @@ def _with(words: Words, node: exp.Expr, outer: Scope) -> tuple[Mapping[str, Colu
 
 def _renamed(columns: Columns, names: Sequence[str]) -> Columns:
     return [
-        (names[i] if i < len(names) else column, kinds.TEXT if kind == kinds.UNKNOWN else kind)
+        (names[i] if i < len(names) else column, types.TEXT if kind == types.UNKNOWN else kind)
         for i, (column, kind) in enumerate(columns)
     ]
 
@@ -101,45 +94,45 @@ def _name(text: str) -> exp.Identifier:
 # SELECT ---------------------------------------------------------------------------------------------------------------
 
 
-def _select(words: Words, node: exp.Select, here: Scope) -> tuple[exp.Query, Columns]:
+def _select(words: Translation, node: exp.Select, here: NameScope) -> tuple[exp.Query, Columns]:
     _only(node, _SELECT)
-    found = exp.Select()
-    _from(words, node, here, found)
+    query = exp.Select()
+    _from(words, node, here, query)
     columns: Columns = []
     for projection in node.expressions:
         for value, name, kind in _projected(words, projection, here):
-            found.append("expressions", exp.alias_(value, name, quoted=True, copy=False))
+            query.append("expressions", exp.alias_(value, name, quoted=True, copy=False))
             columns.append((name, kind))
     if not columns:
         raise Refusal("a question about the catalogue asks for at least one column")
     if where := node.args.get("where"):
-        found.set("where", exp.Where(this=words.fit(words.typed(where.this, here), kinds.BOOL)))
+        query.set("where", exp.Where(this=words.fit(words.typed(where.this, here), types.BOOL)))
     if group := node.args.get("group"):
         _only(group, {"expressions"})
-        found.set(
+        query.set(
             "group",
             exp.Group(expressions=[_term(words, term, here, columns, output=False) for term in group.expressions]),
         )
     if having := node.args.get("having"):
-        found.set("having", exp.Having(this=words.typed(having.this, here)[0]))
+        query.set("having", exp.Having(this=words.typed(having.this, here)[0]))
     for window in node.args.get("windows") or []:
         made, _ = words.typed(
             exp.Window(this=exp.Null(), **{k: v for k, v in window.args.items() if k != "this"}), here
         )
         made.set("this", window.this.copy())
         made.set("over", None)
-        found.append("windows", made)
+        query.append("windows", made)
     if distinct := node.args.get("distinct"):
         on = distinct.args.get("on")
         keys = [_term(words, term, here, columns, output=True) for term in on.expressions] if on else []
-        found.set("distinct", exp.Distinct(on=exp.Tuple(expressions=keys) if keys else None))
-    _ends(words, node, found, here, columns)
+        query.set("distinct", exp.Distinct(on=exp.Tuple(expressions=keys) if keys else None))
+    _ends(words, node, query, here, columns)
     if node.parent is None and not node.args.get("order"):
-        found.set("order", _natural(node, here))
-    return found, columns
+        query.set("order", _natural(node, here))
+    return query, columns
 
 
-def _natural(node: exp.Select, here: Scope) -> exp.Order | None:
+def _natural(node: exp.Select, here: NameScope) -> exp.Order | None:
     """The order in which Postgres happens to give rows when none is asked for; clients have come to rely on it."""
     calls = (str(part.this).lower() for column in node.expressions for part in column.find_all(exp.Anonymous))
     if node.args.get("group") or node.args.get("distinct") or any(name in functions.AGGREGATES for name in calls):
@@ -153,7 +146,7 @@ def _natural(node: exp.Select, here: Scope) -> exp.Order | None:
     return exp.Order(expressions=terms) if terms else None
 
 
-def _projected(words: Words, node: exp.Expr, here: Scope) -> Iterator[tuple[exp.Expr, str, int]]:
+def _projected(words: Translation, node: exp.Expr, here: NameScope) -> Iterator[tuple[exp.Expr, str, int]]:
     star = node.this if isinstance(node, exp.Column) else node
     if isinstance(star, exp.Star):
         for source, name, kind in here.everything(folded(node.args.get("table")) if node is not star else ""):
@@ -163,7 +156,7 @@ def _projected(words: Words, node: exp.Expr, here: Scope) -> Iterator[tuple[exp.
     yield words.fit((value, kind), kind), label(node), kind
 
 
-def _term(words: Words, node: exp.Expr, here: Scope, columns: Columns, *, output: bool) -> exp.Expr:
+def _term(words: Translation, node: exp.Expr, here: NameScope, columns: Columns, *, output: bool) -> exp.Expr:
     """A term of GROUP BY or ORDER BY: a place, a column of the answer by name, or an expression."""
     if isinstance(node, exp.Literal) and not node.args.get("is_string"):
         return node.copy()
@@ -174,35 +167,35 @@ def _term(words: Words, node: exp.Expr, here: Scope, columns: Columns, *, output
     return words.typed(node, here)[0]
 
 
-def _ends(words: Words, node: exp.Expr, found: exp.Expr, here: Scope, columns: Columns) -> None:
+def _ends(words: Translation, node: exp.Expr, query: exp.Expr, here: NameScope, columns: Columns) -> None:
     """ORDER BY, LIMIT and OFFSET."""
     if order := node.args.get("order"):
         terms = []
         for term in order.expressions:
             value = _term(words, term.this, here, columns, output=True)
             terms.append(exp.Ordered(this=value, desc=term.args.get("desc"), nulls_first=term.args.get("nulls_first")))
-        found.set("order", exp.Order(expressions=terms))
+        query.set("order", exp.Order(expressions=terms))
     limit = node.args.get("limit")
     count = limit.args.get("count") if isinstance(limit, exp.Fetch) else limit.expression if limit else None
     if count is not None and not isinstance(count, (exp.Var, exp.Null)):
-        found.set("limit", exp.Limit(expression=words.fit(words.typed(count, here), kinds.INT8)))
+        query.set("limit", exp.Limit(expression=words.fit(words.typed(count, here), types.INT8)))
     if offset := node.args.get("offset"):
-        found.set("offset", exp.Offset(expression=words.fit(words.typed(offset.expression, here), kinds.INT8)))
+        query.set("offset", exp.Offset(expression=words.fit(words.typed(offset.expression, here), types.INT8)))
 
 
-def _set_operation(words: Words, node: exp.SetOperation, here: Scope) -> tuple[exp.Query, Columns]:
+def _set_operation(words: Translation, node: exp.SetOperation, here: NameScope) -> tuple[exp.Query, Columns]:
     _only(node, _SET)
     left, columns = translated(words, node.this, here)
     right, others = translated(words, node.expression, here)
     if len(columns) != len(others):
         raise Refusal("the parts of a UNION have different numbers of columns")
-    shared = [(name, kinds.common((kind, other))) for (name, kind), (_, other) in zip(columns, others, strict=True)]
-    found = type(node)(this=left, expression=right, distinct=node.args.get("distinct"))
-    _ends(words, node, found, Scope(), shared)
-    return found, shared
+    shared = [(name, types.common((kind, other))) for (name, kind), (_, other) in zip(columns, others, strict=True)]
+    union = type(node)(this=left, expression=right, distinct=node.args.get("distinct"))
+    _ends(words, node, union, NameScope(), shared)
+    return union, shared
 
 
-def _values(words: Words, node: exp.Values, here: Scope) -> tuple[exp.Query, Columns]:
+def _values(words: Translation, node: exp.Values, here: NameScope) -> tuple[exp.Query, Columns]:
     rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
     if len({len(row) for row in rows}) != 1:
         raise Refusal("the rows of VALUES have different lengths")
@@ -221,16 +214,16 @@ def _values(words: Words, node: exp.Values, here: Scope) -> tuple[exp.Query, Col
 # FROM -----------------------------------------------------------------------------------------------------------------
 
 
-def _from(words: Words, node: exp.Expr, here: Scope, found: exp.Select) -> None:
+def _from(words: Translation, node: exp.Expr, here: NameScope, query: exp.Select) -> None:
     first = node.args.get("from_")
     if first is None:
         return
-    found.set("from_", exp.From(this=_source(words, first.this, here)))
+    query.set("from_", exp.From(this=_source(words, first.this, here)))
     for join in node.args.get("joins") or []:
-        found.append("joins", _join(words, join, here))
+        query.append("joins", _join(words, join, here))
 
 
-def _join(words: Words, join: exp.Join, here: Scope) -> exp.Join:
+def _join(words: Translation, join: exp.Join, here: NameScope) -> exp.Join:
     _only(join, {"this", "side", "kind", "method", "on", "using"})
     before = {name for source in here.sources for name, _ in source.columns}
     size = len(here.sources)
@@ -241,17 +234,17 @@ def _join(words: Words, join: exp.Join, here: Scope) -> exp.Join:
     if shared:
         for place in range(size, len(here.sources)):
             source = here.sources[place]
-            here.sources[place] = Source(source.alias, source.columns, source.relation, frozenset(shared))
+            here.sources[place] = FromItem(source.alias, source.columns, source.relation, frozenset(shared))
     if join.args.get("using"):
         made.set("using", [_name(folded(name)) for name in join.args["using"]])
     if on := join.args.get("on"):
-        made.set("on", words.fit(words.typed(on, here), kinds.BOOL))
+        made.set("on", words.fit(words.typed(on, here), types.BOOL))
     elif not join.args.get("kind") and not join.args.get("side") and not shared:
         made.set("kind", "CROSS")
     return made
 
 
-def _source(words: Words, node: exp.Expr, here: Scope) -> exp.Expr:
+def _source(words: Translation, node: exp.Expr, here: NameScope) -> exp.Expr:
     """Something in FROM, and what is joined to it in the same parentheses; it becomes visible to what comes after."""
     made = _single(words, node, here)
     if joins := node.args.get("joins"):
@@ -259,7 +252,7 @@ def _source(words: Words, node: exp.Expr, here: Scope) -> exp.Expr:
     return made
 
 
-def _single(words: Words, node: exp.Expr, here: Scope) -> exp.Expr:
+def _single(words: Translation, node: exp.Expr, here: NameScope) -> exp.Expr:
     if isinstance(node, exp.Lateral):
         _only(node, {"this", "alias"})
         inner = node.this
@@ -280,41 +273,43 @@ def _single(words: Words, node: exp.Expr, here: Scope) -> exp.Expr:
         return _table(node, name, renamed, here)
     if isinstance(node, (exp.Subquery, exp.Values)):
         query, columns = translated(
-            words, node.this if isinstance(node, exp.Subquery) else node, Scope(here, here.tables)
+            words, node.this if isinstance(node, exp.Subquery) else node, NameScope(here, here.tables)
         )
         return _derived(query, _renamed(columns, renamed), name or f"#{len(here.sources)}", here)
     raise Refusal(f"the catalogue does not answer {called(node)} in FROM")
 
 
-def _table(node: exp.Table, name: str, renamed: Sequence[str], here: Scope) -> exp.Expr:
+def _table(node: exp.Table, name: str, renamed: Sequence[str], here: NameScope) -> exp.Expr:
     _only(node, _TABLE)
     own = folded(node.this)
     columns: Columns
     if not node.args.get("db") and own in here.tables:
         columns, made, number = here.tables[own], exp.Table(this=_name(own)), 0
     else:
-        found = relation(node)
-        if found is None:
+        known = relation(node)
+        if known is None:
             raise Refusal(
                 f"{own!r} is not in the catalogue", hint="ask about the catalogue and about your tables one by one"
             )
-        columns = [(field.name, kinds.base(field.type)) for field in found.fields]
-        made, number = exp.Table(this=_name(own), db=_name(SCHEMAS[found.schema])), found.oid
+        columns = [(field.name, types.base(field.type)) for field in known.fields]
+        made, number = exp.Table(this=_name(own), db=_name(SCHEMAS[known.schema])), known.oid
     columns = _renamed(columns, renamed)
     made.set(
         "alias", exp.TableAlias(this=_name(name or own), columns=[_name(c) for c, _ in columns] if renamed else None)
     )
-    here.sources.append(Source(name or own, columns, number))
+    here.sources.append(FromItem(name or own, columns, number))
     return made
 
 
-def _derived(query: exp.Query, columns: Columns, name: str, here: Scope) -> exp.Expr:
-    here.sources.append(Source(name, columns))
+def _derived(query: exp.Query, columns: Columns, name: str, here: NameScope) -> exp.Expr:
+    here.sources.append(FromItem(name, columns))
     alias = exp.TableAlias(this=_name(name), columns=[_name(column) for column, _ in columns])
     return exp.Subquery(this=query, alias=alias)
 
 
-def _rows(words: Words, node: exp.Expr, here: Scope, name: str, renamed: Sequence[str]) -> tuple[exp.Query, Columns]:
+def _rows(
+    words: Translation, node: exp.Expr, here: NameScope, name: str, renamed: Sequence[str]
+) -> tuple[exp.Query, Columns]:
     """A function in FROM."""
     numbered = ""
     if isinstance(node, exp.Unnest):
@@ -326,18 +321,18 @@ def _rows(words: Words, node: exp.Expr, here: Scope, name: str, renamed: Sequenc
     function = str(node.this).lower()
     if function in functions.TABLES:
         columns = _renamed(list(functions.TABLES[function]), renamed)
-        nothing = [exp.alias_(plain(exp.Null(), kinds.stored(kind)), column, quoted=True) for column, kind in columns]
+        nothing = [exp.alias_(plain(exp.Null(), types.stored(kind)), column, quoted=True) for column, kind in columns]
         return exp.Select(expressions=nothing).where("false", copy=False), columns
     if function == "pg_get_keywords":
         listed = [exp.column(column, quoted=True) for column, _ in functions.KEYWORDS]
         kept = exp.Table(this=_name("#keywords"), db=_name(SCHEMAS[CATALOGUE]))
         return exp.Select(expressions=listed).from_(kept, copy=False), _renamed(list(functions.KEYWORDS), renamed)
-    value, kind = words.typed(node, Scope(here, here.tables))
+    value, kind = words.typed(node, NameScope(here, here.tables))
     column = renamed[0] if renamed else name or function
-    found = exp.Select(expressions=[exp.alias_(value, column, quoted=True, copy=False)])
+    query = exp.Select(expressions=[exp.alias_(value, column, quoted=True, copy=False)])
     if not numbered:
-        return found, [(column, kind)]
-    array, _ = words.typed(node.expressions[0], Scope(here, here.tables))
+        return query, [(column, kind)]
+    array, _ = words.typed(node.expressions[0], NameScope(here, here.tables))
     places = call("generate_subscripts", array, exp.Literal.number(1))
-    found.append("expressions", exp.alias_(places, numbered, quoted=True, copy=False))
-    return found, [(column, kind), (numbered, kinds.INT8)]
+    query.append("expressions", exp.alias_(places, numbered, quoted=True, copy=False))
+    return query, [(column, kind), (numbered, types.INT8)]

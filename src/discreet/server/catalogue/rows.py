@@ -1,14 +1,24 @@
-"""The rows of the catalogue: those of every Postgres, and those of the tables that a visitor may ask about."""
+"""Rows of the catalogue: those of every Postgres, and those of the tables that a visitor may ask about."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
-from discreet.declared.column import Column
+from discreet.declared.column import Column, ends
 from discreet.declared.table import Table
-from discreet.server.catalogue import comment, kinds
-from discreet.server.catalogue.facts import CATALOGUE, INFORMATION, OWNER, PUBLIC, Field, Relation, Row, facts
+from discreet.server.catalogue import types
+from discreet.server.catalogue.types import (
+    CATALOGUE,
+    INFORMATION,
+    OWNER,
+    PUBLIC,
+    CatalogueColumn,
+    CatalogueRelation,
+    Row,
+    facts,
+)
 
 FIRST = 16384  # Postgres numbers what people make from here on
 STRIDE = 3  # a table, the type of its rows, the type of arrays of those
@@ -36,8 +46,8 @@ _ARRAY = {
 
 
 @dataclass(frozen=True)
-class Named:
-    """What a number is called, and how it may be spelled."""
+class NamedNumber:
+    """Name of a number, and how it may be spelled."""
 
     kind: int
     oid: int
@@ -45,10 +55,10 @@ class Named:
     spellings: tuple[str, ...]
 
 
-def relations(tables: Sequence[Table]) -> list[Relation]:
+def relations(tables: Sequence[Table]) -> list[CatalogueRelation]:
     """Everything that has columns: the catalogue's own, then the visitor's, in the order of their names."""
     own = [
-        Relation(
+        CatalogueRelation(
             PUBLIC, table.name, FIRST + STRIDE * i, "r", FIRST + STRIDE * i + 1, FIRST + STRIDE * i + 2,
             tuple(_field(column) for column in table.columns),
         )
@@ -59,7 +69,7 @@ def relations(tables: Sequence[Table]) -> list[Relation]:
 
 def rows(tables: Sequence[Table]) -> dict[str, list[Row]]:
     """What each relation of pg_catalog holds; one that is not named holds nothing."""
-    found = relations(tables)
+    every = relations(tables)
     held = {name: list(given) for name, given in facts().rows.items()}
     namespaces = {str(row["nspname"]): int(str(row["oid"])) for row in held["pg_namespace"]}
     held["pg_settings"] = [
@@ -67,38 +77,38 @@ def rows(tables: Sequence[Table]) -> dict[str, list[Row]]:
         | {"category": "", "short_desc": "", "pending_restart": False}
         for row in held["pg_settings"]
     ]
-    held["pg_class"] = [_class(relation, namespaces) for relation in found]
-    held["pg_attribute"] = [row for relation in found for row in _attributes(relation)]
-    held["pg_type"] = [*facts().types.values(), *(row for relation in found for row in _types(relation, namespaces))]
+    held["pg_class"] = [_class(relation, namespaces) for relation in every]
+    held["pg_attribute"] = [row for relation in every for row in _attributes(relation)]
+    held["pg_type"] = [*facts().types.values(), *(row for relation in every for row in _types(relation, namespaces))]
     held["pg_proc"] = [_procedure(oid) for oid in facts().procedures]
-    held["pg_description"] = list(_descriptions(tables, found))
+    held["pg_description"] = list(_descriptions(tables, every))
     held["pg_database"] = [_database()]
     held["pg_auth_members"] = [{"oid": 1, "roleid": READERS, "member": VISITOR, "grantor": SUPERUSER,
                                 "admin_option": False, "inherit_option": True, "set_option": True}]  # fmt: skip
     return held
 
 
-def names(tables: Sequence[Table]) -> Iterator[Named]:
+def names(tables: Sequence[Table]) -> Iterator[NamedNumber]:
     """Every number that is shown as a name."""
-    found = relations(tables)
+    every = relations(tables)
     for row in facts().rows["pg_namespace"]:
         shown = str(row["nspname"])
-        yield Named(kinds.REGNAMESPACE, int(str(row["oid"])), shown, (shown,))
+        yield NamedNumber(types.REGNAMESPACE, int(str(row["oid"])), shown, (shown,))
     for oid, (name, _, _) in facts().procedures.items():
-        yield Named(kinds.REGPROC, oid, name, (name, f"{CATALOGUE}.{name}"))
+        yield NamedNumber(types.REGPROC, oid, name, (name, f"{CATALOGUE}.{name}"))
     for oid, row in facts().types.items():
         shown, name = str(row["formatted"]), _quoted(str(row["typname"]))
         schema = CATALOGUE if row["typnamespace"] == _NAMESPACES[CATALOGUE] else INFORMATION
         bare = (name,) if schema == CATALOGUE else ()
-        yield Named(kinds.REGTYPE, oid, shown, (*bare, f"{schema}.{name}", shown))
-    for relation in found:
+        yield NamedNumber(types.REGTYPE, oid, shown, (*bare, f"{schema}.{name}", shown))
+    for relation in every:
         name = _quoted(relation.name)
         full = f"{relation.schema}.{name}"
         shown = full if relation.schema == INFORMATION else name
         spellings = (full,) if relation.schema == INFORMATION else (name, full)
-        yield Named(kinds.REGCLASS, relation.oid, shown, spellings)
-        yield Named(kinds.REGTYPE, relation.rowtype, shown, spellings)
-        yield Named(kinds.REGTYPE, relation.arraytype, f"{shown}[]", tuple(f"{name}[]" for name in spellings))
+        yield NamedNumber(types.REGCLASS, relation.oid, shown, spellings)
+        yield NamedNumber(types.REGTYPE, relation.rowtype, shown, spellings)
+        yield NamedNumber(types.REGTYPE, relation.arraytype, f"{shown}[]", tuple(f"{name}[]" for name in spellings))
 
 
 def _quoted(name: str) -> str:
@@ -107,12 +117,12 @@ def _quoted(name: str) -> str:
     return name if plain else '"' + name.replace('"', '""') + '"'
 
 
-def _field(column: Column) -> Field:
-    kind = kinds.DECLARED[column.type]
-    return Field(column.name, kind, collation=int(str(facts().types[kind]["typcollation"])))
+def _field(column: Column) -> CatalogueColumn:
+    kind = types.DECLARED[column.type]
+    return CatalogueColumn(column.name, kind, collation=int(str(facts().types[kind]["typcollation"])))
 
 
-def _class(relation: Relation, namespaces: dict[str, int]) -> Row:
+def _class(relation: CatalogueRelation, namespaces: dict[str, int]) -> Row:
     """Without a number that rows would give: pages and tuples are what an empty table has."""
     own = relation.oid >= FIRST
     return {
@@ -128,16 +138,16 @@ def _class(relation: Relation, namespaces: dict[str, int]) -> Row:
     }  # fmt: skip
 
 
-def _attributes(relation: Relation) -> Iterator[Row]:
+def _attributes(relation: CatalogueRelation) -> Iterator[Row]:
     placed = [*enumerate(relation.fields, start=1)]
     if relation.kind == "r":
-        placed += [(place, Field(name, kind, required=True)) for place, name, kind in SYSTEM]
+        placed += [(place, CatalogueColumn(name, kind, required=True)) for place, name, kind in SYSTEM]
     for number, field in placed:
         kind = facts().types.get(field.type) or facts().types[1009]
         yield {
             "attrelid": relation.oid, "attname": field.name, "atttypid": field.type, "attlen": kind["typlen"],
             "attnum": number, "attcacheoff": -1, "atttypmod": kind["typtypmod"],
-            "attndims": 1 if kinds.element(field.type) else 0,
+            "attndims": 1 if types.element(field.type) else 0,
             "attbyval": kind["typbyval"], "attalign": kind["typalign"], "attstorage": kind["typstorage"],
             "attcompression": "", "attnotnull": field.required, "atthasdef": False, "atthasmissing": False,
             "attidentity": "", "attgenerated": "", "attisdropped": False, "attislocal": True, "attinhcount": 0,
@@ -145,7 +155,7 @@ def _attributes(relation: Relation) -> Iterator[Row]:
         }  # fmt: skip
 
 
-def _types(relation: Relation, namespaces: dict[str, int]) -> Iterator[Row]:
+def _types(relation: CatalogueRelation, namespaces: dict[str, int]) -> Iterator[Row]:
     """The type of a relation's rows, and that of arrays of them."""
     where = {"typnamespace": namespaces[relation.schema]}
     yield {**_COMPOSITE, **where, "oid": relation.rowtype, "typname": relation.name, "typrelid": relation.oid,
@@ -171,10 +181,10 @@ def _procedure(oid: int) -> Row:
     }  # fmt: skip
 
 
-def _descriptions(tables: Iterable[Table], found: Sequence[Relation]) -> Iterator[Row]:
-    numbers = {relation.name: relation.oid for relation in found if relation.schema == PUBLIC}
+def _descriptions(tables: Iterable[Table], every: Sequence[CatalogueRelation]) -> Iterator[Row]:
+    numbers = {relation.name: relation.oid for relation in every if relation.schema == PUBLIC}
     for table in tables:
-        about = [comment.of_table(table), *(comment.of_column(table, column) for column in table.columns)]
+        about = [comment_on_table(table), *(comment_on_column(table, column) for column in table.columns)]
         for place, text in enumerate(about):
             if text:
                 yield {"objoid": numbers[table.name], "classoid": 1259, "objsubid": place, "description": text}
@@ -186,3 +196,49 @@ def _database() -> Row:
         "datistemplate": False, "datallowconn": True, "datconnlimit": -1, "datfrozenxid": 0, "datminmxid": 0,
         "dattablespace": 1663, "datcollate": "C", "datctype": "C",
     }  # fmt: skip
+
+
+# comments: what is declared about a table and a column ----------------------------------------------------------------
+
+SHOWN = 20  # keys in a comment; a list may be long
+
+
+def comment_on_table(table: Table) -> str:
+    """Whose rows these are, and how much of them one unit can be."""
+    if table.public:
+        return "public"
+    parts = [f"private, population {table.population}", f"unit {table.unit or 'row'}"]
+    if table.max_rows is not None:
+        parts.append(f"at most {table.max_rows} rows a unit")
+    parts.append(f"at most {table.max_groups} groups a unit")
+    if table.link:
+        own, other, column = table.link
+        parts.append(f"{own} leads to {other}.{column}")
+    return "; ".join(parts)
+
+
+def comment_on_column(table: Table, column: Column) -> str:
+    """What it means, and what was declared so that it can be summed or grouped by; empty if nothing was."""
+    return "; ".join(_comment_parts(table, column))
+
+
+def _comment_parts(table: Table, column: Column) -> Iterator[str]:
+    if column.description:
+        yield column.description
+    if column.name == table.unit:
+        yield "the unit"
+    if column.bounds is not None:
+        low, high = map(_decimal, column.bounds) if column.type.numeric else ends(column) or ("", "")
+        yield f"bounds {low} to {high}"
+        if column.step is not None:
+            yield f"step {_decimal(column.step)}"
+    if column.keys is not None:
+        shown = ", ".join("NULL" if key is None else str(key) for key in column.keys[:SHOWN])
+        more = f", … {len(column.keys)} in all" if len(column.keys) > SHOWN else ""
+        yield f"keys {shown}{more}"
+
+
+def _decimal(value: Fraction) -> str:
+    """A number as it was declared, if a short decimal says it exactly."""
+    short = f"{float(value):.12g}" if abs(value) < 10**15 else ""
+    return short if short and Fraction(short) == value else str(value)

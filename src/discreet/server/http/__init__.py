@@ -1,4 +1,4 @@
-"""The HTTP door: questions and answers as JSON, for whoever has a token.
+"""HTTP door: questions and answers as JSON, for whoever has a token.
 
 It knows nothing that the desk does not tell it, and says nothing about rows that is not in an answer.
 """

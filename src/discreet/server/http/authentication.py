@@ -1,4 +1,4 @@
-"""Who is let in, and how often."""
+"""Authentication by token: who is let in, and how often."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KNOWN = 10_000  # tokens that are remembered to have been right
 
 
 class Admission:
-    """Asks the ledger about every token, at every request: a person who was shut out is shut out at once.
+    """Check of every token against the ledger, at every request: a person who was shut out is shut out at once.
 
     Whose token it is is remembered; that the grant behind it is still the same is looked up in the books each time, in
     the event loop if they are at hand, else in a thread.

@@ -1,4 +1,4 @@
-"""The HTTP door: one ASGI application around one desk.
+"""Door of HTTP: one ASGI application around one desk.
 
 Door     headers, journal, metrics, and the last word when something fails
 body     read whole, within limits, unless an annex streams it
@@ -27,7 +27,7 @@ from discreet.server.http.releases import releases
 from discreet.server.http.request_body import READ, Gone, Message, Receive, Scope, Send, misshapen, whole
 from discreet.server.http.routes import QUERY, api, ask, open_to_all
 from discreet.server.http.survey_pages import missing_page, policy, survey_pages
-from discreet.server.http.surveys import UPLOAD, Surveys, streamed, surveys
+from discreet.server.http.surveys import UPLOAD, SurveyIntake, streamed, surveys
 from discreet.server.journal import Log, Metrics, RequestNote, duration_of, line_of, method_of, to_stderr
 from discreet.server.limits import HttpLimits
 
@@ -70,7 +70,7 @@ class Door:
         self.admission = Admission(desk, self.pool, self.limits)
         self.metrics = Metrics(beside)
         self.texts = Texts()
-        self.surveys = Surveys(desk.home, self.limits)
+        self.surveys = SurveyIntake(desk.home, self.limits)
         self.closing = False
         self.streams: frozenset[str] = frozenset()  # paths of an annex that reads bodies itself, within its own limits
         self._log = log
@@ -78,7 +78,8 @@ class Door:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
-        self.proxies.resolved(scope)
+        if self.proxies.networks:
+            self.proxies.resolved(scope)
         if scope["type"] != "http":
             await self.app(scope, receive, send)  # sockets: an annex lets them in or does not
             return

@@ -1,4 +1,4 @@
-"""Answers, prices and declarations as JSON holds them: exactly."""
+"""JSON of answers, prices and declarations, in which every number is exact."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from discreet.curator import Answer, Explanation
 from discreet.curator.explain import said
 from discreet.curator.named_run import RunAnswer, RunQuote
 from discreet.curator.purchase import PastPayment
-from discreet.declared.column import Column
+from discreet.declared.column import Column, ends
 from discreet.declared.table import Table
 from discreet.errors import Refusal
 from discreet.ledger import Head, read_head
@@ -23,7 +23,6 @@ from discreet.ledger.home import Standing
 from discreet.lru_cache import LruCache
 from discreet.privacy import Budget
 from discreet.server.http import schemas
-from discreet.sql.dates import ends
 
 
 def cell(value: object) -> schemas.Cell:

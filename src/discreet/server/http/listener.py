@@ -1,4 +1,4 @@
-"""The listener of the HTTP door: a socket in a shared event loop, its connections, and their TLS handshakes.
+"""Listener of the HTTP door: a socket in a shared event loop, its connections, and their TLS handshakes.
 
 An event loop would begin with TLS before anyone hears of a connection, and wait a minute for who says nothing.
 """
@@ -79,7 +79,7 @@ class Handshake(asyncio.Protocol):
             made.data_received(bytes(early.said))
 
 
-class Connection(Protocol):
+class CountedConnection(Protocol):
     """A connection as its place is counted."""
 
     @property
@@ -103,13 +103,13 @@ class Crowd:
     def __init__(self, most: int, each: int, shared: Callable[[str], bool] = lambda _: False) -> None:
         """`shared` says which addresses stand for many people, as those of a trusted proxy do."""
         self._most, self._each, self._shared = most, each, shared
-        self._places: dict[Connection, str] = {}
+        self._places: dict[CountedConnection, str] = {}
         self._many: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return len(self._places)
 
-    def enter(self, connection: Connection, place: str) -> None:
+    def enter(self, connection: CountedConnection, place: str) -> None:
         """Count one more, and make room for it."""
         self._places[connection] = place
         self._many[place] += 1
@@ -118,7 +118,7 @@ class Crowd:
         elif len(self._places) > self._most:
             self._drop_one(max(self._many, key=self._many.__getitem__), connection)
 
-    def leave(self, connection: Connection) -> None:
+    def leave(self, connection: CountedConnection) -> None:
         """Count one less."""
         place = self._places.pop(connection, None)
         if place is not None:
@@ -126,7 +126,7 @@ class Crowd:
             if not self._many[place]:
                 del self._many[place]
 
-    def _drop_one(self, place: str, new: Connection) -> None:
+    def _drop_one(self, place: str, new: CountedConnection) -> None:
         waiting = (each for each, where in self._places.items() if where == place and each.waiting)
         dropped = next(waiting, new)
         self.leave(dropped)

@@ -1,4 +1,4 @@
-"""A proxy that is trusted says whose request it passes on, and whether that came by TLS. Nobody else is believed."""
+"""Trusted proxies, which say whose request they pass on and whether it came by TLS. Nobody else is believed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Proxies:
         a stranger wrote before it is not looked at.
         """
         client = scope.get("client")
-        if not self.networks or client is None or not self.trusts(client[0]):
+        if client is None or not self.trusts(client[0]):
             return
         passed = [each.strip() for each in _all(scope, b"x-forwarded-for").split(",")]
         secure = _all(scope, b"x-forwarded-proto").rpartition(",")[2].strip().lower() in ("https", "wss")

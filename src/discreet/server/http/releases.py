@@ -123,7 +123,7 @@ class Releases(BaseModel):
     releases: list[Published]
 
 
-class Certificate(BaseModel):
+class CertificateJson(BaseModel):
     """What was promised, how it was made, the digest of each file, and the proof of the ledger; and other facts."""
 
     model_config = ConfigDict(extra="allow")
@@ -190,7 +190,7 @@ def _offered(door: ApiDoor, who: Who, asked: Ordered) -> Proposed:
     return _proposed(offered(found, left))
 
 
-@releases.get("/{entry}", response_model=Certificate)
+@releases.get("/{entry}", response_model=CertificateJson)
 async def certificate(entry: Entry, door: Door, who: Who) -> Response:
     """The certificate of a release: what `discreet release verify` checks."""
     content = await door.pool.asked(who, door.desk.file, who, entry, CERTIFICATE)

@@ -1,4 +1,4 @@
-"""The body of a request, read whole before anyone looks at it: not too large, not too slow, not too deep."""
+"""Body of a request, read whole before anyone looks at it: not too large, not too slow, not too deep."""
 
 from __future__ import annotations
 

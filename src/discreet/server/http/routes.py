@@ -1,4 +1,4 @@
-"""The paths under /api/v1 and what each of them answers."""
+"""Paths under /api/v1, and the answers they give."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _FAILED: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": schemas.ErrorBody, "description": "Refused."},
     "5XX": {"model": schemas.ErrorBody, "description": "Busy, closing, or failed after data was read."},
 }
-_OVER: dict[int | str, dict[str, Any]] = {
+OVER: dict[int | str, dict[str, Any]] = {
     402: {"model": schemas.ErrorBody, "description": "The price does not fit into the budget. Nothing was charged."}
 }
 
 
 class ApiDoor(Protocol):
-    """What the paths find behind the door."""
+    """Part of a door that the paths under /api use."""
 
     desk: Desk
     pool: Pool
@@ -124,7 +124,7 @@ async def ask(request: Request) -> Response:
     return await query(await request_body.body(request, schemas.QueryRequest), request, who)
 
 
-api.add_api_route("/query", query, methods=["POST"], responses=_OVER, response_model=schemas.QueryResponse)
+api.add_api_route("/query", query, methods=["POST"], responses=OVER, response_model=schemas.QueryResponse)
 QUERY = f"{api.prefix}/query"
 
 
@@ -134,7 +134,7 @@ async def explain(asked: schemas.QueryRequest, door: Door, who: Who) -> schemas.
     return json_values.explanation(await door.pool.asked(who, door.desk.explained, who, asked.sql, asked.terms()))
 
 
-@api.post("/run", responses=_OVER)
+@api.post("/run", responses=OVER)
 async def run(asked: schemas.RunRequest, request: Request, door: Door, who: Who) -> schemas.RunResponse:
     """Run a mechanism by its name at its price. It is charged before a row is read; the same again is free."""
     told = _told(request)

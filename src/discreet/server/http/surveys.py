@@ -1,4 +1,4 @@
-"""The paths under /survey/v1: tasks, uploads of randomized reports, results. Open to all; nobody is known by name.
+"""Paths under /survey/v1: tasks, uploads of randomized reports, results. Open to all; nobody is known by name.
 
 Nothing is written down of an upload: not its address, not its token, not when it came.
 """
@@ -115,8 +115,8 @@ def streamed(path: str) -> bool:
     return _UPLOADED.fullmatch(path) is not None
 
 
-class Surveys:
-    """What these paths need: the collector of a home, and how often and how much at once people may send."""
+class SurveyIntake:
+    """Intake of uploads: the collector of a home, and how often and how much at once people may send."""
 
     def __init__(self, home: pathlib.Path, limits: HttpLimits) -> None:
         self.collector = Collector(home)
@@ -286,10 +286,10 @@ class KeysJson(BaseModel):
 
 
 class SurveyDoor(Protocol):
-    """What these paths find behind the door."""
+    """Part of a door that these paths use."""
 
     pool: Pool
-    surveys: Surveys
+    surveys: SurveyIntake
 
 
 async def whence(request: Request) -> str:

@@ -1,4 +1,4 @@
-"""The Postgres door: whoever speaks to Postgres can ask here, with the client they have.
+"""Postgres door: whoever speaks to Postgres can ask here, with the client they have.
 
 A connection is bytes (`wire`), which are messages (`frames`), of which the first ones let somebody in
 (`authentication`). A session answers the rest (`session`, `execution`): a text is cut into words and statements
@@ -7,6 +7,6 @@ questions go to the desk in a thread, with their parameters as literals (`questi
 written as the client wants it (`types`).
 """
 
-from discreet.server.pgwire.questions import Catalogue as Catalogue
-from discreet.server.pgwire.server import Server as Server
+from discreet.server.pgwire.questions import CatalogueSource as CatalogueSource
+from discreet.server.pgwire.server import PostgresServer as PostgresServer
 from discreet.server.pgwire.server import serve as serve

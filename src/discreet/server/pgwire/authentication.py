@@ -28,7 +28,7 @@ from discreet.server.errors import PROTOCOL, UNSUPPORTED, WireError, broken_fram
 from discreet.server.fair_share import Pool
 from discreet.server.limits import LoginAttempts
 from discreet.server.pgwire import frames
-from discreet.server.pgwire.frames import PASSWORD_BYTES, VERSION, Reading
+from discreet.server.pgwire.frames import PASSWORD_BYTES, VERSION, MessageReader
 from discreet.server.pgwire.settings import Settings, started
 from discreet.server.pgwire.wire import Wire
 
@@ -47,7 +47,7 @@ def nobody(name: str, pepper: bytes) -> Scram:
 
 @dataclass(frozen=True)
 class Challenge:
-    """What the server said first, and what it must remember to check the proof."""
+    """First message of the server in SCRAM, and what it must remember to check the proof."""
 
     verifier: Scram
     binding: bytes  # what the client must say of the channel: how it began, and the certificate that it saw
@@ -74,27 +74,27 @@ def challenge(
     With `end_point` the client must bind itself to it, without it must not. A client that says `y`, that it would if
     only it were offered, is refused where it is: somebody between the two has taken the offer away.
     """
-    found = _FIRST.fullmatch(first)
-    if found is None or found[2] == refused or (len(found[2]) > 1) != (end_point is not None):
+    read = _FIRST.fullmatch(first)
+    if read is None or read[2] == refused or (len(read[2]) > 1) != (end_point is not None):
         raise _no_scram()
-    binding = found[1].encode() + (end_point or b"")
-    return Challenge(verifier, binding, found[3], found[4] + (nonce or secrets.token_urlsafe(18)))
+    binding = read[1].encode() + (end_point or b"")
+    return Challenge(verifier, binding, read[3], read[4] + (nonce or secrets.token_urlsafe(18)))
 
 
 def signature(asked: Challenge, final: str) -> str | None:
     """What proves the server to the client, if the client's proof is right; else None."""
-    found = _FINAL.fullmatch(final)
-    if found is None:
+    read = _FINAL.fullmatch(final)
+    if read is None:
         raise _no_scram()
     try:
-        proof, binding = base64.b64decode(found[4], validate=True), base64.b64decode(found[2], validate=True)
+        proof, binding = base64.b64decode(read[4], validate=True), base64.b64decode(read[2], validate=True)
     except binascii.Error:
         raise _no_scram() from None
     if not hmac.compare_digest(binding, asked.binding) or len(proof) != 32:
         raise _no_scram()
-    if not hmac.compare_digest(found[3].encode(), asked.nonce.encode()):
+    if not hmac.compare_digest(read[3].encode(), asked.nonce.encode()):
         raise _no_scram()
-    said = f"{asked.bare},{asked.text},{found[1]}".encode()
+    said = f"{asked.bare},{asked.text},{read[1]}".encode()
     mask = hmac.digest(asked.verifier.stored_key, said, "sha256")
     key = bytes(one ^ other for one, other in zip(proof, mask, strict=True))
     if not hmac.compare_digest(hashlib.sha256(key).digest(), asked.verifier.stored_key):
@@ -136,9 +136,9 @@ class Entrance:
         """Who came, once they have proved it."""
         code, body = await self._opening(wire)
         if code == frames.CANCEL:
-            found = CancelRequest(body.number("I"), body.number("I"))
+            asked = CancelRequest(body.number("I"), body.number("I"))
             body.end()
-            return found
+            return asked
         fields = _started(wire, code, body)
         if not wire.secure and not is_loopback(wire.address):
             raise WireError(
@@ -157,7 +157,7 @@ class Entrance:
             raise
         return Admitted(visitor, settings)
 
-    async def _opening(self, wire: Wire) -> tuple[int, Reading]:
+    async def _opening(self, wire: Wire) -> tuple[int, MessageReader]:
         """What comes after the requests for TLS and GSS, of which there is one each at most."""
         asked: set[int] = set()
         while True:
@@ -179,7 +179,7 @@ class Entrance:
         made = nobody(name, self.pepper)  # in any case, so that it takes the same time
         ways = offered(wire.end_point)
         wire.send(frames.authentication(10, b"".join(each.encode() + b"\0" for each in ways) + b"\0"))
-        first = Reading(await _password(wire))
+        first = MessageReader(await _password(wire))
         mechanism, size = first.string(), first.number("i")
         if mechanism not in ways or size < 0:
             raise WireError(PROTOCOL, f"{' or '.join(ways)} is the only way in", fatal=True)
@@ -216,7 +216,7 @@ async def _password(wire: Wire) -> bytes:
     return body
 
 
-def _started(wire: Wire, code: int, body: Reading) -> dict[str, str]:
+def _started(wire: Wire, code: int, body: MessageReader) -> dict[str, str]:
     """The fields of a connection's beginning."""
     major, minor = struct.unpack("!HH", struct.pack("!I", code))
     if major != VERSION >> 16:

@@ -1,4 +1,4 @@
-"""Parameters become literals of their question's text: each one a word of its own, whatever it holds.
+"""Binding of parameters: they become literals of their question's text, each one a word of its own, whatever it holds.
 
 Text is quoted by Postgres' rule, and afterwards the parser that reads questions must see exactly this literal in this
 place; else the question is refused. So no value can end a literal early and go on as SQL.
@@ -19,14 +19,14 @@ from sqlglot.tokenizer_core import Token, TokenType
 from discreet.server.errors import BAD_INPUT, SYNTAX, UNSUPPORTED, WireError
 from discreet.server.pgwire.frames import MOST_PARAMETERS
 from discreet.server.pgwire.lexer import Word, words
-from discreet.server.pgwire.statements import Question
+from discreet.server.pgwire.statements import Query
 from discreet.server.pgwire.types import ARRAYS, DATE, KINDS, TEXTS, TIMESTAMP, Value
 
 LONGEST = 200_000  # characters of a question with its parameters
 
 
 @dataclass(frozen=True)
-class Edit:
+class Replacement:
     """From which to before which character of a text something else stands now."""
 
     start: int
@@ -40,7 +40,7 @@ class Bound:
     """A question with its parameters in it, and how it came about."""
 
     text: str
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[Replacement, ...] = ()
 
     def origin(self, place: int) -> int:
         """Where in the question's own words a place of this text is."""
@@ -55,15 +55,15 @@ class Bound:
         return place - shift
 
 
-def count(question: Question) -> int:
+def count(question: Query) -> int:
     """How many parameters a question has: the highest number that it names."""
     if "$" not in question.text:
         return 0
-    found = [_number(word, question) for word in words(question.text) if word.kind == "param"]
-    return max(found, default=0)
+    numbers = [_number(word, question) for word in words(question.text) if word.kind == "param"]
+    return max(numbers, default=0)
 
 
-def _number(word: Word, question: Question) -> int:
+def _number(word: Word, question: Query) -> int:
     number = int(word.text[1:]) if len(word.text) < 8 else 0
     if not 1 <= number <= MOST_PARAMETERS:
         position = question.start + word.start
@@ -71,7 +71,7 @@ def _number(word: Word, question: Question) -> int:
     return number
 
 
-def bound(question: Question, values: Sequence[Value], oids: Sequence[int]) -> Bound:
+def bound(question: Query, values: Sequence[Value], oids: Sequence[int]) -> Bound:
     """The question with its parameters as literals."""
     if "$" not in question.text:
         return Bound(question.text)
@@ -94,14 +94,14 @@ def bound(question: Question, values: Sequence[Value], oids: Sequence[int]) -> B
     return made
 
 
-def _edit(listed: Sequence[Word], index: int, value: Value, oid: int) -> Edit:
+def _edit(listed: Sequence[Word], index: int, value: Value, oid: int) -> Replacement:
     word = listed[index]
     if isinstance(value, list):
         return _choices(listed, index, value, oid)
-    return Edit(word.start, word.end, literal(value, oid), _texts([value]))
+    return Replacement(word.start, word.end, literal(value, oid), _texts([value]))
 
 
-def _choices(listed: Sequence[Word], index: int, values: list[Value], oid: int) -> Edit:
+def _choices(listed: Sequence[Word], index: int, values: list[Value], oid: int) -> Replacement:
     """x = ANY ($1) as x IN (…)."""
     before, after = listed[max(0, index - 3) : index], listed[index + 1 :]
     closing = next((word for word in after if word.text == ")"), None)
@@ -111,7 +111,7 @@ def _choices(listed: Sequence[Word], index: int, values: list[Value], oid: int) 
             UNSUPPORTED, "a list of values is used as = ANY ($1) only", hint="or name each value: IN ($1, $2)"
         )
     items = ", ".join(literal(item, ARRAYS[oid]) for item in values) or "NULL"
-    return Edit(before[0].start, closing.end if closing else listed[index].end, f"IN ({items})", _texts(values))
+    return Replacement(before[0].start, closing.end if closing else listed[index].end, f"IN ({items})", _texts(values))
 
 
 def _texts(values: Sequence[Value]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The messages of the Postgres protocol, version 3, as bytes and as values. Nothing here reads or writes a socket."""
+"""Messages of the Postgres protocol, version 3, as bytes and as values. Nothing here reads or writes a socket."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_PARAMETERS = 2_000
 TEXT, BINARY = 0, 1
 
 
-class Reading:
+class MessageReader:
     """Takes the fields of a message off its front. Whatever is not there is the client's mistake."""
 
     def __init__(self, body: bytes) -> None:
@@ -26,23 +26,23 @@ class Reading:
 
     def take(self, size: int) -> bytes:
         """So many bytes."""
-        found = self._body[self._at : self._at + size]
-        if size < 0 or len(found) != size:
+        taken = self._body[self._at : self._at + size]
+        if size < 0 or len(taken) != size:
             raise broken_frame()
         self._at += size
-        return found
+        return taken
 
     def number(self, form: str) -> int:
         """A number: `h` of 16 bits, `i` of 32, `I` of 32 without sign."""
-        (found,) = struct.unpack(f"!{form}", self.take(struct.calcsize(f"!{form}")))
-        return int(found)
+        (number,) = struct.unpack(f"!{form}", self.take(struct.calcsize(f"!{form}")))
+        return int(number)
 
     def count(self, most: int) -> int:
         """How many of something follow."""
-        found = self.number("h") & 0xFFFF
-        if found > most:
+        many = self.number("h") & 0xFFFF
+        if many > most:
             raise WireError(PROTOCOL, f"at most {most} of these go into a message")
-        return found
+        return many
 
     def string(self) -> str:
         """Text up to a zero byte."""
@@ -74,7 +74,7 @@ def text_of(raw: bytes) -> str:
 
 
 @dataclass(frozen=True)
-class Parse:
+class ParseMessage:
     """Prepare a statement."""
 
     name: str
@@ -83,7 +83,7 @@ class Parse:
 
 
 @dataclass(frozen=True)
-class Bind:
+class BindMessage:
     """Give a statement its parameters."""
 
     portal: str
@@ -94,22 +94,22 @@ class Bind:
 
 
 @dataclass(frozen=True)
-class Named:
-    """What to describe or close: a statement (S) or a portal (P)."""
+class NamedMessage:
+    """Name of a statement (S) or a portal (P) that is to be described or closed."""
 
     kind: bytes
     name: str
 
 
 @dataclass(frozen=True)
-class Execute:
+class ExecuteMessage:
     """Run a portal, for so many rows; 0 is all."""
 
     portal: str
     rows: int
 
 
-def startup_fields(body: Reading) -> dict[str, str]:
+def startup_fields(body: MessageReader) -> dict[str, str]:
     """Who wants in, and with which settings."""
     fields: dict[str, str] = {}
     while name := body.string():
@@ -120,60 +120,60 @@ def startup_fields(body: Reading) -> dict[str, str]:
 
 def query_text(body: bytes) -> str:
     """The text of a simple query."""
-    reading = Reading(body)
+    reading = MessageReader(body)
     text = reading.string()
     reading.end()
     return text
 
 
-def parse(body: bytes) -> Parse:
+def parse(body: bytes) -> ParseMessage:
     """A Parse message."""
-    reading = Reading(body)
+    reading = MessageReader(body)
     name, sql = reading.string(), reading.string()
     oids = tuple(reading.number("I") for _ in range(reading.count(MOST_PARAMETERS)))
     reading.end()
-    return Parse(name, sql, oids)
+    return ParseMessage(name, sql, oids)
 
 
-def bind(body: bytes) -> Bind:
+def bind(body: bytes) -> BindMessage:
     """A Bind message."""
-    reading = Reading(body)
+    reading = MessageReader(body)
     portal, statement = reading.string(), reading.string()
     formats = _formats(reading)
     values = tuple(_value(reading) for _ in range(reading.count(MOST_PARAMETERS)))
     results = _formats(reading)
     reading.end()
-    return Bind(portal, statement, formats, values, results)
+    return BindMessage(portal, statement, formats, values, results)
 
 
-def _formats(reading: Reading) -> tuple[int, ...]:
-    found = tuple(reading.number("h") for _ in range(reading.count(MOST_PARAMETERS)))
-    if not set(found) <= {TEXT, BINARY}:
+def _formats(reading: MessageReader) -> tuple[int, ...]:
+    formats = tuple(reading.number("h") for _ in range(reading.count(MOST_PARAMETERS)))
+    if not set(formats) <= {TEXT, BINARY}:
         raise WireError(PROTOCOL, "a format is 0 or 1")
-    return found
+    return formats
 
 
-def _value(reading: Reading) -> bytes | None:
+def _value(reading: MessageReader) -> bytes | None:
     size = reading.number("i")
     return None if size == -1 else reading.take(size)
 
 
-def named(body: bytes) -> Named:
+def named(body: bytes) -> NamedMessage:
     """A Describe or Close message."""
-    reading = Reading(body)
-    found = Named(reading.take(1), reading.string())
+    reading = MessageReader(body)
+    asked = NamedMessage(reading.take(1), reading.string())
     reading.end()
-    if found.kind not in (b"S", b"P"):
+    if asked.kind not in (b"S", b"P"):
         raise broken_frame()
-    return found
+    return asked
 
 
-def execute(body: bytes) -> Execute:
+def execute(body: bytes) -> ExecuteMessage:
     """An Execute message."""
-    reading = Reading(body)
-    found = Execute(reading.string(), max(0, reading.number("i")))
+    reading = MessageReader(body)
+    asked = ExecuteMessage(reading.string(), max(0, reading.number("i")))
     reading.end()
-    return found
+    return asked
 
 
 def chosen(formats: Sequence[int], index: int) -> int:
@@ -191,7 +191,7 @@ _NULL = _SIZE(-1)
 
 
 @dataclass(frozen=True)
-class Field:
+class WireField:
     """A column of an answer."""
 
     name: str
@@ -229,7 +229,7 @@ def negotiate(unknown: Sequence[str]) -> bytes:
     return message(b"v", struct.pack("!ii", VERSION, len(unknown)) + b"".join(_zero(name) for name in unknown))
 
 
-def row_description(fields: Sequence[Field], formats: Sequence[int] = ()) -> bytes:
+def row_description(fields: Sequence[WireField], formats: Sequence[int] = ()) -> bytes:
     """The columns of the rows that follow."""
     body = [struct.pack("!H", len(fields))]
     for index, field in enumerate(fields):

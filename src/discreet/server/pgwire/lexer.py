@@ -1,4 +1,4 @@
-"""The words of SQL as Postgres cuts them, with their places: to split a text, to name a statement, to find parameters.
+"""Lexer of SQL: words as Postgres cuts them, with their places, to split a text and to find statements and parameters.
 
 The tree of a question comes from elsewhere. sqlglot's tokenizer tells no place of a quotation that is not closed, takes
 what follows PREPARE or FETCH for one text, and braces for its templates: it cannot split what clients send.

@@ -6,27 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 from discreet.server.errors import NOT_PRIVATE, SYNTAX, UNSUPPORTED, WireError
-from discreet.server.pgwire.description import named
+from discreet.server.pgwire import statements
 from discreet.server.pgwire.lexer import SHORT, Word, WordReader, matching, split
-from discreet.server.pgwire.statements import (
-    ALL,
-    CloseCursor,
-    Copy,
-    Deallocate,
-    Declare,
-    Discard,
-    Execute,
-    Explain,
-    Fetch,
-    Nothing,
-    Prepare,
-    Question,
-    Reset,
-    Set,
-    Show,
-    Statement,
-    Transact,
-)
+from discreet.server.pgwire.parameter_types import named
 
 _ASKING = ("SELECT", "WITH", "VALUES", "TABLE", "(")
 _COMMANDS = frozenset({
@@ -36,19 +18,19 @@ _COMMANDS = frozenset({
 })  # fmt: skip
 
 
-def statements(text: str) -> list[Statement]:
+def parsed(text: str) -> list[statements.Statement]:
     """What a text asks for, one after the other."""
     return list(_recent(text) if len(text) <= SHORT else _read(text))
 
 
-def _read(text: str) -> tuple[Statement, ...]:
+def _read(text: str) -> tuple[statements.Statement, ...]:
     return tuple(_statement(text, listed) for listed in split(text))
 
 
 _recent = lru_cache(maxsize=512)(_read)
 
 
-def _statement(text: str, listed: Sequence[Word]) -> Statement:
+def _statement(text: str, listed: Sequence[Word]) -> statements.Statement:
     reader = WordReader(text, listed)
     if listed[0].upper in _ASKING:
         return _question(reader)
@@ -61,7 +43,7 @@ def _statement(text: str, listed: Sequence[Word]) -> Statement:
     return statement
 
 
-def _question(reader: WordReader, until: int | None = None) -> Question:
+def _question(reader: WordReader, until: int | None = None) -> statements.Query:
     """What is left, up to the word of an index, as a question."""
     listed = reader.words[reader.at : until]
     if not listed:
@@ -69,7 +51,7 @@ def _question(reader: WordReader, until: int | None = None) -> Question:
     if listed[0].upper not in _ASKING:
         raise _refused(listed[0])
     reader.at = len(reader.words) if until is None else until
-    return Question(reader.text[listed[0].start : listed[-1].end], listed[0].start)
+    return statements.Query(reader.text[listed[0].start : listed[-1].end], listed[0].start)
 
 
 def _refused(word: Word) -> WireError:
@@ -84,7 +66,7 @@ def _refused(word: Word) -> WireError:
     return WireError(SYNTAX, f"{word.text[:40]!r} begins no statement", position=word.start)
 
 
-def _explain(reader: WordReader) -> Statement:
+def _explain(reader: WordReader) -> statements.Statement:
     if reader.accept("("):
         closing = matching(reader.words, reader.at - 1)
         options = {word.upper for word in reader.words[reader.at : closing]}
@@ -95,10 +77,10 @@ def _explain(reader: WordReader) -> Statement:
             options.add(reader.take().upper)
     if options & {"ANALYZE", "ANALYSE"}:
         raise WireError(UNSUPPORTED, "EXPLAIN ANALYZE is not supported", hint="EXPLAIN tells price and error, free")
-    return Explain(_execute(reader) if reader.accept("EXECUTE") else _question(reader))
+    return statements.Explain(_execute(reader) if reader.accept("EXECUTE") else _question(reader))
 
 
-def _copy(reader: WordReader) -> Statement:
+def _copy(reader: WordReader) -> statements.Statement:
     if not reader.accept("("):
         raise WireError(
             NOT_PRIVATE,
@@ -119,7 +101,7 @@ def _copy(reader: WordReader) -> Statement:
         header = reader.accept("HEADER")
     if form not in ("text", "binary", "csv"):
         raise WireError(UNSUPPORTED, "a copy is text, binary or csv")
-    return Copy(question, form, header)
+    return statements.Copy(question, form, header)
 
 
 def _copy_options(reader: WordReader) -> tuple[str, bool]:
@@ -139,7 +121,7 @@ def _copy_options(reader: WordReader) -> tuple[str, bool]:
             return form, header
 
 
-def _declare(reader: WordReader) -> Statement:
+def _declare(reader: WordReader) -> statements.Statement:
     name = reader.name()
     while reader.peek() in ("BINARY", "INSENSITIVE", "ASENSITIVE", "NO", "SCROLL"):
         if reader.take().upper == "BINARY":
@@ -149,32 +131,32 @@ def _declare(reader: WordReader) -> Statement:
         raise WireError(UNSUPPORTED, "a cursor ends with its transaction", hint="leave WITH HOLD out")
     reader.accept("WITHOUT", "HOLD")
     reader.expect("FOR")
-    return Declare(name, _question(reader))
+    return statements.Declare(name, _question(reader))
 
 
-def _fetch(reader: WordReader) -> Statement:
+def _fetch(reader: WordReader) -> statements.Statement:
     count = 1
     if reader.accept("ALL"):
-        count = ALL
+        count = statements.ALL
     elif not reader.accept("NEXT"):
         forward = reader.accept("FORWARD")
         if forward and reader.accept("ALL"):
-            count = ALL
+            count = statements.ALL
         elif not reader.over and reader.words[reader.at].text.isdecimal():
-            count = min(ALL, int(reader.take().text[:12]))
+            count = min(statements.ALL, int(reader.take().text[:12]))
         elif reader.peek() in ("PRIOR", "FIRST", "LAST", "ABSOLUTE", "RELATIVE", "BACKWARD"):
             raise WireError(UNSUPPORTED, "a cursor only goes forward")
     _ = reader.accept("FROM") or reader.accept("IN")
-    return Fetch(reader.name(), count)
+    return statements.Fetch(reader.name(), count)
 
 
 def _all_or_name(reader: WordReader) -> str | None:
     return None if reader.accept("ALL") else reader.name()
 
 
-def _deallocate(reader: WordReader) -> Statement:
+def _deallocate(reader: WordReader) -> statements.Statement:
     reader.accept("PREPARE")
-    return Deallocate(_all_or_name(reader))
+    return statements.Deallocate(_all_or_name(reader))
 
 
 def _setting(reader: WordReader) -> str:
@@ -184,24 +166,24 @@ def _setting(reader: WordReader) -> str:
     return ".".join(parts)
 
 
-def _set(reader: WordReader) -> Statement:
+def _set(reader: WordReader) -> statements.Statement:
     if reader.accept("SESSION", "CHARACTERISTICS") or reader.accept("TRANSACTION") or reader.accept("CONSTRAINTS"):
         reader.at = len(reader.words)  # there is one way to isolate: nothing is written
-        return Nothing("SET")
+        return statements.Nothing("SET")
     local = reader.accept("LOCAL")
     _ = local or (reader.peek(1) not in ("TO", "=", "AUTHORIZATION") and reader.accept("SESSION"))
     if reader.accept("TIME", "ZONE"):
-        return Set("timezone", _value(reader), local)
+        return statements.Set("timezone", _value(reader), local)
     if reader.accept("NAMES"):
-        return Set("client_encoding", _value(reader), local)
+        return statements.Set("client_encoding", _value(reader), local)
     if reader.accept("ROLE") or reader.accept("SESSION", "AUTHORIZATION"):
         if reader.take().name not in ("none", "default"):
             raise WireError(NOT_PRIVATE, "nobody asks in another's name", hint="connect as that user")
-        return Nothing("SET")
+        return statements.Nothing("SET")
     name = _setting(reader)
     if not (reader.accept("=") or reader.accept("TO")):
         raise reader.error()
-    return Set(name, _value(reader), local)
+    return statements.Set(name, _value(reader), local)
 
 
 def _value(reader: WordReader) -> str | None:
@@ -220,11 +202,11 @@ def _value(reader: WordReader) -> str | None:
             return ", ".join(listed)
 
 
-def _show(reader: WordReader) -> Statement:
+def _show(reader: WordReader) -> statements.Statement:
     for phrase, name in _PHRASES.items():
         if reader.accept(*phrase.split()):
-            return Show(name)
-    return Show(None if reader.accept("ALL") else _setting(reader))
+            return statements.Show(name)
+    return statements.Show(None if reader.accept("ALL") else _setting(reader))
 
 
 _PHRASES = {
@@ -234,69 +216,69 @@ _PHRASES = {
 }
 
 
-def _reset(reader: WordReader) -> Statement:
+def _reset(reader: WordReader) -> statements.Statement:
     if reader.accept("TIME", "ZONE"):
-        return Reset("timezone")
+        return statements.Reset("timezone")
     if reader.accept("ROLE") or reader.accept("SESSION", "AUTHORIZATION"):
-        return Nothing("RESET")
-    return Reset(None if reader.accept("ALL") else _setting(reader))
+        return statements.Nothing("RESET")
+    return statements.Reset(None if reader.accept("ALL") else _setting(reader))
 
 
-def _discard(reader: WordReader) -> Statement:
+def _discard(reader: WordReader) -> statements.Statement:
     what = reader.take().upper
     if what not in ("ALL", "PLANS", "SEQUENCES", "TEMP", "TEMPORARY"):
         reader.at -= 1
         raise reader.error()
-    return Discard(what)
+    return statements.Discard(what)
 
 
-def _begin(reader: WordReader) -> Statement:
+def _begin(reader: WordReader) -> statements.Statement:
     tag = "BEGIN"
     if reader.words[0].upper == "START":
         reader.expect("TRANSACTION")
         tag = "START TRANSACTION"
     reader.at = len(reader.words)  # isolation level, read only: there is one way
-    return Transact("BEGIN", tag)
+    return statements.Transact("BEGIN", tag)
 
 
-def _finish(step: str) -> Callable[[WordReader], Statement]:
-    def read(reader: WordReader) -> Statement:
+def _finish(step: str) -> Callable[[WordReader], statements.Statement]:
+    def read(reader: WordReader) -> statements.Statement:
         _ = reader.accept("WORK") or reader.accept("TRANSACTION")
         reader.accept("AND", "NO", "CHAIN")
         if step == "ROLLBACK" and reader.accept("TO"):
             reader.accept("SAVEPOINT")
-            return Transact("ROLLBACK TO", "ROLLBACK", reader.name())
-        return Transact(step, step)
+            return statements.Transact("ROLLBACK TO", "ROLLBACK", reader.name())
+        return statements.Transact(step, step)
 
     return read
 
 
-def _savepoint(step: str) -> Callable[[WordReader], Statement]:
-    def read(reader: WordReader) -> Statement:
+def _savepoint(step: str) -> Callable[[WordReader], statements.Statement]:
+    def read(reader: WordReader) -> statements.Statement:
         if step == "RELEASE":
             reader.accept("SAVEPOINT")
-        return Transact(step, step, reader.name())
+        return statements.Transact(step, step, reader.name())
 
     return read
 
 
-def _unlisten(reader: WordReader) -> Statement:
+def _unlisten(reader: WordReader) -> statements.Statement:
     reader.take()
-    return Nothing("UNLISTEN")
+    return statements.Nothing("UNLISTEN")
 
 
-def _prepare(reader: WordReader) -> Prepare:
+def _prepare(reader: WordReader) -> statements.Prepare:
     """PREPARE name (types) AS SELECT …."""
     name = reader.name()
     oids = tuple(_type(listed) for listed in _listed(reader))
     reader.expect("AS")
-    return Prepare(name, oids, _question(reader))
+    return statements.Prepare(name, oids, _question(reader))
 
 
-def _execute(reader: WordReader) -> Execute:
+def _execute(reader: WordReader) -> statements.Execute:
     """EXECUTE name (constants)."""
     name = reader.name()
-    return Execute(name, tuple(_constant(listed) for listed in _listed(reader)))
+    return statements.Execute(name, tuple(_constant(listed) for listed in _listed(reader)))
 
 
 def _listed(reader: WordReader) -> Iterator[Sequence[Word]]:
@@ -348,12 +330,12 @@ def _constant(listed: Sequence[Word]) -> str | None:
     raise WireError(SYNTAX, "EXECUTE takes constants", hint="write each value out", position=word.start)
 
 
-_READERS: dict[str, Callable[[WordReader], Statement]] = {
+_READERS: dict[str, Callable[[WordReader], statements.Statement]] = {
     "EXPLAIN": _explain,
     "COPY": _copy,
     "DECLARE": _declare,
     "FETCH": _fetch,
-    "CLOSE": lambda reader: CloseCursor(_all_or_name(reader)),
+    "CLOSE": lambda reader: statements.CloseCursor(_all_or_name(reader)),
     "PREPARE": _prepare,
     "EXECUTE": _execute,
     "DEALLOCATE": _deallocate,

@@ -1,4 +1,4 @@
-"""Between the wire and the desk: a question with its parameters and settings, and what is to be sent back.
+"""Questions on their way from the wire to the desk, with parameters and settings; and what is to be sent back.
 
 Everything here may block, so the wire calls it in a thread.
 """
@@ -15,6 +15,8 @@ from functools import lru_cache
 from itertools import pairwise, zip_longest
 from typing import Protocol, TypeVar
 
+from sqlglot import exp
+
 from discreet.curator import Answer
 from discreet.curator.explain import said
 from discreet.desk import Desk, Visitor
@@ -22,35 +24,25 @@ from discreet.errors import Refusal
 from discreet.lru_cache import LruCache
 from discreet.server.errors import WireError, wire_error
 from discreet.server.journal import CATALOGUE, QUESTION
+from discreet.server.pgwire import types
 from discreet.server.pgwire.binding import Bound, bound, count
-from discreet.server.pgwire.description import Labels, examples, inferred, labels, renamed
-from discreet.server.pgwire.frames import Field
+from discreet.server.pgwire.frames import WireField
 from discreet.server.pgwire.lexer import SHORT, Word, words
+from discreet.server.pgwire.parameter_types import examples, inferred
 from discreet.server.pgwire.session_state import Notice, Outcome, Rows
 from discreet.server.pgwire.settings import Settings
-from discreet.server.pgwire.statements import Question
-from discreet.server.pgwire.types import (
-    ARRAYS,
-    BOOL,
-    DATE,
-    FLOAT8,
-    FLOATING,
-    NUMERIC,
-    TEXT,
-    TIMESTAMP,
-    TIMESTAMPTZ,
-    WHOLE,
-    Value,
-    field,
-    oid_of,
-)
+from discreet.server.pgwire.statements import Query
+from discreet.server.pgwire.types import Value, field, oid_of
+from discreet.sql.column_names import label, outermost
+from discreet.sql.parse import read
 
 T = TypeVar("T")
 _AT_ONCE = 1_000  # cells of an answer that is put together while everybody else waits
+Labels = tuple[str | None, ...]  # what Postgres calls each column without a name; None for one that has a name
 _LABELS: LruCache[str, Labels] = LruCache(512)  # of the columns of texts that were asked lately
 
 
-class Catalogue(Protocol):
+class CatalogueSource(Protocol):
     """Answers what clients ask about tables and types, from public facts. Free."""
 
     def remembered(self, sql: str) -> bool | None:
@@ -73,14 +65,14 @@ class Catalogue(Protocol):
 
 
 @dataclass(frozen=True)
-class Clerk:
+class Questions:
     """Takes one visitor's questions to the desk, or to the catalogue."""
 
     desk: Desk
-    catalogue: Catalogue
+    catalogue: CatalogueSource
     visitor: Visitor
 
-    def parameters(self, question: Question, given: Sequence[int]) -> tuple[int, ...]:
+    def parameters(self, question: Query, given: Sequence[int]) -> tuple[int, ...]:
         """The types of a question's parameters."""
         many = count(question)
         if not many or (many <= len(given) and all(given)):
@@ -88,7 +80,7 @@ class Clerk:
         if self.catalogue.handles(self.visitor, question.text):
             known, _ = self.catalogue.described(self.visitor, question.text)
             wanted = [*given, *[0] * (many - len(given))]
-            return tuple(own or found for own, found in zip_longest(wanted, known[: len(wanted)], fillvalue=TEXT))
+            return tuple(own or told for own, told in zip_longest(wanted, known[: len(wanted)], fillvalue=types.TEXT))
         tables = tuple(self.desk.tables(self.visitor))
         return self._bounded(inferred, question, tuple(given), many, tables)
 
@@ -96,15 +88,15 @@ class Clerk:
         """The value of a call on what the visitor wrote, where its memory and time are bounded."""
         return self.desk.sandbox.call(self.visitor.name, function, *given)
 
-    def columns(self, question: Question, settings: Settings, oids: Sequence[int] = ()) -> tuple[Field, ...]:
+    def columns(self, question: Query, settings: Settings, oids: Sequence[int] = ()) -> tuple[WireField, ...]:
         """The columns of an answer, whatever its parameters are. Free."""
         known = examples(question)
         samples = [known.get(i + 1) or _sample(oid, i + 1) for i, oid in enumerate(oids)]
         return self.described(question, settings, samples, oids)
 
     def described(
-        self, question: Question, settings: Settings, values: Sequence[Value], oids: Sequence[int]
-    ) -> tuple[Field, ...]:
+        self, question: Query, settings: Settings, values: Sequence[Value], oids: Sequence[int]
+    ) -> tuple[WireField, ...]:
         """The columns of an answer. Free."""
         if self.catalogue.handles(self.visitor, question.text):
             return tuple(field(name, oid) for name, oid in self.catalogue.described(self.visitor, question.text)[1])
@@ -114,13 +106,13 @@ class Clerk:
         except Refusal as refused:
             raise placed(refused, question, asked) from None
 
-    def _fields(self, text: str, settings: Settings) -> tuple[Field, ...]:
-        found = self.desk.described(self.visitor, text, settings.terms)
-        names = self._renamed(text, [name for name, _ in found])
-        fields = [field(name, oid_of(kind)) for name, (_, kind) in zip(names, found, strict=True)]
+    def _fields(self, text: str, settings: Settings) -> tuple[WireField, ...]:
+        columns = self.desk.described(self.visitor, text, settings.terms)
+        names = self._renamed(text, [name for name, _ in columns])
+        fields = [field(name, oid_of(kind)) for name, (_, kind) in zip(names, columns, strict=True)]
         if not settings.on("discreet.intervals"):
             return tuple(fields)
-        noisy = self._noisy(text, settings, [name for name, _ in found])
+        noisy = self._noisy(text, settings, [name for name, _ in columns])
         return tuple(one for i, own in enumerate(fields) for one in (own, *(_ends(own) if i in noisy else ())))
 
     def _renamed(self, text: str, names: Sequence[str]) -> list[str]:
@@ -137,11 +129,11 @@ class Clerk:
         barred = {name for name, _ in self.desk.explained(self.visitor, text, settings.terms).error}
         return {i for i, name in enumerate(names) if name in barred}
 
-    def kind(self, question: Question) -> str:
+    def kind(self, question: Query) -> str:
         """What a question is about, for the journal."""
         return CATALOGUE if self.catalogue.handles(self.visitor, question.text) else QUESTION
 
-    def at_hand(self, question: Question, settings: Settings) -> Outcome | None:
+    def at_hand(self, question: Query, settings: Settings) -> Outcome | None:
         """The answer to a question without parameters, if it is free and remembered; None if it has to be asked.
 
         Nothing blocks here, and nothing is made of the text but the words that are looked for in it.
@@ -161,7 +153,7 @@ class Clerk:
         return _outcome(answer, renamed(known, answer.columns), settings, set())
 
     def answered(
-        self, question: Question, settings: Settings, values: Sequence[Value] = (), oids: Sequence[int] = ()
+        self, question: Query, settings: Settings, values: Sequence[Value] = (), oids: Sequence[int] = ()
     ) -> Outcome:
         """The answer to a question, at its price."""
         if self.catalogue.handles(self.visitor, question.text):
@@ -179,34 +171,34 @@ class Clerk:
             raise placed(refused, question, asked) from None
         return _outcome(answer, self._renamed(asked.text, answer.columns), settings, noisy)
 
-    def explained(
-        self, question: Question, settings: Settings, values: Sequence[Value], oids: Sequence[int]
-    ) -> Outcome:
+    def explained(self, question: Query, settings: Settings, values: Sequence[Value], oids: Sequence[int]) -> Outcome:
         """Price and error of a question, line by line. Free."""
         asked = self._bound(question, values, oids)
         try:
-            found = self.desk.explained(self.visitor, asked.text, settings.terms)
+            explanation = self.desk.explained(self.visitor, asked.text, settings.terms)
         except Refusal as refused:
             raise placed(refused, question, asked) from None
-        return Outcome("EXPLAIN", (field("QUERY PLAN", TEXT),), [(line,) for line in str(found).splitlines()])
+        return Outcome(
+            "EXPLAIN", (field("QUERY PLAN", types.TEXT),), [(line,) for line in str(explanation).splitlines()]
+        )
 
-    def _bound(self, question: Question, values: Sequence[Value], oids: Sequence[int]) -> Bound:
+    def _bound(self, question: Query, values: Sequence[Value], oids: Sequence[int]) -> Bound:
         _check(question, values)
-        made = bound(question, values, oids)
+        made = bound(question, values, oids) if "$" in question.text else Bound(question.text)
         return replace(made, text=unqualified(made.text))
 
-    def _looked_up(self, question: Question, values: Sequence[Value]) -> Outcome:
+    def _looked_up(self, question: Query, values: Sequence[Value]) -> Outcome:
         _check(question, values)
         columns, rows = self.catalogue.answer(self.visitor, question.text, values)
         return Outcome("SELECT", tuple(field(name, oid) for name, oid in columns), rows)
 
 
-def _check(question: Question, values: Sequence[Value]) -> None:
-    if (many := count(question)) > len(values):
+def _check(question: Query, values: Sequence[Value]) -> None:
+    if "$" in question.text and (many := count(question)) > len(values):
         raise WireError("42P02", f"there is no parameter ${many}", position=question.start)
 
 
-def placed(refused: Refusal, question: Question, asked: Bound) -> WireError:
+def placed(refused: Refusal, question: Query, asked: Bound) -> WireError:
     """A refusal, about the place in the text that the client sent."""
     told = wire_error(refused)
     return told.at(None if told.position is None else question.start + asked.origin(told.position))
@@ -227,8 +219,8 @@ def _outcome(answer: Answer, names: Sequence[str], settings: Settings, noisy: se
     return Outcome("SELECT", tuple(fields), rows, notices, ended=ended, entry=answer.entry)
 
 
-def _ends(own: Field) -> tuple[Field, Field]:
-    return field(f"{own.name}_low", FLOAT8), field(f"{own.name}_high", FLOAT8)
+def _ends(own: WireField) -> tuple[WireField, WireField]:
+    return field(f"{own.name}_low", types.FLOAT8), field(f"{own.name}_high", types.FLOAT8)
 
 
 _words = lru_cache(maxsize=256)(said)  # what is left stays the same while nobody pays
@@ -251,21 +243,21 @@ def _told(answer: Answer, terms: Mapping[str, object], names: list[str]) -> tupl
 
 def _sample(oid: int, number: int) -> Value:
     """A value of a type, to see what columns a question has; each parameter has another, so that ranges are ranges."""
-    if oid in ARRAYS:
-        return [_sample(ARRAYS[oid], number)]
-    if oid in WHOLE:
+    if oid in types.ARRAYS:
+        return [_sample(types.ARRAYS[oid], number)]
+    if oid in types.WHOLE:
         return number
-    if oid in FLOATING:
+    if oid in types.FLOATING:
         return number / 1024  # between 0 and 1, as a share must be
     return _SAMPLES.get(oid, "a")
 
 
 _SAMPLES: dict[int, Value] = {
-    BOOL: True,
-    NUMERIC: Decimal("0.5"),
-    DATE: dt.date(2000, 1, 1),
-    TIMESTAMP: dt.datetime(2000, 1, 1),  # noqa: DTZ001
-    TIMESTAMPTZ: dt.datetime(2000, 1, 1),  # noqa: DTZ001
+    types.BOOL: True,
+    types.NUMERIC: Decimal("0.5"),
+    types.DATE: dt.date(2000, 1, 1),
+    types.TIMESTAMP: dt.datetime(2000, 1, 1),  # noqa: DTZ001
+    types.TIMESTAMPTZ: dt.datetime(2000, 1, 1),  # noqa: DTZ001
 }
 
 
@@ -359,3 +351,27 @@ def _short(error: float) -> str:
     if error == math.floor(error) and error < 10**15:
         return f"{error:.0f}"
     return f"{_UP.create_decimal(Decimal(error)):f}"
+
+
+# the names of columns as Postgres gives them: those without a name are called alike if they are alike ----------------
+
+
+def labels(text: str) -> Labels:
+    """What Postgres calls each column without a name; None for one that has a name."""
+    try:
+        tree = outermost(read(text))
+    except Refusal:
+        return ()
+    columns = tree.expressions if isinstance(tree, exp.Select) else []
+    if any(column.is_star for column in columns):
+        return ()
+    return tuple(
+        None if isinstance(column, (exp.Alias, exp.Column)) else label(column) or "?column?" for column in columns
+    )
+
+
+def renamed(by_text: Labels, names: Sequence[str]) -> list[str]:
+    """The names of an answer's columns, with those of Postgres for columns that the text does not name."""
+    if len(by_text) != len(names):
+        return list(names)
+    return [own if theirs is None else theirs for own, theirs in zip(names, by_text, strict=True)]

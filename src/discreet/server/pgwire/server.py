@@ -1,4 +1,4 @@
-"""The listener: who may connect, how many at once, and how the door closes."""
+"""Server of Postgres clients: who may connect, how many at once, and how the door closes."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from discreet.server.limits import LoginAttempts, WireLimits
 from discreet.server.pgwire import frames
 from discreet.server.pgwire.authentication import Admitted, CancelRequest, Entrance
 from discreet.server.pgwire.execution import Execution
-from discreet.server.pgwire.questions import Catalogue, Clerk
-from discreet.server.pgwire.session import Session, closing
-from discreet.server.pgwire.session_state import Shelf
+from discreet.server.pgwire.questions import CatalogueSource, Questions
+from discreet.server.pgwire.session import WireSession, closing
+from discreet.server.pgwire.session_state import Portals
 from discreet.server.pgwire.wire import Hangup, Wire
 
 _LAST_WORDS = 5.0  # seconds
 
 
-class Server:
+class PostgresServer:
     """A door for Postgres clients that is open."""
 
     def __init__(
-        self, desk: Desk, catalogue: Catalogue, tls: ssl.SSLContext | None, limits: WireLimits, journal: Journal
+        self, desk: Desk, catalogue: CatalogueSource, tls: ssl.SSLContext | None, limits: WireLimits, journal: Journal
     ) -> None:
         self._desk, self._catalogue, self._limits, self._journal = desk, catalogue, limits, journal
-        self._questions = Pool(limits.threads, limits.each, kept=limits.kept)
+        self._threads = Pool(limits.threads, limits.each, kept=limits.kept)
         self._logins = Pool(2)  # threads of their own: who asks and who comes in do not wait for each other
         self._entrance = Entrance(desk, self._logins, LoginAttempts(), tls, desk.pepper())
-        self._sessions: dict[int, tuple[int, Session]] = {}  # process -> secret, session
+        self._sessions: dict[int, tuple[int, WireSession]] = {}  # process -> secret, session
         self._people: Counter[str] = Counter()  # connections of each
         self._networks: Counter[str] = Counter()
         self._connections: set[asyncio.Task[None]] = set()
@@ -57,8 +57,8 @@ class Server:
         sockets = self._listener.sockets if self._listener is not None else ()
         if not sockets:
             raise Refusal("this door is closed")
-        found = sockets[0].getsockname()
-        return str(found[0]), int(found[1])
+        address = sockets[0].getsockname()
+        return str(address[0]), int(address[1])
 
     # connections -----------------------------------------------------------------------------------------------------
 
@@ -109,10 +109,10 @@ class Server:
     async def _visited(self, wire: Wire, admitted: Admitted) -> None:
         """Answer somebody who was let in."""
         who = admitted.visitor
-        shelf = Shelf(self._limits, lambda: self._held(who.name))
-        clerk = Clerk(self._desk, self._catalogue, who)
-        execution = Execution(clerk, self._questions, shelf, admitted.settings, self._journal)
-        session = Session(wire, execution, Steps(self._pace, who.name))
+        portals = Portals(self._limits, lambda: self._held(who.name))
+        questions = Questions(self._desk, self._catalogue, who)
+        execution = Execution(questions, self._threads, portals, admitted.settings, self._journal)
+        session = WireSession(wire, execution, Steps(self._pace, who.name))
         process, secret = self._number(), secrets.randbits(32)
         self._sessions[process] = secret, session
         session.leaving = self._closing
@@ -120,7 +120,7 @@ class Server:
             await session.serve(process, secret)
         finally:
             del self._sessions[process]
-            shelf.clear()  # the last error may still know the session
+            portals.clear()  # the last error may still know the session
 
     def _held(self, name: str) -> int:
         """Bytes of rows and statements that one person has here."""
@@ -164,9 +164,9 @@ class Server:
 
     def _number(self) -> int:
         """A process number that nobody has."""
-        while (found := secrets.randbits(31)) in self._sessions or not found:
+        while (number := secrets.randbits(31)) in self._sessions or not number:
             pass
-        return found
+        return number
 
     def _cancel(self, asked: CancelRequest) -> None:
         secret, session = self._sessions.get(asked.process, (None, None))
@@ -190,7 +190,7 @@ class Server:
         for task in self._connections:
             task.cancel()
         await self._gone(_LAST_WORDS)
-        await asyncio.to_thread(self._questions.close)
+        await asyncio.to_thread(self._threads.close)
         await asyncio.to_thread(self._logins.close)
 
     async def _gone(self, seconds: float) -> None:
@@ -216,22 +216,22 @@ def _crowded() -> WireError:
 
 async def serve(  # noqa: PLR0913  # what is behind the door, where it is, what it bears
     desk: Desk,
-    catalogue: Catalogue,
+    catalogue: CatalogueSource,
     host: str,
     port: int,
     tls: ssl.SSLContext | None = None,
     *,
     limits: WireLimits | None = None,
     journal: Journal | None = None,
-) -> Server:
+) -> PostgresServer:
     """Open a door for Postgres clients. In the clear it opens on this machine's own addresses only."""
     if tls is None:
-        found = await asyncio.get_running_loop().getaddrinfo(host or None, port, type=socket.SOCK_STREAM)
-        if not host or not all(is_loopback(str(address[0])) for *_, address in found):
+        addresses = await asyncio.get_running_loop().getaddrinfo(host or None, port, type=socket.SOCK_STREAM)
+        if not host or not all(is_loopback(str(address[0])) for *_, address in addresses):
             raise Refusal(
                 f"{host!r} can be reached by others, who would see questions and answers in the clear",
                 hint="give a certificate, or listen on 127.0.0.1",
             )
-    server = Server(desk, catalogue, tls, limits or WireLimits(), journal or Journal())
+    server = PostgresServer(desk, catalogue, tls, limits or WireLimits(), journal or Journal())
     await server.listen(host, port)
     return server

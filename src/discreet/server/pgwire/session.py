@@ -1,4 +1,4 @@
-"""One connection after it was let in: messages in, messages out, in the order that the protocol has."""
+"""Session of a client that was let in: messages in, messages out, in the order that the protocol has."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from discreet.server.errors import PROTOCOL, SYNTAX, UNSUPPORTED, WireError, wir
 from discreet.server.fair_share import Steps
 from discreet.server.pgwire import frames
 from discreet.server.pgwire.execution import Execution
-from discreet.server.pgwire.frames import BINARY, MESSAGE_BYTES, TEXT, Field, chosen
-from discreet.server.pgwire.parser import statements
+from discreet.server.pgwire.frames import BINARY, MESSAGE_BYTES, TEXT, WireField, chosen
+from discreet.server.pgwire.parser import parsed
 from discreet.server.pgwire.session_state import IDLE, Outcome, Portal, Prepared, Rows, Transaction, counted
-from discreet.server.pgwire.statements import Copy, Execute, Fetch, Question, Statement
+from discreet.server.pgwire.statements import Copy, Execute, Fetch, Query, Statement
 from discreet.server.pgwire.types import read, writers, written
 from discreet.server.pgwire.wire import Hangup, Wire
 
 _LONG = 5_000  # characters: so many take some ten milliseconds
 
 
-class Session:
+class WireSession:
     """Serves one client until it leaves, or the door closes."""
 
     def __init__(self, wire: Wire, execution: Execution, steps: Steps) -> None:
@@ -38,7 +38,7 @@ class Session:
     @property
     def held(self) -> int:
         """Bytes of rows and statements that this connection keeps."""
-        return self._execution.shelf.held + self._wire.buffered + (self._sending.size if self._sending else 0)
+        return self._execution.portals.held + self._wire.buffered + (self._sending.size if self._sending else 0)
 
     def leave(self) -> None:
         """The door closes: at once if the client is waited for, else after the question that runs."""
@@ -53,7 +53,7 @@ class Session:
     async def serve(self, process: int, secret: int) -> None:
         """Greet, then answer message by message."""
         self._task = asyncio.current_task()
-        self._wire.allow = self._execution.shelf.refuse_much
+        self._wire.allow = self._execution.portals.refuse_much
         for name, value in self._told.reported().items():
             self._wire.send(frames.parameter_status(name, value))
         self._wire.send(frames.backend_key(process, secret))
@@ -104,7 +104,7 @@ class Session:
     async def _ready(self) -> None:
         """The next question, please; unless the door closes."""
         if self._execution.transaction.status == IDLE:
-            self._execution.shelf.portals.clear()  # they live as long as their transaction
+            self._execution.portals.opened.clear()  # they live as long as their transaction
         self._wire.send(frames.ready(self._execution.transaction.status))
         await self._wire.flush()
         if self.leaving:
@@ -124,13 +124,13 @@ class Session:
     async def _statements(self, text: str) -> list[Statement]:
         """What a text asks for. A long one is cut into words in a thread, so that others are heard meanwhile."""
         if len(text) <= _LONG:
-            return statements(text)
-        return await self._execution.apart(lambda: statements(text))
+            return parsed(text)
+        return await self._execution.apart(lambda: parsed(text))
 
     # simple ----------------------------------------------------------------------------------------------------------
 
     async def _simple(self, body: bytes) -> None:
-        self._execution.shelf.portals.pop("", None)
+        self._execution.portals.opened.pop("", None)
         listed = await self._statements(frames.query_text(body))
         if not listed:
             self._wire.send(frames.EMPTY_QUERY)
@@ -147,7 +147,11 @@ class Session:
         await self._ready()
 
     async def _rows(
-        self, outcome: Outcome, fields: Sequence[Field], formats: Sequence[int], rows: Iterable[Sequence[object]]
+        self,
+        outcome: Outcome,
+        fields: Sequence[WireField],
+        formats: Sequence[int],
+        rows: Iterable[Sequence[object]],
     ) -> None:
         """Send rows, as many at once as the client takes."""
         if outcome.copy is not None:
@@ -179,12 +183,12 @@ class Session:
         oids = asked.oids
         if statement is not None:
             oids = await self._execution.parameters(statement, asked.oids)
-        self._execution.shelf.prepare(asked.name, Prepared(statement, oids, len(asked.sql) + 100))
+        self._execution.portals.prepare(asked.name, Prepared(statement, oids, len(asked.sql) + 100))
         self._wire.send(frames.PARSE_COMPLETE)
 
     async def _bind(self, body: bytes) -> None:
         asked = frames.bind(body)
-        prepared = self._execution.shelf.statement(asked.statement)
+        prepared = self._execution.portals.statement(asked.statement)
         if len(asked.values) != len(prepared.oids):
             needs = f"the statement has {len(prepared.oids)} parameters, and {len(asked.values)} came"
             raise WireError(PROTOCOL, needs)
@@ -194,22 +198,22 @@ class Session:
             None if raw is None else read(oid, chosen(asked.formats, i), raw)
             for i, (oid, raw) in enumerate(zip(prepared.oids, asked.values, strict=True))
         )
-        self._execution.shelf.open(asked.portal, Portal(prepared, values, asked.results))
+        self._execution.portals.open(asked.portal, Portal(prepared, values, asked.results))
         self._wire.send(frames.BIND_COMPLETE)
 
     async def _describe(self, body: bytes) -> None:
         asked = frames.named(body)
         if asked.kind == b"S":
-            prepared = self._execution.shelf.statement(asked.name)
+            prepared = self._execution.portals.statement(asked.name)
             self._wire.send(frames.parameter_description(prepared.oids))
             prepared.fields = await self._execution.fields(prepared)
             self._describe_fields(prepared.fields, ())
         else:
-            portal = self._execution.shelf.portal(asked.name)
+            portal = self._execution.portals.portal(asked.name)
             fields = await self._execution.fields(portal.prepared, portal)
             self._describe_fields(fields, portal.formats)
 
-    def _describe_fields(self, fields: Sequence[Field] | None, formats: Sequence[int]) -> None:
+    def _describe_fields(self, fields: Sequence[WireField] | None, formats: Sequence[int]) -> None:
         if fields is None:
             self._wire.send(frames.NO_DATA)
             return
@@ -218,7 +222,7 @@ class Session:
 
     async def _execute(self, body: bytes) -> None:
         asked = frames.execute(body)
-        portal = self._execution.shelf.portal(asked.portal)
+        portal = self._execution.portals.portal(asked.portal)
         statement = portal.prepared.statement
         if statement is None:
             self._wire.send(frames.EMPTY_QUERY)
@@ -235,18 +239,18 @@ class Session:
         before = portal.sent
         await self._rows(outcome, fields, portal.formats, portal.rows(asked.rows or len(outcome.rows)))
         if portal.over:
-            self._complete(outcome, portal.sent - before if isinstance(statement, (Question, Fetch, Execute)) else 0)
+            self._complete(outcome, portal.sent - before if isinstance(statement, (Query, Fetch, Execute)) else 0)
             portal.outcome = replace(outcome, notices=())
         else:
             self._wire.send(frames.PORTAL_SUSPENDED)
 
     async def _close(self, body: bytes) -> None:
         asked = frames.named(body)
-        shelf = self._execution.shelf
+        portals = self._execution.portals
         if asked.kind == b"S":
-            shelf.prepared.pop(asked.name, None)
+            portals.prepared.pop(asked.name, None)
         else:
-            shelf.portals.pop(asked.name, None)
+            portals.opened.pop(asked.name, None)
         self._wire.send(frames.CLOSE_COMPLETE)
 
     async def _sync(self, _: bytes) -> None:
@@ -261,31 +265,31 @@ class Session:
 
 
 # Not in the session itself: a value that holds its own methods is freed late, with all that it keeps.
-_HANDLERS: dict[bytes, Callable[[Session, bytes], Awaitable[None]]] = {
-    b"Q": Session._simple,  # noqa: SLF001  # it is this module's
-    b"P": Session._parse,  # noqa: SLF001
-    b"B": Session._bind,  # noqa: SLF001
-    b"D": Session._describe,  # noqa: SLF001
-    b"E": Session._execute,  # noqa: SLF001
-    b"C": Session._close,  # noqa: SLF001
-    b"S": Session._sync,  # noqa: SLF001
-    b"H": Session._flush,  # noqa: SLF001
-    b"F": Session._function,  # noqa: SLF001
+_HANDLERS: dict[bytes, Callable[[WireSession, bytes], Awaitable[None]]] = {
+    b"Q": WireSession._simple,  # noqa: SLF001  # it is this module's
+    b"P": WireSession._parse,  # noqa: SLF001
+    b"B": WireSession._bind,  # noqa: SLF001
+    b"D": WireSession._describe,  # noqa: SLF001
+    b"E": WireSession._execute,  # noqa: SLF001
+    b"C": WireSession._close,  # noqa: SLF001
+    b"S": WireSession._sync,  # noqa: SLF001
+    b"H": WireSession._flush,  # noqa: SLF001
+    b"F": WireSession._function,  # noqa: SLF001
 }
 
 
-def _check_formats(fields: Sequence[Field], formats: Sequence[int]) -> None:
+def _check_formats(fields: Sequence[WireField], formats: Sequence[int]) -> None:
     if len(formats) not in (0, 1, len(fields)):
         raise WireError(PROTOCOL, "there is one format for all columns, or one for each")
 
 
-def _agreed(portal: Portal, outcome: Outcome) -> Sequence[Field]:
+def _agreed(portal: Portal, outcome: Outcome) -> Sequence[WireField]:
     """The columns as they were described, if they were: the client relies on it."""
-    found = outcome.fields or ()
+    fields = outcome.fields or ()
     told = portal.described if portal.described is not None else portal.prepared.fields
     if told is None:
-        return found
-    if len(told) != len(found):
+        return fields
+    if len(told) != len(fields):
         portal.prepared.seen = None
         raise WireError(
             UNSUPPORTED, "cached plan must not change result type"
@@ -306,7 +310,7 @@ _SPECIAL = re.compile(r'[",\s\\]')
 _ESCAPES = str.maketrans({"\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"})
 
 
-def copied(copy: Copy, fields: Sequence[Field], rows: Rows) -> Iterator[bytes]:
+def copied(copy: Copy, fields: Sequence[WireField], rows: Rows) -> Iterator[bytes]:
     """The messages of a copy."""
     form = BINARY if copy.form == "binary" else TEXT
     yield frames.copy_out(len(fields), form)
@@ -315,7 +319,7 @@ def copied(copy: Copy, fields: Sequence[Field], rows: Rows) -> Iterator[bytes]:
     yield frames.COPY_DONE
 
 
-def _copied_binary(fields: Sequence[Field], rows: Rows) -> Iterator[bytes]:
+def _copied_binary(fields: Sequence[WireField], rows: Rows) -> Iterator[bytes]:
     """The header comes with the first row: some clients look for both in one message."""
     columns, head = writers(fields, [BINARY] * len(fields)), _HEADER
     for row in rows:
@@ -324,7 +328,7 @@ def _copied_binary(fields: Sequence[Field], rows: Rows) -> Iterator[bytes]:
     yield head + _TRAILER
 
 
-def _copied_lines(copy: Copy, fields: Sequence[Field], rows: Rows) -> Iterator[bytes]:
+def _copied_lines(copy: Copy, fields: Sequence[WireField], rows: Rows) -> Iterator[bytes]:
     columns = writers(fields, [TEXT] * len(fields))
     line = _csv if copy.form == "csv" else _tabs
     if copy.header:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from discreet.server.errors import WireError
 from discreet.server.limits import WireLimits
-from discreet.server.pgwire.frames import Field
+from discreet.server.pgwire.frames import WireField
 from discreet.server.pgwire.settings import Settings
 from discreet.server.pgwire.statements import Copy, Statement, Transact
 from discreet.server.pgwire.types import Value
@@ -19,7 +19,7 @@ MOST_SAVEPOINTS = 200
 
 @dataclass(frozen=True)
 class Transaction:
-    """Where a session stands: outside a transaction, in one, or in one that failed."""
+    """Transaction of a session: none, a running one, or one that failed; and the settings that it may undo."""
 
     settings: Settings = field(default_factory=Settings)
     status: bytes = IDLE
@@ -118,10 +118,10 @@ class Notice:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a statement. Without fields it has no rows."""
+    """Result of one statement: tag, fields, rows, notices. Without fields it has no rows."""
 
     tag: str  # its first word counts rows if it is SELECT, FETCH or COPY
-    fields: tuple[Field, ...] | None = None
+    fields: tuple[WireField, ...] | None = None
     rows: Rows = ()
     notices: tuple[Notice, ...] = ()
     copy: Copy | None = None
@@ -145,11 +145,11 @@ _HOLDING = "read or close what you asked for before; what was paid is kept, and 
 
 
 @dataclass(frozen=True)
-class Seen:
+class DescribedColumns:
     """The columns that a statement without parameters had when it was last described, and under which settings."""
 
     settings: Settings
-    fields: tuple[Field, ...] | None
+    fields: tuple[WireField, ...] | None
 
 
 @dataclass
@@ -159,8 +159,8 @@ class Prepared:
     statement: Statement | None  # None: the text was empty
     oids: tuple[int, ...]
     size: int
-    fields: tuple[Field, ...] | None = None
-    seen: Seen | None = None
+    fields: tuple[WireField, ...] | None = None
+    seen: DescribedColumns | None = None
 
 
 @dataclass
@@ -172,7 +172,7 @@ class Portal:
     formats: tuple[int, ...] = ()
     outcome: Outcome | None = None
     sent: int = 0
-    described: tuple[Field, ...] | None = None
+    described: tuple[WireField, ...] | None = None
 
     def rows(self, most: int) -> Iterator[tuple[object, ...]]:
         """So many of the rows that were not sent yet."""
@@ -187,13 +187,13 @@ class Portal:
 
 
 @dataclass
-class Shelf:
-    """What a session keeps under names. Bounded, so that nobody fills the memory."""
+class Portals:
+    """Statements and portals that a session keeps under names. Bounded, so that nobody fills the memory."""
 
     limits: WireLimits
     others: Callable[[], int] = lambda: 0  # bytes that its owner holds in all connections
     prepared: dict[str, Prepared] = field(default_factory=dict)
-    portals: dict[str, Portal] = field(default_factory=dict)
+    opened: dict[str, Portal] = field(default_factory=dict)
 
     def prepare(self, name: str, prepared: Prepared) -> None:
         """Keep a statement; an unnamed one replaces the one before."""
@@ -208,7 +208,7 @@ class Shelf:
     @property
     def held(self) -> int:
         """Bytes of the statements and rows that are kept here."""
-        rows = sum(portal.outcome.size for portal in self.portals.values() if portal.outcome is not None)
+        rows = sum(portal.outcome.size for portal in self.opened.values() if portal.outcome is not None)
         return rows + sum(prepared.size for prepared in self.prepared.values())
 
     def refuse_much(self, size: int) -> None:
@@ -218,16 +218,16 @@ class Shelf:
 
     def open(self, name: str, portal: Portal) -> None:
         """Keep a portal; an unnamed one replaces the one before."""
-        if name and name in self.portals:
+        if name and name in self.opened:
             raise WireError("42P03", "a portal of this name is open already")
-        if len(self.portals) >= self.limits.portals:
+        if len(self.opened) >= self.limits.portals:
             raise WireError("53000", "too many portals are open", hint="close some")
-        self.portals[name] = portal
+        self.opened[name] = portal
 
     def clear(self) -> None:
         """Keep nothing."""
         self.prepared.clear()
-        self.portals.clear()
+        self.opened.clear()
 
     def statement(self, name: str) -> Prepared:
         """The statement of this name."""
@@ -237,6 +237,6 @@ class Shelf:
 
     def portal(self, name: str) -> Portal:
         """The portal of this name."""
-        if name not in self.portals:
+        if name not in self.opened:
             raise WireError("34000", "there is no portal of this name")
-        return self.portals[name]
+        return self.opened[name]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from discreet.declared.caps import MOST_GROUPS_A_UNIT, MOST_ROWS_A_UNIT
+from discreet.declared.table import MOST_GROUPS_A_UNIT, MOST_ROWS_A_UNIT
 from discreet.errors import Refusal
 from discreet.exact import positive, probability, share
 from discreet.server.errors import BAD_VALUE, WireError
@@ -74,10 +74,10 @@ _UNITS = {"": 1, "us": 0.001, "ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000
 
 def milliseconds(text: str, name: str) -> float:
     """A time as Postgres writes it: 1500, 2s, 1min."""
-    found = re.fullmatch(r"\s*([0-9]{1,10})\s*([a-z]*)\s*", text)
-    if found is None or found[2] not in _UNITS:
+    time = re.fullmatch(r"\s*([0-9]{1,10})\s*([a-z]*)\s*", text)
+    if time is None or time[2] not in _UNITS:
         raise WireError(BAD_VALUE, f"{name} is a time, such as 1500 or 2s or 1min")
-    return int(found[1]) * _UNITS[found[2]]
+    return int(time[1]) * _UNITS[time[2]]
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ _PRICES = ("discreet.epsilon", "discreet.rho", "discreet.error")  # a question n
 
 @dataclass(frozen=True)
 class Settings:
-    """What a session has set, and for the running transaction only."""
+    """Settings of a session: its own, and those for the running transaction only."""
 
     own: Mapping[str, str] = field(default_factory=dict)
     local: Mapping[str, str] = field(default_factory=dict)
@@ -184,10 +184,10 @@ class Settings:
 
     def value(self, name: str) -> str:
         """What a setting is."""
-        found = self.known(name)
-        if found is None:
+        text = self.known(name)
+        if text is None:
             raise unknown(name)
-        return found
+        return text
 
     def known(self, name: str) -> str | None:
         """What a setting is; None if there is none of this name."""
@@ -224,14 +224,14 @@ class Settings:
     @cached_property
     def terms(self) -> Mapping[str, object]:
         """On which terms questions are asked."""
-        found: dict[str, object] = {}
+        terms: dict[str, object] = {}
         for name in ("epsilon", "rho", "error", "delta", "confidence"):
             if text := self.value(OURS + name):
-                found[name] = text
+                terms[name] = text
         for name in ("max_rows", "max_groups"):
             if text := self.value(OURS + name):
-                found[name] = int(text)
-        return {**found, "fresh": True} if self.on("discreet.fresh") else found
+                terms[name] = int(text)
+        return {**terms, "fresh": True} if self.on("discreet.fresh") else terms
 
     @cached_property
     def patience(self) -> float | None:
@@ -275,7 +275,7 @@ def started(user: str, fields: Mapping[str, str]) -> Settings:
 def _options(text: str) -> list[tuple[str, str]]:
     """The settings of -c name=value and --name=value, where a backslash keeps a space."""
     words = [re.sub(r"\\(.)", r"\1", word) for word in re.findall(r"(?:[^\s\\]|\\.)+", text)]
-    found: list[tuple[str, str]] = []
+    options: list[tuple[str, str]] = []
     after_c = False
     for word in words:
         if word == "-c" and not after_c:
@@ -285,11 +285,11 @@ def _options(text: str) -> list[tuple[str, str]]:
         name, equals, value = pair.partition("=")
         if not equals or (not after_c and not word.startswith(("-c", "--"))):
             raise _no_option()
-        found.append((name.replace("-", "_"), value))
+        options.append((name.replace("-", "_"), value))
         after_c = False
     if after_c:
         raise _no_option()
-    return found
+    return options
 
 
 def _no_option() -> WireError:
@@ -341,18 +341,18 @@ def calls(text: str) -> list[SettingCall] | None:
     listed = words(text)
     if not listed or listed[0].upper != "SELECT" or not any(word.name in FUNCTIONS for word in listed[1:4]):
         return None
-    found: list[SettingCall] = []
+    setting_calls: list[SettingCall] = []
     at = 1
     while at < len(listed):
         read = _setting_call(listed, at)
         if read is None:
             return None
         call, at = read
-        found.append(call)
+        setting_calls.append(call)
         if at < len(listed) and listed[at].text != ",":
             return None
         at += 1
-    return found
+    return setting_calls
 
 
 def _setting_call(listed: Sequence[Word], at: int) -> tuple[SettingCall, int] | None:

@@ -8,7 +8,7 @@ ALL = 1 << 31  # rows
 
 
 @dataclass(frozen=True)
-class Question:
+class Query:
     """A SELECT, and at which character of the text it begins."""
 
     text: str
@@ -21,7 +21,7 @@ class Prepare:
 
     name: str
     oids: tuple[int, ...]
-    question: Question
+    question: Query
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,16 @@ class Execute:
 
 @dataclass(frozen=True)
 class Explain:
-    """What a question would cost."""
+    """EXPLAIN: asks what a question would cost."""
 
-    question: Question | Execute
+    question: Query | Execute
 
 
 @dataclass(frozen=True)
 class Copy:
     """A question whose answer goes out as a copy."""
 
-    question: Question
+    question: Query
     form: str = "text"  # or binary, or csv
     header: bool = False
 
@@ -53,7 +53,7 @@ class Declare:
     """A cursor over a question."""
 
     name: str
-    question: Question
+    question: Query
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Nothing:
 
 
 Statement = (
-    Question
+    Query
     | Prepare
     | Execute
     | Explain

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from discreet.server.errors import BAD_INPUT, UNSUPPORTED, WireError
-from discreet.server.pgwire.frames import BINARY, Field, text_of
+from discreet.server.pgwire.frames import BINARY, WireField, text_of
 
 BOOL, BYTEA, CHAR, NAME, INT8, INT2, INT4, TEXT, OID = 16, 17, 18, 19, 20, 21, 23, 25, 26
 FLOAT4, FLOAT8, UNKNOWN, BPCHAR, VARCHAR = 700, 701, 705, 1042, 1043
@@ -28,51 +28,35 @@ _MOST_DIGITS = 400
 
 @dataclass(frozen=True)
 class Kind:
-    """A type: what a cast calls it, how many bytes it has (-1: it varies), and how values are packed."""
+    """A type: what a cast calls it, how many bytes it has (-1: it varies), how values are packed, arrays of them."""
 
     name: str
     size: int = -1
     form: str = ""  # for struct
+    array: int = 0  # its number; 0: none is spoken of
 
 
 KINDS = {
-    BOOL: Kind("boolean", 1),
-    CHAR: Kind("text", 1),
-    NAME: Kind("text", 64),
-    INT8: Kind("bigint", 8, "q"),
-    INT2: Kind("smallint", 2, "h"),
-    INT4: Kind("integer", 4, "i"),
-    TEXT: Kind("text"),
-    OID: Kind("oid", 4, "I"),
-    FLOAT4: Kind("real", 4, "f"),
-    FLOAT8: Kind("double precision", 8, "d"),
+    BOOL: Kind("boolean", 1, array=1000),
+    CHAR: Kind("text", 1, array=1002),
+    NAME: Kind("text", 64, array=1003),
+    INT8: Kind("bigint", 8, "q", 1016),
+    INT2: Kind("smallint", 2, "h", 1005),
+    INT4: Kind("integer", 4, "i", 1007),
+    TEXT: Kind("text", array=1009),
+    OID: Kind("oid", 4, "I", 1028),
+    FLOAT4: Kind("real", 4, "f", 1021),
+    FLOAT8: Kind("double precision", 8, "d", 1022),
     UNKNOWN: Kind("text"),
-    BPCHAR: Kind("text"),
-    VARCHAR: Kind("text"),
-    DATE: Kind("date", 4),
-    TIMESTAMP: Kind("timestamp", 8),
-    TIMESTAMPTZ: Kind("timestamp", 8),
-    NUMERIC: Kind("numeric"),
+    BPCHAR: Kind("text", array=1014),
+    VARCHAR: Kind("text", array=1015),
+    DATE: Kind("date", 4, array=1182),
+    TIMESTAMP: Kind("timestamp", 8, array=1115),
+    TIMESTAMPTZ: Kind("timestamp", 8, array=1185),
+    NUMERIC: Kind("numeric", array=1231),
 }
-ARRAYS = {
-    1000: BOOL,
-    1002: CHAR,
-    1003: NAME,
-    1016: INT8,
-    1005: INT2,
-    1007: INT4,
-    1009: TEXT,
-    1028: OID,
-    1021: FLOAT4,
-    1022: FLOAT8,
-    1014: BPCHAR,
-    1015: VARCHAR,
-    1182: DATE,
-    1115: TIMESTAMP,
-    1185: TIMESTAMPTZ,
-    1231: NUMERIC,
-}
-ARRAY_OF = {element: array for array, element in ARRAYS.items()}
+ARRAY_OF = {oid: kind.array for oid, kind in KINDS.items() if kind.array}
+ARRAYS = {array: element for element, array in ARRAY_OF.items()}
 VECTORS = {22: INT2, 30: OID}  # arrays that count from 0 and are written without braces
 NUMBERED = frozenset({24, 28, 2202, 2203, 2204, 2205, 2206, 3734, 3769, 4089, 4096, 4191})  # as text they are names
 WHOLE = frozenset({INT2, INT4, INT8, OID})
@@ -98,9 +82,9 @@ def oid_of(kind: str) -> int:
     return NUMERIC if kind.startswith("decimal") else _OURS.get(kind, TEXT)
 
 
-def field(name: str, oid: int) -> Field:
+def field(name: str, oid: int) -> WireField:
     """A column of this type."""
-    return Field(name, oid, 4 if oid in NUMBERED else KINDS[oid].size if oid in KINDS else -1)
+    return WireField(name, oid, 4 if oid in NUMBERED else KINDS[oid].size if oid in KINDS else -1)
 
 
 # NUMERIC in binary: digits in base 10,000, a weight, a sign, and how many decimals to show ----------------------------
@@ -154,7 +138,7 @@ def numeric_unpacked(raw: bytes) -> Decimal:
 # values to clients ----------------------------------------------------------------------------------------------------
 
 
-def writers(fields: Sequence[Field], formats: Sequence[int]) -> list[Writer]:
+def writers(fields: Sequence[WireField], formats: Sequence[int]) -> list[Writer]:
     """How each column of rows is written. `formats` has one entry per field."""
     return [writer(column.oid, form) for column, form in zip(fields, formats, strict=True)]
 
@@ -374,10 +358,10 @@ _ITEM = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^",{}\\\s][^",{}\\]*))\s*(,|$)'
 
 def _items(text: str) -> list[str | None]:
     """The items of an array that is written {like,"this one"}."""
-    found = re.fullmatch(r"\s*\{(.*)\}\s*", text, re.DOTALL)
-    if found is None:
+    braces = re.fullmatch(r"\s*\{(.*)\}\s*", text, re.DOTALL)
+    if braces is None:
         raise ValueError("an array stands in braces")
-    inside, at, items = found[1].strip(), 0, list[str | None]()
+    inside, at, items = braces[1].strip(), 0, list[str | None]()
     while at < len(inside):
         item = _ITEM.match(inside, at)
         if item is None or (item[3] == "," and item.end() == len(inside)):

@@ -1,4 +1,4 @@
-"""One connection's bytes: messages in, with limits and deadlines, and messages out, no faster than they are taken."""
+"""Bytes of one connection: messages in, with limits and deadlines, and messages out, no faster than they are taken."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from discreet.server.errors import PROTOCOL, WireError
 from discreet.server.limits import WireLimits
-from discreet.server.pgwire.frames import STARTUP_BYTES, Reading
+from discreet.server.pgwire.frames import STARTUP_BYTES, MessageReader
 
 _CHUNK = 1 << 16
 _SIZE = struct.Struct("!i")
@@ -48,24 +48,24 @@ class Wire:
 
     # in --------------------------------------------------------------------------------------------------------------
 
-    async def opening(self) -> Reading:
+    async def opening(self) -> MessageReader:
         """The first message, which has no kind."""
         (size,) = _SIZE.unpack(await self._exactly(4))
         if not 8 <= size <= STARTUP_BYTES:
             raise WireError(PROTOCOL, "this is not how a connection begins", fatal=True)
-        return Reading(await self._exactly(size - 4))
+        return MessageReader(await self._exactly(size - 4))
 
     async def message(self, most: int) -> tuple[bytes, bytes]:
         """The next message: its kind and its body."""
         if not self._in:
             await self._begun()
-        if (found := self._next(most)) is not None:  # as nearly always: clocks are for the others
-            return found
+        if (message := self._next(most)) is not None:  # as nearly always: clocks are for the others
+            return message
         try:
             async with asyncio.timeout(self._limits.message_seconds):
-                while (found := self._next(most)) is None:
+                while (message := self._next(most)) is None:
                     await self._more()
-                return found
+                return message
         except TimeoutError:
             raise WireError(PROTOCOL, "a message did not arrive in time", fatal=True) from None
 
@@ -99,21 +99,21 @@ class Wire:
         return bytes(self._taken(size))
 
     def _taken(self, size: int) -> bytearray:
-        found = self._in[:size]
+        taken = self._in[:size]
         del self._in[:size]
-        return found
+        return taken
 
     async def _more(self) -> None:
         """Read what comes next."""
         try:
-            found = await self._reader.read(_CHUNK)
+            came = await self._reader.read(_CHUNK)
         except OSError:
             raise Hangup from None
-        if not found:
+        if not came:
             raise Hangup
         if len(self._in) > _CHUNK:
-            self.allow(len(found))
-        self._in += found
+            self.allow(len(came))
+        self._in += came
 
     @property
     def buffered(self) -> int:

@@ -1,4 +1,4 @@
-"""Messages between a server and its processes: a length, and then bytes. Public facts are sent to each process once."""
+"""Calls into a sandbox: what answers them, the values that are shared by many, and the messages that carry them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from functools import cached_property
 from itertools import count
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from sqlglot import serde
 
@@ -29,7 +29,7 @@ _ROOTS = ("discreet", "sqlglot", "datetime", "decimal", "fractions", "collection
 _PLAIN = ("set", "frozenset", "complex", "bytearray", "object")
 
 
-class Facts(Generic[T]):
+class SharedValue(Generic[T]):
     """A value that never changes, and what was made of it where it is used."""
 
     def __init__(self, value: T, number: int | None = None) -> None:
@@ -49,6 +49,44 @@ class Facts(Generic[T]):
             if name not in self._made:
                 self._made[name] = make(self.value)
             return cast("M", self._made[name])
+
+
+class Sandbox(Protocol):
+    """Calls a function in somebody's name. The function and all that it is given and returns are plain values."""
+
+    def call(
+        self,
+        who: str,
+        function: Callable[..., T],
+        /,
+        *given: object,
+        facts: SharedValue[Any] | None = None,
+        rows: int = 0,
+    ) -> T:
+        """Its value, or Exceeded. Facts are its first argument; for noisy tables of many `rows` it may take more."""
+        ...
+
+
+class Direct:
+    """Just calls it: for one's own questions, in one's own process."""
+
+    def call(
+        self,
+        _: str,
+        function: Callable[..., T],
+        /,
+        *given: object,
+        facts: SharedValue[Any] | None = None,
+        rows: int = 0,  # noqa: ARG002  # nothing is limited here
+    ) -> T:
+        """Its value."""
+        return function(*given) if facts is None else function(facts, *given)
+
+
+DIRECT = Direct()
+
+
+# messages: a length, and then bytes -----------------------------------------------------------------------------------
 
 
 class Over(Exception):
@@ -71,14 +109,14 @@ def receive(there: socket.socket, most: int) -> bytes:
 
 
 def _exactly(there: socket.socket, size: int) -> bytes:
-    found = bytearray(size)
-    view = memoryview(found)
+    body = bytearray(size)
+    view = memoryview(body)
     while view:
         came = there.recv_into(view)
         if not came:
             raise Over
         view = view[came:]
-    return bytes(found)
+    return bytes(body)
 
 
 # what may be in a reply -----------------------------------------------------------------------------------------------

@@ -1,13 +1,81 @@
-"""Types by their numbers: how they are called, how they are stored here, and which one several values share."""
+"""Types of Postgres by their numbers, and the relations that every Postgres 16 has before a table is made.
+
+`tests/server/catalogue/extract.py` takes the file of them from a real one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from discreet.declared.key import Type
 from discreet.errors import Refusal
-from discreet.server.catalogue.facts import facts
+
+FILE = Path(__file__).with_name("postgres.json")
+PROCEDURES = (  # columns of pg_type that name a function
+    "typsubscript", "typinput", "typoutput", "typreceive", "typsend", "typmodin", "typmodout", "typanalyze",
+)  # fmt: skip
+CATALOGUE, INFORMATION, PUBLIC = "pg_catalog", "information_schema", "public"
+OWNER = "discreet"  # of everything; also the name of the database
+
+Row = dict[str, object]
+
+
+@dataclass(frozen=True)
+class CatalogueColumn:
+    """A column of a relation, its type and collation by number."""
+
+    name: str
+    type: int
+    required: bool = False
+    collation: int = 0
+
+
+@dataclass(frozen=True)
+class CatalogueRelation:
+    """A table or a view, and the numbers it goes by."""
+
+    schema: str
+    name: str
+    oid: int
+    kind: str  # r: a table, v: a view
+    rowtype: int
+    arraytype: int
+    fields: tuple[CatalogueColumn, ...]
+    method: int = 2  # of access: heap
+    indexed: bool = False
+
+
+@dataclass(frozen=True)
+class PostgresFacts:
+    """The facts, as they were read."""
+
+    relations: Mapping[tuple[str, str], CatalogueRelation]
+    types: Mapping[int, Row]
+    procedures: Mapping[int, tuple[str, int, str]]  # name, result, arguments
+    rows: Mapping[str, list[Row]]  # of relations, where they are the same everywhere
+
+
+@cache
+def facts() -> PostgresFacts:
+    """Read once."""
+    stored = json.loads(FILE.read_text(encoding="utf-8"))
+    relations = {}
+    for schema, name, oid, kind, rowtype, arraytype, method, indexed, fields in stored.pop("relations"):
+        columns = tuple(CatalogueColumn(field, kind, bool(required), order) for field, kind, required, order in fields)
+        relations[schema, name] = CatalogueRelation(
+            schema, name, oid, kind, rowtype, arraytype, columns, method, indexed
+        )
+    procedures = {oid: (name, result, str(arguments)) for oid, name, result, arguments in stored.pop("procedures")}
+    rows = {
+        table: [dict(zip(held["columns"], row, strict=True)) for row in held["rows"]] for table, held in stored.items()
+    }
+    own = {row["oid"]: row for row in rows.pop("types")}
+    return PostgresFacts(relations, own, procedures, rows)
+
 
 BOOL, BYTEA, CHAR, NAME, INT8, INT2, VECTOR, INT4, TEXT, OID = 16, 17, 18, 19, 20, 21, 22, 23, 25, 26
 REGPROC, XID, OIDS, JSON, TREE, FLOAT4, FLOAT8, UNKNOWN = 24, 28, 30, 114, 194, 700, 701, 705
@@ -27,7 +95,7 @@ NAMED = {
     3734,
     3769,
     4191,
-}  # numbers shown as names
+}  # shown as names
 NUMBERS = (INT2, INT4, INT8, NUMERIC, FLOAT4, FLOAT8)  # the later wins
 STRINGS = (NAME, BPCHAR, VARCHAR, TEXT)
 VECTORS = {VECTOR: INT2, OIDS: OID}  # arrays that count from 0 and are shown without braces
@@ -67,10 +135,10 @@ def plain(name: str) -> str:
 
 def numbered(name: str) -> int:
     """The number of a type, by its one-word name, with [] for an array of it."""
-    found = _numbers().get(plain(name))
-    if found is None:
+    number = _numbers().get(plain(name))
+    if number is None:
         raise Refusal(f"the catalogue has no type {name!r}")
-    return array_of(base(found)) if name.endswith("[]") else base(found)
+    return array_of(base(number)) if name.endswith("[]") else base(number)
 
 
 def base(kind: int) -> int:

@@ -1,4 +1,4 @@
-"""What each step of adding a table asks for. Panels write what they hear into the draft, and know nothing else."""
+"""Form for a table in steps: what each of them asks for. It writes what it hears into the draft, and knows no more."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nicegui import ui
 from nicegui.events import ValueChangeEventArguments
 
 from discreet.console import data_dictionary, prices, theme
-from discreet.console.table_draft import KINDS, Draft, Field, meaning
+from discreet.console.table_draft import KINDS, ColumnDraft, TableDraft, meaning
 from discreet.declared.table import Table
 from discreet.ledger.books import Account
 
@@ -34,39 +34,32 @@ UNREAD = (
 
 def text(label: str, kept: object, name: str, after: Redraw | None = None) -> ui.input:
     """A field whose text is kept in an attribute."""
-
-    def heard(event: ValueChangeEventArguments[Any]) -> None:
-        setattr(kept, name, str(event.value or ""))
-        if after is not None:
-            after()
-
-    found = ui.input(label, value=getattr(kept, name), on_change=heard)
-    found.props('outlined dense autocomplete="off" spellcheck="false"')
-    return found
+    field = ui.input(label, value=getattr(kept, name), on_change=_keeping(kept, name, after))
+    return field.props('outlined dense autocomplete="off" spellcheck="false"')
 
 
 def choice(label: str, options: Mapping[str, str], kept: object, name: str, after: Redraw | None = None) -> ui.select:
     """A choice that is kept in an attribute."""
+    value, heard = getattr(kept, name), _keeping(kept, name, after)
+    field = ui.select(dict(options), value=value if value in options else None, label=label, on_change=heard)
+    return field.props("outlined dense options-dense")
 
+
+def _keeping(kept: object, name: str, after: Redraw | None) -> Callable[[ValueChangeEventArguments[Any]], None]:
     def heard(event: ValueChangeEventArguments[Any]) -> None:
         setattr(kept, name, str(event.value or ""))
         if after is not None:
             after()
 
-    value = getattr(kept, name)
-    found = ui.select(dict(options), value=value if value in options else None, label=label, on_change=heard)
-    found.props("outlined dense options-dense")
-    return found
+    return heard
 
 
 # whose rows -----------------------------------------------------------------------------------------------------------
 
 
-def owner(draft: Draft, tables: Sequence[Table]) -> None:
+def owner(draft: TableDraft, tables: Sequence[Table]) -> None:
     """Whose rows they are."""
-    theme.tag("p", "This decides who is protected: everything that belongs to one person counts as one.").classes(
-        "d-lead"
-    )
+    theme.lead("This decides who is protected: everything that belongs to one person counts as one.")
     details: dict[str, ui.element] = {}
 
     def renamed() -> None:
@@ -95,7 +88,7 @@ def owner(draft: Draft, tables: Sequence[Table]) -> None:
                 details[kind].set_visibility(draft.owner == kind)
 
 
-def _owner_details(draft: Draft, kind: str, tables: Sequence[Table], renamed: Redraw) -> None:
+def _owner_details(draft: TableDraft, kind: str, tables: Sequence[Table], renamed: Redraw) -> None:
     names = {each.name: each.name for each in draft.fields}
     if kind == "unit":
         choice("Column with the person", names, draft, "unit", renamed)
@@ -113,21 +106,20 @@ def _owner_details(draft: Draft, kind: str, tables: Sequence[Table], renamed: Re
 
         choice("Column of the other table", {name: name for name in targets}, draft, "link_to", typed)
         if not targets:
-            theme.tag("p", "There is no table yet that names people.").classes("d-muted")
+            theme.muted("There is no table yet that names people.")
 
 
 # columns --------------------------------------------------------------------------------------------------------------
 
 
-def columns(draft: Draft) -> None:
+def columns(draft: TableDraft) -> None:
     """Types, bounds, keys and descriptions, and how much one person may be."""
-    proposed = [each for each in draft.fields if each.found.own is None and each.found.proposed is not None]
-    theme.tag(
-        "p",
+    proposed = [each for each in draft.fields if each.source.own is None and each.source.proposed is not None]
+    theme.lead(
         "Everybody who may ask sees what you say here. Say what you know without the rows: bounds that were read off "
-        "the rows would tell about the people in them.",
-    ).classes("d-lead")
-    theme.tag("p", UNREAD).classes("d-muted d-small")
+        "the rows would tell about the people in them."
+    )
+    theme.note(UNREAD)
 
     def draw() -> None:
         box.clear()
@@ -139,8 +131,8 @@ def columns(draft: Draft) -> None:
 
         def take() -> None:
             for each in proposed:
-                if not each.type and each.found.proposed is not None:
-                    each.type = each.found.proposed.value
+                if not each.type and each.source.proposed is not None:
+                    each.type = each.source.proposed.value
             draw()
 
         with ui.element("div").classes("d-said d-row"):
@@ -156,15 +148,15 @@ def columns(draft: Draft) -> None:
         _caps(draft)
 
 
-def _field(each: Field, *, own: bool) -> None:
+def _field(each: ColumnDraft, *, own: bool) -> None:
     with ui.element("section").classes("d-field") as made:
         made.props["aria-label"] = each.name
         with ui.element("div").classes("d-field-name"):
             theme.tag("strong", each.name)
             if own:
                 theme.tag("span", "says whose row it is").classes("d-muted d-note")
-            if each.found.proposed is not None:
-                theme.tag("span", f"{_LOOKS} {KINDS[each.found.proposed.value]}").classes("d-muted d-note")
+            if each.source.proposed is not None:
+                theme.tag("span", f"{_LOOKS} {KINDS[each.source.proposed.value]}").classes("d-muted d-note")
 
         def draw() -> None:
             rest.clear()
@@ -191,26 +183,25 @@ def _field(each: Field, *, own: bool) -> None:
         draw()
 
 
-def _caps(draft: Draft) -> None:
+def _caps(draft: TableDraft) -> None:
     theme.heading("How much one person can be", 3)
-    theme.tag(
-        "p",
+    theme.muted(
         "A person with more rows than this counts with this many of them, chosen at random once per table version. "
-        "Small numbers make answers more exact, as long as few people have more.",
-    ).classes("d-muted")
+        "Small numbers make answers more exact, as long as few people have more."
+    )
     with ui.element("div").classes("d-fields"):
         with ui.element("div"):
             text("Most rows of one person", draft, "max_rows").props('inputmode="numeric"')
-            theme.tag("p", "Empty: only the number of people can be asked.").classes("d-muted d-small")
+            theme.note("Empty: only the number of people can be asked.")
         with ui.element("div"):
             text("Most groups of one person", draft, "max_groups").props('inputmode="numeric" placeholder="1"')
-            theme.tag("p", "In how many groups of one question a person counts. Empty: 1.").classes("d-muted d-small")
+            theme.note("In how many groups of one question a person counts. Empty: 1.")
 
 
 # budget ---------------------------------------------------------------------------------------------------------------
 
 
-def budget(draft: Draft, tables: Sequence[Table], accounts: Mapping[str, Account]) -> None:
+def budget(draft: TableDraft, tables: Sequence[Table], accounts: Mapping[str, Account]) -> None:
     """What all answers together may cost."""
     if draft.owner == "public":
         theme.empty("Public rows need no budget.", "Questions about them are answered exactly, for nothing.", "public")
@@ -220,11 +211,10 @@ def budget(draft: Draft, tables: Sequence[Table], accounts: Mapping[str, Account
         people = next((table.population for table in tables if table.name == target), None)
         _shared(people or "", accounts)
         return
-    theme.tag(
-        "p",
+    theme.lead(
         "Every answer has a privacy price. Here you set what all answers about these people may cost together, for "
-        "ever. It cannot be raised later.",
-    ).classes("d-lead")
+        "ever. It cannot be raised later."
+    )
     draft.population = draft.people
 
     def draw() -> None:
@@ -239,7 +229,7 @@ def budget(draft: Draft, tables: Sequence[Table], accounts: Mapping[str, Account
         text("Name of the population", draft, "population", draw)
         words = "Tables with the same population share one budget. "
         there = ", ".join(accounts)
-        theme.tag("p", words + (f"There are: {there}." if there else "There is none yet.")).classes("d-muted d-small")
+        theme.note(words + (f"There are: {there}." if there else "There is none yet."))
     box = ui.element("div")
     draw()
 
@@ -255,7 +245,7 @@ def _shared(name: str, accounts: Mapping[str, Account]) -> None:
         theme.tag("p", f"This table shares it: {left} of {total} is left. {data_dictionary.state(account)[0]}.")
 
 
-def _fresh(draft: Draft) -> None:
+def _fresh(draft: TableDraft) -> None:
     def mean() -> None:
         words = "Kept in rho: better for many questions." if draft.measure == "rho" else ""
         example = "" if draft.price.strip() else "For example 3. "
@@ -271,11 +261,10 @@ def _fresh(draft: Draft) -> None:
         price.props('inputmode="decimal" placeholder="3"')
     told = theme.tag("p").classes("d-said").props('aria-live="polite"')
     chance = text("Chance that the promise does not hold", draft, "delta")
-    theme.tag(
-        "p",
+    theme.note(
         "It should be far below one in the number of people: 1e-8 is one in a hundred million. With 0, groups that "
-        "you did not declare can never be named.",
-    ).classes("d-muted d-small")
+        "you did not declare can never be named."
+    )
     with ui.element("fieldset").classes("d-choices d-inline"):
         theme.tag("legend", "What is protected")
         for kind, words in _RELATIONS.items():
@@ -285,20 +274,19 @@ def _fresh(draft: Draft) -> None:
                     radio.props["^checked"] = ""
                 radio.on("change", lambda _, kind=kind: related(kind), args=[])
                 theme.tag("span", words)
-    theme.tag(
-        "p",
+    theme.note(
         "With an exchange, how many people there are is public, and questions cost twice as much. If in doubt, take "
-        "the first.",
-    ).classes("d-muted d-small")
+        "the first."
+    )
     ui.checkbox(
         theme.PRICED,
         value=draft.require_price,
         on_change=lambda event: setattr(draft, "require_price", bool(event.value)),
     )
-    theme.tag("p", theme.UNPRICED).classes("d-muted d-small")
+    theme.note(theme.UNPRICED)
     with theme.experts():
         choice("Kept in", {"epsilon": "epsilon", "rho": "rho (zero-concentrated)"}, draft, "measure", mean)
-        theme.tag("p", "The price is epsilon, or rho; the chance is delta.").classes("d-muted d-small")
+        theme.note("The price is epsilon, or rho; the chance is delta.")
 
     chance.classes("d-short-wide")
     mean()
@@ -307,11 +295,9 @@ def _fresh(draft: Draft) -> None:
 # review ---------------------------------------------------------------------------------------------------------------
 
 
-def review(table: Table, command: str, draft: Draft) -> None:
+def review(table: Table, command: str, draft: TableDraft) -> None:
     """Exactly what will be declared."""
-    theme.tag("p", "This is what will be declared. Everybody who may ask sees it; the rows nobody sees.").classes(
-        "d-lead"
-    )
+    theme.lead("This is what will be declared. Everybody who may ask sees it; the rows nobody sees.")
     with theme.facts():
         theme.fact("Table", table.name)
         theme.fact("File", draft.file)
@@ -326,5 +312,5 @@ def review(table: Table, command: str, draft: Draft) -> None:
             theme.fact("Population", table.population, "shares its budget" if shared else new)
     data_dictionary.columns(table.columns)
     with theme.experts():
-        theme.tag("p", "The same on the server itself:").classes("d-muted d-small")
+        theme.note("The same on the server itself:")
         theme.copied(command, "Copy the command")

@@ -12,7 +12,7 @@ from server.catalogue.extract import extracted
 from server.catalogue.real import started
 
 from discreet.server.catalogue import functions
-from discreet.server.catalogue.facts import FILE, facts
+from discreet.server.catalogue.types import FILE, facts
 
 # Numbers from here on are given out when a server is set up, so they depend on how many locales a machine has.
 FIRST = 12_000

@@ -1,4 +1,4 @@
-"""Reading a question about the catalogue: Postgres text into a tree in which functions and types keep their names.
+"""Parser of questions about the catalogue: Postgres text into a tree in which functions and types keep their names.
 
 A parser that means to translate between dialects knows many functions and few of Postgres's own types. Here it is told
 to leave functions alone, and the tokens are put in order before it sees them: types are quoted as one word, a schema
@@ -18,6 +18,7 @@ from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from discreet.errors import Ground, Refusal
+from discreet.server.catalogue.types import CATALOGUE, CatalogueRelation, facts
 from discreet.sql.aliases import labelled
 
 LONGEST = 40_000  # characters; the longest text any client is known to send has a tenth of it
@@ -151,3 +152,16 @@ def _size_end(tokens: list[Token], i: int) -> int:
             i += 1
         i += 1
     return i
+
+
+def folded(identifier: exp.Expr | None) -> str:
+    """A name as Postgres keeps it: in lower case unless it is quoted."""
+    if not isinstance(identifier, exp.Identifier):
+        return ""
+    return identifier.name if identifier.args.get("quoted") else identifier.name.lower()
+
+
+def relation(table: exp.Table) -> CatalogueRelation | None:
+    """The relation of the catalogue that a table names, if it does."""
+    schema = folded(table.args.get("db")) or CATALOGUE
+    return facts().relations.get((schema, folded(table.this)))

@@ -1,4 +1,4 @@
-"""Description of a question from its text, before it is asked: types of its parameters, names of its columns."""
+"""Types of parameters, from the words around them and the declared types of columns: like Postgres, else text."""
 
 from __future__ import annotations
 
@@ -13,67 +13,54 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
 from discreet.declared.table import Table
-from discreet.errors import Refusal
+from discreet.server.pgwire import types
 from discreet.server.pgwire.lexer import Word, words
-from discreet.server.pgwire.statements import Question
-from discreet.server.pgwire.types import (
-    ARRAY_OF,
-    BOOL,
-    DATE,
-    FLOAT4,
-    FLOAT8,
-    INT2,
-    INT4,
-    INT8,
-    NAME,
-    NUMERIC,
-    OID,
-    TEXT,
-    TIMESTAMP,
-    TIMESTAMPTZ,
-    VARCHAR,
-)
+from discreet.server.pgwire.statements import Query
 from discreet.sql import aliases
-from discreet.sql.column_names import label, outermost
-from discreet.sql.parse import read
 
 _MARK = "discreet_parameter"  # a function of no type, which can stand wherever a value can
 _LONGEST = 20_000
 
 _Type = exp.DataType.Type
 _OIDS = {
-    _Type.BOOLEAN: BOOL,
-    _Type.SMALLINT: INT2,
-    _Type.INT: INT4,
-    _Type.BIGINT: INT8,
-    _Type.FLOAT: FLOAT4,
-    _Type.DOUBLE: FLOAT8,
-    _Type.DECIMAL: NUMERIC,
-    _Type.TEXT: TEXT,
-    _Type.VARCHAR: VARCHAR,
-    _Type.NAME: NAME,
-    _Type.DATE: DATE,
-    _Type.TIMESTAMP: TIMESTAMP,
-    _Type.TIMESTAMPTZ: TIMESTAMPTZ,
+    _Type.BOOLEAN: types.BOOL,
+    _Type.SMALLINT: types.INT2,
+    _Type.INT: types.INT4,
+    _Type.BIGINT: types.INT8,
+    _Type.FLOAT: types.FLOAT4,
+    _Type.DOUBLE: types.FLOAT8,
+    _Type.DECIMAL: types.NUMERIC,
+    _Type.TEXT: types.TEXT,
+    _Type.VARCHAR: types.VARCHAR,
+    _Type.NAME: types.NAME,
+    _Type.DATE: types.DATE,
+    _Type.TIMESTAMP: types.TIMESTAMP,
+    _Type.TIMESTAMPTZ: types.TIMESTAMPTZ,
 }
 _NAMES = {
-    **dict.fromkeys(("bool", "boolean"), BOOL),
-    **dict.fromkeys(("int2", "smallint"), INT2),
-    **dict.fromkeys(("int4", "int", "integer"), INT4),
-    **dict.fromkeys(("int8", "bigint"), INT8),
-    **dict.fromkeys(("float4", "real"), FLOAT4),
-    **dict.fromkeys(("float8", "double precision", "float"), FLOAT8),
-    **dict.fromkeys(("numeric", "decimal"), NUMERIC),
-    **dict.fromkeys(("varchar", "character varying"), VARCHAR),
-    "text": TEXT,
-    "name": NAME,
-    "oid": OID,
-    "date": DATE,
-    **dict.fromkeys(("timestamp", "timestamp without time zone"), TIMESTAMP),
-    **dict.fromkeys(("timestamptz", "timestamp with time zone"), TIMESTAMPTZ),
+    **dict.fromkeys(("bool", "boolean"), types.BOOL),
+    **dict.fromkeys(("int2", "smallint"), types.INT2),
+    **dict.fromkeys(("int4", "int", "integer"), types.INT4),
+    **dict.fromkeys(("int8", "bigint"), types.INT8),
+    **dict.fromkeys(("float4", "real"), types.FLOAT4),
+    **dict.fromkeys(("float8", "double precision", "float"), types.FLOAT8),
+    **dict.fromkeys(("numeric", "decimal"), types.NUMERIC),
+    **dict.fromkeys(("varchar", "character varying"), types.VARCHAR),
+    "text": types.TEXT,
+    "name": types.NAME,
+    "oid": types.OID,
+    "date": types.DATE,
+    **dict.fromkeys(("timestamp", "timestamp without time zone"), types.TIMESTAMP),
+    **dict.fromkeys(("timestamptz", "timestamp with time zone"), types.TIMESTAMPTZ),
 }
 _LONGEST_NAME = 4  # words
-_WIDER = {INT2: INT8, INT4: INT8, NUMERIC: FLOAT8, FLOAT4: FLOAT8, VARCHAR: TEXT}  # what a comparison takes as well
+_WIDER = {  # what a comparison takes as well
+    types.INT2: types.INT8,
+    types.INT4: types.INT8,
+    types.NUMERIC: types.FLOAT8,
+    types.FLOAT4: types.FLOAT8,
+    types.VARCHAR: types.TEXT,
+}
 _COUNTS = (exp.Limit, exp.Offset, exp.Fetch)
 _SHARES = (exp.PercentileCont, exp.PercentileDisc)
 _OF_ONE_TYPE = (exp.Binary, exp.Between, exp.In, exp.Case, exp.If, exp.Coalesce, exp.Nullif, exp.Least, exp.Greatest)
@@ -88,33 +75,33 @@ _WHOLE_ARGUMENTS: dict[type[exp.Expr], tuple[str, ...]] = {
 }
 
 
-def inferred(question: Question, given: Sequence[int], count: int, tables: Sequence[Table]) -> tuple[int, ...]:
+def inferred(question: Query, given: Sequence[int], count: int, tables: Sequence[Table]) -> tuple[int, ...]:
     """The types of a question's parameters: as given, else as the question uses them."""
     known = {i + 1: oid for i, oid in enumerate(given) if oid}
     if len(known) < count:
         known = {**_cast(words(question.text)), **known}
     if any(i + 1 not in known for i in range(count)):
         known = {**_used(_marked(question), tables), **known}
-    return tuple(known.get(i + 1, TEXT) for i in range(max(count, len(given))))
+    return tuple(known.get(i + 1, types.TEXT) for i in range(max(count, len(given))))
 
 
-def examples(question: Question) -> dict[int, str]:
+def examples(question: Query) -> dict[int, str]:
     """Texts that parameters may be where not every text will do: a part of a date, the format of a moment."""
     if "$" not in question.text or not _CHOOSY.search(question.text):
         return {}
-    found: dict[int, str] = {}
+    texts: dict[int, str] = {}
     for node in _marks(_marked(question)):
         inner: exp.Expr = node
         place = node.parent
         while isinstance(place, (exp.Cast, exp.Paren)):
             inner, place = place, place.parent
         if isinstance(place, exp.Extract) and inner.arg_key == "this":
-            found[int(node.expressions[0].name)] = "year"
+            texts[int(node.expressions[0].name)] = "year"
         elif isinstance(place, (exp.TimestampTrunc, exp.DateTrunc)) and inner.arg_key == "unit":
-            found[int(node.expressions[0].name)] = "month"
+            texts[int(node.expressions[0].name)] = "month"
         elif isinstance(place, (exp.StrToTime, exp.StrToDate)):
-            found[int(node.expressions[0].name)] = _moment(place.args.get("format"), inner.arg_key or "")
-    return found
+            texts[int(node.expressions[0].name)] = _moment(place.args.get("format"), inner.arg_key or "")
+    return texts
 
 
 def _moment(form: exp.Expr | None, part: str) -> str:
@@ -139,7 +126,7 @@ def _marks(text: str) -> list[exp.Anonymous]:
 
 def _cast(listed: Sequence[Word]) -> dict[int, int]:
     """The types that parameters are cast to: $1::date, $2::text[], CAST($3 AS bigint)."""
-    found: dict[int, int] = {}
+    oids: dict[int, int] = {}
     for index, word in enumerate(listed):
         after = [other.text.lower() for other in listed[index + 1 : index + 10]]
         if word.kind != "param" or not after or after[0] not in ("::", "as"):
@@ -148,8 +135,8 @@ def _cast(listed: Sequence[Word]) -> dict[int, int]:
             continue
         oid = named(after[3:] if after[1:3] == ["pg_catalog", "."] else after[1:])
         if oid is not None:
-            found.setdefault(int(word.text[1:]), oid)
-    return found
+            oids.setdefault(int(word.text[1:]), oid)
+    return oids
 
 
 def named(listed: Sequence[str]) -> int | None:
@@ -157,11 +144,11 @@ def named(listed: Sequence[str]) -> int | None:
     for size in range(_LONGEST_NAME, 0, -1):
         oid = _NAMES.get(" ".join(listed[:size])) if len(listed) >= size else None
         if oid is not None:
-            return ARRAY_OF[oid] if list(listed[size : size + 2]) == ["[", "]"] else oid
+            return types.ARRAY_OF[oid] if list(listed[size : size + 2]) == ["[", "]"] else oid
     return None
 
 
-def _marked(question: Question) -> str:
+def _marked(question: Query) -> str:
     pieces, at = [], 0
     for word in words(question.text):
         if word.kind == "param":
@@ -180,13 +167,13 @@ def _used(text: str, tables: Sequence[Table]) -> dict[int, int]:
     if tree is None:
         return {}
     typed = _typed(tree, tables)
-    found: dict[int, int] = {}
+    oids: dict[int, int] = {}
     for node in typed.find_all(exp.Anonymous):
         if node.name.lower() == _MARK and node.expressions:
             oid = _around(node)
             if oid is not None:
-                found.setdefault(int(node.expressions[0].name), oid)
-    return found
+                oids.setdefault(int(node.expressions[0].name), oid)
+    return oids
 
 
 def _typed(tree: exp.Expr, tables: Sequence[Table]) -> exp.Expr:
@@ -207,21 +194,21 @@ def _around(node: exp.Expr) -> int | None:  # noqa: PLR0911  # one for each kind
     while isinstance(parent, (exp.Paren, exp.Neg, exp.Tuple)):
         node, parent = parent, parent.parent
     if isinstance(parent, _COUNTS):
-        return INT8
+        return types.INT8
     if isinstance(parent, _SHARES):
-        return FLOAT8
+        return types.FLOAT8
     if parent is None:
         return None
     if node.arg_key in _WHOLE_ARGUMENTS.get(type(parent), ()):
-        return INT8
+        return types.INT8
     if isinstance(parent, (exp.Any, exp.Array)):
         inside = _around(parent)
-        return ARRAY_OF.get(inside) if inside is not None and isinstance(parent, exp.Any) else inside
+        return types.ARRAY_OF.get(inside) if inside is not None and isinstance(parent, exp.Any) else inside
     if isinstance(parent, (exp.Like, exp.ILike, exp.DPipe)):
-        return TEXT
+        return types.TEXT
     if isinstance(parent, _OF_ONE_TYPE):
         return _beside(node, parent)
-    return FLOAT8 if isinstance(parent, _OF_NUMBERS) else None
+    return types.FLOAT8 if isinstance(parent, _OF_NUMBERS) else None
 
 
 def _beside(node: exp.Expr, parent: exp.Expr) -> int | None:
@@ -234,32 +221,8 @@ def _beside(node: exp.Expr, parent: exp.Expr) -> int | None:
         ]
     for other in others:
         if isinstance(other, exp.Column) and other.name.lower().endswith(("oid", "relid", "namespace")):
-            return OID  # of a catalogue, whose columns are not declared
+            return types.OID  # of a catalogue, whose columns are not declared
         oid = None if other.type is None else _OIDS.get(other.type.this)
         if oid is not None:
             return _WIDER.get(oid, oid)
     return None
-
-
-Labels = tuple[str | None, ...]
-
-
-def labels(text: str) -> Labels:
-    """What Postgres calls each column without a name; None for one that has a name."""
-    try:
-        tree = outermost(read(text))
-    except Refusal:
-        return ()
-    columns = tree.expressions if isinstance(tree, exp.Select) else []
-    if any(column.is_star for column in columns):
-        return ()
-    return tuple(
-        None if isinstance(column, (exp.Alias, exp.Column)) else label(column) or "?column?" for column in columns
-    )
-
-
-def renamed(found: Labels, names: Sequence[str]) -> list[str]:
-    """The names of an answer's columns, with those of Postgres for columns that the text does not name."""
-    if len(found) != len(names):
-        return list(names)
-    return [own if theirs is None else theirs for own, theirs in zip(names, found, strict=True)]

@@ -13,8 +13,8 @@ from server.catalogue.compare import ANN
 from server.catalogue.public import catalogue
 
 from discreet.errors import Refusal
-from discreet.server.catalogue.reading import Plain
-from discreet.server.catalogue.translate import translated
+from discreet.server.catalogue.catalogue import translated
+from discreet.server.catalogue.parser import Plain
 
 FOLDER = Path(__file__).parent
 TEXTS = [entry["sql"] for entry in json.loads((FOLDER / "sent.json").read_text(encoding="utf-8"))]

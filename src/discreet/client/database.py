@@ -1,0 +1,228 @@
+"""Database that answers under differential privacy: what `discreet.open`, `create` and `connect` give."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from discreet.curator import Answer, Explanation
+from discreet.curator.named_run import NamedRun, RunAnswer, RunQuote
+from discreet.curator.purchase import PastPayment
+from discreet.curator.quote import Terms
+from discreet.declared.table import Table
+from discreet.desk import Listed
+from discreet.desk.release_quote import Offered
+from discreet.errors import Refusal
+from discreet.exact import Number
+from discreet.ledger import Head
+from discreet.ledger.entry import BudgetLoss
+from discreet.ledger.verify import Receipt
+from discreet.privacy import Budget
+from discreet.release import Release, Wish
+from discreet.release.certificate import Certificate
+
+
+class Database(ABC):
+    """Database whose answers are noisy and whose budgets end, whether its home is here or behind an HTTP door.
+
+    A number may be given as an int, a Fraction, a Decimal, a text such as "1/3", or a float, which is read through its
+    decimal text: 0.1 is one tenth. A refusal charges nothing.
+    """
+
+    # asking ----------------------------------------------------------------------------------------------------------
+
+    def query(  # noqa: PLR0913  # the terms of a question
+        self,
+        sql: str,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        error: Number | None = None,
+        delta: Number | None = None,
+        confidence: Number = 0.95,
+        fresh: bool = False,
+        within: bool = False,
+        max_rows: int | None = None,
+        max_groups: int | None = None,
+    ) -> Answer:
+        """The answer to a question in SQL. Spends its price, unless the same was answered before.
+
+        The price is `epsilon`, or `rho` where the budget is kept in it, or the least at which every number is within
+        `error` of the truth; without one it is the population's default. `delta` is for the names of groups that were
+        not declared. Error bars are at `confidence`. `fresh` buys a new draw of what was answered before; `within`
+        answers with what is left where the price does not fit. At most `max_rows` rows of one person count, in at most
+        `max_groups` groups, by default as declared.
+        """
+        price = Terms(epsilon, rho, error, delta, confidence, fresh, within=within)
+        return self._answer(sql, replace(price, max_rows=max_rows, max_groups=max_groups))
+
+    def explain(  # noqa: PLR0913  # the terms of a question
+        self,
+        sql: str,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        error: Number | None = None,
+        delta: Number | None = None,
+        confidence: Number = 0.95,
+        max_rows: int | None = None,
+        max_groups: int | None = None,
+    ) -> Explanation:
+        """What a question would cost and how exact its answer would be, on the terms of `query`. Free."""
+        price = Terms(epsilon, rho, error, delta, confidence)
+        return self._explanation(sql, replace(price, max_rows=max_rows, max_groups=max_groups))
+
+    def describe(
+        self, sql: str, *, max_rows: int | None = None, max_groups: int | None = None
+    ) -> tuple[tuple[str, str], ...]:
+        """The columns that an answer would have, and their types. Free."""
+        return self._columns(sql, Terms(max_rows=max_rows, max_groups=max_groups))
+
+    def run(
+        self,
+        mechanism: str,
+        source: str,
+        /,
+        *,
+        max_rows: int | None = None,
+        delta: Number | None = None,
+        **parameters: object,
+    ) -> RunAnswer:
+        """What a mechanism says, run by its name on a table or a SELECT of rows. The same again is free.
+
+        Its parameters are given here, its price among them; bounds, step and caps are those that are declared. At most
+        `max_rows` rows of one person count, by default as declared. `delta` is the mechanism's own where it has one,
+        and else where its loss is charged.
+        """
+        return self._run_answer(NamedRun.of(mechanism, source, parameters, max_rows, delta))
+
+    def offer_run(
+        self,
+        mechanism: str,
+        source: str,
+        /,
+        *,
+        max_rows: int | None = None,
+        delta: Number | None = None,
+        **parameters: object,
+    ) -> RunQuote:
+        """What `run` would cost and how far off it may be. Free."""
+        return self._run_quote(NamedRun.of(mechanism, source, parameters, max_rows, delta))
+
+    @abstractmethod
+    def tables(self) -> list[Table]:
+        """The tables that may be asked about, as they were declared."""
+
+    def populations(self) -> list[str]:
+        """The names of the populations that have a budget."""
+        return sorted(self._budgets())
+
+    def budget(self, population: str) -> Budget[BudgetLoss]:
+        """What a population may lose in all and has lost: `.total`, `.spent` and `.left`."""
+        budgets = self._budgets()
+        if population not in budgets:
+            raise Refusal(f"there is no population {population!r}", hint=f"there are {sorted(budgets)}")
+        return budgets[population]
+
+    @abstractmethod
+    def history(self, *, everybody: bool = False) -> list[PastPayment]:
+        """What was asked and paid, the latest first; of everybody for a custodian."""
+
+    @abstractmethod
+    def head(self) -> Head:
+        """A signed head of the ledger, to be kept."""
+
+    @abstractmethod
+    def proof(self, entry: int) -> Receipt:
+        """An entry and that it is in the ledger. Check it against a head that you kept: `.faults(pin(head))`."""
+
+    # publishing ------------------------------------------------------------------------------------------------------
+
+    def offer(  # noqa: PLR0913  # the parts of a publication
+        self,
+        source: str,
+        *,
+        kind: str,
+        columns: Sequence[str] = (),
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        delta: Number | None = None,
+        method: str | None = None,
+        bins: Mapping[str, object] | None = None,
+        ways: int | None = None,
+        tables: Sequence[Sequence[str]] = (),
+        max_rows: int | None = None,
+        outside: str | None = None,
+        name: str = "",
+    ) -> Offered:
+        """What `publish` would cost and how exact the release would be. Free."""
+        return self._offer(source, _wish(locals()), name)
+
+    def publish(  # noqa: PLR0913  # the parts of a publication
+        self,
+        source: str,
+        *,
+        kind: str,
+        columns: Sequence[str] = (),
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        delta: Number | None = None,
+        method: str | None = None,
+        bins: Mapping[str, object] | None = None,
+        ways: int | None = None,
+        tables: Sequence[Sequence[str]] = (),
+        max_rows: int | None = None,
+        outside: str | None = None,
+        name: str = "",
+    ) -> Listed:
+        """Make a release of a table, or of a SELECT of rows, at its price, unless it was made before.
+
+        `kind` is histogram, ranges or marginals; `discreet.release.Wish` says what the other parts mean. `release` and
+        `certified` take the entry of what was made.
+        """
+        return self._publish(source, _wish(locals()), name)
+
+    @abstractmethod
+    def releases(self) -> list[Listed]:
+        """The releases that one may read, the latest first."""
+
+    @abstractmethod
+    def release(self, entry: int) -> Release:
+        """One of them, free: everything that follows from it is too."""
+
+    @abstractmethod
+    def certified(self, entry: int, folder: str | Path) -> Certificate:
+        """Write one of them into a new folder, with what anybody needs to check it, and check it."""
+
+    # how -------------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _answer(self, sql: str, terms: Terms) -> Answer: ...
+
+    @abstractmethod
+    def _explanation(self, sql: str, terms: Terms) -> Explanation: ...
+
+    @abstractmethod
+    def _columns(self, sql: str, terms: Terms) -> tuple[tuple[str, str], ...]: ...
+
+    @abstractmethod
+    def _run_answer(self, order: NamedRun) -> RunAnswer: ...
+
+    @abstractmethod
+    def _run_quote(self, order: NamedRun) -> RunQuote: ...
+
+    @abstractmethod
+    def _budgets(self) -> dict[str, Budget[BudgetLoss]]: ...
+
+    @abstractmethod
+    def _offer(self, source: str, wish: Wish, name: str) -> Offered: ...
+
+    @abstractmethod
+    def _publish(self, source: str, wish: Wish, name: str) -> Listed: ...
+
+
+def _wish(given: Mapping[str, object]) -> Wish:
+    """The publication that the arguments of a call ask for."""
+    return Wish.read({word: value for word, value in given.items() if word not in ("self", "source", "name")})
