@@ -79,8 +79,8 @@ def framed(values: list[Any], grid: Grid = GRID, **how: Any) -> Frame:  # noqa: 
 @settings(max_examples=25, deadline=None)
 @pytest.mark.parametrize("mechanism", OVER_COLUMNS, ids=[str(i) for i in range(len(OVER_COLUMNS))])
 def test_over_a_column_it_says_what_it_says_of_the_numbers(mechanism: Any, values: list[float], seed: int) -> None:  # noqa: ANN401
-    """By the same bits; a row without a number is none of them."""
-    told = mechanism(values, rng=Seeded(seed))
+    """By the same bits, of the numbers on the grid; a row without a number is none of them."""
+    told = mechanism([GRID.value(step) for step in GRID.steps(values).tolist()], rng=Seeded(seed))
     column = OfColumn(mechanism, "x", Caps(2), AddRemove())
     assert column(framed(values), rng=Seeded(seed)) == told
     assert column(framed([*values, None, math.nan]), rng=Seeded(seed)) == told

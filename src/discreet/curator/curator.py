@@ -280,7 +280,7 @@ class Curator:
 
     @_asked_now
     def bought(self, /, wanted: Wanted[T], kept: Callable[[T, Spend], Plain]) -> tuple[Offer[T], int]:
-        """Run a mechanism of ours, unless it ran before: what it was, and the entry of what was `kept` of its answer."""
+        """Run a mechanism of ours, unless it ran before: what it was before, and the entry of what was `kept` of it."""
         what = self._planned(wanted)
         with self._flight.alone([what.question]):
             before = Offer(what, self.ledger.answered(what.question))
