@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared, found_home
-from discreet.desk import HOME, Desk, Order
+from discreet.desk import HOME, Desk, ReleaseOrder
 from discreet.ledger import Answer, Event, Spend, SqliteLedger, open_ledger, verify
 from discreet.privacy import Pure
 from discreet.release import Wish
@@ -43,10 +43,10 @@ def made(folder: Path, entries: int) -> Path:
     return folder
 
 
-def order(name: str, bins: int = 5) -> Order:
+def order(name: str, bins: int = 5) -> ReleaseOrder:
     """A histogram."""
     wish = {"kind": "histogram", "columns": ["cost"], "bins": {"cost": bins}, "epsilon": "1", "max_rows": 4}
-    return Order.of("visits", Wish.read(wish), name)
+    return ReleaseOrder.of("visits", Wish.read(wish), name)
 
 
 def paid(first: int, many: int) -> list[Event]:

@@ -19,7 +19,7 @@ from benchmarks.query import load, seconds, table
 from benchmarks.visits import REGIONS, write
 from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared, found_home
-from discreet.desk import HOME, Desk, Order
+from discreet.desk import HOME, Desk, ReleaseOrder
 from discreet.engines import DuckRelation, DuckStore
 from discreet.release import Publication, Wish
 
@@ -43,14 +43,14 @@ def founded(folder: Path, rows: int) -> Path:
     return folder / "home"
 
 
-def order(table_name: str, kind: Mapping[str, object], turn: int) -> Order:
+def order(table_name: str, kind: Mapping[str, object], turn: int) -> ReleaseOrder:
     """A release that was not bought before: its price is another each time."""
     price = Fraction(1) + Fraction(turn, 10**6)
     source = f"SELECT region, substr(region, 2, 1) = '0' AS ward, cost FROM {table_name}"  # noqa: S608
-    return Order.of(source, Wish.read({**kind, "epsilon": price}))
+    return ReleaseOrder.of(source, Wish.read({**kind, "epsilon": price}))
 
 
-def counting(home: Path, wanted: Order) -> float:
+def counting(home: Path, wanted: ReleaseOrder) -> float:
     """Seconds of the counting queries alone."""
     offer = Curator(home).offered(wanted.wanted)
     what, publication = offer.run, offer.run.mechanism

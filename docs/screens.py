@@ -20,8 +20,8 @@ from playwright.sync_api import Page, ViewportSize, sync_playwright
 import discreet
 from discreet.cli.demo import visits
 from discreet.desk import HOME as LOCAL
-from discreet.desk import Desk, Order
-from discreet.desk.surveys import Plan, Surveys
+from discreet.desk import Desk, ReleaseOrder
+from discreet.desk.surveys import SurveyPlan, Surveys
 from discreet.release import Wish
 from discreet.survey.collector import Collector
 from discreet.survey.task import Task
@@ -53,10 +53,10 @@ EARLIER = (
     "SELECT date_trunc('month', day) AS month, count(*) AS visits FROM visits GROUP BY 1 ORDER BY 1",
 )
 RELEASES = (
-    Order.of("visits", Wish("histogram", ("region",), epsilon="0.1"), "Visits by region"),
-    Order.of("visits", Wish("marginals", ("region", "cost"), epsilon="0.2"), "Where it costs how much"),
-    Order.of("visits", Wish("ranges", ("cost",), epsilon="0.3"), "The cost of a visit, finely"),
-    Order.of("visits", Wish("histogram", ("cost",), epsilon="0.3", bins={"cost": 25}), "What a visit costs"),
+    ReleaseOrder.of("visits", Wish.of("histogram", ("region",), epsilon="0.1"), "Visits by region"),
+    ReleaseOrder.of("visits", Wish.of("marginals", ("region", "cost"), epsilon="0.2"), "Where it costs how much"),
+    ReleaseOrder.of("visits", Wish.of("ranges", ("cost",), epsilon="0.3"), "The cost of a visit, finely"),
+    ReleaseOrder.of("visits", Wish.of("histogram", ("cost",), epsilon="0.3", bins={"cost": 25}), "What a visit costs"),
 )
 
 
@@ -155,7 +155,7 @@ def built(page: Page) -> None:
 def surveyed(home: Path) -> tuple[Task, Task]:
     """A survey that is open, and one of a thousand people that is over."""
     surveys = Surveys(Desk(home))
-    done, opened = (surveys.made(LOCAL, Plan(QUESTION, ALBUMS, 1)) for _ in range(2))
+    done, opened = (surveys.made(LOCAL, SurveyPlan(QUESTION, ALBUMS, 1)) for _ in range(2))
     albums = np.repeat(np.arange(5), [500, 200, 150, 50, 100])
     Collector(home).receive(done.id, packed(done, fresh_ids(albums.size), done.client.batch(albums)))
     surveys.closed(LOCAL, done.id)

@@ -11,6 +11,8 @@ DiscreetError
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
 
 
@@ -38,7 +40,7 @@ class Refusal(DiscreetError):
 
     ground = Ground.PRIVACY
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each may be said of a refusal
         self,
         message: str,
         *,
@@ -46,16 +48,28 @@ class Refusal(DiscreetError):
         place: tuple[int, int] | None = None,
         repair: str | None = None,
         ground: Ground | None = None,
+        field: str = "",
     ) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.field = field  # the part of what was asked that it is about, by its name; nothing if that is all of it
         self.ground = ground or type(self).ground
         self.place = place  # of a question: from which to before which of its characters the trouble is
         self.repair = repair  # a question near it that would be answered
 
     def __str__(self) -> str:
         return f"{self.message}; {self.hint}" if self.hint else self.message
+
+
+@contextmanager
+def about(field: str) -> Iterator[None]:
+    """What is refused inside is about this part of what was asked."""
+    try:
+        yield
+    except Refusal as refusal:
+        refusal.field = field
+        raise
 
 
 class OverBudget(Refusal):

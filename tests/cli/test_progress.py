@@ -19,9 +19,9 @@ import pytest
 from bare import BARE
 
 from discreet.curator.custody import Custody, found_home
-from discreet.engines import progress as engine
+from discreet.engines import ingest as engine
 from discreet.engines.duckdb import DuckStore
-from discreet.engines.progress import Progress
+from discreet.engines.ingest import Progress
 from discreet.errors import Refusal
 
 

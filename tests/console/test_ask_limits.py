@@ -15,7 +15,7 @@ from nicegui import Client, ui
 
 from discreet.console import data_dictionary
 from discreet.console.data_dictionary import shelf
-from discreet.console.prices import Wish, counter, promised, tagged
+from discreet.console.prices import PriceWish, counter, promised, tagged
 from discreet.curator.custody import Custody, Declared
 from discreet.declared.column import Column
 from discreet.declared.key import Type
@@ -26,7 +26,7 @@ from discreet.errors import OverBudget, Refusal
 def test_what_is_called_free_is_never_bought(tmp_path: Path) -> None:
     home = clinic.home(tmp_path / "home", epsilon=3)
     desk, visitor = ann(home)
-    wish = Wish(price=Fraction("0.5"))
+    wish = PriceWish(price=Fraction("0.5"))
     first = tagged(desk, visitor, clinic.COUNT, wish)
     answer = counter(desk, first)(visitor, first.sql, first.payment)
     free = tagged(desk, visitor, clinic.COUNT, wish)
@@ -38,7 +38,7 @@ def test_what_is_called_free_is_never_bought(tmp_path: Path) -> None:
     assert desk.budgets(visitor)["patient"].left == answer.left
     assert not promised(tagged(desk, visitor, clinic.COUNT, wish), free)
     Custody(home).add("wards", pa.table({"ward": ["a", "b"]}), Declared(public=True))
-    public = tagged(desk, visitor, "SELECT count(*) AS n FROM wards", Wish())
+    public = tagged(desk, visitor, "SELECT count(*) AS n FROM wards", PriceWish())
     assert public.purse is None
     assert counter(desk, public)(visitor, public.sql, public.payment).cost is None
 

@@ -24,7 +24,19 @@ from discreet.console.downloads import shown_csv
 from discreet.console.expert_panel import setting
 from discreet.console.pages import known
 from discreet.console.price_card import spoken_button
-from discreet.console.prices import HELD, RETIRED, Purse, Tag, Wish, above, below, ladder, nearest, promised, tagged
+from discreet.console.prices import (
+    HELD,
+    RETIRED,
+    PriceWish,
+    Purse,
+    Tag,
+    above,
+    below,
+    ladder,
+    nearest,
+    promised,
+    tagged,
+)
 from discreet.console.sql_editor import examples, names, written
 from discreet.curator import Answer
 from discreet.curator.custody import Custody
@@ -107,7 +119,7 @@ def ann(home: Path, name: str = "ann", **allowed: object) -> tuple[Desk, Visitor
 def test_a_tag_tells_price_error_and_what_is_left(home: Path) -> None:
     desk, visitor = ann(home)
     sql = "SELECT region, count(*) AS n, avg(cost) AS a, sum(cost) / count(*) AS m FROM visits GROUP BY region"
-    tag = tagged(desk, visitor, sql, Wish())
+    tag = tagged(desk, visitor, sql, PriceWish())
     assert tag.price == tag.due == tag.usual == Approximate(Fraction(3, 50))
     assert [name for name, _ in tag.columns] == ["n", "a", "m"]
     assert [found is None for _, found in tag.columns] == [False, True, True]
@@ -120,7 +132,7 @@ def test_a_tag_tells_price_error_and_what_is_left(home: Path) -> None:
 def test_a_tag_tells_which_columns_will_have_no_error_bar(home: Path) -> None:
     desk, visitor = ann(home, "unsure")
     sql = "SELECT max(cost) AS most, avg(cost) AS a, DATE '2024-01-01' + count(*)::int AS d FROM visits"
-    tag = tagged(desk, visitor, sql, Wish())
+    tag = tagged(desk, visitor, sql, PriceWish())
     assert [(name, tag.exactness(name)) for name, _ in tag.columns] == [
         ("most", "no error bar"), ("a", "known after paying"), ("d", "no error bar"),
     ]  # fmt: skip
@@ -131,39 +143,39 @@ def test_a_tag_tells_which_columns_will_have_no_error_bar(home: Path) -> None:
 def test_a_tag_tells_what_is_hardly_meant_and_what_will_not_be_shown(home: Path) -> None:
     desk, visitor = ann(home, "told")
     sql = "SELECT diagnosis, count(*) AS n FROM visits WHERE region = 'West' GROUP BY diagnosis"
-    doubt, hidden = tagged(desk, visitor, sql, Wish()).notices
+    doubt, hidden = tagged(desk, visitor, sql, PriceWish()).notices
     assert doubt.startswith("'West' is none of the declared keys of region")
     assert hidden.startswith("Groups with fewer than about ")
-    cheaper = tagged(desk, visitor, sql, Wish(price=Fraction(1, 100))).notices[1]
+    cheaper = tagged(desk, visitor, sql, PriceWish(price=Fraction(1, 100))).notices[1]
     assert int(cheaper.split()[5]) > int(hidden.split()[5])  # of the price that the tag names
 
 
 def test_price_and_error_follow_each_other(home: Path) -> None:
     desk, visitor = ann(home, "both")
-    cheap, dear = (tagged(desk, visitor, clinic.COUNT, Wish(price=Fraction(each))) for each in ("0.1", "1"))
+    cheap, dear = (tagged(desk, visitor, clinic.COUNT, PriceWish(price=Fraction(each))) for each in ("0.1", "1"))
     assert cheap.error is not None
     assert dear.error is not None
     assert cheap.error > 5 * dear.error
-    wanted = tagged(desk, visitor, clinic.COUNT, Wish(error=Fraction(100)))
+    wanted = tagged(desk, visitor, clinic.COUNT, PriceWish(error=Fraction(100)))
     assert wanted.error is not None
     assert 90 < wanted.error <= 100
     assert wanted.payment["epsilon"] == Fraction("0.597")  # a number that one can say, and that is paid exactly
-    again = tagged(desk, visitor, clinic.COUNT, Wish(price=Fraction("0.597")))
+    again = tagged(desk, visitor, clinic.COUNT, PriceWish(price=Fraction("0.597")))
     assert again == wanted
-    average = tagged(desk, visitor, "SELECT avg(cost) AS a FROM visits", Wish(error=Fraction(100)))
+    average = tagged(desk, visitor, "SELECT avg(cost) AS a FROM visits", PriceWish(error=Fraction(100)))
     assert average.price == average.usual  # no price buys an error that depends on the data
-    surer = tagged(desk, visitor, clinic.COUNT, Wish(price=Fraction(1), confidence=Fraction(99, 100)))
+    surer = tagged(desk, visitor, clinic.COUNT, PriceWish(price=Fraction(1), confidence=Fraction(99, 100)))
     assert surer.error is not None
     assert surer.error > dear.error
 
 
 def test_what_was_bought_is_free_and_only_at_its_price(tmp_path: Path) -> None:
     desk, visitor = ann(clinic.home(tmp_path / "home", epsilon=3))
-    tag = tagged(desk, visitor, clinic.COUNT, Wish(price=Fraction("0.5")))
+    tag = tagged(desk, visitor, clinic.COUNT, PriceWish(price=Fraction("0.5")))
     answer = desk.asked(visitor, tag.sql, tag.payment)
     assert answer.cost == tag.due
     for price, bought in (("0.5", True), ("0.4", True), ("0.6", False)):
-        found = tagged(desk, visitor, clinic.COUNT, Wish(price=Fraction(price)))
+        found = tagged(desk, visitor, clinic.COUNT, PriceWish(price=Fraction(price)))
         assert found.bought is bought
         assert spoken_button(found) == ("Ask · free" if bought else f"Ask · pays {price}")
     assert found.purse is not None
@@ -174,14 +186,14 @@ def test_who_has_an_allowance_sees_what_is_left_of_it(tmp_path: Path) -> None:
     home = clinic.home(tmp_path / "home", epsilon=3)
     desk, visitor = ann(home, allowance="1")
     desk.asked(visitor, clinic.COUNT, {"epsilon": "0.75"})
-    wish = Wish(price=Fraction("0.5"))
+    wish = PriceWish(price=Fraction("0.5"))
     tag = tagged(desk, visitor, "SELECT count(*) AS n FROM visits WHERE urgent", wish)
     assert tag.purse is not None
     assert tag.purse.left.epsilon == Fraction("0.25")  # type: ignore[union-attr]
     assert tag.over
     assert tag.after is None
     less = tag.affordable(wish)
-    assert less == Wish(price=Fraction("0.25"))
+    assert less == PriceWish(price=Fraction("0.25"))
     fits = tagged(desk, visitor, tag.sql, less)
     assert not fits.over
     assert desk.asked(visitor, fits.sql, fits.payment).cost == fits.due
@@ -192,41 +204,41 @@ def test_what_is_left_of_delta_counts_as_well() -> None:
     purse = Purse("p", Approximate(3, Fraction(1, 100)), Approximate(Fraction(2), Fraction(1, 3000)))
     tag = Tag("q", {}, Approximate(1, Fraction(1, 1000)), Approximate(1, Fraction(1, 1000)), None, purse, ())
     assert tag.over
-    less = tag.affordable(Wish())
+    less = tag.affordable(PriceWish())
     assert less is not None
     assert less.delta is not None
     assert 0 < less.delta <= Fraction(1, 3000)
     spent = replace(tag, purse=replace(purse, left=Approximate(Fraction(2), Fraction(0))))
-    assert spent.affordable(Wish()) is None
+    assert spent.affordable(PriceWish()) is None
 
 
 def test_a_closed_population_says_so(tmp_path: Path) -> None:
     home = clinic.home(tmp_path / "home", epsilon=3)
     desk, visitor = ann(home)
     Custody(home).retire("patient")
-    tag = tagged(desk, visitor, clinic.COUNT, Wish())
+    tag = tagged(desk, visitor, clinic.COUNT, PriceWish())
     assert tag.purse is not None
     assert tag.purse.closed == RETIRED != HELD
 
 
 def test_budgets_in_another_measure_have_their_own_word(tmp_path: Path) -> None:
     desk, visitor = ann(clinic.home(tmp_path / "home", epsilon=None, rho="0.5", delta=None))
-    tag = tagged(desk, visitor, clinic.COUNT, Wish(price=Fraction("0.02")))
+    tag = tagged(desk, visitor, clinic.COUNT, PriceWish(price=Fraction("0.02")))
     assert tag.price == Concentrated(Fraction("0.02"))
     assert tag.payment["rho"] == Fraction("0.02")
     assert desk.asked(visitor, tag.sql, tag.payment).cost == tag.due
-    wanted = tagged(desk, visitor, clinic.COUNT, Wish(error=Fraction(100)))
+    wanted = tagged(desk, visitor, clinic.COUNT, PriceWish(error=Fraction(100)))
     assert wanted.error is not None
     assert wanted.error <= 100
 
 
 def test_settings_are_read_or_refused() -> None:
-    assert setting(Wish(), "delta", "1e-9").plain()["delta"] == Fraction(1, 10**9)
-    assert setting(Wish(max_rows=3), "max_rows", "") == Wish()
-    assert setting(Wish(), "max_groups", "7") == Wish(max_groups=7)
+    assert setting(PriceWish(), "delta", "1e-9").plain()["delta"] == Fraction(1, 10**9)
+    assert setting(PriceWish(max_rows=3), "max_rows", "") == PriceWish()
+    assert setting(PriceWish(), "max_groups", "7") == PriceWish(max_groups=7)
     for name, text in (("delta", "2"), ("delta", "x"), ("max_rows", "0"), ("max_rows", "1.5"), ("max_groups", "²")):
         with pytest.raises(Refusal):
-            setting(Wish(), name, text)
+            setting(PriceWish(), name, text)
 
 
 def answer(
@@ -284,7 +296,7 @@ def test_examples_are_made_of_what_is_declared_and_would_be_answered(home: Path)
     found = examples(desk.tables(visitor))
     assert [each.words for each in found] == ["How many visits?", "How many per region?", "Average cost per region"]
     for each in found:
-        assert tagged(desk, visitor, each.sql, Wish()).price is not None
+        assert tagged(desk, visitor, each.sql, PriceWish()).price is not None
     assert examples([Table("wards", (Column("ward", Type.VARCHAR),))]) == ()
     odd = Table("Odd table", (Column('a"b', Type.VARCHAR, keys=("x",)),), "p", None, 1)
     assert examples([odd])[1].sql == 'SELECT "a""b", count(*) AS n\nFROM "Odd table"\nGROUP BY "a""b"\nORDER BY "a""b"'

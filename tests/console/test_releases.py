@@ -20,19 +20,20 @@ from starlette.responses import Response
 
 from discreet.console import downloads
 from discreet.console.history import grouped
-from discreet.console.prices import Wish as Wanted
-from discreet.console.release_form.draft import Blueprint, beside, choices
-from discreet.console.release_form.quote import quoted
-from discreet.console.release_pictures import vignette
+from discreet.console.prices import PriceWish
+from discreet.console.release_builder import quoted
+from discreet.console.release_form import ReleaseDraft, choices
 from discreet.curator.custody import Custody
-from discreet.desk import HOME, Desk, Order, Visitor
+from discreet.desk import HOME, Desk, ReleaseOrder, Visitor
 from discreet.errors import OverBudget, Refusal
 from discreet.privacy import Approximate, Concentrated
 from discreet.release import Wish
 from discreet.release.folder import checked
 
-COSTS = Order.of("visits", Wish("histogram", ("cost",), epsilon="0.2", bins={"cost": 10}, max_rows=3), "Costs")
-PLAN = Blueprint("visits", ("cost",), bins={"cost": "10"}, max_rows="3")
+COSTS = ReleaseOrder.of(
+    "visits", Wish.of("histogram", ("cost",), epsilon="0.2", bins={"cost": 10}, max_rows=3), "Costs"
+)
+PLAN = ReleaseDraft("visits", ("cost",), by_column={"cost": "10"}, max_rows="3")
 
 
 @pytest.fixture(scope="module")
@@ -78,11 +79,11 @@ def test_only_what_is_declared_can_be_chosen_and_the_others_say_why() -> None:
 
 
 def test_a_plan_says_what_a_wish_says() -> None:
-    plan = Blueprint(
-        "visits", ("region", "urgent"), "marginals", {"cost": "7"}, "who comes", ways="1", max_rows="4", delta="1e-9"
+    plan = ReleaseDraft(
+        "visits", ("region", "urgent"), "marginals", {"cost": "7"}, "who comes", "4", {"ways": "1", "delta": "1e-9"}
     )
-    wish = Wish("marginals", ("region", "urgent"), epsilon="0.5", delta="1e-9", ways=1, max_rows=4)
-    assert plan.order(Fraction(1, 2), Approximate(3, "1e-6")) == Order.of("visits", wish, "who comes")
+    wish = Wish.of("marginals", ("region", "urgent"), epsilon="0.5", delta="1e-9", ways=1, max_rows=4)
+    assert plan.order(Fraction(1, 2), Approximate(3, "1e-6")) == ReleaseOrder.of("visits", wish, "who comes")
     assert PLAN.order(Fraction(1, 2), Concentrated(1)).wish.rho == "0.5"
     assert PLAN.with_column("region", wanted=True, among=["region", "cost"]).columns == ("region", "cost")
     assert PLAN.with_column("cost", wanted=False, among=["region", "cost"]).columns == ()
@@ -91,37 +92,38 @@ def test_a_plan_says_what_a_wish_says() -> None:
 @pytest.mark.parametrize(
     ("plan", "where"),
     [
-        (Blueprint("visits", ("cost",), bins={"cost": "many"}), "cost"),
-        (Blueprint("visits", ("cost",), bins={"cost": "0:5000:10"}), "cost"),
-        (Blueprint("visits", ("cost",), bins={"cost": str(10**9)}), "cost"),
-        (Blueprint("visits", ("cost",), max_rows="none"), "max_rows"),
-        (Blueprint("visits", ("cost", "urgent"), "marginals", ways="5"), "ways"),
-        (Blueprint("visits", ("cost", "urgent"), "marginals", delta="2"), "delta"),
-        (Blueprint("visits", ("cost",), method="quadtree"), "method"),
-        (Blueprint("visits", ("cost", "urgent", "region")), ""),
-        (Blueprint("visits", ("cost",), "marginals"), ""),
-        (Blueprint("visits"), ""),
-        (Blueprint("wards", ("beds",)), ""),
+        (ReleaseDraft("visits", ("cost",), by_column={"cost": "many"}), "cost"),
+        (ReleaseDraft("visits", ("cost",), by_column={"cost": "0:5000:10"}), "cost"),
+        (ReleaseDraft("visits", ("cost",), by_column={"cost": str(10**9)}), "cost"),
+        (ReleaseDraft("visits", ("cost",), max_rows="none"), "max_rows"),
+        (ReleaseDraft("visits", ("cost", "urgent"), "marginals", parts={"ways": "5"}), "ways"),
+        (ReleaseDraft("visits", ("cost", "urgent"), "marginals", parts={"delta": "2"}), "delta"),
+        (ReleaseDraft("visits", ("cost",), parts={"method": "quadtree"}), "method"),
+        (ReleaseDraft("visits", ("cost", "urgent", "region")), ""),
+        (ReleaseDraft("visits", ("cost",), "marginals"), ""),
+        (ReleaseDraft("visits"), ""),
+        (ReleaseDraft("wards", ("beds",)), ""),
     ],
 )
-def test_a_refusal_stands_beside_its_field_and_is_free(desk: Desk, plan: Blueprint, where: str) -> None:
+def test_a_refusal_stands_beside_its_field_and_is_free(desk: Desk, plan: ReleaseDraft, where: str) -> None:
     with pytest.raises(Refusal) as raised:
-        quoted(desk, HOME, plan, Wanted())
-    assert beside(raised.value, plan) == where
+        quoted(desk, HOME, plan, PriceWish())
+    field = raised.value.field
+    assert (field if plan.says(field) else "") == where
     assert desk.history(HOME) == []
 
 
 def test_what_is_quoted_is_what_is_charged_and_what_was_bought_is_free(desk: Desk) -> None:
-    found = quoted(desk, HOME, PLAN, Wanted())
+    found = quoted(desk, HOME, PLAN, PriceWish())
     assert found.tag.price == found.tag.due == Approximate("0.3")  # a tenth of the budget
     assert (found.cells, found.tables, found.shape) == (10, 1, "10 cells")
-    assert found.tag.columns == (("each cell", Fraction(30)),)  # Laplace noise of scale 3/0.3, 95 times in 100
+    assert found.tag.columns == (("one cell", Fraction(30)),)  # Laplace noise of scale 3/0.3, 95 times in 100
     assert found.entry is None
     listed = desk.published(HOME, found.order)
-    again = quoted(desk, HOME, PLAN, Wanted())
+    again = quoted(desk, HOME, PLAN, PriceWish())
     assert listed.loss == found.tag.due
     assert (again.entry, again.tag.due, again.tag.bought) == (listed.entry, None, True)
-    dear = quoted(desk, HOME, PLAN, Wanted(price=Fraction(5)))
+    dear = quoted(desk, HOME, PLAN, PriceWish(price=Fraction(5)))
     assert dear.tag.over
     with pytest.raises(OverBudget):
         desk.published(HOME, dear.order)
@@ -131,24 +133,24 @@ def test_what_is_quoted_is_what_is_charged_and_what_was_bought_is_free(desk: Des
 @pytest.mark.parametrize("kind", ["histogram", "marginals"])
 def test_who_names_an_error_gets_a_price_for_it(tmp_path: Path, changes: dict[str, object], kind: str) -> None:
     desk = Desk(clinic.home(tmp_path / "home", **changes))
-    plan = Blueprint("visits", ("region", "urgent"), kind, max_rows="3")
+    plan = ReleaseDraft("visits", ("region", "urgent"), kind, max_rows="3")
     for error in (Fraction(4), Fraction(400)):
-        found = quoted(desk, HOME, plan, Wanted(error=error))
+        found = quoted(desk, HOME, plan, PriceWish(error=error))
         assert found.tag.error is not None
         assert error * Fraction(6, 10) <= found.tag.error <= error
 
 
 def test_who_names_an_error_that_is_known_after_paying_is_told_so(desk: Desk) -> None:
-    plan = Blueprint("visits", ("cost",), "ranges", max_rows="3")
-    assert quoted(desk, HOME, plan, Wanted()).tag.columns == (("any count", None),)
+    plan = ReleaseDraft("visits", ("cost",), "ranges", max_rows="3")
+    assert quoted(desk, HOME, plan, PriceWish()).tag.columns == (("any count", None),)
     with pytest.raises(Refusal, match="known after paying"):
-        quoted(desk, HOME, plan, Wanted(error=Fraction(19)))
+        quoted(desk, HOME, plan, PriceWish(error=Fraction(19)))
 
 
 def test_what_becomes_of_rows_in_no_cell_is_chosen_in_the_form_and_told(desk: Desk) -> None:
-    plan = Blueprint("visits", ("region", "urgent"), "marginals", max_rows="3")
-    usual = quoted(desk, HOME, plan, Wanted())
-    left = quoted(desk, HOME, replace(plan, outside="leave out"), Wanted())
+    plan = ReleaseDraft("visits", ("region", "urgent"), "marginals", max_rows="3")
+    usual = quoted(desk, HOME, plan, PriceWish())
+    left = quoted(desk, HOME, replace(plan, parts={"outside": "leave out"}), PriceWish())
     assert usual.cells == 12 > left.cells == 6
     assert "counted as (other), in every table" in usual.tag.plan[-1]
     assert "left out of everything" in left.tag.plan[-1]
@@ -160,14 +162,14 @@ def test_what_becomes_of_rows_in_no_cell_is_chosen_in_the_form_and_told(desk: De
 @pytest.mark.parametrize(
     ("wish", "marks"),
     [
-        (Wish("histogram", ("region",), epsilon=1), 3),
-        (Wish("histogram", ("cost",), epsilon=1, bins={"cost": 500}), 46),
-        (Wish("histogram", ("region", "cost"), epsilon=1, bins={"cost": 100}), 3 * 34),
-        (Wish("marginals", ("region", "urgent", "cost"), epsilon=1, ways=3), 4 * 3),
+        (Wish.of("histogram", ("region",), epsilon=1), 3),
+        (Wish.of("histogram", ("cost",), epsilon=1, bins={"cost": 500}), 46),
+        (Wish.of("histogram", ("region", "cost"), epsilon=1, bins={"cost": 100}), 3 * 34),
+        (Wish.of("marginals", ("region", "urgent", "cost"), epsilon=1, ways=3), 4 * 3),
     ],
 )
 def test_a_stamp_is_small_whatever_the_release(desk: Desk, wish: Wish, marks: int) -> None:
-    drawn = vignette(desk.rehearsed(HOME, Order.of("visits", wish)))
+    drawn = desk.rehearsed(HOME, ReleaseOrder.of("visits", wish)).thumbnail()
     assert drawn.count("<rect") == marks
     assert len(drawn) < 60_000
     assert 'aria-hidden="true"' in drawn
@@ -196,7 +198,10 @@ def unpacked(said: Response, folder: Path) -> None:
 
 def test_a_payment_for_a_release_is_no_question(desk: Desk) -> None:
     desk.asked(HOME, clinic.COUNT, {"epsilon": "0.1"})
-    listed = [desk.published(HOME, order) for order in (COSTS, Order(COSTS.sql, Wish("ranges", ("cost",), epsilon=1)))]
+    listed = [
+        desk.published(HOME, order)
+        for order in (COSTS, ReleaseOrder(COSTS.sql, Wish.of("ranges", ("cost",), epsilon=1)))
+    ]
     latest, first, question = grouped(desk.history(HOME))  # of the same rows, and yet two
     assert [latest.latest.answer, first.latest.answer] == [listed[1].entry, listed[0].entry]
     assert [each.release for each in (latest, first, question)] == ["", "Costs", None]
@@ -240,7 +245,7 @@ def test_a_release_is_built_tried_published_read_and_checked(
     expect(publish).to_be_disabled()
     priced(page, "0.5")
     expect(publish).to_have_text("Publish · pays 0.5")
-    expect(page.locator(".d-expects")).to_have_text("each cell± 18")
+    expect(page.locator(".d-expects")).to_have_text("one cell± 18")
     page.get_by_role("button", name="Try on made-up rows").click()
     preview = page.get_by_label("Preview of made-up rows")
     expect(preview.get_by_role("note")).to_contain_text("made up from what is declared")
@@ -340,11 +345,11 @@ def test_strangers_get_no_file_of_a_release(clinic_place: Place) -> None:
 def test_every_view_fits_a_narrow_screen_in_the_dark(chromium: Browser, clinic_place: Place) -> None:
     desk = Desk(clinic_place.home)
     orders = (
-        Wish("histogram", ("region", "cost"), epsilon="0.01"),
-        Wish("marginals", ("region", "urgent", "cost"), epsilon="0.01"),
-        Wish("ranges", ("cost",), epsilon="0.01"),
+        Wish.of("histogram", ("region", "cost"), epsilon="0.01"),
+        Wish.of("marginals", ("region", "urgent", "cost"), epsilon="0.01"),
+        Wish.of("ranges", ("cost",), epsilon="0.01"),
     )
-    made = [desk.published(HOME, Order.of("visits", wish, "a" * 120)).entry for wish in orders]
+    made = [desk.published(HOME, ReleaseOrder.of("visits", wish, "a" * 120)).entry for wish in orders]
     with watched(chromium, clinic_place, viewport=NARROW, color_scheme="dark") as person:
         page = person.signed_in("cleo", "/releases")
         expect(page.locator(".d-stamp svg").nth(2)).to_be_visible()

@@ -18,7 +18,7 @@ from discreet.console.survey_page import whole
 from discreet.console.surveys import BLANK, MANY, MOST, PRICES, answers, figures
 from discreet.curator.custody import Custody
 from discreet.desk import HOME, Desk, Visitor
-from discreet.desk.surveys import Outlook, Plan, Surveys, enough, fitting, guessed, lines
+from discreet.desk.surveys import Outlook, SurveyPlan, Surveys, enough, fitting, guessed, lines
 from discreet.errors import Refusal
 from discreet.local import DuchiMean, OptimizedUnary, Response
 from discreet.privacy import Guarantee, Pure, Replace, shuffled
@@ -130,12 +130,12 @@ def test_custodians_make_and_analysts_read(tmp_path: Path) -> None:
     custody.let_in("ann", "analyst")
     custody.let_in("cleo", "custodian")
     ann, cleo, surveys = desk.visitor("ann"), desk.visitor("cleo"), Surveys(desk)
-    task = surveys.made(cleo, Plan(QUESTION, ALBUMS, 1, minimum=5, invited=True))
+    task = surveys.made(cleo, SurveyPlan(QUESTION, ALBUMS, 1, minimum=5, invited=True))
     assert [each.task for each in surveys.listed(ann)] == [task]
     assert surveys.one(ann, task.id[:8]).task == task
     (token,) = surveys.invited(cleo, task.id, 1)
     for forbidden in (
-        lambda who: surveys.made(who, Plan(QUESTION, ALBUMS, 1)),
+        lambda who: surveys.made(who, SurveyPlan(QUESTION, ALBUMS, 1)),
         lambda who: surveys.invited(who, task.id, 1),
         lambda who: surveys.closed(who, task.id),
     ):
@@ -164,15 +164,15 @@ def test_custodians_make_and_analysts_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("plan", "sentence"),
     [
-        (Plan("", ALBUMS, 1), "question"),
-        (Plan("?", ("yes",), 1), "two answers or more"),
-        (Plan("?", ("yes", "yes"), 1), "each once"),
-        (Plan("?", ALBUMS, 0), "epsilon"),
-        (Plan("?", ALBUMS, 1, minimum=0), "minimum"),
-        (Plan("?", ALBUMS, 1, days=0), "days"),
+        (SurveyPlan("", ALBUMS, 1), "question"),
+        (SurveyPlan("?", ("yes",), 1), "two answers or more"),
+        (SurveyPlan("?", ("yes", "yes"), 1), "each once"),
+        (SurveyPlan("?", ALBUMS, 0), "epsilon"),
+        (SurveyPlan("?", ALBUMS, 1, minimum=0), "minimum"),
+        (SurveyPlan("?", ALBUMS, 1, days=0), "days"),
     ],
 )
-def test_a_plan_that_is_none_is_refused(tmp_path: Path, plan: Plan, sentence: str) -> None:
+def test_a_plan_that_is_none_is_refused(tmp_path: Path, plan: SurveyPlan, sentence: str) -> None:
     surveys = Surveys(Desk(clinic.home(tmp_path / "home")))
     with pytest.raises(Refusal, match=sentence):
         surveys.made(HOME, plan)
@@ -181,14 +181,14 @@ def test_a_plan_that_is_none_is_refused(tmp_path: Path, plan: Plan, sentence: st
 
 def test_a_name_is_the_beginning_of_one_id(tmp_path: Path) -> None:
     surveys = Surveys(Desk(clinic.home(tmp_path / "home")))
-    first = surveys.made(HOME, Plan("One?", ALBUMS, 1))
+    first = surveys.made(HOME, SurveyPlan("One?", ALBUMS, 1))
     assert surveys.one(HOME, first.id[:4]).task == first
     for name in ("", "g", first.id + "0"):
         with pytest.raises(Refusal, match="no such survey"):
             surveys.one(HOME, name)
     stranger = Visitor("eve", "custodian", "00")
     with pytest.raises(Refusal):
-        surveys.made(stranger, Plan("One?", ALBUMS, 1))
+        surveys.made(stranger, SurveyPlan("One?", ALBUMS, 1))
 
 
 # in a browser ---------------------------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ def test_a_survey_from_the_first_word_to_its_results(visitor: Watched, survey_pl
 
 
 def test_an_analyst_reads_and_makes_nothing(visitor: Watched, survey_place: Place) -> None:
-    task = Surveys(Desk(survey_place.home)).made(HOME, Plan("Tea or coffee?", ("tea", "coffee"), 1))
+    task = Surveys(Desk(survey_place.home)).made(HOME, SurveyPlan("Tea or coffee?", ("tea", "coffee"), 1))
     page = visitor.signed_in("ann", "/surveys?new=1")
     expect(page.get_by_role("link", name="Tea or coffee?")).to_be_visible()
     expect(page.get_by_role("link", name="New survey")).to_have_count(0)
@@ -254,7 +254,7 @@ def test_an_analyst_reads_and_makes_nothing(visitor: Watched, survey_place: Plac
 
 
 def test_invitations_on_a_small_screen(visitor: Watched, survey_place: Place) -> None:
-    task = Surveys(Desk(survey_place.home)).made(HOME, Plan("For the invited?", ("yes", "no"), 1, invited=True))
+    task = Surveys(Desk(survey_place.home)).made(HOME, SurveyPlan("For the invited?", ("yes", "no"), 1, invited=True))
     page = visitor.page()
     page.set_viewport_size(NARROW)
     visitor.let_in("cleo")
@@ -280,7 +280,7 @@ def test_invitations_on_a_small_screen(visitor: Watched, survey_place: Place) ->
 
 def test_too_few_reports_and_results_that_are_no_shares(visitor: Watched, survey_place: Place) -> None:
     surveys, collector = Surveys(Desk(survey_place.home)), Collector(survey_place.home)
-    few = surveys.made(HOME, Plan("Of nobody?", ALBUMS, 1, minimum=5))
+    few = surveys.made(HOME, SurveyPlan("Of nobody?", ALBUMS, 1, minimum=5))
     answered(survey_place.home, few, [1, 2])
     collector.close(few.id)
     now = datetime.now(UTC)

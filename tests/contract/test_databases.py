@@ -17,6 +17,7 @@ from discreet.curator.custody import Custody
 from discreet.errors import OverBudget, Refusal
 from discreet.exact import Number
 from discreet.ledger.verify import pin
+from discreet.mechanisms import Above, Below, SparseVector
 from discreet.privacy import Approximate
 from discreet.release.folder import checked, digest
 
@@ -167,3 +168,18 @@ def test_what_is_refused_reads_alike_at_home_and_through_a_door(tmp_path: Path) 
                     db.query(sql)
                 said.append((sql, str(refused.value), refused.value.place, refused.value.repair))
     assert said[:3] == said[3:]
+
+
+def test_a_session_is_paid_once_and_asked_until_it_is_closed(db: Database) -> None:
+    before, people = db.budget("patient").spent.amount, "SELECT count(DISTINCT patient) FROM visits"
+    session = db.open_session(SparseVector.of(100, 90, 2, sensitivity=50), "visits")
+    assert [session.ask(people), session.ask(clinic.COUNT)] == [Below(), Above()]
+    assert db.session(session.entry).ask(clinic.COUNT, number=2) == Above()
+    assert db.session(session.entry).answers == (Below(), Above())
+    assert db.budget("patient").spent.amount == before + 100
+    assert session.told == [{"above": False}, {"above": True}]
+    assert db.sessions()[0] == session.status
+    session.close()
+    assert session.closed.startswith("closed by ")
+    with pytest.raises(OverBudget, match="is closed: closed by "):
+        session.ask(people)

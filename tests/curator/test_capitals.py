@@ -19,7 +19,7 @@ from discreet.cli.command import app
 from discreet.curator import Curator
 from discreet.curator.catalogue import read
 from discreet.curator.custody import Custody, Declared
-from discreet.desk import HOME, Desk, Order
+from discreet.desk import HOME, Desk, ReleaseOrder
 from discreet.errors import Refusal
 from discreet.ledger import SqliteLedger
 from discreet.release import Wish
@@ -103,7 +103,7 @@ def test_a_release_is_of_the_declared_columns(home: Path, tmp_path: Path) -> Non
         assert [axis["column"] for axis in certificate["axes"]] == ["Sex", "Marital Status"]
     assert "already" in done.output or "free" in done.output or "before" in done.output  # it was paid for once
     selected = "SELECT age, \"Hours per week\" AS h FROM people WHERE sex = 'Male'"
-    order = Order.of(selected, Wish("histogram", ("AGE",), epsilon="1", bins={"age": 10}))
+    order = ReleaseOrder.of(selected, Wish.of("histogram", ("AGE",), epsilon="1", bins={"age": 10}))
     assert Desk(home).published(HOME, order).name == "histogram of Age"
 
 

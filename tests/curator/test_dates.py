@@ -19,10 +19,10 @@ from discreet.curator import Curator
 from discreet.curator.catalogue import read
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.declared.key import Type, number, written
-from discreet.desk import HOME, Desk, Order
+from discreet.desk import HOME, Desk, ReleaseOrder
 from discreet.errors import Refusal
 from discreet.release import Wish
-from discreet.sql.dates import years
+from discreet.sql.expression_facts import years
 from discreet.sql.range import Range
 
 DAYS = ("2015-01-01", "2024-12-31")
@@ -183,8 +183,8 @@ def test_a_moment_and_its_number_are_one_another(kind: Type) -> None:
 def test_a_release_of_days_says_what_is_counted_instead_and_that_works(
     home: Path, kind: str, columns: list[str], says: str
 ) -> None:
-    def asked(source: str, names: list[str]) -> Order:
-        return Order.of(source, Wish.read({"kind": kind, "columns": names, "epsilon": 1}))
+    def asked(source: str, names: list[str]) -> ReleaseOrder:
+        return ReleaseOrder.of(source, Wish.read({"kind": kind, "columns": names, "epsilon": 1}))
 
     desk = Desk(home)
     with pytest.raises(Refusal, match=says) as refused:

@@ -11,7 +11,7 @@ import pytest
 
 from discreet.curator import Curator
 from discreet.curator.catalogue import FILE
-from discreet.desk import HOME, Desk, Order
+from discreet.desk import HOME, Desk, ReleaseOrder
 from discreet.release import Wish
 
 COSTS = "SELECT region, avg(cost) AS c FROM visits GROUP BY region"
@@ -70,7 +70,7 @@ def test_what_it_uses_is_another_question(home: Path, what: str) -> None:
 
 
 def test_a_release_is_bought_once(home: Path) -> None:
-    order = Order.of("visits", Wish("histogram", ("region",), epsilon="0.5", max_rows=3))
+    order = ReleaseOrder.of("visits", Wish.of("histogram", ("region",), epsilon="0.5", max_rows=3))
     desk = Desk(home)
     bought = desk.published(HOME, order)
     edit(home, UNUSED["keys of another column"])

@@ -19,7 +19,7 @@ from doubles import Seeded
 from discreet.curator import Curator, Terms
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.errors import Refusal
-from discreet.sql.groups import EVERY_KEY, PARTIAL
+from discreet.sql.above_noise import EVERY_KEY, PARTIAL
 
 PEOPLE, ORDERS = 60, 240
 

@@ -12,7 +12,7 @@ import pytest
 from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.desk import Desk
-from discreet.desk.publisher import Order
+from discreet.desk.publisher import ReleaseOrder
 from discreet.errors import Refusal
 from discreet.release import Wish
 
@@ -111,7 +111,7 @@ def test_advice_releases_and_practice_do_not_know_it(homes: tuple[Path, Path], n
     for ask in asked:
         one, two = (heard(partial(ask, Curator(home, principal="bob"))) for home in homes)
         assert one == two
-    order = Order.of(name, Wish("histogram", ("salary",), epsilon=1))
+    order = ReleaseOrder.of(name, Wish.of("histogram", ("salary",), epsilon=1))
     desks = [Desk(home) for home in homes]
     bobs = [desk.visitor("bob") for desk in desks]
     for method, given in (

@@ -10,7 +10,7 @@ import pytest
 from discreet.declared.table import Caps, Schema
 from discreet.sql.bounding import row_cap
 from discreet.sql.left_out import left_out
-from discreet.sql.question import Part
+from discreet.sql.plan import Part
 from discreet.sql.split import question
 
 EACH = "SELECT patient, count(*) AS n, max(diagnosis) AS d FROM visits GROUP BY patient"

@@ -26,8 +26,7 @@ from discreet.engines import Counted
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector, Quantile
 from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Pure, Replace
-from discreet.sql.plan import Rank, Statistic
-from discreet.sql.question import Part
+from discreet.sql.plan import Part, Rank, Statistic
 from discreet.sql.split import question
 
 PLACES = 20_000

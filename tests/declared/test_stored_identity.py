@@ -12,7 +12,7 @@ import pytest
 from discreet.curator import catalogue
 from discreet.curator.catalogue import declaration
 from discreet.curator.run import Wanted, planned
-from discreet.desk.publisher import Order
+from discreet.desk.publisher import ReleaseOrder
 from discreet.mechanisms import Grid, Mean
 from discreet.release import Wish
 from discreet.sql.split import question, rows_of
@@ -32,15 +32,15 @@ TABLE = "e94deb926e91324cf9830e0acc62febec6b6151b86837887b003020427d6dd9c"
 RUN = "b2ad23ecc6e5443fc46740443edc465f3a49a03c45bbafbbeda04d3126819e76"
 WISHES = {
     "histogram": (
-        Wish("histogram", ("cost",), epsilon=1),
+        Wish.of("histogram", ("cost",), epsilon=1),
         "f2fe2a4d7919eb1b01236bf7a05ec7f3b2ea433ddac6308ab7dfd0d5c9104d89",
     ),
     "ranges": (
-        Wish("ranges", ("cost",), epsilon=1, bins={"cost": "0:1000:25"}),
+        Wish.of("ranges", ("cost",), epsilon=1, bins={"cost": "0:1000:25"}),
         "15845497d5ed13540aa71aeef930422b373a1b679c29c384d214b38aa0d5e696",
     ),
     "marginals": (
-        Wish("marginals", ("region", "urgent", "cost"), epsilon=1),
+        Wish.of("marginals", ("region", "urgent", "cost"), epsilon=1),
         "09b5983d6f1203e428cb184d3bb2978f7c9e9c0c87cbe9b2393df09230704e03",
     ),
 }
@@ -74,6 +74,6 @@ def test_a_run_keeps_its_key(home: Path) -> None:
 @pytest.mark.parametrize("kind", WISHES)
 def test_a_release_keeps_its_key(home: Path, kind: str) -> None:
     wish, key = WISHES[kind]
-    known, wanted = catalogue.read(home), Order.of("visits", wish).wanted
+    known, wanted = catalogue.read(home), ReleaseOrder.of("visits", wish).wanted
     what = planned(known, wanted, rows_of(wanted.sql, known.schema), lambda _: None)
     assert what.question == key

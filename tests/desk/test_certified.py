@@ -12,14 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.curator.custody import Custody
-from discreet.desk import HOME, Desk, Order, publisher
+from discreet.desk import HOME, Desk, ReleaseOrder, publisher
 from discreet.errors import Refusal
 from discreet.ledger import Answer, Spend, SqliteLedger
 from discreet.release import Wish
 from discreet.release.folder import checked, write
 
-COSTS = Order.of("visits", Wish("histogram", ("cost",), epsilon="0.5", bins={"cost": 10}, max_rows=3))
-TABLES = Order.of("visits", Wish("marginals", ("region", "urgent"), epsilon="0.5", max_rows=3), "who comes")
+COSTS = ReleaseOrder.of("visits", Wish.of("histogram", ("cost",), epsilon="0.5", bins={"cost": 10}, max_rows=3))
+TABLES = ReleaseOrder.of("visits", Wish.of("marginals", ("region", "urgent"), epsilon="0.5", max_rows=3), "who comes")
 
 
 @pytest.fixture

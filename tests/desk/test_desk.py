@@ -13,7 +13,7 @@ import pytest
 from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared
 from discreet.curator.declarations import CLOSED
-from discreet.desk import HOME, Desk, Order, Visitor
+from discreet.desk import HOME, Desk, ReleaseOrder, Visitor
 from discreet.errors import Refusal
 from discreet.ledger import Grant, SqliteLedger
 from discreet.ledger.books import OWNER
@@ -23,7 +23,7 @@ from discreet.release import Wish
 
 Doing = Callable[[Desk, Visitor], object]
 
-ORDER = Order.of("visits", Wish("histogram", ("region",), epsilon="0.1"))
+ORDER = ReleaseOrder.of("visits", Wish.of("histogram", ("region",), epsilon="0.1"))
 DOINGS: dict[str, Doing] = {
     "asked": lambda desk, who: desk.asked(who, clinic.COUNT, {"epsilon": "0.1"}),
     "shown": lambda desk, who: (

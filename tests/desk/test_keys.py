@@ -8,9 +8,10 @@ from decimal import Decimal
 import duckdb
 import pyarrow as pa
 import pytest
+from release.published import counted
 
 from discreet.curator.custody import Custody, Declared, found_home
-from discreet.desk import HOME, Desk, Order
+from discreet.desk import HOME, Desk, ReleaseOrder
 from discreet.release import Wish
 
 ROWS = 120
@@ -67,24 +68,24 @@ def truth(columns: tuple[str, ...], keys: tuple[str, ...]) -> int:
 
 @pytest.mark.parametrize("name", KEYS)
 def test_a_histogram_counts_every_key(desk: Desk, name: str) -> None:
-    order = Order.of("people", Wish("histogram", (name,), epsilon=1000, method="identity"))
-    release = desk.release(HOME, desk.published(HOME, order).entry)  # noise of scale 1/1000 is 0 but for e^−1000
-    counted = [release.cell(**{name: key}).value for key in FORMS[name]]
-    assert counted == pytest.approx([truth((name,), (key,)) for key in KEYS[name]])
-    assert sum(counted) == pytest.approx(ROWS)
+    order = ReleaseOrder.of("people", Wish.of("histogram", (name,), epsilon=1000, method="identity"))
+    release = counted(desk.release(HOME, desk.published(HOME, order).entry))  # noise is 0 but for e^−1000
+    cells = [release.cell(**{name: key}).value for key in FORMS[name]]
+    assert cells == pytest.approx([truth((name,), (key,)) for key in KEYS[name]])
+    assert sum(cells) == pytest.approx(ROWS)
 
 
 def test_a_day_is_found_by_its_date_and_by_its_text(desk: Desk) -> None:
-    order = Order.of("people", Wish("histogram", ("day",), epsilon=1000, method="identity"))
-    release = desk.release(HOME, desk.published(HOME, order).entry)
+    order = ReleaseOrder.of("people", Wish.of("histogram", ("day",), epsilon=1000, method="identity"))
+    release = counted(desk.release(HOME, desk.published(HOME, order).entry))
     assert release.cell(day=DAYS[1]).value == release.cell(day="2024-01-02").value == truth(("day",), ("2024-01-02",))
 
 
 @pytest.mark.slow
 def test_marginals_count_every_pair_of_keys(desk: Desk) -> None:
     pairs = (("day", "moment"), ("rate", "flag"), ("code", "word"), ("day", "rate"))
-    wish = Wish("marginals", tuple(KEYS), epsilon=1000, tables=pairs)
-    release = desk.release(HOME, desk.published(HOME, Order.of("people", wish)).entry)
+    wish = Wish.of("marginals", tuple(KEYS), epsilon=1000, tables=pairs)
+    release = counted(desk.release(HOME, desk.published(HOME, ReleaseOrder.of("people", wish)).entry))
     for one, two in pairs:
         for i, first in enumerate(KEYS[one]):
             for j, second in enumerate(KEYS[two]):

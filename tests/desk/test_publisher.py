@@ -10,10 +10,11 @@ from pathlib import Path
 import clinic
 import pyarrow as pa
 import pytest
+from release.published import counted
 
 from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared, found_home
-from discreet.desk import HOME, Desk, Listed, Order
+from discreet.desk import HOME, Desk, PaidRelease, ReleaseOrder
 from discreet.desk.publisher import called
 from discreet.engines import DuckStore
 from discreet.errors import Fault, OverBudget, Refusal
@@ -22,8 +23,8 @@ from discreet.privacy import Approximate
 from discreet.release import Wish
 from discreet.release.folder import checked, read
 
-COSTS = Order.of("visits", Wish("histogram", ("cost",), epsilon="0.5", bins={"cost": 10}, max_rows=3))
-TABLES = Order.of("visits", Wish("marginals", ("region", "urgent"), epsilon="0.5", max_rows=3), "who comes")
+COSTS = ReleaseOrder.of("visits", Wish.of("histogram", ("cost",), epsilon="0.5", bins={"cost": 10}, max_rows=3))
+TABLES = ReleaseOrder.of("visits", Wish.of("marginals", ("region", "urgent"), epsilon="0.5", max_rows=3), "who comes")
 
 
 @pytest.fixture
@@ -54,9 +55,9 @@ def test_what_is_offered_is_what_is_charged_and_only_once(home: Path) -> None:
 
 def test_it_counts_the_rows_of_the_home(tmp_path: Path) -> None:
     home = clinic.home(tmp_path / "home", epsilon=3000, unit="row", max_rows=None)
-    order = Order.of("visits", Wish("histogram", ("region",), epsilon=1000, method="identity"))
+    order = ReleaseOrder.of("visits", Wish.of("histogram", ("region",), epsilon=1000, method="identity"))
     desk = Desk(home)
-    found = desk.release(HOME, desk.published(HOME, order).entry)
+    found = counted(desk.release(HOME, desk.published(HOME, order).entry))
     regions = clinic.visits().column("region").to_pylist()
     for region in clinic.REGIONS:  # noise of scale 1/1000 is 0 but for a chance of e^−1000
         assert found.cell(region=region).value == regions.count(region)
@@ -99,7 +100,7 @@ def test_a_release_is_kept_before_the_ledger_knows_of_it(home: Path, monkeypatch
 
 def test_over_budget_nothing_is_read_or_written(home: Path) -> None:
     desk = Desk(home)
-    dear = Order.of("visits", Wish("histogram", ("cost",), epsilon=4, max_rows=1))
+    dear = ReleaseOrder.of("visits", Wish.of("histogram", ("cost",), epsilon=4, max_rows=1))
     with pytest.raises(OverBudget):
         desk.published(HOME, dear)
     assert spent(home).epsilon == 0
@@ -174,7 +175,7 @@ def test_a_folder_of_it_holds_for_everybody(home: Path, tmp_path: Path) -> None:
 
 
 def test_who_orders_under_another_name_is_told_the_first() -> None:
-    listed = Listed(4, "who comes", "ab" * 32, "", "ann", "patient", Approximate(1), "", (), TABLES.wish)
+    listed = PaidRelease(4, "who comes", "ab" * 32, "", "ann", "patient", Approximate(1), "", (), TABLES.wish)
     assert called(TABLES, listed) == ""
     assert called(replace(TABLES, name="marginals of region, urgent"), listed) == ""  # none was given
     said = called(replace(TABLES, name="patients"), listed)
@@ -225,17 +226,17 @@ def test_new_rows_are_a_new_release(home: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "wish", "words"),
     [
-        ("visits", Wish("histogram", ("diagnosis",), epsilon=1), "diagnosis"),
-        ("visits", Wish("histogram", ("nothing",), epsilon=1), "nothing"),
-        ("nowhere", Wish("histogram", ("cost",), epsilon=1), "nowhere"),
-        ("SELECT count(*) AS cost FROM visits", Wish("histogram", ("cost",), epsilon=1), "without aggregates"),
-        ("SELECT region FROM visits", Wish("histogram", ("cost",), epsilon=1), "cost"),
+        ("visits", Wish.of("histogram", ("diagnosis",), epsilon=1), "diagnosis"),
+        ("visits", Wish.of("histogram", ("nothing",), epsilon=1), "nothing"),
+        ("nowhere", Wish.of("histogram", ("cost",), epsilon=1), "nowhere"),
+        ("SELECT count(*) AS cost FROM visits", Wish.of("histogram", ("cost",), epsilon=1), "without aggregates"),
+        ("SELECT region FROM visits", Wish.of("histogram", ("cost",), epsilon=1), "cost"),
     ],
 )
 def test_what_cannot_be_published_is_refused_free(home: Path, source: str, wish: Wish, words: str) -> None:
     desk = Desk(home)
     with pytest.raises(Refusal, match=words):
-        desk.published(HOME, Order.of(source, wish))
+        desk.published(HOME, ReleaseOrder.of(source, wish))
     assert spent(home).epsilon == 0
 
 
@@ -243,34 +244,36 @@ def test_what_cannot_be_published_is_refused_free(home: Path, source: str, wish:
 def test_who_people_are_is_not_published(home: Path, disguise: str) -> None:
     sql = f"SELECT {disguise} AS who, cost FROM visits WHERE patient BETWEEN 0 AND 500"
     for source, column in ((sql, "who"), ("visits", "patient")):
-        order = Order.of(source, Wish("histogram", (column,), epsilon="0.5", bins={column: "0:500:1"}, max_rows=3))
+        order = ReleaseOrder.of(
+            source, Wish.of("histogram", (column,), epsilon="0.5", bins={column: "0:500:1"}, max_rows=3)
+        )
         with pytest.raises(Refusal, match=f"column '{column}' says who people are"):
             Desk(home).offered(HOME, order)
-    other = Wish("histogram", ("cost",), epsilon="0.5", bins={"cost": 10}, max_rows=3)
-    assert Desk(home).offered(HOME, Order.of(sql, other)).run.loss == Approximate(Fraction(1, 2))
+    other = Wish.of("histogram", ("cost",), epsilon="0.5", bins={"cost": 10}, max_rows=3)
+    assert Desk(home).offered(HOME, ReleaseOrder.of(sql, other)).run.loss == Approximate(Fraction(1, 2))
 
 
 def test_a_select_names_rows_as_well_as_a_table_does(home: Path) -> None:
     desk = Desk(home)
-    order = Order.of(
-        "SELECT LEAST(cost, 500) AS low FROM visits WHERE urgent", Wish("histogram", ("low",), epsilon="0.1")
+    order = ReleaseOrder.of(
+        "SELECT LEAST(cost, 500) AS low FROM visits WHERE urgent", Wish.of("histogram", ("low",), epsilon="0.1")
     )
-    found = desk.release(HOME, desk.published(HOME, order).entry)
+    found = counted(desk.release(HOME, desk.published(HOME, order).entry))
     assert found.range(low=(None, None)).error is not None
 
 
 @pytest.mark.parametrize("name", ["two\nlines", "x" * 121, "\x1b[31mred"])
 def test_a_name_is_one_short_line(name: str) -> None:
     with pytest.raises(Refusal, match="one line"):
-        Order.of("visits", COSTS.wish, name)
+        ReleaseOrder.of("visits", COSTS.wish, name)
 
 
 def test_a_budget_in_epsilon_and_delta_takes_a_price_in_both(home: Path) -> None:
     with pytest.raises(Refusal, match="kept in epsilon and delta") as raised:
-        Desk(home).offered(HOME, Order.of("visits", Wish("marginals", ("region",), rho="0.1", max_rows=1)))
+        Desk(home).offered(HOME, ReleaseOrder.of("visits", Wish.of("marginals", ("region",), rho="0.1", max_rows=1)))
     assert "both" in raised.value.hint
-    wish = Wish("marginals", ("region",), epsilon="0.5", delta="1e-7", max_rows=1)
-    loss = Desk(home).offered(HOME, Order.of("visits", wish)).run.loss
+    wish = Wish.of("marginals", ("region",), epsilon="0.5", delta="1e-7", max_rows=1)
+    loss = Desk(home).offered(HOME, ReleaseOrder.of("visits", wish)).run.loss
     assert isinstance(loss, Approximate)
     assert loss.epsilon <= Fraction(1, 2)
     assert loss.delta == Fraction(1, 10**7)
@@ -290,11 +293,11 @@ def test_who_may_not_ask_is_told_nothing_of_what_is_declared(home: Path) -> None
     bob = desk.bearer(custody.let_in("bob", "analyst", tables=["shifts"]))
     assert bob is not None
     for wish in (
-        Wish("histogram", ("cost",), epsilon=1, bins={"cost": "-5,100"}),
-        Wish("histogram", ("nothing",), epsilon=1),
+        Wish.of("histogram", ("cost",), epsilon=1, bins={"cost": "-5,100"}),
+        Wish.of("histogram", ("nothing",), epsilon=1),
     ):
         with pytest.raises(Refusal, match="there is no table 'visits'"):
-            desk.offered(bob, Order.of("SELECT * FROM visits", wish))
+            desk.offered(bob, ReleaseOrder.of("SELECT * FROM visits", wish))
 
 
 def test_days_and_moments_are_keys_however_they_are_spelled(tmp_path: Path) -> None:
@@ -315,8 +318,8 @@ def test_days_and_moments_are_keys_however_they_are_spelled(tmp_path: Path) -> N
     file.write_text(text)
     desk = Desk(home)
     for column, counts in (("day", [20, 10]), ("at", [5, 25])):
-        order = Order.of("visits", Wish("histogram", (column,), epsilon=1000, method="identity"))
-        found = desk.release(HOME, desk.published(HOME, order).entry)
+        order = ReleaseOrder.of("visits", Wish.of("histogram", (column,), epsilon=1000, method="identity"))
+        found = counted(desk.release(HOME, desk.published(HOME, order).entry))
         assert found.counts().tolist() == pytest.approx(
             counts
         )  # noise of scale 1/1000 is 0 but for a chance of e^−1000
@@ -332,9 +335,11 @@ def test_very_many_bins_are_counted_by_arithmetic(tmp_path: Path, bins: int) -> 
     found_home(home)
     rows = pa.table({"x": [7] * 50})
     Custody(home).add("visits", rows, Declared(unit="row", epsilon=10**6, bounds={"x": (0, 5_000_000)}))
-    desk, wish = Desk(home), Wish("histogram", ("x",), epsilon=1000, bins={"x": bins}, method="identity")
-    found = desk.release(HOME, desk.published(HOME, Order.of("visits", wish)).entry)
+    desk, wish = Desk(home), Wish.of("histogram", ("x",), epsilon=1000, bins={"x": bins}, method="identity")
+    found = desk.release(HOME, desk.published(HOME, ReleaseOrder.of("visits", wish)).entry)
     assert found.total.value == pytest.approx(50)
     many = ",".join(map(str, [*range(1500), 4_000_000]))
     with pytest.raises(Refusal, match="must have one"):
-        desk.offered(HOME, Order.of("visits", Wish("histogram", ("x",), epsilon=1, bins={"x": many + ",4000003"})))
+        desk.offered(
+            HOME, ReleaseOrder.of("visits", Wish.of("histogram", ("x",), epsilon=1, bins={"x": many + ",4000003"}))
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import clinic
 import pytest
 
-from discreet.desk import HOME, Desk, Order
+from discreet.desk import HOME, Desk, ReleaseOrder
 from discreet.release import Wish
 
 KEYS: dict[str, tuple[str, dict[str, object]]] = {
@@ -58,5 +58,5 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
 @pytest.mark.parametrize("key", KEYS)
 def test_the_key_is_what_it_was(desk: Desk, key: str) -> None:
     kind, parts = KEYS[key]
-    order = Order.of("visits", Wish.read({"kind": kind, "epsilon": "0.5", **parts}))
+    order = ReleaseOrder.of("visits", Wish.read({"kind": kind, "epsilon": "0.5", **parts}))
     assert desk.offered(HOME, order).run.question == key

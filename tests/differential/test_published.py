@@ -12,8 +12,9 @@ import pytest
 from differential.files import home_of, plain_of
 from differential.sheet import World
 from differential.world import made
+from release.published import counted as known
 
-from discreet.desk import HOME, Desk, Order
+from discreet.desk import HOME, Desk, ReleaseOrder
 from discreet.release import Release, Wish
 
 PRICE = "10000"  # noise of scale 1/1000 is 0 but for a chance of e^-1000; beyond that the samplers have no proof
@@ -35,7 +36,7 @@ class Place:
 
     def published(self, wish: Wish) -> Release:
         desk = Desk(self.home)
-        order = Order.of(self.world.sheets["main"].name, wish)
+        order = ReleaseOrder.of(self.world.sheets["main"].name, wish)
         return desk.release(HOME, desk.published(HOME, order).entry)
 
 
@@ -59,7 +60,7 @@ def same_cells(place: Place, release: Release, roles: tuple[str, ...]) -> None:
         row[:-1]: row[-1] for row in place.plain.execute(f"SELECT {chosen}, count(*) FROM main GROUP BY ALL").fetchall()
     }
     seen = 0
-    for cell in release.table(names).to_pylist():
+    for cell in known(release).table(names).to_pylist():
         key = tuple(cell[name] for name in names)
         if all(value in place.values(role) for role, value in zip(roles, key, strict=True)):
             assert cell["count"] == pytest.approx(plain.get(key, 0), abs=1e-3), (key, cell)
@@ -73,19 +74,19 @@ def same_cells(place: Place, release: Release, roles: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("role", ["key", "code", "flag"])
 @pytest.mark.parametrize("method", [None, "identity"])
 def test_a_histogram_counts_as_plain_duckdb_does(place: Place, role: str, method: str | None) -> None:
-    wish = Wish("histogram", (place.world.field(role).name,), epsilon=PRICE, method=method)
+    wish = Wish.of("histogram", (place.world.field(role).name,), epsilon=PRICE, method=method)
     same_cells(place, place.published(wish), (role,))
 
 
 def test_two_columns_count_as_plain_duckdb_does(place: Place) -> None:
     names = tuple(place.world.field(role).name for role in ("key", "flag"))
-    wish = Wish("histogram", names, epsilon=PRICE, method="identity")
+    wish = Wish.of("histogram", names, epsilon=PRICE, method="identity")
     same_cells(place, place.published(wish), ("key", "flag"))
 
 
 def test_all_tables_of_a_release_count_the_same_rows(place: Place) -> None:
     roles = ("key", "code", "flag")
-    wish = Wish("marginals", tuple(place.world.field(role).name for role in roles), epsilon=PRICE)
+    wish = Wish.of("marginals", tuple(place.world.field(role).name for role in roles), epsilon=PRICE)
     release = place.published(wish)
     for pair in (("key", "code"), ("key", "flag"), ("code", "flag")):
         same_cells(place, release, pair)
@@ -96,7 +97,8 @@ def test_bins_hold_what_plain_duckdb_counts_between_their_edges(place: Place) ->
     assert wide
     for role in wide:
         name = place.world.field(role).name
-        cells = place.published(Wish("histogram", (name,), epsilon=PRICE, bins={name: 3}, method="identity")).table()
+        wish = Wish.of("histogram", (name,), epsilon=PRICE, bins={name: 3}, method="identity")
+        cells = known(place.published(wish)).table()
         bins = [cell for cell in cells.to_pylist() if cell[f"{name}_from"] is not None]
         assert len(bins) == 3
         for cell in bins:

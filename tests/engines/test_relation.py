@@ -19,7 +19,7 @@ from discreet.declared.key import Type
 from discreet.engines import DuckRelation, DuckStore
 from discreet.errors import Refusal
 from discreet.mechanisms import Axis, Bins, Caps, Column, Frame
-from discreet.release.other_cell import tables
+from discreet.release.publication import counter
 from discreet.sql.cells import _place
 from discreet.sql.shape import shape
 from discreet.sql.split import rows_of
@@ -118,7 +118,7 @@ def test_tables_of_one_release_are_of_the_same_rows_as_in_a_frame(home: Path, ca
     found = relation(home, max_rows=cap)
     narrow = stepped(found, [Bins("cost", (500, 7_000, 90_000))])[0]
     axes: dict[str, Axis] = {"region": "region", "urgent": "urgent", "cost": narrow}
-    ours, theirs = tables(found, axes, rule), tables(framed(found), axes, rule)
+    ours, theirs = counter(found, axes, rule), counter(framed(found), axes, rule)
     for names in ((), ("cost",), ("region", "urgent"), ("region", "cost"), ("region", "urgent", "cost")):
         assert ours(names).tolist() == theirs(names).tolist()
         assert ours(names).sum() == ours(()) > 0

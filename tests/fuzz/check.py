@@ -23,8 +23,7 @@ from discreet.ledger import Answer as Said
 from discreet.ledger import Spend
 from discreet.ledger.entry import BudgetLoss
 from discreet.privacy import Approximate, Concentrated
-from discreet.sql.plan import Measurement, Rank, Statistic
-from discreet.sql.question import Question
+from discreet.sql.plan import Measurement, Question, Rank, Statistic
 
 T = TypeVar("T")
 

@@ -17,9 +17,9 @@ from ledger.kept import held
 from release.published import paid, released
 from survey.surveyed import ONE, Survey, trusting
 
-from discreet.curator import catalogue
+from discreet.curator import Curator, catalogue
 from discreet.curator.custody import Custody, found_home
-from discreet.desk import HOME, Desk, Order
+from discreet.desk import HOME, Desk, ReleaseOrder
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
 from discreet.ledger import Answer, Opened, Spend, SqliteLedger, open_ledger, sign, signing_key
@@ -30,6 +30,7 @@ from discreet.ledger.witness import Bringer, Folder
 from discreet.ledger.witness import keep as keep_guest
 from discreet.local import LocalHashing, Rappor
 from discreet.local.rappor import Device
+from discreet.mechanisms import SparseVector
 from discreet.mechanisms.sealed import Sealed
 from discreet.privacy import AddRemove, Pure
 from discreet.release import Wish
@@ -38,7 +39,7 @@ from discreet.transport.keyring import Handover
 from discreet.transport.task import UploadReceipt
 
 KEY = Ed25519PrivateKey.generate()
-COSTS = Order.of("visits", Wish("histogram", ("cost",), epsilon="0.5", bins={"cost": 10}, max_rows=3))
+COSTS = ReleaseOrder.of("visits", Wish.of("histogram", ("cost",), epsilon="0.5", bins={"cost": 10}, max_rows=3))
 
 
 @pytest.fixture(autouse=True)
@@ -125,6 +126,12 @@ def _sealed(folder: Path) -> Iterable[Path]:
     yield from (sealed.path, sealed.key_file)
 
 
+def _session(folder: Path) -> Iterable[Path]:
+    opened = Curator(clinic.home(folder / "place")).paid_sessions().open(SparseVector.of(1, 9), "visits")
+    opened.ask("SELECT count(DISTINCT patient) FROM visits")
+    yield from _named(folder / "place" / "sessions", str(opened.entry), "key")
+
+
 def _device(folder: Path) -> Iterable[Path]:
     Device.at(folder / "secret", Rappor(Fraction(1), 2, 1, 1, Fraction(0), Fraction(1)))
     yield folder / "secret"
@@ -137,7 +144,7 @@ def _survey_key(folder: Path) -> Iterable[Path]:
 
 WRITERS = [
     _signing_key, _home, _heads, _witness_folder, _names_of_witnesses, _heads_of_others, _catalogue, _release_folder,
-    _table, _sealed, _device, _survey_key,
+    _table, _sealed, _session, _device, _survey_key,
 ]  # fmt: skip
 
 

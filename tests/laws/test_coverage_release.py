@@ -39,7 +39,7 @@ from discreet.release import (
     Wavelet,
     tuned,
 )
-from discreet.release.histogram import MORE, TIMES, Estimate
+from discreet.release.estimate import MORE, TIMES, Estimate
 
 pytestmark = pytest.mark.slow
 

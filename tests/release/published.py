@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike
 from discreet.ledger import Answer, Dataset, Opened, Spend, SqliteLedger, sign, signing_key
 from discreet.ledger.entry import Plain, read_loss
 from discreet.ledger.verify import Receipt, receipt
-from discreet.mechanisms import Column, Frame
+from discreet.mechanisms import Column, Frame, Outline
 from discreet.privacy import AddRemove
-from discreet.release import Release, Wish, publication
+from discreet.release import CountedRelease, Publication, Release, Wish
 from discreet.release import folder as folders
+from discreet.release import publication as any_publication
 from discreet.release.certificate import Certificate, kept
 
 UNIT = AddRemove("patient")
@@ -41,7 +42,20 @@ def people(columns: tuple[Column, ...] = (AGE, COST, REGION), rows: int = 4000) 
     return Frame.of(data, *columns, neighbours=UNIT)
 
 
-def released(wish: Mapping[str, object], frame: Frame | None = None, seed: int = 1) -> Release:
+def publication(outline: Outline, wish: Wish) -> Publication:
+    """The publication of counts that a wish is."""
+    made = any_publication(outline, wish)
+    assert isinstance(made, Publication)
+    return made
+
+
+def counted(release: Release) -> CountedRelease:
+    """A release that is known to be one of counts."""
+    assert isinstance(release, CountedRelease)
+    return release
+
+
+def released(wish: Mapping[str, object], frame: Frame | None = None, seed: int = 1) -> CountedRelease:
     """A release of the people, by a wish."""
     shown = people() if frame is None else frame
     return publication(shown, Wish.read({"epsilon": "1", **wish}))(shown, rng=Seeded(seed))

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.release import Hierarchy, QuadTree, Wavelet, hierarchy, nonnegative_fit, quadtree, wavelet
+from discreet.release import Hierarchy, QuadTree, Wavelet, grids, hierarchy, nonnegative_fit, wavelet
 from discreet.release.counts import MOST_CELLS
-from discreet.release.space_filling_curve import hilbert
-from discreet.release.tree_variances import Splits
+from discreet.release.partition import hilbert
+from discreet.release.tree import Splits
 
 ONE, SMALL, SIDE = Fraction(1), 1 << 12, 1 << 6
 
@@ -37,7 +37,7 @@ CACHES: list[tuple[Any, Callable[[], object]]] = [
     (hierarchy._branches, lambda: Hierarchy(ONE, (SMALL,)).children),
     (nonnegative_fit.alike, lambda: nonnegative_fit.alike(SMALL)),
     (wavelet._halves, lambda: Wavelet(ONE, (SMALL,)).children),
-    (quadtree._quarters, lambda: QuadTree(ONE, (SIDE, SIDE))._tree),
+    (grids._quarters, lambda: QuadTree(ONE, (SIDE, SIDE))._tree),
     (hilbert, lambda: hilbert(SIDE, SIDE)),
 ]
 

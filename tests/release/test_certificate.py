@@ -19,7 +19,7 @@ from discreet.ledger.verify import Pinned, read_proof, receipt
 from discreet.mechanisms import Frame
 from discreet.privacy import Concentrated, Pure, Replace
 from discreet.release import Release
-from discreet.release.certificate import Certificate, Paid, kept, letters, spelled
+from discreet.release.certificate import Certificate, PaymentFacts, kept, letters, spelled
 
 PAID: dict[str, Plain] = {
     "population": "patients",
@@ -31,7 +31,7 @@ WISH: dict[str, object] = {"kind": "histogram", "columns": ["age"], "bins": {"ag
 
 
 def facts(release: Release) -> dict[str, Plain]:
-    return {**release.facts, "axes": [dict(side.plain) for side in release.axes]}
+    return {**release.facts, "axes": [dict(side.plain) for side in release.sides]}
 
 
 @pytest.fixture(name="certificate")
@@ -68,7 +68,7 @@ def test_what_it_holds_of_the_ledger_is_what_the_ledger_room_checks(certificate:
 
 
 def test_it_says_what_the_ledger_says_was_paid_and_not_by_whom(certificate: Certificate) -> None:
-    assert certificate.paid == Paid("patients", Pure(1), SQL, {"visits": 3})
+    assert certificate.paid == PaymentFacts("patients", Pure(1), SQL, {"visits": 3})
     assert certificate.entries == (3, 4)
     assert "principal" not in certificate.to_json()
 
@@ -281,11 +281,9 @@ def test_marginals_and_their_rho_are_certified(tmp_path: Path) -> None:
     assert Certificate.from_json(certificate.to_json()) == certificate
 
 
-def test_bins_that_were_chosen_privately_are_told_apart(tmp_path: Path) -> None:
+def test_bins_that_were_chosen_privately_are_told_apart() -> None:
     release = released({"kind": "histogram", "columns": ["age", "cost"], "bins": {"age": 10, "cost": "private:4"}})
-    proof = paid(tmp_path / "home", release)
-    certificate = Certificate(facts(release), release.bounding, proof)
-    assert [certificate.chosen(name) for name in ("age", "cost", "nothing")] == [False, True, False]
+    assert [release.chosen(name) for name in ("age", "cost", "nothing")] == [False, True, False]
 
 
 def test_the_promise_is_that_of_the_neighbours_of_the_release(tmp_path: Path) -> None:

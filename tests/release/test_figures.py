@@ -8,13 +8,14 @@ from release.published import people, released
 
 from discreet.mechanisms import Column, Frame
 from discreet.pictures.svg import figure, plain, rounded
-from discreet.release.figures import MOST_BARS, MOST_FIELDS, MOST_KEYS, MOST_PLANES, MOST_POINTS, pictures
-from discreet.release.histogram import Histogram, error_bar
+from discreet.release.estimate import error_bar
+from discreet.release.figures import MOST_BARS, MOST_FIELDS, MOST_KEYS, MOST_PLANES, MOST_POINTS
+from discreet.release.histogram import Histogram
 
 
 def test_many_bins_are_drawn_together_with_the_error_of_their_sum() -> None:
     release = released({"kind": "ranges", "columns": ["cost"], "bins": {"cost": 1000}, "method": "hierarchy"})
-    first, second = pictures(release)
+    first, second = release.pictures()
     told = release.content
     assert isinstance(told, Histogram)
     root = parsed(first.wide)
@@ -33,7 +34,7 @@ def test_many_bins_are_drawn_together_with_the_error_of_their_sum() -> None:
 def test_of_many_keys_the_largest_are_drawn_and_the_others_counted() -> None:
     towns = Column("town", keys=tuple(f"Town {i}" for i in range(200)))
     release = released({"kind": "histogram", "columns": ["town"]}, people((towns,)))
-    (drawn,) = pictures(release)
+    (drawn,) = release.pictures()
     counts = release.counts()
     labels = [each.text for each in marks(parsed(drawn.wide), "text", "label")]
     assert len(labels) == MOST_KEYS
@@ -50,7 +51,7 @@ def test_a_large_plane_is_drawn_in_fields_that_hold_all_their_cells() -> None:
     place = np.arange(5000)
     frame = Frame.of({"x": place % 97, "y": place % 89}, *columns)
     release = released({"kind": "histogram", "columns": ["x", "y"], "bins": {"x": 97, "y": 10}}, frame)
-    (drawn,) = pictures(release)
+    (drawn,) = release.pictures()
     assert "Each field along x has up to 3 of the 97 cells together." in drawn.note
     assert "along y" not in drawn.note
     counts = release.counts()
@@ -64,7 +65,7 @@ def test_a_large_plane_is_drawn_in_fields_that_hold_all_their_cells() -> None:
 def test_marginals_are_drawn_by_column_and_by_pair_and_the_rest_is_told() -> None:
     columns = tuple(Column(f"c{i}", keys=("a", "b", "c")) for i in range(5))
     release = released({"kind": "marginals", "columns": [f"c{i}" for i in range(5)]}, people(columns))
-    found = pictures(release)
+    found = release.pictures()
     assert [each.title for each in found[:5]] == [f"Records by c{i}" for i in range(5)]
     assert len(found) == 5 + MOST_PLANES
     assert found[-1].note.endswith("4 more pairs of columns were counted, and are not drawn.")
@@ -77,7 +78,7 @@ def test_marginals_are_drawn_by_column_and_by_pair_and_the_rest_is_told() -> Non
 
 def test_sums_without_an_error_bar_are_drawn_pale_and_that_is_said() -> None:
     wish: dict[str, object] = {"kind": "ranges", "columns": ["cost"], "bins": {"cost": 64}, "epsilon": "0.05"}
-    first, second = pictures(released(wish))
+    first, second = released(wish).pictures()
     assert "Pale bars in a broken line have no error bar" in first.note
     assert marks(parsed(first.wide), "rect", "bare")
     assert "within the band" in second.note
@@ -85,7 +86,7 @@ def test_sums_without_an_error_bar_are_drawn_pale_and_that_is_said() -> None:
 
 def test_counts_whose_error_is_not_known_have_no_error_bars() -> None:
     release = released({"kind": "histogram", "columns": ["age"], "method": "mwem"})
-    first, second = pictures(release)
+    first, second = release.pictures()
     assert marks(parsed(first.wide), "line", "error") == []
     assert first.note.startswith("How far off these may be is not known.")
     assert "is not known" in second.note

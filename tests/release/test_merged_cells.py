@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.release.merged_cells import Noise, together
+from discreet.release.tree_search import Noise, together
 
 EVEN = Noise(first=100.0, again=20.0, inside=1.5)
 

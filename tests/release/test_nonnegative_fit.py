@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from release.test_tree_variances import Reals, Tree, incidence, measured, ragged
+from release.test_tree import Reals, Tree, incidence, measured, ragged
 from scipy import stats
 from scipy.optimize import nnls
 
 from discreet.release.nonnegative_fit import alike, nonnegative, rounded
-from discreet.release.tree import consistent
-from discreet.release.tree_variances import Splits, starts
+from discreet.release.tree import Splits, consistent, starts
 from discreet.release.wavelet import Wavelet
 
 

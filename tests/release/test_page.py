@@ -14,7 +14,7 @@ from release.published import AGE, NASTY, SQL, people, published, released
 
 from discreet.mechanisms import Column
 from discreet.pictures.svg import rounded
-from discreet.release.histogram import error_bar
+from discreet.release.estimate import error_bar
 
 HOSTILE = Column("<b onclick=alert(4)>", keys=NASTY)
 CASES: dict[str, dict[str, object]] = {

@@ -22,7 +22,7 @@ from discreet.release import (
     tuned,
 )
 from discreet.release.plausible_counts import expected, likely, plausible
-from discreet.release.tree_variances import Splits
+from discreet.release.tree import Splits
 
 TENTH = Fraction(1, 10)
 

@@ -19,12 +19,13 @@ from hypothesis import strategies as st
 from local.laws import usual
 from release.examples import OTHERS
 from release.laws import added_sizes
+from release.published import publication
 
 from discreet.audit import audit
 from discreet.errors import Refusal
 from discreet.mechanisms import Column, Frame
 from discreet.privacy import Pure, Replace
-from discreet.release import Histogram, NumberAxis, PrivateBins, Publication, Wish, publication
+from discreet.release import Histogram, NumberAxis, PrivateBins, Publication, Wish
 from discreet.release.histogram import NONE
 from discreet.release.private_bins import Chosen, even_ends
 
@@ -112,7 +113,7 @@ def test_a_constant_column_and_an_empty_one_have_bins_as_well(rows: int) -> None
     """And all rows are counted, at a price at which no noise is drawn."""
     table = Frame.of({"cost": [5.0] * rows}, COSTS.columns[0])
     for epsilon in (1, 1000):
-        wish = Wish("histogram", ("cost",), epsilon=epsilon, bins={"cost": "private:8"})
+        wish = Wish.of("histogram", ("cost",), epsilon=epsilon, bins={"cost": "private:8"})
         told = publication(table, wish)(table, rng=Seeded(1))
         assert 1 <= len(told.axes[0]) <= 8
     assert told.total.value == pytest.approx(rows)
@@ -124,14 +125,14 @@ def test_a_constant_column_and_an_empty_one_have_bins_as_well(rows: int) -> None
 def test_a_plane_may_have_one_side_of_keys_and_one_of_private_bins() -> None:
     told = published(2, "sex", "cost")(COSTS, rng=Seeded(1))
     assert told.columns == ("sex", "cost")
-    assert told.content.shape == (2, len(told.axes[1]))  # type: ignore[union-attr]
+    assert told.content.shape == (2, len(told.axes[1]))
     women = told.range(sex="f")
     assert abs(women.value - (COSTS.values[1] == "f").sum()) < 20 * (women.error or 0)  # further off once in 10^10
 
 
 def test_few_steps_give_as_many_bins_as_there_are() -> None:
     table = Frame.of({"n": np.arange(300) % 4}, Column("n", bounds=(0, 4), step=1))
-    told = publication(table, Wish("histogram", ("n",), epsilon=9, bins={"n": "private:50"}))(table, rng=Seeded(1))
+    told = publication(table, Wish.of("histogram", ("n",), epsilon=9, bins={"n": "private:50"}))(table, rng=Seeded(1))
     assert len(told.axes[0]) <= 4
 
 

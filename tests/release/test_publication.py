@@ -18,6 +18,7 @@ from doubles import Seeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from release.published import publication
 
 from discreet.audit import audit
 from discreet.errors import Refusal
@@ -36,7 +37,6 @@ from discreet.release import (
     Release,
     ResidualMarginals,
     Wish,
-    publication,
 )
 
 AGE, COST = Column("age", bounds=(0, 120), step=1), Column("cost", bounds=(0, 5000), step="0.01")
@@ -63,7 +63,7 @@ def wished(kind: str, *columns: str, **more: Any) -> Publication:  # noqa: ANN40
     outline = more.pop("outline", EMPTY)
     if "rho" not in more:
         more.setdefault("epsilon", 1)
-    return publication(outline, Wish(kind, columns, **more))
+    return publication(outline, Wish.of(kind, columns, **more))
 
 
 def edges(found: Publication, place: int = 0) -> list[float]:
@@ -165,10 +165,12 @@ def test_caps_and_neighbours_set_the_noise() -> None:
     replaced = frame(max_rows=3, neighbours=Replace("person"))
     one: Any = wished("histogram", "age", outline=replaced).mechanism
     assert (one.most, one.distance, one.neighbours) == (3, 6, Replace("person"))
-    assert wished("histogram", "age", outline=replaced, max_rows=2).mechanism.most == 2  # type: ignore[union-attr]
+    fewer: Any = wished("histogram", "age", outline=replaced, max_rows=2).mechanism
+    assert fewer.most == 2
     for more in ({"rho": 1}, {"epsilon": 1}):
         tables = wished("marginals", "age", "sex", outline=replaced, **more)
-        assert tables.mechanism.most == 6  # type: ignore[union-attr]
+        mechanism: Any = tables.mechanism
+        assert mechanism.most == 6
         assert tables.neighbours == Replace("person")
         assert tables.caps == Caps(3)
 

@@ -31,8 +31,8 @@ from discreet.release.counts import noise_variance, within
 from discreet.release.grids import boxes, divided_boxes
 from discreet.release.hierarchy import best_branching
 from discreet.release.histogram import CHOSEN
+from discreet.release.partition import hilbert
 from discreet.release.plausible_counts import plausible
-from discreet.release.space_filling_curve import hilbert
 
 TENTH, ONE = Fraction(1, 10), Fraction(1)
 CELLS = 4096

@@ -11,18 +11,20 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from doubles import Seeded
+from release.published import counted, publication
 
 from discreet.errors import Refusal
 from discreet.mechanisms import Column, Frame
 from discreet.release import (
+    CountedRelease,
+    Estimate,
     Histogram,
+    HistogramRelease,
     KeyAxis,
     Marginals,
     NumberAxis,
-    Reading,
     Release,
     Wish,
-    publication,
 )
 from discreet.release.histogram import NONE
 from discreet.release.release import CUT_OFF
@@ -42,8 +44,8 @@ PEOPLE = Frame.of(
 )
 
 
-def released(kind: str, *columns: str, seed: int = 1, **more: Any) -> Release:  # noqa: ANN401
-    return publication(PEOPLE, Wish(kind, columns, **{"epsilon": 1, **more}))(PEOPLE, rng=Seeded(seed))
+def released(kind: str, *columns: str, seed: int = 1, **more: Any) -> CountedRelease:  # noqa: ANN401
+    return publication(PEOPLE, Wish.of(kind, columns, **{"epsilon": 1, **more}))(PEOPLE, rng=Seeded(seed))
 
 
 LINE = released("histogram", "age", bins={"age": "0:100:10"})
@@ -82,7 +84,7 @@ def test_ranges_are_in_peoples_units_and_their_errors_cover(
     kind: str, columns: list[str], more: dict[str, Any], where: dict[str, Any]
 ) -> None:
     """Errors over standard errors have mean square 1: within five standard errors, and 1.3² is out of the question."""
-    found = publication(PEOPLE, Wish(kind, tuple(columns), **{"epsilon": 1, **more}))
+    found = publication(PEOPLE, Wish.of(kind, tuple(columns), **{"epsilon": 1, **more}))
     exactly, scores = truth(**where), []
     for seed in range(300):
         told = found(PEOPLE, rng=Seeded(seed)).range(**where)
@@ -94,13 +96,13 @@ def test_ranges_are_in_peoples_units_and_their_errors_cover(
     assert mean - 0.49 > 2 * error
 
 
-def exact(counts: list[float], *axes: Any) -> Release:  # noqa: ANN401
+def exact(counts: list[float], *axes: Any) -> CountedRelease:  # noqa: ANN401
     """A release without noise or errors."""
     shape = tuple(map(len, axes))
     content = Histogram(np.array(counts, dtype=np.float64).reshape(shape), np.arange(len(counts)), None, NONE)
     names = [axis.column for axis in axes]
     facts: Any = {"kind": "histogram", "columns": names, "tables": [names], "guarantee": {"measure": "pure"}}
-    return Release(facts, axes, content)
+    return HistogramRelease(facts, axes, content)
 
 
 UNEVEN = exact([10, 20, 40], NumberAxis("cost", (0, 2, 10, 50), Fraction(1, 4)))
@@ -137,7 +139,7 @@ def test_a_range_that_cuts_through_a_bin_is_straight_within_it_and_says_so(
 
 
 @pytest.mark.parametrize("told", [LINE, PLANE, TABLES], ids=["line", "plane", "tables"])
-def test_a_range_that_cuts_through_a_bin_has_no_error_bar_and_one_of_whole_bins_has(told: Release) -> None:
+def test_a_range_that_cuts_through_a_bin_has_no_error_bar_and_one_of_whole_bins_has(told: CountedRelease) -> None:
     whole, cut = told.range(age=(20, 40)), told.range(age=(20, 45))
     assert (whole.note, cut.note != "") == ("", True)
     assert (whole.error or 0) > 0
@@ -195,14 +197,14 @@ def test_cells_are_named_by_values() -> None:
         (CIRCLE, lambda told: told.plot(), "one or two columns"),
     ],
 )
-def test_what_a_release_cannot_tell_is_refused(told: Release, call: Any, says: str) -> None:  # noqa: ANN401
+def test_what_a_release_cannot_tell_is_refused(told: CountedRelease, call: Any, says: str) -> None:  # noqa: ANN401
     with pytest.raises(Refusal, match=says):
         call(told)
 
 
 @every
-def test_text_reads_back_to_the_last_bit(told: Release) -> None:
-    back = Release.from_json(told.to_json())
+def test_text_reads_back_to_the_last_bit(told: CountedRelease) -> None:
+    back = counted(Release.from_json(told.to_json()))
     assert back == told
     assert hash(back) == hash(told)
     assert back.axes == told.axes
@@ -219,9 +221,9 @@ def test_very_many_even_bins_are_written_by_their_width() -> None:
         axis = NumberAxis("cost", steps, Fraction(1, 4))
         told = exact([1.0] * len(axis), axis)
         assert "edges" not in axis.plain
-        assert Release.from_json(told.to_json()).axes == (axis,)
+        assert counted(Release.from_json(told.to_json())).axes == (axis,)
     odd = NumberAxis("cost", (*range(0, 10_001, 2), 10_003), Fraction(1, 4))
-    assert Release.from_json(exact([1.0] * len(odd), odd).to_json()).axes == (odd,)
+    assert counted(Release.from_json(exact([1.0] * len(odd), odd).to_json())).axes == (odd,)
 
 
 @pytest.mark.parametrize("change", ["format", "facts", "axes", "histogram", "short", "nan", "kind", "fraction", "part"])
@@ -305,7 +307,7 @@ def test_columns_keep_their_types_and_their_names() -> None:
 
 
 @every
-def test_fitted_counts_are_whole_and_not_negative(told: Release) -> None:
+def test_fitted_counts_are_whole_and_not_negative(told: CountedRelease) -> None:
     near = told.nonnegative()
     assert all(near.counts(names).min() >= 0 for names in near.tables)
     if told is CIRCLE:
@@ -318,7 +320,7 @@ def test_fitted_counts_are_whole_and_not_negative(told: Release) -> None:
 
 
 @every
-def test_it_can_be_read_and_drawn(told: Release) -> None:
+def test_it_can_be_read_and_drawn(told: CountedRelease) -> None:
     text = str(told)
     assert text.startswith(f"{told.kind} of {', '.join(told.columns)}: pure differential privacy, epsilon = 1\n")
     assert text.endswith(CUT_OFF)
@@ -336,9 +338,9 @@ def test_what_errors_leave_out_is_said() -> None:
     assert TABLES.whole().total.error is None
     assert TABLES.whole().errors(("age", "sex")) is None
     assert NO_ERRORS.bounding.startswith(NONE)
-    assert str(Reading(1234.5, 2.25)) == "1234.5 ± 5.4"
-    assert str(Reading(1234.5, None, (1200.0, 1300.0))) == "1234.5 (from 1200 to 1300)"
-    assert str(Reading(1234.5, None, note="so to say")) == "1234.5 (so to say)"
+    assert str(Estimate(1234.5, 2.25)) == "1234.5 ± 5.4"
+    assert str(Estimate(1234.5, None, (1200.0, 1300.0))) == "1234.5 (from 1200 to 1300)"
+    assert str(Estimate(1234.5, None, note="so to say")) == "1234.5 (so to say)"
 
 
 def test_a_release_holds_what_was_published() -> None:

@@ -16,17 +16,18 @@ from discreet.exact import exact
 from discreet.mechanisms import Bins, Grid
 from discreet.release import Wish
 from discreet.release.bins import At, Equal, Private, Stepped, read_cut, usual, written
+from discreet.release.histogram_kinds import CountsWish
 
 AGES = Grid(0, 120, 1)
 EVERY = [
-    Wish("histogram", ("age",), epsilon=1),
-    Wish("ranges", ("age", "cost"), rho="0.5", method="quadtree", max_rows=3),
-    Wish("histogram", ("age",), epsilon="1/3", bins={"age": 12}),
-    Wish("histogram", ("age",), epsilon=0.1, bins={"age": (0, 100, 10)}),
-    Wish("histogram", ("age", "cost"), epsilon=1, bins={"age": [0, 18, 65, 120], "cost": "private"}),
-    Wish("histogram", ("age",), epsilon=1, bins={"age": ("private", 5)}, method="identity"),
-    Wish("marginals", ("a", "b", "c"), epsilon=1, delta="1e-9", ways=3),
-    Wish("marginals", tables=(("a", "b"), ("b", "c")), epsilon=1, method="fourier"),
+    Wish.of("histogram", ("age",), epsilon=1),
+    Wish.of("ranges", ("age", "cost"), rho="0.5", method="quadtree", max_rows=3),
+    Wish.of("histogram", ("age",), epsilon="1/3", bins={"age": 12}),
+    Wish.of("histogram", ("age",), epsilon=0.1, bins={"age": (0, 100, 10)}),
+    Wish.of("histogram", ("age", "cost"), epsilon=1, bins={"age": [0, 18, 65, 120], "cost": "private"}),
+    Wish.of("histogram", ("age",), epsilon=1, bins={"age": ("private", 5)}, method="identity"),
+    Wish.of("marginals", ("a", "b", "c"), epsilon=1, delta="1e-9", ways=3),
+    Wish.of("marginals", tables=(("a", "b"), ("b", "c")), epsilon=1, method="fourier"),
 ]
 
 
@@ -37,17 +38,19 @@ def test_a_wish_goes_through_json_and_back(wish: Wish) -> None:
     assert back == wish
     assert hash(back) == hash(wish)
     assert back.told() == sent
+    assert isinstance(back, CountsWish)
+    assert isinstance(wish, CountsWish)
     assert back.cuts == wish.cuts
 
 
 def test_prices_are_read_by_their_decimal_text() -> None:
-    assert Wish("ranges", ("a",), epsilon=0.1) == Wish("ranges", ("a",), epsilon=Fraction(1, 10))
-    assert Wish("ranges", ("a",), epsilon=0.1).epsilon == "0.1"
-    assert Wish("ranges", ("a",), epsilon="1/3").told()["epsilon"] == "1/3"
+    assert Wish.of("ranges", ("a",), epsilon=0.1) == Wish.of("ranges", ("a",), epsilon=Fraction(1, 10))
+    assert Wish.of("ranges", ("a",), epsilon=0.1).epsilon == "0.1"
+    assert Wish.of("ranges", ("a",), epsilon="1/3").told()["epsilon"] == "1/3"
 
 
 def test_columns_that_only_tables_name_are_known() -> None:
-    assert Wish("marginals", tables=(("b", "a"), ("b", "c")), epsilon=1).columns == ("b", "a", "c")
+    assert Wish.of("marginals", tables=(("b", "a"), ("b", "c")), epsilon=1).columns == ("b", "a", "c")
 
 
 @pytest.mark.parametrize(
@@ -84,7 +87,7 @@ def test_bins_are_read_in_every_form_and_never_guessed(given: Any, cut: Any) -> 
 )  # fmt: skip
 def test_bins_that_are_none_are_refused_by_their_column(nonsense: Any) -> None:  # noqa: ANN401
     with pytest.raises(Refusal, match="'age'"):
-        Wish("histogram", ("age",), epsilon=1, bins={"age": nonsense})
+        Wish.of("histogram", ("age",), epsilon=1, bins={"age": nonsense})
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from discreet.mechanisms import REGISTRY, described, rebuilt
 from discreet.privacy import Concentrated, Replace
 from discreet.release.marginals import ResidualMarginals
 from discreet.release.marginals.domain import Domain, Workload
-from discreet.release.marginals.shares import exactly, for_worst
+from discreet.release.marginals.plan import exactly, for_worst
 
 Matrix = NDArray[np.float64]
 Names = tuple[str, ...]

@@ -16,7 +16,7 @@ from discreet.noise import Entropy
 from discreet.release import Automatic, Partition, tree_search
 from discreet.release.counts import noise_variance
 from discreet.release.histogram import CHOSEN, EXACT, WIDER
-from discreet.release.space_filling_curve import hilbert
+from discreet.release.partition import hilbert
 from discreet.release.tree_search import deciding, descend
 
 ONE = Fraction(1)

@@ -14,7 +14,7 @@ from server.served import Server, served
 
 from discreet.curator.custody import found_home
 from discreet.desk import HOME, Desk
-from discreet.desk.surveys import Plan, Surveys
+from discreet.desk.surveys import SurveyPlan, Surveys
 from discreet.server.http.survey_pages import Dice
 from discreet.survey.task import Task
 
@@ -72,9 +72,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     home = tmp_path_factory.mktemp("surveys") / "home"
     found_home(home)
     surveys = Surveys(Desk(home))
-    albums = surveys.made(HOME, Plan(QUESTION, ALBUMS, 1, minimum=3))
-    many = surveys.made(HOME, Plan("Which month?", tuple(f"month {i}" for i in range(1, 13)), 1, minimum=3))
-    invited = surveys.made(HOME, Plan("Yes or <b>no</b> & “why”?", ("yes", "</script>no"), "0.5", invited=True))
+    albums = surveys.made(HOME, SurveyPlan(QUESTION, ALBUMS, 1, minimum=3))
+    many = surveys.made(HOME, SurveyPlan("Which month?", tuple(f"month {i}" for i in range(1, 13)), 1, minimum=3))
+    invited = surveys.made(HOME, SurveyPlan("Yes or <b>no</b> & “why”?", ("yes", "</script>no"), "0.5", invited=True))
     with served(home, "--rate", "1000") as server:
         yield Place(server, surveys, albums, many, invited)
 

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from server.conftest import People, Person, Place
 
 from discreet.desk import HOME
-from discreet.desk.surveys import Plan
+from discreet.desk.surveys import SurveyPlan
 
 _SPENT = "Privacy price {} of at most {}."
 
@@ -25,7 +25,9 @@ def limited(person: Person, limit: str) -> None:
 def test_a_device_gives_away_no_more_than_its_owner_allows(place: Place, people: People) -> None:
     """Whatever the questions are called: three in other words, each at 1, and a limit of 2."""
     person = people()
-    asked = [place.surveys.made(HOME, Plan(f"How often do you lie, {i}?", ("never", "at times"), 1)) for i in range(3)]
+    asked = [
+        place.surveys.made(HOME, SurveyPlan(f"How often do you lie, {i}?", ("never", "at times"), 1)) for i in range(3)
+    ]
     person.page.goto(place.address(asked[0]))
     expect(person.page.get_by_text(f"{_SPENT.format(0, 5)} This question takes 1.")).to_be_visible()
     limited(person, "0")
@@ -58,7 +60,7 @@ def test_a_device_gives_away_no_more_than_its_owner_allows(place: Place, people:
 def test_a_second_window_does_not_go_beyond_the_limit(place: Place, people: People) -> None:
     """Both pages were opened while there was room for one answer."""
     person = people()
-    one, other = (place.surveys.made(HOME, Plan(f"Window {i}?", ("yes", "no"), 1)) for i in range(2))
+    one, other = (place.surveys.made(HOME, SurveyPlan(f"Window {i}?", ("yes", "no"), 1)) for i in range(2))
     person.page.goto(place.address(one))
     limited(person, "1")
     expect(person.page.get_by_text(_SPENT.format(0, 1))).to_be_visible()
@@ -82,7 +84,7 @@ def test_another_spelling_of_a_question_rolls_nothing(place: Place, people: Peop
         "Do\u00a0you pr\u00aday?",
         "Ｄo you pray?\u200b",
     ):
-        task = place.surveys.made(HOME, Plan(question, ("yes", "no ", "at times"), 1))
+        task = place.surveys.made(HOME, SurveyPlan(question, ("yes", "no ", "at times"), 1))
         if not sent:
             person.answer(place.address(task), "yes")
         else:

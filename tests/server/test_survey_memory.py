@@ -13,7 +13,7 @@ from playwright.sync_api import Page, Route, expect
 from server.conftest import ALBUMS, People, Person, Place
 
 from discreet.desk import HOME
-from discreet.desk.surveys import Plan
+from discreet.desk.surveys import SurveyPlan
 from discreet.ledger.head import public_part
 from discreet.server.http import survey_pages
 from discreet.server.http.survey_pages import Dice
@@ -100,7 +100,7 @@ def test_what_stands_behind_the_address_of_an_open_survey_makes_nobody_another(p
 
 @pytest.mark.slow
 def test_a_second_invitation_on_a_device_asks_whose_it_is(place: Place, people: People) -> None:
-    task = place.surveys.made(HOME, Plan("By invitation, twice?", ALBUMS, 1, invited=True))
+    task = place.surveys.made(HOME, SurveyPlan("By invitation, twice?", ALBUMS, 1, invited=True))
     mine, another, third = place.surveys.invited(HOME, task.id, 3)
     person = people()
     person.answer(place.address(task, mine), "2")
@@ -123,7 +123,7 @@ def test_a_second_invitation_on_a_device_asks_whose_it_is(place: Place, people: 
 
 
 def test_a_new_version_that_asks_the_same_gets_the_same_report(place: Place, people: People) -> None:
-    task = place.surveys.made(HOME, Plan("Do you sing?", ("never", "at times", "always"), 1))
+    task = place.surveys.made(HOME, SurveyPlan("Do you sing?", ("never", "at times", "always"), 1))
     person = people()
     said = person.answer(place.address(task), "always")
     after = place.surveys._collector.revise(task.id, minimum=200)
@@ -303,12 +303,12 @@ def test_a_changed_key_is_a_stranger_unless_the_old_one_handed_over(place: Place
 def test_a_home_that_changed_its_key_is_known_on_every_device(people: People, place: Place) -> None:
     """The server's own: who came before, who came in between, and who comes first now, to old surveys and new."""
     collector = place.surveys._collector
-    before = place.surveys.made(HOME, Plan("Before?", ALBUMS, 1))
+    before = place.surveys.made(HOME, SurveyPlan("Before?", ALBUMS, 1))
     early = people()
     early.answer(place.address(before), "1")
     collector.rotate()
     collector.rotate()
-    after = place.surveys.made(HOME, Plan("After?", ALBUMS, 1))
+    after = place.surveys.made(HOME, SurveyPlan("After?", ALBUMS, 1))
     assert before.key != after.key
     late = people()
     for person in (early, late):

@@ -10,7 +10,7 @@ from playwright.sync_api import Route, expect
 from server.conftest import ALBUMS, People, Person, Place
 
 from discreet.desk import HOME
-from discreet.desk.surveys import Plan, doubts, lines
+from discreet.desk.surveys import SurveyPlan, doubts, lines
 from discreet.local import OptimizedUnary
 from discreet.server.http.survey_pages import Dice
 from discreet.survey.task import Task, read_task
@@ -312,7 +312,10 @@ def test_what_is_read_aloud(place: Place, people: People) -> None:
 
 
 def test_results_have_error_bars_and_say_what_was_promised(place: Place, people: People) -> None:
-    person, task = people(viewport=NARROW), place.surveys.made(HOME, Plan("Tea?", ("yes", "no <i>"), 1, minimum=20))
+    person, task = (
+        people(viewport=NARROW),
+        place.surveys.made(HOME, SurveyPlan("Tea?", ("yes", "no <i>"), 1, minimum=20)),
+    )
     address = f"{place.address(task)}/results"
     person.page.goto(address)
     expect(person.page.get_by_role("heading", name="There are no results yet")).to_be_visible()
@@ -344,7 +347,7 @@ def test_results_have_error_bars_and_say_what_was_promised(place: Place, people:
 
 def test_too_few_reports_come_to_nothing_and_the_page_says_so(place: Place) -> None:
     for reports, sentence in ((19, "There will be no results"), (20, "told as soon as they are counted")):
-        task = place.surveys.made(HOME, Plan(f"Of {reports}?", ("yes", "no"), 1, minimum=20))
+        task = place.surveys.made(HOME, SurveyPlan(f"Of {reports}?", ("yes", "no"), 1, minimum=20))
         body = packed(task, fresh_ids(reports), task.client.batch([0] * reports))
         place.server.call("POST", f"/survey/v1/{task.id}/reports", body=body, headers=_BINARY)
         place.surveys._collector.close(task.id)
@@ -359,7 +362,7 @@ def test_there_is_no_page_of_a_survey_that_is_not(place: Place) -> None:
 
 
 def test_a_survey_that_no_page_can_roll_says_so(place: Place, people: People) -> None:
-    person, task = people(), place.surveys.made(HOME, Plan("Which?", tuple(str(i) for i in range(60)), 1))
+    person, task = people(), place.surveys.made(HOME, SurveyPlan("Which?", tuple(str(i) for i in range(60)), 1))
     answer = person.page.goto(place.address(task))
     assert answer is not None
     assert (answer.status, answer.all_headers()["content-type"]) == (200, "text/html; charset=utf-8")

@@ -37,7 +37,7 @@ from discreet.declared.table import Caps, Schema, Table
 from discreet.errors import Refusal
 from discreet.sql import fanout, render
 from discreet.sql.expression import Expression
-from discreet.sql.question import Question
+from discreet.sql.plan import Question
 from discreet.sql.rows import Inline, Rows
 from discreet.sql.split import question
 

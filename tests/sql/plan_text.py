@@ -16,10 +16,8 @@ from discreet.declared.column import Column
 from discreet.declared.grid import Grid
 from discreet.declared.key import Type
 from discreet.declared.table import Schema, Table
-from discreet.sql.aggregate import Aggregate
 from discreet.sql.expression import Expression, Field
-from discreet.sql.plan import GroupKey, Measurement, Rank, Statistic
-from discreet.sql.question import Part, Question
+from discreet.sql.plan import AggregateColumn, GroupKey, Measurement, Part, Question, Rank, Statistic
 from discreet.sql.rows import (
     Among,
     Capped,
@@ -82,7 +80,7 @@ def part_lines(part: Part) -> Iterator[str]:
         yield f"  {_aggregate(aggregate, places)}"
 
 
-def _aggregate(aggregate: Aggregate, places: Mapping[Statistic | Rank, int]) -> str:
+def _aggregate(aggregate: AggregateColumn, places: Mapping[Statistic | Rank, int]) -> str:
     name, kind, statistics, sample, moment = all_of(aggregate, "name", "kind", "statistics", "sample", "moment")
     of = ", ".join(f"s{places[statistic]}" for statistic in statistics)
     text = f"{name_text(name)} = {kind} of {of}{' by n − 1' if sample else ''}"

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from discreet.declared.grid import MOST_STEPS, fine_step, finest_step, usual_step
 from discreet.declared.key import Type
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
+from discreet.sql.expression_facts import step_of
 from discreet.sql.range import Range
 from discreet.sql.shape import Facts, Shape, facts
 from discreet.sql.split import question
-from discreet.sql.step import step_of
 
 _STEPS = {"cost": Fraction(1, 100), "fare": Fraction(1, 8), "age": None}
 _KINDS = {"cost": Type.DOUBLE, "fare": Type.DOUBLE, "age": Type.BIGINT}

@@ -214,7 +214,7 @@ def test_the_file_links_no_token_to_an_id_and_no_id_to_a_report(
 def test_a_commit_is_on_the_disk_however_sqlite_was_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forgetful(monkeypatch)
     survey = Survey(tmp_path)
-    with closing(store._connect(survey.home / "surveys.db")) as file:
+    with store.Store(survey.home / "surveys.db").reading() as file:
         asked = {name: file.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "fullfsync")}
         assert asked == {"synchronous": 3, "fullfsync": 1}
         assert file.execute("PRAGMA journal_mode").fetchone() == ("delete",)

@@ -26,7 +26,8 @@ from discreet.local import (
     VectorMean,
 )
 from discreet.local.sketch import Sketch
-from discreet.survey.task import LONGEST, Task, read_task
+from discreet.survey.task import Task, read_task
+from discreet.transport.task import LONGEST
 
 KEY = Ed25519PrivateKey.generate()
 

@@ -33,6 +33,7 @@ COMMANDS = {
     "caps": "Buy advice on how many rows of one unit should count.",
     "release": "Publish histograms, ranges and contingency tables; find, check and read what was published.",
     "survey": "Ask people whose devices randomise their answers; open, invite, close, read.",
+    "session": "Many questions for one price: open an interactive mechanism, ask it, see what is left.",
     "budget": "What is spent and what is left.",
     "lift": "Open a population again that went on hold.",
     "retire": "Close a population for good.",

@@ -85,13 +85,14 @@ def _open(path: Path) -> bool:
 
 def _ledger(home: Path) -> list[list[str]]:
     from discreet.ledger import SqliteLedger, verify
+    from discreet.ledger.entry import session_population
 
     try:
         ledger = SqliteLedger(home / "ledger.db", new=False)
         report = verify(ledger.rows())
         if not report.holds:
             return [["ledger", "does not hold: " + "; ".join(report.faults)]]
-        waiting = len(ledger.books().unanswered)
+        waiting = sum(session_population(question) is None for question in ledger.books().unanswered.values())
     except Refusal as refusal:
         return [["ledger", f"does not hold: {refusal}"]]
     known = _witnesses(home)

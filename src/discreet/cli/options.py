@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer.core import TyperGroup
 
 from discreet.errors import Refusal
 
@@ -23,9 +24,9 @@ NoHome = Annotated[
 Many = list[str] | None  # of an option that may be given several times
 
 
-def new_app() -> typer.Typer:
+def new_app(group: type[TyperGroup] = TyperGroup) -> typer.Typer:
     """A command that prints no local variables when it fails: they may be data."""
-    return typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    return typer.Typer(cls=group, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
 def option(metavar: str, text: str) -> typer.models.OptionInfo:

@@ -1,4 +1,4 @@
-"""How commands print what they found: a table for people, CSV and JSON for programs."""
+"""Printing of what commands tell: a table for people, CSV and JSON for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a release is proposed, rehearsed and published from the command line, and what is said about that."""
+"""Publishing from the command line: how a release is proposed, rehearsed and paid for, and what is said about that."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import typer
 from discreet.cli.printing import Format, busy, print_csv, print_json
 from discreet.curator import Curator
 from discreet.curator.explain import said
-from discreet.desk import HOME, Desk, Order
+from discreet.desk import HOME, Desk, ReleaseOrder
 from discreet.desk.practice import found_practice
 from discreet.desk.publisher import called
-from discreet.desk.release_quote import OUTSIDE, Offered, offered, stepped
+from discreet.desk.release_quote import Offered, offered
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss
 from discreet.release.certificate import Certificate
@@ -25,17 +25,17 @@ MADE_UP = "made-up rows: "
 _LONGEST = 120  # letters of a name
 
 
-def propose(home: Path, order: Order, form: Format) -> None:
+def propose(home: Path, order: ReleaseOrder, form: Format) -> None:
     """Say what a release would be and cost."""
-    found = _offer(Desk(home), order)
+    quote = _offer(Desk(home), order)
     if form is Format.table:
-        typer.echo(str(found))
+        typer.echo(str(quote))
     else:
-        entry = {"entry": found.entry}
-        _print({"population": found.population, "price": said(found.price), **_exactness(found), **entry}, found, form)
+        entry = {"entry": quote.entry}
+        _print({"population": quote.population, "price": said(quote.price), **_exactness(quote), **entry}, quote, form)
 
 
-def publish(home: Path, order: Order, out: Path, form: Format) -> None:
+def publish(home: Path, order: ReleaseOrder, out: Path, form: Format) -> None:
     """Pay for a release, unless it was paid for before, and write its folder."""
     refuse_taken(out)  # before it is paid
     desk = Desk(home)
@@ -57,7 +57,7 @@ def publish(home: Path, order: Order, out: Path, form: Format) -> None:
     typer.echo(certificate.bounding, err=True)
 
 
-def rehearse(home: Path, order: Order, out: Path, form: Format) -> None:
+def rehearse(home: Path, order: ReleaseOrder, out: Path, form: Format) -> None:
     """Write the folder that the release of made-up rows is, which says so. The ledger that vouches for it is lost."""
     refuse_taken(out)
     real = Curator(home)
@@ -71,10 +71,10 @@ def rehearse(home: Path, order: Order, out: Path, form: Format) -> None:
     typer.echo("practice: every row was made up, nothing was paid", err=True)
 
 
-def _offer(desk: Desk, order: Order) -> Offered:
+def _offer(desk: Desk, order: ReleaseOrder) -> Offered:
     with busy("pricing"):
-        found = desk.offered(HOME, order)
-        return offered(found, desk.budgets(HOME)[found.run.outline.population.name].left)
+        offer = desk.offered(HOME, order)
+        return offered(offer, desk.budgets(HOME)[offer.run.outline.population.name].left)
 
 
 def _report(offer: Offered, cost: BudgetLoss | None, made: tuple[str, Path, Certificate], form: Format) -> None:
@@ -87,18 +87,15 @@ def _report(offer: Offered, cost: BudgetLoss | None, made: tuple[str, Path, Cert
     entry = "" if offer.entry is None else f", entry {offer.entry} of the ledger"
     price = "free" if cost is None else said(cost)
     typer.echo(f"{name}{entry}\ncost {price}; left {said(offer.left)}")
-    typer.echo(f"{offer.cells} cells; {offer.about} {_reported(offer)}")
-    typer.echo(f"rows {OUTSIDE[offer.outside]}")
-    if offer.steps:
-        typer.echo(f"bins {stepped(offer.steps)}")
+    typer.echo(f"{offer.preview.cells} cells; {offer.preview.about} {_reported(offer)}")
+    for line in offer.preview.lines:
+        typer.echo(line)
     typer.echo(f"in {out}: {', '.join(files)}")
 
 
 def _exactness(offer: Offered) -> dict[str, object]:
-    within = {"of": offer.about, "within": None if offer.error is None else float(offer.error)}
-    tables = list(map(list, offer.tables))
-    rows = {"outside": offer.outside, "steps": dict(offer.steps), "tables": tables}
-    return {"left": said(offer.left), "cells": offer.cells, "error": within, **rows}
+    within = {"of": offer.preview.about, "within": None if offer.error is None else float(offer.error)}
+    return {"left": said(offer.left), "error": within, **offer.facts}
 
 
 def _reported(offer: Offered) -> str:
@@ -111,8 +108,14 @@ def _print(known: Mapping[str, object], offer: Offered, form: Format) -> None:
         print_json(known)
         return
     error = None if offer.error is None else float(offer.error)
-    steps = " ".join(f"{name}={step}" for name, step in offer.steps)
-    flat = {**known, "error": error, "steps": steps, "tables": " ".join("+".join(names) for names in offer.tables)}
-    if "files" in flat:
-        flat["files"] = " ".join(map(str, known["files"]))  # type: ignore[call-overload]
+    flat = {name: _flat(value) for name, value in {**known, "error": error}.items()}
     print_csv(["what", "value"], list(flat.items()))
+
+
+def _flat(value: object) -> object:
+    """A value in one cell of CSV: parts of a list with spaces between them, of a list in it with pluses."""
+    if isinstance(value, Mapping):
+        return " ".join(f"{name}={part}" for name, part in value.items())
+    if isinstance(value, list):
+        return " ".join("+".join(map(str, part)) if isinstance(part, list) else str(part) for part in value)
+    return value

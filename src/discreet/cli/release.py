@@ -3,49 +3,52 @@
 from __future__ import annotations
 
 import csv
-from inspect import signature
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from discreet.cli.options import HOME, AtHome, NoHome, new_app, pairs
 from discreet.cli.printing import AsFormat, Format, busy, print_csv, print_json, print_rows
 from discreet.errors import Refusal
 
 if TYPE_CHECKING:
-    from discreet.desk import Listed
-    from discreet.release import Reading, Release
-
-app = new_app()
+    from discreet.desk import PaidRelease
+    from discreet.release import Estimate, Kind, Release
+    from discreet.release.kind import Option
 
 Source = Annotated[str, typer.Argument(metavar="TABLE", help="A table, or a SELECT of rows in quotes.")]
 Columns = Annotated[str | None, typer.Option(metavar="A,B", help="What to count by.")]
 Epsilon = Annotated[str | None, typer.Option(metavar="E", help="The price.")]
 Rho = Annotated[str | None, typer.Option(metavar="R", help="The price, in zCDP.")]
 Delta = Annotated[str | None, typer.Option(metavar="D", help="Beside epsilon, for marginals with Gaussian noise.")]
-Method = Annotated[str | None, typer.Option(metavar="M", help="How; by default what suits.")]
-Bins = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COL=BINS", help="20, 0:100:5, 0,18,65, private or private:20. May be repeated."),
-]
-Ways = Annotated[int | None, typer.Option(metavar="N", help="All tables of so many columns; else of two.")]
-Tables = Annotated[str | None, typer.Option(metavar="A+B,B+C", help="These tables instead.")]
 MaxRows = Annotated[int | None, typer.Option(metavar="N", help="Rows of one unit that count, instead of as declared.")]
-Outside = Annotated[
-    str | None,
-    typer.Option(metavar="other|leave-out", help="Rows in no cell of a column: in one of their own, or in no table."),
-]
 Name = Annotated[str, typer.Option(metavar="TEXT", help="What the release is called.")]
 Out = Annotated[Path | None, typer.Option(metavar="DIR", help="A new folder to write it to.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say price, cells and error; pay and write nothing.")]
 Practice = Annotated[bool, typer.Option("--practice", help="The same folder from made-up rows, free.")]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a release.")]
-_OF_TABLES = ("ways", "tables", "outside")  # options that marginals alone have
 
 
-def _published(kind: str, line: str, *less: str) -> None:
-    """A command that publishes, with all options but these."""
+class ReleaseGroup(TyperGroup):
+    """A group with a command for each kind of release that is known when it is opened."""
+
+    def __init__(self, **parts: Any) -> None:  # noqa: ANN401  # those of typer
+        from discreet.release import kinds
+
+        super().__init__(**parts)
+        self.commands = {kind.name: _published(kind) for kind in kinds()} | dict(self.commands)
+
+
+app = new_app(ReleaseGroup)
+
+
+def _published(kind: Kind) -> Any:  # noqa: ANN401  # a command of typer, which keeps the type to itself
+    """The command that publishes one kind, with the options of that kind between those of all."""
+    options = kind.wish.options()
 
     def publish(  # noqa: PLR0913  # the parts of a wish
         source: Source,
@@ -54,41 +57,48 @@ def _published(kind: str, line: str, *less: str) -> None:
         epsilon: Epsilon = None,
         rho: Rho = None,
         delta: Delta = None,
-        method: Method = None,
-        bins: Bins = None,
-        ways: Ways = None,
-        tables: Tables = None,
         max_rows: MaxRows = None,
-        outside: Outside = None,
         name: Name = "",
         out: Out = None,
         dry_run: DryRun = False,
         practice: Practice = False,
         home: AtHome = HOME,
         form: AsFormat = Format.table,
+        **own: Any,  # noqa: ANN401  # as the kind's options are
     ) -> None:
-        prices = {"epsilon": epsilon, "rho": rho, "delta": delta}
-        wish = _wish(kind, columns, bins, **prices, method=method, ways=ways, max_rows=max_rows, outside=outside)
-        if tables is not None:
-            wish["tables"] = [table.split("+") for table in tables.split(",")]
-        elif columns is None:
-            wish["columns"] = _countable(home, source)
-        _publish(home, source, wish, name, _How(out, form, dry_run=dry_run, practice=practice))
+        said = {part: _said(options[part], part, given) for part, given in own.items() if given is not None}
+        common = {"kind": kind.name, "epsilon": epsilon, "rho": rho, "delta": delta, "max_rows": max_rows}
+        names = [] if columns is None else next(csv.reader([columns]), [])  # a name with a comma stands in quotes
+        if not names and not kind.wish.names_columns(said):
+            names = _columns(home, source, kind)
+        _publish(home, source, {**common, **said, "columns": names}, name, _How(out, form, dry_run, practice))
 
     known = signature(publish, eval_str=True)
-    parts = [part for part in known.parameters.values() if part.name not in less]
-    publish.__signature__ = known.replace(parameters=parts)  # type: ignore[attr-defined]  # what typer looks at
-    app.command(kind, help=line)(publish)
+    before = [part for part in known.parameters.values() if part.kind is not Parameter.VAR_KEYWORD]
+    parts = [
+        Parameter(
+            part,
+            Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[
+                (list[str] if option.many else int if option.read is int else str) | None,
+                typer.Option(metavar=option.metavar, help=option.help),
+            ],
+        )
+        for part, option in options.items()
+        if option.help
+    ]
+    publish.__signature__ = known.replace(parameters=[*before, *parts])  # type: ignore[attr-defined]  # typer looks at it
+    one = new_app()
+    one.command(kind.name, help=kind.help or kind.words)(publish)
+    return get_command(one)
 
 
-_published("histogram", "Publish the counts of one or two columns, to be read cell by cell.", *_OF_TABLES)
-_published(
-    "ranges", "Publish the counts of one or two columns, to be read in ranges, shares and quantiles.", *_OF_TABLES
-)
-_published(
-    "marginals",
-    "Publish contingency tables that agree with each other; without columns, of all that have keys or bounds.",
-)
+def _said(option: Option, part: str, given: Any) -> object:  # noqa: ANN401  # as typer read it
+    """A part of a wish as its kind takes it."""
+    if option.many:
+        return dict(pairs(given, f"--{part.replace('_', '-')}"))
+    return option.read(given)
 
 
 @app.command("list")
@@ -98,8 +108,8 @@ def list_(*, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
     from discreet.desk import HOME as OWN
     from discreet.desk import Desk
 
-    found = Desk(home).releases(OWN)
-    rows = [[each.entry, each.name, each.time, each.principal, each.population, said(each.loss)] for each in found]
+    releases = Desk(home).releases(OWN)
+    rows = [[each.entry, each.name, each.time, each.principal, each.population, said(each.loss)] for each in releases]
     print_rows(form, ["entry", "name", "time", "principal", "population", "cost"], rows, right=["entry"])
 
 
@@ -150,11 +160,13 @@ def verify(
 
     kept = None if head is None and key is None else pinned(head, key)
     with busy("checking"):
-        found = checked(folder, kept)
+        findings = checked(folder, kept)
     if form is Format.table:
-        typer.echo("\n".join([f"the release {shown(read(folder)[1].title)} holds:", *(f"  {line}" for line in found)]))
+        typer.echo(
+            "\n".join([f"the release {shown(read(folder)[1].title)} holds:", *(f"  {line}" for line in findings)])
+        )
     else:
-        print_rows(form, ["finding"], [[line] for line in found])
+        print_rows(form, ["finding"], [[line] for line in findings])
 
 
 @app.command()
@@ -178,35 +190,19 @@ def ask(
     if where and quantile:
         raise Refusal("a release is asked for a count or for quantiles, not both at once")
     if quantile:
-        found = [(f"quantile {level}", release.quantile(level)) for level in quantile]
+        read_off = [(f"quantile {level}", release.quantile(level)) for level in quantile]
     else:
-        asked = {column: _asked(release, column, text) for column, text in pairs(where, "a count")}
-        found = [(" ".join(where or ["all"]), release.range(**asked))]
-    rows = [[what, each.value, each.error, *_ends(each), each.note] for what, each in found]
+        asked = {column: release.side(column).asked(text) for column, text in pairs(where, "a count")}
+        read_off = [(" ".join(where or ["all"]), release.range(**asked))]
+    rows = [[what, each.value, each.error, *_ends(each), each.note] for what, each in read_off]
     numbers = ["value", "standard_error", "low", "high"]
     print_rows(form, ["what", *numbers, "note"], rows, right=numbers)
     typer.echo(release.bounding, err=True)
 
 
-def _ends(found: Reading) -> tuple[float | None, float | None]:
+def _ends(estimate: Estimate) -> tuple[float | None, float | None]:
     """Where the error bar begins and ends, if there is one."""
-    return found.interval() if found.barred else (None, None)
-
-
-def _asked(release: Release, column: str, text: str) -> object:
-    """A range of numbers, or keys, as the release has them."""
-    from discreet.release import OTHER, KeyAxis
-
-    axis = release.axis(column)
-    if isinstance(axis, KeyAxis):
-        named = dict(zip(axis.labels, axis.values, strict=True))
-        return [named.get(label, label) for label in text.split(",")]  # one that there is not is refused by its name
-    if axis.other and text == axis.labels[-1]:
-        return OTHER
-    low, colon, high = text.partition(":")
-    if not colon:
-        raise Refusal(f"{column!r} has numbers, which are asked for as {column}=FROM:TO, got {text!r}")
-    return low or None, high or None
+    return estimate.interval() if estimate.barred else (None, None)
 
 
 # publishing -----------------------------------------------------------------------------------------------------------
@@ -215,7 +211,7 @@ def _asked(release: Release, column: str, text: str) -> object:
 class _How:
     """Where a release goes, and whether it is real."""
 
-    def __init__(self, out: Path | None, form: Format, *, dry_run: bool, practice: bool) -> None:
+    def __init__(self, out: Path | None, form: Format, dry_run: bool, practice: bool) -> None:  # noqa: FBT001  # two flags
         if dry_run and practice:
             raise Refusal("--dry-run writes nothing, and --practice does", hint="leave out one of them")
         if out is None and not dry_run:
@@ -223,11 +219,11 @@ class _How:
         self.out, self.form, self.dry_run, self.practice = out, form, dry_run, practice
 
 
-def _wish(kind: str, columns: str | None, bins: list[str] | None, **parts: object) -> dict[str, Any]:
-    named = [] if columns is None else next(csv.reader([columns]), [])  # a name with a comma stands in quotes
-    if not named and kind != "marginals":
-        raise Refusal(f"{kind} is of one or two columns", hint="say --columns A, or --columns A,B")
-    return {"kind": kind, "columns": named, "bins": dict(pairs(bins, "--bins")), **parts}
+def _columns(home: Path, source: str, kind: Kind) -> list[str]:
+    """The columns of a release for which none are named, if there may be such."""
+    if not kind.wish.every:
+        raise Refusal(f"say which columns {kind.name} is of", hint="say --columns A, or --columns A,B")
+    return _countable(home, source)
 
 
 def _countable(home: Path, source: str) -> list[str]:
@@ -240,23 +236,23 @@ def _countable(home: Path, source: str) -> list[str]:
     table = tables.get(chosen(source, tables) or "")
     if table is None:
         raise Refusal(f"there is no table {source!r} whose columns could be taken", hint="say --columns A,B")
-    found = [
+    names = [
         column.name
         for column in table.columns
         if column.name != table.unit
         and (column.keys or (column.bounds and column.type.numeric) or column.type is Type.BOOLEAN)
     ]
-    if not found:
+    if not names:
         raise Refusal(f"no column of {source!r} has declared keys or bounds to be counted by", hint="see discreet add")
-    return found
+    return names
 
 
 def _publish(home: Path, source: str, wish: dict[str, Any], name: str, how: _How) -> None:
     from discreet.cli.publishing import propose, publish, rehearse
-    from discreet.desk import Order
+    from discreet.desk import ReleaseOrder
     from discreet.release import Wish
 
-    order = Order.of(source, Wish.read(wish), name)
+    order = ReleaseOrder.of(source, Wish.read(wish), name)
     if how.out is None or how.dry_run:
         propose(home, order, how.form)
     elif how.practice:
@@ -265,7 +261,7 @@ def _publish(home: Path, source: str, wish: dict[str, Any], name: str, how: _How
         publish(home, order, how.out, how.form)
 
 
-def _print_cells(release: Release, listed: Listed, form: Format) -> None:
+def _print_cells(release: Release, listed: PaidRelease, form: Format) -> None:
     tables = release.to_arrow()
     if form is Format.json:
         cells = {name: table.to_pylist() for name, table in tables.items()}

@@ -43,11 +43,11 @@ def new(  # noqa: PLR0913  # each is an option
     home: AtHome = HOME,
 ) -> None:
     """Open a survey. Its address stands alone on the last line."""
-    from discreet.desk.surveys import Filter, Plan, path
+    from discreet.desk.surveys import BloomFilter, SurveyPlan, path
     from discreet.survey.device_memory import USUAL
 
-    shape = Filter(bits, hashes, cohorts) if texts else None
-    plan = Plan(question, tuple(answer or ()), epsilon, minimum, days, invited, dishonest, shape, most)
+    shape = BloomFilter(bits, hashes, cohorts) if texts else None
+    plan = SurveyPlan(question, tuple(answer or ()), epsilon, minimum, days, invited, dishonest, shape, most)
     surveys, who = _surveys(home)
     task = surveys.made(who, plan)
     typer.echo(f"survey {task.id} is open until {task.closes}", err=True)

@@ -15,12 +15,14 @@ from urllib.parse import SplitResult, quote, urlencode, urlsplit
 from discreet.addresses import is_loopback
 from discreet.client import json_values
 from discreet.client.database import Database
+from discreet.client.sessions import PaidSession, RemoteSession, status
 from discreet.curator import Answer, Explanation
 from discreet.curator.named_run import NamedRun, RunAnswer, RunQuote
 from discreet.curator.purchase import PastPayment
 from discreet.curator.quote import Terms
+from discreet.curator.sessions import SessionStatus
 from discreet.declared.table import Table
-from discreet.desk import Listed
+from discreet.desk import PaidRelease
 from discreet.desk.release_quote import Offered
 from discreet.errors import DiscreetError, Fault, Ground, OverBudget, Refusal
 from discreet.exact import exact
@@ -28,6 +30,7 @@ from discreet.ledger import Head
 from discreet.ledger.entry import BudgetLoss
 from discreet.ledger.head import head_of
 from discreet.ledger.verify import Receipt
+from discreet.mechanisms import Openable, described
 from discreet.privacy import Budget
 from discreet.release import Release, Wish
 from discreet.release.certificate import Certificate
@@ -37,6 +40,7 @@ _MOST = 1 << 28  # bytes of an answer
 _PAGE = 1000  # receipts at once
 _NONSENSE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)  # what reading another's words raises
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 
@@ -112,10 +116,10 @@ class Connection(Database):
     def _offer(self, source: str, wish: Wish, name: str) -> Offered:
         return self._call("POST", "releases/offer", json_values.offered, _order(source, wish, name))
 
-    def _publish(self, source: str, wish: Wish, name: str) -> Listed:
+    def _publish(self, source: str, wish: Wish, name: str) -> PaidRelease:
         return self._call("POST", "releases", json_values.listed, _order(source, wish, name))
 
-    def releases(self) -> list[Listed]:
+    def releases(self) -> list[PaidRelease]:
         return self._call("GET", "releases", lambda told: [json_values.listed(each) for each in told["releases"]])
 
     def release(self, entry: int) -> Release:
@@ -143,6 +147,19 @@ class Connection(Database):
         if status == 200:
             return content
         raise self._refused(content)
+
+    # sessions --------------------------------------------------------------------------------------------------------
+
+    def open_session(self, mechanism: Openable[Any, int, A, Any], *tables: str) -> PaidSession[A]:
+        named = described(mechanism)
+        body = {"mechanism": named["name"], "parameters": named["parameters"], "tables": list(tables)}
+        return RemoteSession(self._call("POST", "sessions", status, body).entry, self._call)
+
+    def session(self, entry: int) -> PaidSession[Any]:
+        return RemoteSession(self._call("GET", f"sessions/{int(entry)}", status).entry, self._call)
+
+    def sessions(self) -> list[SessionStatus]:
+        return self._call("GET", "sessions", lambda told: [status(each) for each in told["sessions"]])
 
     # the wire --------------------------------------------------------------------------------------------------------
 

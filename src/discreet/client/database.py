@@ -6,22 +6,28 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
+from discreet.client.sessions import PaidSession
 from discreet.curator import Answer, Explanation
 from discreet.curator.named_run import NamedRun, RunAnswer, RunQuote
 from discreet.curator.purchase import PastPayment
 from discreet.curator.quote import Terms
+from discreet.curator.sessions import SessionStatus
 from discreet.declared.table import Table
-from discreet.desk import Listed
+from discreet.desk import PaidRelease
 from discreet.desk.release_quote import Offered
 from discreet.errors import Refusal
 from discreet.exact import Number
 from discreet.ledger import Head
 from discreet.ledger.entry import BudgetLoss
 from discreet.ledger.verify import Receipt
+from discreet.mechanisms import Openable
 from discreet.privacy import Budget
 from discreet.release import Release, Wish
 from discreet.release.certificate import Certificate
+
+A = TypeVar("A")
 
 
 class Database(ABC):
@@ -156,6 +162,7 @@ class Database(ABC):
         max_rows: int | None = None,
         outside: str | None = None,
         name: str = "",
+        parts: Mapping[str, object] | None = None,
     ) -> Offered:
         """What `publish` would cost and how exact the release would be. Free."""
         return self._offer(source, _wish(locals()), name)
@@ -176,16 +183,17 @@ class Database(ABC):
         max_rows: int | None = None,
         outside: str | None = None,
         name: str = "",
-    ) -> Listed:
+        parts: Mapping[str, object] | None = None,
+    ) -> PaidRelease:
         """Make a release of a table, or of a SELECT of rows, at its price, unless it was made before.
 
-        `kind` is histogram, ranges or marginals; `discreet.release.Wish` says what the other parts mean. `release` and
-        `certified` take the entry of what was made.
+        `kind` is histogram, ranges, marginals or one that another package brings, whose own parts go into `parts`;
+        `discreet.release.Wish` says what each means. `release` and `certified` take the entry of what was made.
         """
         return self._publish(source, _wish(locals()), name)
 
     @abstractmethod
-    def releases(self) -> list[Listed]:
+    def releases(self) -> list[PaidRelease]:
         """The releases that one may read, the latest first."""
 
     @abstractmethod
@@ -195,6 +203,23 @@ class Database(ABC):
     @abstractmethod
     def certified(self, entry: int, folder: str | Path) -> Certificate:
         """Write one of them into a new folder, with what anybody needs to check it, and check it."""
+
+    # sessions --------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def open_session(self, mechanism: Openable[Any, int, A, Any], *tables: str) -> PaidSession[A]:
+        """Pay for a session of an interactive mechanism about these tables; then it is asked question by question.
+
+        The whole price is charged before its secret is drawn; `.ask(sql)` costs nothing more.
+        """
+
+    @abstractmethod
+    def session(self, entry: int) -> PaidSession[Any]:
+        """A session by the number of its payment."""
+
+    @abstractmethod
+    def sessions(self) -> list[SessionStatus]:
+        """One's own, the latest first: what is used of each, and why it is closed. A custodian sees everybody's."""
 
     # how -------------------------------------------------------------------------------------------------------------
 
@@ -220,9 +245,10 @@ class Database(ABC):
     def _offer(self, source: str, wish: Wish, name: str) -> Offered: ...
 
     @abstractmethod
-    def _publish(self, source: str, wish: Wish, name: str) -> Listed: ...
+    def _publish(self, source: str, wish: Wish, name: str) -> PaidRelease: ...
 
 
 def _wish(given: Mapping[str, object]) -> Wish:
     """The publication that the arguments of a call ask for."""
-    return Wish.read({word: value for word, value in given.items() if word not in ("self", "source", "name")})
+    said = {word: value for word, value in given.items() if word not in ("self", "source", "name", "parts")}
+    return Wish.read({**said, **cast("Mapping[str, object]", given["parts"] or {})})

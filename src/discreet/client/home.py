@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import pyarrow as pa
 
 from discreet.client.database import Database
+from discreet.client.sessions import PaidSession
 from discreet.curator import Answer, Curator, Explanation
 from discreet.curator.advice import BoundsAdvice, CapsAdvice
 from discreet.curator.custody import Custody, Declared
@@ -16,8 +17,9 @@ from discreet.curator.named_run import NamedRun, RunAnswer, RunQuote
 from discreet.curator.purchase import PastPayment
 from discreet.curator.quote import Terms
 from discreet.curator.run import Runnable
+from discreet.curator.sessions import SessionStatus
 from discreet.declared.table import Table
-from discreet.desk import HOME, Desk, Listed, Order
+from discreet.desk import HOME, Desk, PaidRelease, ReleaseOrder
 from discreet.desk.desk import Person
 from discreet.desk.release_quote import Offered, offered
 from discreet.errors import Refusal
@@ -25,10 +27,12 @@ from discreet.exact import Number
 from discreet.ledger import Head
 from discreet.ledger.entry import BudgetLoss
 from discreet.ledger.verify import Receipt
+from discreet.mechanisms import Openable
 from discreet.privacy import Budget
 from discreet.release import Release, Wish
 from discreet.release.certificate import Certificate
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 
@@ -135,13 +139,13 @@ class Home(Database):
     # publishing ------------------------------------------------------------------------------------------------------
 
     def _offer(self, source: str, wish: Wish, name: str) -> Offered:
-        offer = self._desk.offered(HOME, Order.of(source, wish, name))
+        offer = self._desk.offered(HOME, ReleaseOrder.of(source, wish, name))
         return offered(offer, self.budget(offer.run.outline.population.name).left)
 
-    def _publish(self, source: str, wish: Wish, name: str) -> Listed:
-        return self._desk.published(HOME, Order.of(source, wish, name))
+    def _publish(self, source: str, wish: Wish, name: str) -> PaidRelease:
+        return self._desk.published(HOME, ReleaseOrder.of(source, wish, name))
 
-    def releases(self) -> list[Listed]:
+    def releases(self) -> list[PaidRelease]:
         return self._desk.releases(HOME)
 
     def release(self, entry: int) -> Release:
@@ -149,6 +153,17 @@ class Home(Database):
 
     def certified(self, entry: int, folder: str | Path) -> Certificate:
         return self._desk.certified(HOME, entry, Path(folder))
+
+    # sessions --------------------------------------------------------------------------------------------------------
+
+    def open_session(self, mechanism: Openable[Any, int, A, Any], *tables: str) -> PaidSession[A]:
+        return self._desk.sessions(HOME).open(mechanism, *tables)
+
+    def session(self, entry: int) -> PaidSession[Any]:
+        return self._desk.sessions(HOME).one(entry)
+
+    def sessions(self) -> list[SessionStatus]:
+        return self._desk.sessions(HOME).all()
 
     # what only the custodian does ------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from discreet.curator.purchase import PastPayment
 from discreet.declared.column import Column
 from discreet.declared.key import Type
 from discreet.declared.table import Table
-from discreet.desk import Listed
+from discreet.desk import PaidRelease
 from discreet.desk.release_quote import Offered
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss, read_loss, read_neighbours
@@ -24,6 +24,7 @@ from discreet.ledger.verify import Receipt as Proof
 from discreet.ledger.verify import read_proof
 from discreet.privacy import Budget
 from discreet.release import Wish
+from discreet.release.kind import Preview
 
 
 def price(found: dict[str, Any]) -> BudgetLoss:
@@ -170,25 +171,25 @@ def receipts(found: dict[str, Any]) -> list[PastPayment]:
     ]
 
 
-def offered(found: dict[str, Any]) -> Offered:
+def offered(told: dict[str, Any]) -> Offered:
     """What a release would be."""
-    return Offered(
-        found["population"],
-        price(found["price"]),
-        price(found["left"]),
-        found["cells"],
-        None if found["error"]["within"] is None else Fraction(found["error"]["within"]),
-        found["error"]["of"],
-        tuple(tuple(names) for names in found["tables"]),
-        found["outside"],
-        found["entry"],
-        tuple(found["steps"].items()),
+    common = ("population", "price", "left", "cells", "error", "tables", "entry", "method", "words", "lines")
+    preview = Preview(
+        told["cells"],
+        told["error"]["of"],
+        tuple(tuple(names) for names in told["tables"]),
+        {name: value for name, value in told.items() if name not in common},
+        tuple(told["lines"]),
+        told["method"],
     )
+    within = told["error"]["within"]
+    error = None if within is None else Fraction(within)
+    return Offered(told["population"], price(told["price"]), price(told["left"]), error, told["entry"], preview)
 
 
-def listed(found: dict[str, Any]) -> Listed:
+def listed(found: dict[str, Any]) -> PaidRelease:
     """A release that was paid for."""
-    return Listed(
+    return PaidRelease(
         found["entry"],
         found["name"],
         found["sha256"],
@@ -198,7 +199,7 @@ def listed(found: dict[str, Any]) -> Listed:
         price(found["loss"]),
         found["sql"],
         tuple(found["tables"]),
-        Wish.read(found["wish"]),
+        Wish.recalled(found["wish"]),
     )
 
 

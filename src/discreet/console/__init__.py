@@ -5,8 +5,8 @@ same desk as the doors do. NiceGUI draws them; it is loaded when the first brows
 
 authentication, sessions     lets browsers in, and knows who is signed in
 headers, nicegui_lockdown    what browsers may do, and NiceGUI, locked down
-pages                        which pages there are, and one person at one page
-layout, theme, assets        how every page looks
+pages                        which pages there are, their files, and one person at one page
+layout, theme                how every page looks
 prices, price_card           what a question costs, in numbers and on a page
 sql_editor, expert_panel     where one asks           answer               what came of it
 table_form, table_draft      a table that is added    data_dictionary      what is declared, in words and lists

@@ -78,19 +78,13 @@ def _picture(result: ShownAnswer) -> None:
     columns = measures(result.answer, result.spans)
     if not columns:
         return
-    names = {each: result.answer.columns[each] for each in columns}
-    box: ui.element
+    names = {place: result.answer.columns[each] for place, each in enumerate(columns)}
 
-    def drawn(column: int) -> None:
-        box.clear()
-        with box:
-            _bars(bars(result.answer, result.spans, column), names[column], single=len(result.answer.rows) == 1)
+    def drawn(place: int) -> None:
+        shown = bars(result.answer, result.spans, columns[place])
+        _bars(shown, names[place], single=len(result.answer.rows) == 1)
 
-    if len(columns) > 1:
-        choice = ui.select(names, value=columns[0], label="Show").props("outlined dense options-dense")
-        choice.classes("d-choice").on_value_change(lambda event: drawn(int(event.value)))
-    box = ui.element("div")
-    drawn(columns[0])
+    theme.one_of(names, "Show", "d-choice", drawn)
 
 
 def _bars(every: tuple[Bar, ...], name: str, *, single: bool) -> None:

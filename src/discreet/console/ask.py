@@ -15,10 +15,10 @@ from discreet.console.answer import ShownAnswer, draw, file_name
 from discreet.console.data_dictionary import shelf
 from discreet.console.downloads import shown_csv
 from discreet.console.expert_panel import Expert
-from discreet.console.layout import Newest, origin, page, trouble
+from discreet.console.layout import Newest, page, trouble
 from discreet.console.pages import Visit
 from discreet.console.price_card import Dial, Strip, note, spoken_button, too_little
-from discreet.console.prices import Tag, Wish, counter, promised, tagged
+from discreet.console.prices import PriceWish, Tag, counter, promised, tagged
 from discreet.console.sql_editor import Editor, Example, examples
 from discreet.declared.table import Table
 from discreet.desk import Terms, Visitor
@@ -68,7 +68,7 @@ class Desktop:
                 self._try.props("outline no-caps").classes("d-second")
                 link = ui.button("Copy link", icon="link", color=None).props("flat no-caps").classes("d-quiet")
                 link.props["data-copy"] = "link"
-            self._expert = Expert(visit, origin(), wish=lambda: self._dial.wish, changed=self._want)
+            self._expert = Expert(visit, wish=lambda: self._dial.wish, changed=self._want)
         self._news = ui.label().classes("d-away").props('role="status"')  # for who hears the page
         self._earlier = theme.tag("p", _EARLIER).classes("d-hint d-earlier").props('role="status"')
         self._earlier.set_visibility(False)
@@ -92,7 +92,7 @@ class Desktop:
     async def _rehearse(self, sql: str) -> None:
         """The first price that a server looks up takes longest: let nobody wait for it."""
         with contextlib.suppress(Refusal):
-            await self._visit.call(self._tagged, sql, Wish())
+            await self._visit.call(self._tagged, sql, PriceWish())
 
     def _waiting(self) -> None:
         self._answer.clear()
@@ -114,7 +114,7 @@ class Desktop:
         self._earlier.set_visibility(earlier)
         self._answer.classes(**{"add" if earlier else "remove": "d-stale"})
 
-    async def _want(self, wish: Wish) -> None:
+    async def _want(self, wish: PriceWish) -> None:
         self._dial.set(wish)
         await self._price()
 
@@ -145,7 +145,7 @@ class Desktop:
         before, self._population = self._population, tag.purse.population if tag.purse else self._population
         return before not in ("", self._population)
 
-    async def _is_too_low(self, sql: str, wish: Wish) -> bool:
+    async def _is_too_low(self, sql: str, wish: PriceWish) -> bool:
         """Whether a question is refused for its price alone."""
         if wish.price is None:
             return False
@@ -158,7 +158,7 @@ class Desktop:
         with self._answer:  # whatever button was pressed may go away
             await self._want(replace(self._dial.wish, price=None, error=None))
 
-    def _tagged(self, visitor: Visitor, sql: str, wish: Wish) -> Tag:
+    def _tagged(self, visitor: Visitor, sql: str, wish: PriceWish) -> Tag:
         return tagged(self._visit.desk, visitor, sql, wish)
 
     def _show(self, tag: Tag | None) -> None:

@@ -19,9 +19,9 @@ from fastapi import FastAPI
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Match, Route, WebSocketRoute
 
-from discreet.console import assets, downloads, headers, promise, sessions
+from discreet.console import downloads, headers, promise, sessions
 from discreet.console.headers import Message, Receive, Scope, Send
-from discreet.console.pages import PLACES, Host, Visit, in_force, known
+from discreet.console.pages import ICON, PLACES, Host, Visit, in_force, known, static_address, static_files, static_text
 from discreet.console.sessions import BrowserSession, BrowserSessions, Sockets
 from discreet.console.upload import LIMIT, UPLOAD, UploadRefused, Uploads
 from discreet.desk import HOME, Desk
@@ -336,10 +336,10 @@ class _Named(Route):
 def _form(scope: Scope, *, said: str = "", wrong: bool = False, after: str = "") -> Response:
     """The form to sign in, with a sentence above it, and no script at all."""
     words = _WORDS.format(kind=" d-wrong" if wrong else "", role="alert" if wrong else "status", text=escape(said))
-    text = assets.text("sign-in.html").format(
+    text = static_text("sign-in.html").format(
         theme=sessions.theme_of(scope),
-        icon=assets.ICON,
-        style=assets.address("console.css"),
+        icon=ICON,
+        style=static_address("console.css"),
         said=words if said else "",
         after=escape(known(after), quote=True),
         described='aria-describedby="said"' if said else "",
@@ -348,9 +348,9 @@ def _form(scope: Scope, *, said: str = "", wrong: bool = False, after: str = "")
 
 
 def _own(name: str) -> Response:
-    if name not in assets.files():
+    if name not in static_files():
         return PlainTextResponse("there is nothing of this kind here", 404)
-    content, kind = assets.files()[name]
+    content, kind = static_files()[name]
     return Response(content, headers=_KEPT, media_type=kind)
 
 

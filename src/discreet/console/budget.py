@@ -34,6 +34,7 @@ _LIFT = (
     "Lift the hold when the cause is gone, for example after you brought corrected rows. If it is not gone, the next "
     "answer may fail again, and each failure tells a little more."
 )
+_AREA = (600.0, 140.0)
 
 
 @dataclass(frozen=True)
@@ -97,8 +98,7 @@ def _usual(desk: Desk, who: Visitor) -> dict[str, BudgetLoss]:
 
 def _population(name: str, seen: _BudgetRead, visit: Visit, lifted: Lifted) -> None:
     account = seen.accounts[name]
-    with theme.card() as made:
-        made.props["aria-label"] = name
+    with theme.card(label=name):
         with ui.element("div").classes("d-row d-title"):
             theme.heading(name, 2)
             _state(account, custodian=visit.custodian)
@@ -246,9 +246,6 @@ def _for_experts(account: Account) -> None:
         theme.fact("Spent", said(account.budget.spent))
         theme.fact("Left", said(account.budget.left))
         theme.fact("Neighbours", f"all rows of one {account.neighbours.unit} are {change}")
-
-
-_AREA = (600.0, 140.0)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,19 @@ from discreet.ledger.books import OWNER, Account
 Again = Callable[[], Awaitable[None]]
 
 _PARTS = {"tables": "Tables", "populations": "Populations", "people": "People"}
+_RETIRE = (
+    "Its budget is closed for good: no question about these people is answered any more, and there is no way back. "
+    "Answers that were given stay free to read."
+)
+_LIFT = (
+    "Rows of these people made an answer fail. Look into the cause first, for example by bringing corrected rows: if "
+    "it is still there, the next answer may fail again, and each failure tells a little more."
+)
+_ROLES = {"analyst": "Analyst: asks questions", "custodian": "Custodian: keeps the data too"}
+_OUT = (
+    "Their token lets them in no more, at once, through every door. What they spent stays spent. You can let them in "
+    "again later, with a new token."
+)
 
 
 @dataclass(frozen=True)
@@ -79,23 +92,6 @@ async def data(visit: Visit) -> None:
     await show()
 
 
-_RETIRE = (
-    "Its budget is closed for good: no question about these people is answered any more, and there is no way back. "
-    "Answers that were given stay free to read."
-)
-_LIFT = (
-    "Rows of these people made an answer fail. Look into the cause first, for example by bringing corrected rows: if "
-    "it is still there, the next answer may fail again, and each failure tells a little more."
-)
-
-
-_ROLES = {"analyst": "Analyst: asks questions", "custodian": "Custodian: keeps the data too"}
-_OUT = (
-    "Their token lets them in no more, at once, through every door. What they spent stays spent. You can let them in "
-    "again later, with a new token."
-)
-
-
 def _populations(
     visit: Visit, accounts: Mapping[str, Account], priced: frozenset[str], tables: Sequence[Table], again: Again
 ) -> None:
@@ -107,8 +103,7 @@ def _populations(
     if not accounts:
         theme.empty("There is no population yet.", "It comes with the first private table.", "groups")
     for name, account in accounts.items():
-        with theme.card() as made:
-            made.props["aria-label"] = name
+        with theme.card(label=name):
             theirs = [table.name for table in tables if table.population == name]
             _population(visit, name, account, theirs, again)
             if not account.retired:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 RELEASE_PATH = "/published/{entry}/{name}"
-_ASKED = re.compile(r"/published/([1-9][0-9]{0,14})/([A-Za-z0-9_-]+\.(json|html|parquet|zip))", re.ASCII)
+_ASKED = re.compile(r"/published/([1-9][0-9]{0,14})/([A-Za-z0-9_-]+\.([a-z0-9]{1,12}))", re.ASCII)
 _KINDS = {
     "json": "application/json",
     "html": "text/html; charset=utf-8",
@@ -48,6 +48,9 @@ SAMPLE_PATH = "/made-up/{name}"
 _NAME = re.compile(r"/made-up/([A-Za-z_]\w*)\.(csv|parquet)", re.ASCII)
 _LABEL = {"source": "made up by discreet from declarations alone; nobody in it is real"}
 _SAMPLE_KINDS = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
+_KEY = b"discreet.citation"
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would compute a text that begins so
+_FIRST = (1980, 1, 1, 0, 0, 0)  # the time of every file in a zip: the same answer gives the same bytes
 
 
 def folder_name(entry: int) -> str:
@@ -88,7 +91,7 @@ def release_response(desk: Desk, visitor: Visitor, path: str) -> Response:
         else:
             raise Refusal("there is nothing of this kind here")
     headers = {"content-disposition": f'attachment; filename="{name}"'}
-    return Response(content, headers=headers, media_type=_KINDS[asked[3]])
+    return Response(content, headers=headers, media_type=_KINDS.get(asked[3], "application/octet-stream"))
 
 
 def _zipped(folder: Path) -> bytes:
@@ -115,11 +118,6 @@ def sample_response(desk: Desk, visitor: Visitor, path: str) -> Response:
     pyarrow.csv.write_csv(rows, file) if kind == "csv" else pyarrow.parquet.write_table(rows, file)
     headers = {"content-disposition": f'attachment; filename="made-up-{name}.{kind}"'}
     return Response(file.getvalue(), headers=headers, media_type=_SAMPLE_KINDS[kind])
-
-
-_KEY = b"discreet.citation"
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would compute a text that begins so
-_FIRST = (1980, 1, 1, 0, 0, 0)  # the time of every file in a zip: the same answer gives the same bytes
 
 
 @dataclass(frozen=True)

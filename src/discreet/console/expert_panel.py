@@ -14,21 +14,23 @@ from nicegui import ui
 from nicegui.events import GenericEventArguments
 
 from discreet.console import theme
+from discreet.console.layout import origin
 from discreet.console.pages import Visit
-from discreet.console.prices import Tag, Wish
+from discreet.console.prices import PriceWish, Tag
 from discreet.curator.explain import said
 from discreet.errors import Refusal
 from discreet.exact import count, probability, spoken
 from discreet.mechanisms.mechanism import USUAL
 
-Heard = Callable[[Wish], Awaitable[None]]
+Heard = Callable[[PriceWish], Awaitable[None]]
+_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104  # what a door that listens on all addresses says
 
 
 class Expert:
     """A panel that is closed until somebody opens it."""
 
-    def __init__(self, visit: Visit, origin: str, *, wish: Callable[[], Wish], changed: Heard) -> None:
-        self._visit, self._origin, self._wish, self._changed = visit, origin, wish, changed
+    def __init__(self, visit: Visit, *, wish: Callable[[], PriceWish], changed: Heard) -> None:
+        self._visit, self._origin, self._wish, self._changed = visit, origin(), wish, changed
         with ui.element("details").classes("d-expert"):
             theme.tag("summary", "For experts")
             self._facts = ui.element("div")
@@ -83,13 +85,13 @@ def _text(given: object) -> str:
 def _wrong(name: str, given: object) -> str | None:
     """What is wrong with a setting as somebody wrote it."""
     try:
-        setting(Wish(), name, _text(given))
+        setting(PriceWish(), name, _text(given))
     except Refusal as refusal:
         return refusal.message
     return None
 
 
-def setting(wish: Wish, name: str, text: str) -> Wish:
+def setting(wish: PriceWish, name: str, text: str) -> PriceWish:
     """A wish with one of the settings as somebody wrote it; nothing written is as declared."""
     if name == "delta":
         return replace(wish, delta=probability(text, name) if text else None)
@@ -108,13 +110,10 @@ def _snippet(name: str, text: str) -> None:
     button.props["aria-label"] = f"Copy the text for {name}"
 
 
-_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104  # what a door that listens on all addresses says
-
-
-def reached(wire: tuple[str, int], origin: str) -> tuple[str, int]:
+def reached(wire: tuple[str, int], at: str) -> tuple[str, int]:
     """Host and port by which whoever has this page open reaches the Postgres door."""
     host, port = wire
-    return (urlsplit(origin).hostname or host if host in _EVERYWHERE else host), port
+    return (urlsplit(at).hostname or host if host in _EVERYWHERE else host), port
 
 
 def psql(sql: str, terms: Mapping[str, object], who: str, at: tuple[str, int]) -> str:
@@ -124,23 +123,23 @@ def psql(sql: str, terms: Mapping[str, object], who: str, at: tuple[str, int]) -
     return f"psql {shlex.quote(address)} -c {shlex.quote(said)}"
 
 
-def http(sql: str, terms: Mapping[str, object], origin: str) -> str:
+def http(sql: str, terms: Mapping[str, object], at: str) -> str:
     """As a command for curl, with the token from the environment."""
     body = json.dumps({"sql": sql, **_terms(terms)}, ensure_ascii=False)
     return (
-        f"curl {shlex.quote(f'{origin}/api/v1/query')} \\\n"
+        f"curl {shlex.quote(f'{at}/api/v1/query')} \\\n"
         '  -H "Authorization: Bearer $DISCREET_TOKEN" \\\n'
         "  -H 'Content-Type: application/json' \\\n"
         f"  -d {shlex.quote(body)}"
     )
 
 
-def python(sql: str, terms: Mapping[str, object], origin: str) -> str:
+def python(sql: str, terms: Mapping[str, object], at: str) -> str:
     """As a few lines of Python."""
     given = "".join(f", {name}={value!r}" for name, value in _terms(terms).items())
     return (
         "import os\nimport discreet as dp\n\n"
-        f'db = dp.connect({origin!r}, token=os.environ["DISCREET_TOKEN"])\n'
+        f'db = dp.connect({at!r}, token=os.environ["DISCREET_TOKEN"])\n'
         f"answer = db.query({sql!r}{given})\nprint(answer)"
     )
 

@@ -66,8 +66,7 @@ class _Pages:
         self._wanted, self._drawn = [each for each in self._every if each.holds(text)], 0
         self._shown.clear()
         wanted = len(self._wanted)
-        self._count._text = f"{wanted} question{'' if wanted == 1 else 's'}"  # noqa: SLF001  # as theme.tag does
-        self._count.update()
+        theme.say(self._count, f"{wanted} question{'' if wanted == 1 else 's'}")
         if not wanted:
             with self._shown:
                 theme.empty("Nothing fits.", "Look for another word.", "search_off")
@@ -133,7 +132,7 @@ def _tools(asked: PaidQuestion, visit: Visit) -> None:
     with tools:
         if asked.is_question:
             again = ui.button("Show again", icon="visibility", on_click=show).props("flat no-caps dense")
-            _link("Ask again", "edit", f"/ask?sql={quote(asked.sql, safe='')}")
+            theme.go("Ask again", "edit", f"/ask?sql={quote(asked.sql, safe='')}", "flat dense")
             for words, made, name, kind in (
                 ("CSV", downloads.as_zip, ".zip", "application/zip"),
                 ("Parquet", downloads.as_parquet, ".parquet", "application/vnd.apache.parquet"),
@@ -142,13 +141,8 @@ def _tools(asked: PaidQuestion, visit: Visit) -> None:
                 button.props["aria-label"] = f"Download {words} with a citation"
                 button.on_click(partial(take, button, made, name, kind))
         if asked.release is not None and asked.latest.answer is not None:
-            _link("Open the release", "bar_chart", f"/releases?entry={asked.latest.answer}")
-        _link("Proof", "verified", f"/ledger?entry={asked.latest.answer or asked.latest.entry}")
-
-
-def _link(words: str, icon: str, path: str) -> None:
-    button = ui.button(words, icon=icon).props("flat no-caps dense type=a")
-    button.props["href"] = path
+            theme.go("Open the release", "bar_chart", f"/releases?entry={asked.latest.answer}", "flat dense")
+        theme.go("Proof", "verified", f"/ledger?entry={asked.latest.answer or asked.latest.entry}", "flat dense")
 
 
 def _taken(desk: Desk, who: Visitor, asked: PaidQuestion, made: Made) -> bytes:

@@ -10,8 +10,8 @@ from nicegui import ui
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
-from discreet.console import assets, sessions, theme
-from discreet.console.pages import PLACES, Ended, Place, Visit, place_at
+from discreet.console import sessions, theme
+from discreet.console.pages import PLACES, Ended, Place, Visit, place_at, static_address
 from discreet.errors import Refusal
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ _PATIENCE = 120.0  # seconds for a page to be built: a ledger that is being read
 _OUT_OF_ORDER = "This page cannot be shown now. Try again in a while; if it stays so, a custodian runs discreet doctor."
 _ICONS = {"auto": "brightness_auto", "light": "light_mode", "dark": "dark_mode"}
 _DARK = {"auto": None, "light": False, "dark": True}
+UNCHANGED = "Nothing was changed."
+Doing = Callable[[], Awaitable[None]]
 
 
 def page(path: str) -> Callable[[Build], Build]:
@@ -59,7 +61,7 @@ def page(path: str) -> Callable[[Build], Build]:
 def styles(*names: str) -> None:
     """Style sheets for a page, beside the one that every page has."""
     for name in names:
-        ui.add_head_html(f'<link rel="stylesheet" href="{assets.address(name)}">')
+        ui.add_head_html(f'<link rel="stylesheet" href="{static_address(name)}">')
 
 
 def origin() -> str:
@@ -140,8 +142,8 @@ async def _content(place: Place, visit: Visit, build: Build) -> None:
 @contextmanager
 def _frame(place: Place, visit: Visit, request: Request) -> Iterator[None]:
     ui.add_head_html(
-        f'<link rel="stylesheet" href="{assets.address("console.css")}">'
-        f'<script defer src="{assets.address("console.js")}"></script>'
+        f'<link rel="stylesheet" href="{static_address("console.css")}">'
+        f'<script defer src="{static_address("console.js")}"></script>'
     )
     theme.colours()
     outer = ui.context.client.content.parent_slot
@@ -194,10 +196,6 @@ def _switch(now: str) -> None:
         f'icon={_ICONS[now]} flat round dense aria-label="Theme: {now}"'
     )
     button.classes("d-quiet")
-
-
-UNCHANGED = "Nothing was changed."
-Doing = Callable[[], Awaitable[None]]
 
 
 @contextmanager

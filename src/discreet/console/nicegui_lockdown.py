@@ -20,9 +20,9 @@ from nicegui.client import templates
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from discreet.console import assets, promise
+from discreet.console import promise
 from discreet.console.headers import App, Scope
-from discreet.console.pages import PLACES, Visit
+from discreet.console.pages import ICON, PLACES, Visit
 from discreet.console.sessions import LINES, BrowserSession
 from discreet.errors import Fault
 
@@ -156,7 +156,7 @@ def _set_up() -> None:
         reload=False,
         title="discreet",
         viewport="width=device-width, initial-scale=1",
-        favicon=assets.ICON,
+        favicon=ICON,
         dark=None,
         language="en-US",
         binding_refresh_interval=None,

@@ -1,13 +1,16 @@
-"""Pages of the console, and visits: one person at one page, with the desk in their name, and the door that they use."""
+"""Pages of the console: which there are, their static files, and visits: one person at one page, with desk and door."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
 from discreet.console.headers import Message, Receive, Scope, spoken
@@ -25,6 +28,14 @@ _GONE = {"type": "websocket.disconnect", "code": 1008}
 
 P = ParamSpec("P")
 T = TypeVar("T")
+_FOLDER = Path(__file__).with_name("static")
+_KINDS = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+
+ICON = (
+    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Crect width='32' height='32' "
+    "rx='8' fill='%230f766e'/%3E%3Cpath d='M7 21c3 0 3-10 9-10s6 10 9 10' fill='none' stroke='white' stroke-width='3' "
+    "stroke-linecap='round'/%3E%3C/svg%3E"
+)
 
 
 @dataclass(frozen=True)
@@ -62,6 +73,23 @@ def known(path: str) -> str:
 def place_at(path: str) -> Place:
     """The place at a path; the first one if there is none."""
     return next((place for place in PLACES if place.path == path), FIRST)
+
+
+@cache
+def static_files() -> dict[str, tuple[bytes, str]]:
+    """What each file holds, and its media type."""
+    return {path.name: (path.read_bytes(), _KINDS[path.suffix]) for path in _FOLDER.iterdir() if path.suffix in _KINDS}
+
+
+@cache
+def static_text(name: str) -> str:
+    """A text of ours that is put into pages: no file that browsers get."""
+    return (_FOLDER / name).read_text(encoding="utf-8")
+
+
+def static_address(name: str) -> str:
+    """Where a file is. It changes with the file, so that a browser may keep it for ever."""
+    return f"/console/{name}?v={hashlib.sha256(static_files()[name][0]).hexdigest()[:12]}"
 
 
 class Ended(Exception):

@@ -11,7 +11,7 @@ from nicegui import ui
 from nicegui.events import GenericEventArguments
 
 from discreet.console import theme
-from discreet.console.prices import Tag, Wish, about, figure, ladder, nearest
+from discreet.console.prices import PriceWish, Tag, about, figure, ladder, nearest
 from discreet.curator.significant_digits import error as error_text
 from discreet.errors import Refusal
 from discreet.exact import positive, spoken
@@ -21,6 +21,9 @@ _MEANING = (
     "The privacy price says how much the answer may tell about any one person. Every question takes its price out of "
     "a budget that is set once."
 )
+Heard = Callable[[], Awaitable[None]]
+_THOUSANDS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?")
+_BEGUN = re.compile(r"0*\.?0*")
 
 
 class Strip:
@@ -129,16 +132,11 @@ def too_little(tag: Tag, use_rest: Callable[[], object] | None) -> None:
         theme.note("Nothing was charged.")
 
 
-Heard = Callable[[], Awaitable[None]]
-_THOUSANDS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?")
-_BEGUN = re.compile(r"0*\.?0*")
-
-
 class Dial:
     """A slider over prices, and two fields that say the same in numbers."""
 
     def __init__(self, changed: Heard) -> None:
-        self.wish = Wish()
+        self.wish = PriceWish()
         self._changed, self._typing = changed, ""
         self._steps: tuple[Fraction, ...] = (Fraction(1),)
         self._usual = Fraction(1)
@@ -159,8 +157,8 @@ class Dial:
         for each in (self._price, self._error):
             each.on("blur", self._left)
 
-    def set(self, wish: Wish) -> None:
-        """Wish for something else."""
+    def set(self, wish: PriceWish) -> None:
+        """PriceWish for something else."""
         self.wish, self._typing = wish, ""
 
     def show(self, tag: Tag) -> None:
@@ -209,7 +207,7 @@ class Dial:
     async def _use_usual(self) -> None:
         await self._want(replace(self.wish, price=None, error=None), "")
 
-    async def _want(self, wish: Wish, typing: str) -> None:
+    async def _want(self, wish: PriceWish, typing: str) -> None:
         self.wish, self._typing = wish, typing
         await self._changed()
 

@@ -20,6 +20,10 @@ from discreet.mechanisms.mechanism import USUAL
 
 _DIGITS = 6
 _SMALL = -5  # the power of ten below which a number is written with one
+HELD = "This population is closed for maintenance. What was bought before can still be shown."
+RETIRED = "This population is closed for good. What was bought before can still be shown."
+_ROUND = tuple(Fraction(each, 10) for each in (10, 12, 15, 20, 25, 30, 40, 50, 60, 80))
+_CHEAPEST = 100  # the cheapest price is so many times below the usual one
 
 
 def figure(value: Fraction, *, up: bool = False) -> str:
@@ -74,14 +78,8 @@ def when(time: str) -> str:
     return f"{moment(time):%-d %b %Y, %H:%M} UTC"
 
 
-HELD = "This population is closed for maintenance. What was bought before can still be shown."
-RETIRED = "This population is closed for good. What was bought before can still be shown."
-_ROUND = tuple(Fraction(each, 10) for each in (10, 12, 15, 20, 25, 30, 40, 50, 60, 80))
-_CHEAPEST = 100  # the cheapest price is so many times below the usual one
-
-
 @dataclass(frozen=True)
-class Wish:
+class PriceWish:
     """What somebody wants: a price, or an error, or neither; and settings for experts."""
 
     price: Fraction | None = None
@@ -169,7 +167,7 @@ class Tag:
         """How exact a column will be of which no error is known."""
         return NONE if name in self.unbarred else LATER
 
-    def affordable(self, wish: Wish) -> Wish | None:
+    def affordable(self, wish: PriceWish) -> PriceWish | None:
         """The same wish for what is left; None if nothing is."""
         if self.purse is None or self.due is None or self.price is None:
             return None
@@ -182,7 +180,7 @@ class Tag:
         return replace(wish, price=amount, error=None, delta=delta)
 
 
-def tagged(desk: Desk, visitor: Visitor, sql: str, wish: Wish) -> Tag:
+def tagged(desk: Desk, visitor: Visitor, sql: str, wish: PriceWish) -> Tag:
     """The tag of a question. It blocks, and raises what the desk raises."""
     usual, due = desk.explained(visitor, sql, wish.plain()), desk.due(visitor, sql, wish.plain())
     purse = None if due.population is None else purse_of(desk, visitor, due.population)

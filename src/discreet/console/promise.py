@@ -12,7 +12,7 @@ from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING
 
-from discreet.console import assets
+from discreet.console.pages import ICON, static_address, static_text
 from discreet.curator.explain import said
 from discreet.ledger.books import Account
 from discreet.ledger.entry import BudgetLoss
@@ -116,8 +116,8 @@ LEAD = (
 
 def links() -> str:
     """What the head of a page needs for the text."""
-    style = f'<link rel="stylesheet" href="{assets.address("promise.css")}">'
-    return f'{style}<script defer src="{assets.address("promise.js")}"></script>'
+    style = f'<link rel="stylesheet" href="{static_address("promise.css")}">'
+    return f'{style}<script defer src="{static_address("promise.js")}"></script>'
 
 
 def register() -> None:
@@ -136,9 +136,9 @@ def register() -> None:
 
 def page(theme: str, limits: list[Limit]) -> str:
     """The page for strangers."""
-    style = f'<link rel="stylesheet" href="{assets.address("console.css")}">'
+    style = f'<link rel="stylesheet" href="{static_address("console.css")}">'
     body = f'<p class="d-lead">{escape(LEAD)}</p>{text(limits)}'
-    return assets.text("open.html").format(theme=theme, icon=assets.ICON, links=style + links(), body=body)
+    return static_text("open.html").format(theme=theme, icon=ICON, links=style + links(), body=body)
 
 
 def text(limits: list[Limit]) -> str:
@@ -147,7 +147,7 @@ def text(limits: list[Limit]) -> str:
     chance = _guess(_USUAL) if first is None else first.chance
     price = float(_USUAL) if first is None else first.price
     ten = _guess(Fraction(10 * min(price, 1000.0)).limit_denominator(100))
-    return assets.text("promise.html").format(
+    return static_text("promise.html").format(
         asks=_ASKS[first is not None and first.replaced],
         chooser=_chooser(limits) if first is not None and first.name else "",
         price=_price(price),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
-from discreet.console import assets
+from discreet.console.pages import static_address
 from discreet.declared.column import Column
 from discreet.declared.table import Table
 
@@ -107,8 +107,8 @@ class Editor:
     def __init__(self, text: str, tables: Sequence[Table], *, changed: Heard, entered: Heard) -> None:
         self._client = ui.context.client  # whatever becomes of the button by which somebody changed something
         ui.add_head_html(
-            f'<link rel="stylesheet" href="{assets.address("ask.css")}">'
-            f'<script type="module" src="{assets.address("ask.js")}"></script>'
+            f'<link rel="stylesheet" href="{static_address("ask.css")}">'
+            f'<script type="module" src="{static_address("ask.js")}"></script>'
         )
         self._field = _Field(
             _as_shown(text),

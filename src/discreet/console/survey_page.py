@@ -9,7 +9,7 @@ from nicegui import ui
 from discreet.console import prices, theme
 from discreet.console.layout import UNCHANGED, apart, confirm, origin, trouble
 from discreet.console.pages import Visit
-from discreet.desk.surveys import Line, Surveys, doubts, guessed, lines, path, ready
+from discreet.desk.surveys import AnswerShare, Surveys, doubts, guessed, lines, path, ready
 from discreet.pictures.charts import ERRORS, NARROW, WIDE, Ruler, Series, bars
 from discreet.survey.collector import TaskStanding
 from discreet.survey.results import Results
@@ -93,13 +93,13 @@ def _results(task: Task, outcome: Results) -> None:
         link.props(f'href="{path(task)}/results" target="_blank" rel="noopener"')
 
 
-def _drawn(task: Task, shown: Sequence[Line]) -> Series:
+def _drawn(task: Task, shown: Sequence[AnswerShare]) -> Series:
     side = Ruler("people with this true answer, in percent", labels=tuple(line.label for line in shown))
     shares, errors = tuple(line.share for line in shown), tuple(line.reach / ERRORS for line in shown)
     return Series(task.question, _WHISKERS, side, shares, errors)
 
 
-def _table(shown: Sequence[Line]) -> None:
+def _table(shown: Sequence[AnswerShare]) -> None:
     titles = ("Share in percent", "From", "To", "If the declared are dishonest")
     with theme.table([("Answer", ""), *((title, "d-num") for title in titles)], "The shares", "d-whole"):
         for line in shown:

@@ -14,7 +14,7 @@ from discreet.console.layout import UNCHANGED, Newest, page, styles, trouble
 from discreet.console.pages import Visit
 from discreet.console.survey_page import PATH, address, exhibit, state, whole
 from discreet.desk import Visitor
-from discreet.desk.surveys import DAYS, MINIMUM, Outlook, Plan, Surveys, enough, fitting
+from discreet.desk.surveys import DAYS, MINIMUM, Outlook, SurveyPlan, Surveys, enough, fitting
 from discreet.errors import Refusal
 from discreet.mechanisms import described
 from discreet.survey.collector import TaskStanding
@@ -24,6 +24,10 @@ _LEAD = (
     "Every answer is randomised on the device of the person who gives it. Which reports are true nobody here knows; of "
     "many reports together the shares can be told, with known errors."
 )
+PRICES = tuple(Fraction(text) for text in ["0.1", "0.2", "0.3", "0.5", "0.7", "1", "1.5", "2", "2.5", "3", "4", "5"])
+_USUAL, _PEOPLE = PRICES.index(Fraction(1)), 1000
+_PAUSE = 0.25  # seconds without a key until figures are computed
+_NOTHING = "–"
 
 
 @page(PATH)
@@ -44,8 +48,7 @@ async def _all(visit: Visit, known: Surveys) -> None:
     theme.lead(_LEAD)
     if visit.custodian:
         with ui.element("div").classes("d-row d-above"):
-            button = ui.button("New survey", icon="add").props("unelevated no-caps type=a")
-            button.props["href"] = NEW
+            theme.go("New survey", "add", NEW)
     listed = await visit.call(known.listed)
     if not listed:
         hint = "Begin with one question." if visit.custodian else "A custodian can make one."
@@ -61,20 +64,13 @@ def _card(standing: TaskStanding) -> None:
     with ui.element("article").classes("d-card d-survey"):
         theme.tag("span", state(standing)).classes(f"d-state d-state-{state(standing).partition(' ')[0].lower()}")
         with ui.element("h2").classes("d-heading"):
-            link = theme.tag("a", task.question).classes("d-release-link")
-            link.props["href"] = address(task)
+            theme.link(task.question, address(task)).classes("d-release-link")
         theme.tag("p", ", ".join(task.domain)).classes("d-release-about d-clipped")
         with ui.element("p").classes("d-meta"):
             theme.tag("strong", "1 report" if reports == 1 else f"{reports:,} reports")
             theme.tag("span", f"price {prices.figure(task.reports * task.client.epsilon, up=True)}").classes("d-muted")
             if not standing.closed:
                 theme.tag("span", f"until {prices.when(task.closes)}").classes("d-muted")
-
-
-PRICES = tuple(Fraction(text) for text in ["0.1", "0.2", "0.3", "0.5", "0.7", "1", "1.5", "2", "2.5", "3", "4", "5"])
-_USUAL, _PEOPLE = PRICES.index(Fraction(1)), 1000
-_PAUSE = 0.25  # seconds without a key until figures are computed
-_NOTHING = "–"
 
 
 @dataclass(frozen=True)
@@ -200,11 +196,11 @@ class SurveyBuilder:
             self._show(told)
 
     def _show(self, told: Figures) -> None:
-        _say(self._price, f"Privacy price {prices.figure(self._epsilon)}")
+        theme.say(self._price, f"Privacy price {prices.figure(self._epsilon)}")
         self._slider.props(f'aria-valuetext="price {prices.figure(self._epsilon)}"')
         for place, text in ((self._guess, told.guess), (self._exact, told.exact), (self._own, told.own)):
-            _say(place, text)
-        _say(self._note, told.note)
+            theme.say(place, text)
+        theme.say(self._note, told.note)
         self._open.set_enabled(told.facts != ())
         self._facts.clear()
         with self._facts, theme.facts():
@@ -212,7 +208,7 @@ class SurveyBuilder:
                 theme.fact(name, value)
 
     async def _made(self) -> None:
-        plan = Plan(
+        plan = SurveyPlan(
             str(self._question.value or ""),
             answers(self._answers.value),
             self._epsilon,
@@ -239,8 +235,3 @@ def _tile(before: str, after: str) -> ui.element:
         value = theme.tag("strong", _NOTHING)
         theme.tag("span", after).classes("d-muted d-small")
     return value
-
-
-def _say(place: ui.element, text: str) -> None:
-    place._text = text  # noqa: SLF001  # as `theme.tag` sets it
-    place.update()

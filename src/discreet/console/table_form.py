@@ -249,8 +249,7 @@ def _fresh(draft: TableDraft) -> None:
     def mean() -> None:
         words = "Kept in rho: better for many questions." if draft.measure == "rho" else ""
         example = "" if draft.price.strip() else "For example 3. "
-        told._text = words or example + meaning(draft.price.strip() or "3", draft.relation)  # noqa: SLF001
-        told.update()
+        theme.say(told, words or example + meaning(draft.price.strip() or "3", draft.relation))
 
     def related(kind: str) -> None:
         draft.relation = kind

@@ -11,10 +11,10 @@ from typing import TypeVar
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
-from discreet.console import assets, data_dictionary, downloads, table_form, theme
+from discreet.console import data_dictionary, downloads, table_form, theme
 from discreet.console import table_draft as drafts
 from discreet.console.layout import UNCHANGED, apart, changed, confirm, trouble
-from discreet.console.pages import Visit
+from discreet.console.pages import Visit, static_address
 from discreet.console.table_draft import BUDGET, COLUMNS, FILE, OWNER, REVIEW, STEPS, StepRefusal, TableDraft, in_words
 from discreet.console.upload import UploadedFile, said_size
 from discreet.curator.custody import Declared
@@ -34,6 +34,8 @@ _REMOVE = (
     "Its rows are deleted, and nobody can ask about it any more. What was spent stays spent, and answers that were "
     "given stay in the ledger. This cannot be taken back."
 )
+Chosen = Callable[[UploadedFile], Awaitable[None]]
+_GLANCE = 0.25  # seconds
 
 
 def listed(visit: Visit, tables: Sequence[Table], again: Again) -> None:
@@ -41,8 +43,7 @@ def listed(visit: Visit, tables: Sequence[Table], again: Again) -> None:
     if not tables:
         theme.empty("There is no table yet.", "Add one, and people can ask about it.", "table_chart")
     for table in tables:
-        with theme.card() as made:
-            made.props["aria-label"] = table.name
+        with theme.card(label=table.name):
             _table(visit, table, stale(table.name, tables), again)
 
 
@@ -301,13 +302,9 @@ def _added(desk: Desk, who: Visitor, path: Path, *, as_said: tuple[str, Declared
     desk.custody(who).add(name, path, said, progress=share.hear)
 
 
-Chosen = Callable[[UploadedFile], Awaitable[None]]
-_GLANCE = 0.25  # seconds
-
-
 def script() -> None:
     """What sends files, for a page with a chooser."""
-    ui.add_head_html(f'<script defer src="{assets.address("bring.js")}"></script>')
+    ui.add_head_html(f'<script defer src="{static_address("bring.js")}"></script>')
 
 
 def chooser(visit: Visit, chosen: Chosen) -> None:
@@ -338,8 +335,7 @@ def chooser(visit: Visit, chosen: Chosen) -> None:
             box.clear()
             bar.props["value"] = str(round(100 * share))
             bar.update()
-            words._text = f"{min(99, round(100 * share))} % has arrived" if share < 1 else "Almost there"  # noqa: SLF001
-            words.update()
+            theme.say(words, f"{min(99, round(100 * share))} % has arrived" if share < 1 else "Almost there")
             return
         with trouble(box, foot=UNCHANGED):
             upload = _arrived(visit, told)

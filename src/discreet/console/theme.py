@@ -6,7 +6,7 @@ are those of static/console.css, which begin with d-, and Quasar's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from nicegui import ui
@@ -27,7 +27,27 @@ def colours() -> None:
 def tag(name: str, text: str = "") -> ui.element:
     """An HTML element with a text, which is never taken for HTML."""
     made = ui.element(name)
+    say(made, text)
+    return made
+
+
+def say(made: ui.element, text: str) -> None:
+    """Give an element another text."""
     made._text = text or None  # noqa: SLF001  # as NiceGUI's own labels set it
+    made.update()
+
+
+def link(text: str, path: str) -> ui.element:
+    """A link to a page or a file."""
+    made = tag("a", text)
+    made.props["href"] = path
+    return made
+
+
+def go(words: str, icon: str, path: str, look: str = "unelevated") -> ui.button:
+    """A button that is a link."""
+    made = ui.button(words, icon=icon).props(f"{look} no-caps type=a")
+    made.props["href"] = path
     return made
 
 
@@ -57,9 +77,11 @@ def live() -> ui.element:
 
 
 @contextmanager
-def card(title: str = "") -> Iterator[ui.element]:
-    """A part of a page that belongs together."""
+def card(title: str = "", label: str = "") -> Iterator[ui.element]:
+    """A part of a page that belongs together, with a title or, for who hears it, a label."""
     with ui.element("section").classes("d-card") as made:
+        if label:
+            made.props["aria-label"] = label
         if title:
             heading(title, 2)
         yield made
@@ -191,6 +213,22 @@ def row(*cells: tuple[str, str]) -> None:
     with ui.element("tr"):
         for text, kind in cells:
             tag("td", text).classes(kind)
+
+
+def one_of(names: Mapping[int, str], label: str, look: str, draw: Callable[[int], None], *, told: bool = False) -> None:
+    """The first of several things, and a list to choose another one from; `told` if a change is to be read aloud."""
+    box: ui.element
+
+    def drawn(place: int) -> None:
+        box.clear()
+        with box:
+            draw(place)
+
+    if len(names) > 1:
+        choice = ui.select(dict(names), value=0, label=label).props("outlined dense options-dense")
+        choice.classes(look).on_value_change(lambda event: drawn(int(event.value)))
+    box = live() if told else ui.element("div")
+    drawn(0)
 
 
 def made_up() -> None:

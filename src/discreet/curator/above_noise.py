@@ -22,10 +22,8 @@ from discreet.curator.provenance import ROW, Side, traced
 from discreet.declared.key import Key, Type
 from discreet.errors import Exceeded, Fault, Refusal
 from discreet.sandbox import room
-from discreet.sql import date_arithmetic, postgres_forms
-from discreet.sql.division import written_out
-from discreet.sql.plan import GroupKey
-from discreet.sql.question import Part, Question
+from discreet.sql import arithmetic, postgres_forms
+from discreet.sql.plan import GroupKey, Part, Question
 
 LONGEST = 30.0  # seconds; noisy tables are small, so only a question made to be slow meets it
 MEMORY = "1GB"
@@ -302,9 +300,8 @@ def upper(question: Question) -> Upper:
         if type(cast) is exp.Cast:  # what cannot be cast is NULL: it was paid for, and must not fail
             cast.replace(exp.TryCast(this=cast.this, to=cast.args["to"]))
     sides, hidden = traced(above, question)
-    written_out(above)
     postgres_forms.written_out(above)
-    date_arithmetic.written_out(above)
+    arithmetic.written_out(above)
     text = above.sql(dialect="duckdb")
     _refuse_other_statements(text)
     return Upper(question, text, sides, hidden)

@@ -20,10 +20,8 @@ from discreet.declared.table import MOST_ROWS_A_UNIT, Table
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianVector, LaplaceVector
-from discreet.sql.aggregate import Aggregate
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
-from discreet.sql.plan import GroupKey, Measurement, Statistic
-from discreet.sql.question import Part
+from discreet.sql.plan import AggregateColumn, GroupKey, Measurement, Part, Statistic
 from discreet.sql.rows import PerUnit, Scan, Summary
 from discreet.sql.shape import shape
 
@@ -135,8 +133,8 @@ def _band(value: Expression) -> Expression:
     return Call("band", (value,), Type.BIGINT)
 
 
-def _count(statistic: Statistic) -> tuple[Aggregate, ...]:
-    return (Aggregate("value_0", "count", (statistic,)),)
+def _count(statistic: Statistic) -> tuple[AggregateColumn, ...]:
+    return (AggregateColumn("value_0", "count", (statistic,)),)
 
 
 def bounded(table: Table) -> Table:

@@ -23,9 +23,7 @@ from discreet.curator.formula import (
     ratio,
 )
 from discreet.declared.grid import Grid
-from discreet.sql.aggregate import Aggregate
-from discreet.sql.plan import Rank, Statistic
-from discreet.sql.question import Part
+from discreet.sql.plan import AggregateColumn, Part, Rank, Statistic
 
 _MOST_DIGITS = 30
 
@@ -60,7 +58,7 @@ def _number(node: exp.Expr) -> int:
     return -int(node.this.this) if isinstance(node, exp.Neg) else int(node.this)
 
 
-def aggregated(part: Part, aggregate: Aggregate, place: int | None) -> Formula:
+def aggregated(part: Part, aggregate: AggregateColumn, place: int | None) -> Formula:
     """An aggregate of rows as a formula of what was measured for it."""
     statistics = part.measurement.statistics
     each: list[Formula] = [Noisy(Leaf(part.name, place, statistics.index(s))) for s in aggregate.statistics]

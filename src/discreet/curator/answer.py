@@ -11,9 +11,7 @@ from discreet.declared.grid import Grid
 from discreet.errors import Fault, Refusal
 from discreet.exact import Number, share
 from discreet.ledger.entry import BudgetLoss
-from discreet.sql.aggregate import Aggregate
-from discreet.sql.plan import Rank, Statistic
-from discreet.sql.question import Part
+from discreet.sql.plan import AggregateColumn, Part, Rank, Statistic
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +36,7 @@ def estimates(part: Part, rows: Sequence[tuple[int, ...]]) -> list[list[Estimate
     return [[formula([row[place] for place in needed]) for formula, needed in formulas] for row in rows]
 
 
-def _estimate(aggregate: Aggregate) -> Formula:
+def _estimate(aggregate: AggregateColumn) -> Formula:
     """How an aggregate follows from its statistics."""
     first = aggregate.statistics[0]
     if isinstance(first, Rank):
@@ -66,7 +64,7 @@ def _average(grid: Grid) -> Formula:
     return formula
 
 
-def _spread(aggregate: Aggregate, grid: Grid) -> Formula:
+def _spread(aggregate: AggregateColumn, grid: Grid) -> Formula:
     most, step = grid.half**2, grid.step**2
 
     def formula(numbers: list[int]) -> float:

@@ -14,7 +14,7 @@ from discreet.curator.declarations import Declarations
 from discreet.curator.quote import Terms
 from discreet.declared.table import Caps
 from discreet.ledger import Grant, SqliteLedger
-from discreet.sql.question import Question
+from discreet.sql.plan import Question
 
 T = TypeVar("T")
 Allow = Callable[[set[str]], None]  # refuses tables that the asker may not read

@@ -32,7 +32,7 @@ from discreet.ledger.entry import BudgetLoss, Plain, refuse_half_characters
 from discreet.noise import SECURE, Entropy, Secure
 from discreet.privacy import Budget
 from discreet.sandbox import DIRECT, Sandbox
-from discreet.sql.question import Part, Question
+from discreet.sql.plan import Part, Question
 from discreet.sql.rows import Rows
 from discreet.sql.shape import shape
 
@@ -248,11 +248,11 @@ class Curator:
 
     def paid_sessions(self) -> Sessions:
         """The sessions of interactive mechanisms, opened and asked in this name."""
+        return Sessions(self.ledger, self._store, self._principal, self.tables, self._planned_now)
 
-        def planned(sql: str, asked: Terms) -> Question:
-            return self._under(self._declarations.now(self._principal))._question(sql, asked)  # noqa: SLF001
-
-        return Sessions(self.ledger, self._store, self._principal, self.tables, planned)
+    @_asked_now
+    def _planned_now(self, sql: str, asked: Terms) -> Question:
+        return self._question(sql, asked)
 
     def _planned(self, wanted: Wanted[T]) -> Run[T]:
         return planned(self._seen, wanted, self._rows(wanted.sql), self._allowed_tables)

@@ -32,8 +32,7 @@ from discreet.curator.source import guessed, source_types, untyped
 from discreet.declared.key import Type
 from discreet.declared.table import Table, chosen, refuse_hidden_owners
 from discreet.engines.duckdb import DuckStore
-from discreet.engines.ingest import Unread, hear
-from discreet.engines.progress import Progress
+from discreet.engines.ingest import Progress, Unread, hear
 from discreet.errors import Refusal
 from discreet.exact import Number
 from discreet.ledger import Event, Grant, Hold, Opened, Retired, Revoked, found_ledger, open_ledger

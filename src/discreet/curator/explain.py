@@ -16,10 +16,8 @@ from discreet.exact import spoken
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector
 from discreet.mechanisms.mechanism import USUAL
-from discreet.sql.aggregate import Aggregate
 from discreet.sql.left_out import called, left_out
-from discreet.sql.plan import Rank, Statistic
-from discreet.sql.question import Question
+from discreet.sql.plan import AggregateColumn, Question, Rank, Statistic
 from discreet.sql.rows import scanned
 from discreet.sql.shape import Shape
 from discreet.sql.unmatched_constants import doubts
@@ -191,7 +189,7 @@ def _before_paying(
     return max(errors)
 
 
-def error_of(aggregate: Aggregate, price: Priced, confidence: Fraction) -> Fraction | None:
+def error_of(aggregate: AggregateColumn, price: Priced, confidence: Fraction) -> Fraction | None:
     """The error of an aggregate in its own units, where it does not depend on the data."""
     first = aggregate.statistics[0]
     if aggregate.kind not in ("count", "sum") or isinstance(first, Rank):

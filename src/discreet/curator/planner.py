@@ -31,7 +31,7 @@ from discreet.errors import Exceeded, Fault, Refusal
 from discreet.ledger.entry import BudgetLoss
 from discreet.sandbox import Sandbox, SharedValue
 from discreet.sql.expression import Expression, Value
-from discreet.sql.question import Part, Question
+from discreet.sql.plan import Part, Question
 from discreet.sql.rows import Inline, Rows
 from discreet.sql.split import question, rows_of
 

@@ -12,8 +12,7 @@ from discreet.interval import exp, simpler_down
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector, Quantile, QuantileEnd
 from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Pure
-from discreet.sql.plan import EDGE, Measurement, Rank, Statistic
-from discreet.sql.question import Part
+from discreet.sql.plan import EDGE, Measurement, Part, Rank, Statistic
 
 Additive = LaplaceVector | GaussianVector
 Selecting = LaplaceKeys | GaussianKeys

@@ -28,9 +28,9 @@ from discreet.curator.formula import (
     moved,
     ratio,
 )
+from discreet.sql.arithmetic import is_whole
 from discreet.sql.conditions import inner_queries, within
-from discreet.sql.division import is_whole
-from discreet.sql.question import Part, Question
+from discreet.sql.plan import Part, Question
 
 ROW = "#row"  # the column of a noisy table that numbers its rows
 _HIDDEN = "#h"

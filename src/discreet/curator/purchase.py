@@ -244,11 +244,21 @@ def _past(entry: Entry, spend: Spend, said: Entry | None) -> PastPayment:
         spend.principal,
         spend.population,
         spend.loss,
-        str(spend.what.get("sql", "")) if isinstance(spend.what, dict) else "",
+        _asked(spend.what),
         tuple(spend.tables),
         None if said is None else said.number,
         name if _is_release(spend.what) else None,
     )
+
+
+def _asked(what: Plain) -> str:
+    """The question in SQL; of a session, which mechanism it is of."""
+    match what:
+        case {"sql": sql}:
+            return str(sql)
+        case {"session": {"name": str(name)}}:
+            return f"a session of {name}"
+    return ""
 
 
 def _is_release(what: Plain) -> bool:

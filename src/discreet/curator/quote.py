@@ -16,8 +16,7 @@ from discreet.exact import Number, positive, probability, share, shown, spoken
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianVector, LaplaceVector
 from discreet.mechanisms.mechanism import USUAL
-from discreet.sql.plan import Statistic
-from discreet.sql.question import Part, Question
+from discreet.sql.plan import Part, Question, Statistic
 
 _WIDEST = 1 << 54  # of noise, in numbers of a row
 _DELTA_SHARE = 1000  # the part of a population's δ that one question may use to name groups

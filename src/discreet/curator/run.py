@@ -20,13 +20,11 @@ from discreet.mechanisms.mechanism import OfRows, loss_of_units
 from discreet.mechanisms.registry import digest
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import Approximate, Loss, Neighbours, Pure, convert
-from discreet.sql.aggregate import column
 from discreet.sql.cells import BoundedRows
-from discreet.sql.identity import described
-from discreet.sql.lineage import NOTHING, Origins, owners
+from discreet.sql.expression_facts import NOTHING, Origins, owners
 from discreet.sql.plan import VERSION
-from discreet.sql.rows import Rows, scanned
-from discreet.sql.shape import Facts, Shape, one_row, shape
+from discreet.sql.rows import Rows, described, scanned
+from discreet.sql.shape import Facts, Shape, column, one_row, shape
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

@@ -11,8 +11,7 @@ from discreet.curator.noisy_statistics import Engine
 from discreet.curator.price import reach
 from discreet.errors import Refusal
 from discreet.privacy import AddRemove, Neighbours
-from discreet.sql.plan import Measurement, Statistic
-from discreet.sql.question import Question
+from discreet.sql.plan import Measurement, Question, Statistic
 
 _PARTS = ("expressions", "from_")  # of a SELECT that does nothing with the number
 _ONE = "one count(*), count(DISTINCT unit), count(column) or sum(column), with WHERE and joins as you like"

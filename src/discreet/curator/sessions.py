@@ -37,8 +37,7 @@ from discreet.mechanisms import Allowance, Openable, Takes
 from discreet.mechanisms.registry import described, rebuilt
 from discreet.mechanisms.session import AnyInteractive, Session
 from discreet.privacy import AddRemove, Guarantee, Neighbours, Replace, convert
-from discreet.sql.plan import Measurement
-from discreet.sql.question import Question
+from discreet.sql.plan import Measurement, Question
 from discreet.sql.rows import scanned
 
 A = TypeVar("A")
@@ -46,7 +45,9 @@ A = TypeVar("A")
 _FOLDER, _KEY = "sessions", "key"
 _ROOM = 1 << 20  # characters of a state: it is written anew with each answer
 _UNNAMED = "row"  # the unit of a mechanism of which nobody said whom it is for
-_USED_UP, _LOST = "it is used up", "its secret was never written: it was interrupted, and paid for nothing"
+_USED_UP = "it is used up"
+_LOST = "it has no state: it was interrupted when it was opened, and paid for nothing"
+_STRANGE = "its state cannot be read: it was changed, or its key is missing"
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,8 @@ class OpenSession(Generic[A]):
         refuse_half_characters(sql)
         if self.principal != self._spend.principal:
             raise Refusal(f"session {self.entry} is asked by {self._spend.principal!r}, who paid for it")
+        if why := self._unreadable():  # in words that name no file
+            raise self._refused(why)
         try:
             return self._session.answered(
                 lambda: self._measured(sql, Terms(max_rows=max_rows)),
@@ -112,12 +115,14 @@ class OpenSession(Generic[A]):
         finally:
             self._settle()
 
+    def _refused(self, why: str) -> OverBudget:
+        return OverBudget(f"session {self.entry} is closed: {why}", hint="open and pay for a new one")
+
     @contextmanager
     def _measured(self, sql: str, terms: Terms) -> Iterator[Callable[[], int]]:
         """The exact number that a question asks for. Everything that may be refused is refused on the way in."""
-        why = self._shut()
-        if why:
-            raise OverBudget(f"session {self.entry} is closed: {why}", hint="open and pay for a new one")
+        if why := self._shut():
+            raise self._refused(why)
         books = self._ledger.books()
         neighbours = books.answering(self._spend.population).neighbours
         books.check_tables(self._spend)
@@ -151,7 +156,7 @@ class OpenSession(Generic[A]):
     @property
     def answers(self) -> tuple[A, ...]:
         """Every answer given so far: free to look at again."""
-        return self._session.answers if self._session.sealed.taken else ()
+        return () if self._unreadable() else self._session.answers
 
     @property
     def told(self) -> list[Plain]:
@@ -169,21 +174,28 @@ class OpenSession(Generic[A]):
             match said.answer:
                 case {"closed": str(why)}:
                     return why
+        if self._ledger.books().adopted > self.entry:  # whoever has the other copy could ask it as well
+            return "it was opened in a home of which this one is a copy"
         known = self._ledger.books().datasets
         for table, version in sorted(self._spend.versions.items()):
             if table not in known or known[table].declaration == REMOVED:
                 return f"table {table!r} was removed"
             if known[table].version != version:
                 return f"table {table!r} has new rows"
-        return _LOST if self._lost() else ""
+        return self._unreadable()
 
-    def _lost(self) -> bool:
-        if self._session.sealed.taken:
-            return False
-        if not _folder(self._store).exists():
-            return True
-        with _alone(self._store):  # whoever is just opening it has written it then
-            return not self._session.sealed.taken
+    def _unreadable(self) -> str:
+        """Why its state cannot be read; nothing if it can."""
+        if not self._session.sealed.taken and _folder(self._store).exists():
+            with _alone(self._store):  # whoever is just opening it has written it then
+                pass
+        if not self._session.sealed.taken:
+            return _LOST
+        try:
+            self._session.sealed.read()
+        except Refusal:
+            return _STRANGE
+        return ""
 
     def close(self) -> None:
         """Give up what is left of it, and write into the ledger what it answered. Nothing is paid back."""
@@ -194,11 +206,11 @@ class OpenSession(Generic[A]):
     def _settle(self) -> None:
         """Close it in the ledger once it is closed for good. What cannot be written now is written the next time."""
         with suppress(Refusal, OSError):
-            if self.entry in self._ledger.books().unanswered and (why := self.closed) and why != _LOST:
+            if self.entry in self._ledger.books().unanswered and (why := self.closed) and why not in (_LOST, _STRANGE):
                 self._record(why)
 
     def _record(self, why: str) -> None:
-        if not self._session.sealed.taken:
+        if self._unreadable():
             self._ledger.append(Answer(self.entry, self._spend.question, {"closed": why, "answers": []}))
             return
         with self._session.sealed.locked():  # nobody is answered between what is written here and the closing
@@ -211,12 +223,11 @@ class OpenSession(Generic[A]):
         asked, why = 0, ""
         used: tuple[Allowance, ...] = ()
         try:
-            why = self._shut()
-            if self._session.sealed.taken:
+            why = self.closed
+            if not self._unreadable():
                 asked, used = self._session.asked, self._session.used
-                why = why or (_USED_UP if self._session.closed else "")
-        except Refusal as refusal:  # another key, a mechanism that is not installed
-            why = why or refusal.message
+        except Refusal as refusal:  # a mechanism that is not installed
+            why = refusal.message
         spend = self._spend
         what = spend.what["session"] if isinstance(spend.what, dict) else {}
         named = what if isinstance(what, dict) else {}

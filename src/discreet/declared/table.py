@@ -69,6 +69,7 @@ class Caps:
             raise Refusal(
                 "a mechanism needs to know how many rows one unit may have",
                 hint="declare --max-rows, or pass max_rows=",
+                field="max_rows",
             )
         return self.max_rows
 

@@ -15,10 +15,11 @@ from discreet.curator.purchase import PastPayment
 from discreet.curator.quote import Terms as Asked
 from discreet.curator.quote import given
 from discreet.curator.run import Offer
+from discreet.curator.sessions import Sessions
 from discreet.declared.table import Table
 from discreet.desk.notary import Lately, Notary
 from discreet.desk.practice import Practice
-from discreet.desk.publisher import Listed, Order, Publisher, tried
+from discreet.desk.publisher import PaidRelease, Publisher, ReleaseOrder, tried
 from discreet.errors import Refusal
 from discreet.ledger import Grant, Head
 from discreet.ledger.books import OWNER, Account, Books
@@ -208,24 +209,28 @@ class Desk:
         offer = self._curator_of(visitor).offered(order.wanted)
         return quoted_run(offer, self.budgets(visitor)[offer.run.outline.population.name].left)
 
+    def sessions(self, visitor: Visitor) -> Sessions:
+        """The sessions of interactive mechanisms, opened, asked and looked at in a visitor's name."""
+        return self._curator_of(visitor).paid_sessions()
+
     # what is published ----------------------------------------------------------------------------------------------
 
-    def offered(self, visitor: Visitor, order: Order) -> Offer[Release]:
+    def offered(self, visitor: Visitor, order: ReleaseOrder) -> Offer[Release]:
         """What a release would be, what it would cost, and whether it was paid for before. Free."""
         return self._publisher.offered(self._curator_of(visitor), order)
 
-    def rehearsed(self, visitor: Visitor, order: Order) -> Release:
+    def rehearsed(self, visitor: Visitor, order: ReleaseOrder) -> Release:
         """The same release of rows that were made up from what is declared. Free."""
         self.offered(visitor, order)  # what would be refused is refused here as well, also for who asks
         granted = self._granted(visitor)
         return self._practice.done(self._curator, lambda curator: tried(curator.within(granted), order))
 
-    def published(self, visitor: Visitor, order: Order) -> Listed:
+    def published(self, visitor: Visitor, order: ReleaseOrder) -> PaidRelease:
         """Make a release, at its price, unless it was made before."""
         entry = self._publisher.published(self._curator_of(visitor), order)
         return self._publisher.one(self._in_force(visitor), entry)
 
-    def releases(self, visitor: Visitor) -> list[Listed]:
+    def releases(self, visitor: Visitor) -> list[PaidRelease]:
         """The releases that a visitor may read, the latest first."""
         return self._publisher.listed(self._in_force(visitor))
 

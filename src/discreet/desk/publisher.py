@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,24 +9,23 @@ from typing import Any
 from discreet import durable
 from discreet.curator import Curator
 from discreet.curator.run import Drawn, Offer, Wanted
-from discreet.declared.key import Type, written
 from discreet.declared.table import chosen
 from discreet.desk.notary import Notary
 from discreet.errors import Refusal
 from discreet.exact import shown
 from discreet.ledger import Answer, Grant, Spend
 from discreet.ledger.entry import BudgetLoss, Entry, Plain, refuse_half_characters
-from discreet.release import Publication, Release, Wish, publication
+from discreet.release import Release, Wish
 from discreet.release.certificate import Certificate, held, kept
 from discreet.release.folder import copy, digest, file, refuse_taken, write
+from discreet.release.kind import ReleaseMechanism, named, publication
 from discreet.sql.render import quoted
-from discreet.sql.shape import Facts
 
 _LONGEST = 120  # letters of a name
 
 
 @dataclass(frozen=True)
-class Order:
+class ReleaseOrder:
     """What is to be published: of which rows, in what form, and under which name."""
 
     sql: str  # a SELECT of private rows
@@ -36,7 +34,7 @@ class Order:
     table: str = ""  # where it is of a table by its name
 
     @classmethod
-    def of(cls, source: str, wish: Wish, name: str = "") -> Order:
+    def of(cls, source: str, wish: Wish, name: str = "") -> ReleaseOrder:
         """Of a table by its name, or of a SELECT of rows."""
         refuse_half_characters(source + name)
         if len(name) > _LONGEST or not name.isprintable():
@@ -44,7 +42,7 @@ class Order:
         table = "" if len(source.split()) > 1 else source.strip()
         return cls(_selected(table, wish) if table else source, wish, name or _usual(wish), table)
 
-    def spelled(self, curator: Curator) -> Order:
+    def spelled(self, curator: Curator) -> ReleaseOrder:
         """The same, its table and columns spelled as they are declared."""
         if not self.table:
             wish = self.wish.spelled(curator.selected(self.sql))
@@ -54,7 +52,9 @@ class Order:
         if name is None:
             return self  # which is refused when it is planned
         wish = self.wish.spelled(column.name for column in tables[name].columns)
-        return Order(_selected(name, wish), wish, _usual(wish) if self.name == _usual(self.wish) else self.name, name)
+        return ReleaseOrder(
+            _selected(name, wish), wish, _usual(wish) if self.name == _usual(self.wish) else self.name, name
+        )
 
     @property
     def wanted(self) -> Wanted[Release]:
@@ -62,8 +62,9 @@ class Order:
         told: Plain = {"release": self.wish.told()}
         return Wanted(self.sql, self.chosen, self.wish.max_rows, told)
 
-    def chosen(self, outline: Drawn) -> Publication:
+    def chosen(self, outline: Drawn) -> ReleaseMechanism:
         """The mechanism for rows of which this is known."""
+        fits = named(self.wish.kind).fits
         for column in self.wish.columns:
             if column in outline.people:
                 raise Refusal(
@@ -71,32 +72,12 @@ class Order:
                     hint="publish something that people share",
                 )
             if column in outline.facts:
-                _refuse_uncut(column, outline.facts[column])
+                fits(column, outline.facts[column])
         return publication(outline, self.wish)
 
 
-def _refuse_uncut(column: str, known: Facts) -> None:
-    """Refuse what has no keys and is no number: bins are of numbers."""
-    if known.keys is not None or known.type.numeric or known.type is Type.BOOLEAN:
-        return
-    name = quoted(column)
-    if known.type is Type.VARCHAR:
-        raise Refusal(
-            f"column {column!r} is text and has no declared keys: there is nothing to count it by",
-            hint=f"declare --keys {column}=a,b,c; data never does",
-        )
-    low, day = known.range.low, name if known.type is Type.DATE else f"CAST({name} AS DATE)"
-    days = ""
-    with suppress(OverflowError):  # what is computed from days may begin before there were any
-        days = "" if low is None else f", or {day} - DATE '{written(low, known.type)[:10]}' AS days"
-    raise Refusal(
-        f"column {column!r} has no declared keys, and days and moments are not cut into bins",
-        hint=f"publish a SELECT of numbers, such as extract(year FROM {name}) AS year{days}; or declare --keys",  # noqa: S608  # words
-    )
-
-
 @dataclass(frozen=True)
-class Listed:
+class PaidRelease:
     """A release that was paid for: the entry that holds its digest, and what the ledger says about it."""
 
     entry: int
@@ -111,7 +92,7 @@ class Listed:
     wish: Wish
 
 
-def called(order: Order, listed: Listed) -> str:
+def called(order: ReleaseOrder, listed: PaidRelease) -> str:
     """What is to be said where a release has another name than it was ordered under; nothing where none was given."""
     if order.name in (listed.name, _usual(order.wish)):
         return ""
@@ -133,16 +114,16 @@ class Publisher:
     def __init__(self, home: Path, notary: Notary) -> None:
         self._folder, self._notary = home / "releases", notary
 
-    def offered(self, curator: Curator, order: Order) -> Offer[Release]:
+    def offered(self, curator: Curator, order: ReleaseOrder) -> Offer[Release]:
         """What a release would be, and what it costs. Free."""
         return curator.offered(order.spelled(curator).wanted)
 
-    def published(self, curator: Curator, order: Order) -> int:
+    def published(self, curator: Curator, order: ReleaseOrder) -> int:
         """Pay for a release, unless it was paid for before: the entry that holds its digest."""
         order = order.spelled(curator)
 
-        def keep(found: Release, spend: Spend) -> Plain:
-            text = found.to_json().encode()
+        def keep(release: Release, spend: Spend) -> Plain:
+            text = release.to_json().encode()
             self._kept(text)
             return kept(digest(text), order.name, spend)
 
@@ -156,18 +137,18 @@ class Publisher:
     def _path(self, known: str) -> Path:
         return self._folder / f"{known}.json"
 
-    def listed(self, reader: Grant | None) -> list[Listed]:
+    def listed(self, reader: Grant | None) -> list[PaidRelease]:
         """Those that a reader may have, the latest first: of tables that they may ask about, as with every answer."""
         return [_listed(entry, paid) for paid, entry in self._notary.releases(reader)]
 
-    def one(self, reader: Grant | None, entry: int) -> Listed:
+    def one(self, reader: Grant | None, entry: int) -> PaidRelease:
         """One of them."""
         known = self._notary.release(reader, entry)
         if known is not None:
             return _listed(known[1], known[0])
         raise Refusal(f"there is no release {entry}, or none of yours to read", hint="list them: discreet release list")
 
-    def release(self, known: Listed) -> Release:
+    def release(self, known: PaidRelease) -> Release:
         """The release itself, if its file is what the ledger knows."""
         try:
             content = self._path(known.digest).read_bytes()
@@ -177,16 +158,16 @@ class Publisher:
             raise Refusal("the file of this release is not what the ledger knows", hint="restore the home")
         return Release.from_json(content.decode())
 
-    def folder(self, known: Listed, folder: Path) -> Certificate:
+    def folder(self, known: PaidRelease, folder: Path) -> Certificate:
         """Write a release with its certificate, for everybody to read and check: the same bytes whoever asks."""
         refuse_taken(folder)
         return copy(self._certified(known), folder)
 
-    def file(self, known: Listed, name: str) -> bytes:
+    def file(self, known: PaidRelease, name: str) -> bytes:
         """One file of that folder."""
         return file(self._certified(known), name)
 
-    def _certified(self, known: Listed) -> Path:
+    def _certified(self, known: PaidRelease) -> Path:
         """Where a release is kept with its certificate, which is made once."""
         made = self._folder / str(known.entry)
         if not made.is_dir():
@@ -199,15 +180,15 @@ class Publisher:
         return made
 
 
-def tried(curator: Curator, order: Order) -> Release:
+def tried(curator: Curator, order: ReleaseOrder) -> Release:
     """A release of the rows of a home in which everything was made up."""
     order = order.spelled(curator)
     return curator.run(order.chosen(curator.offered(order.wanted).run.outline), order.sql)
 
 
-def _listed(entry: Entry, spend: Spend) -> Listed:
+def _listed(entry: Entry, spend: Spend) -> PaidRelease:
     known, name = held(entry.event.answer if isinstance(entry.event, Answer) else None)
     what: Any = spend.what
-    wish = Wish.read(what["mechanism"]["release"])
+    wish = Wish.recalled(what["mechanism"]["release"])
     paid = spend.principal, spend.population, spend.loss, str(what["sql"]), tuple(spend.tables)
-    return Listed(entry.number, name, known, entry.time, *paid, wish)
+    return PaidRelease(entry.number, name, known, entry.time, *paid, wish)

@@ -111,7 +111,7 @@ def _skewed(client: Oracle) -> float:
 
 
 @dataclass(frozen=True)
-class Line:
+class AnswerShare:
     """One answer: its estimated share of the reports in percent, and between which ends it is, 19 times in 20.
 
     `shift` is by how many percentage points the declared dishonest reports can move it on top of that; None if the
@@ -131,7 +131,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Filter:
+class BloomFilter:
     """How texts become bits for RAPPOR, where people are asked for any text."""
 
     bits: int = 128
@@ -140,7 +140,7 @@ class Filter:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SurveyPlan:
     """A survey that is being made: what it asks, at which privacy price, how long; of texts, through which filter."""
 
     question: str
@@ -150,7 +150,7 @@ class Plan:
     days: int = DAYS
     invited: bool = False
     dishonest: int = 0
-    texts: Filter | None = None
+    texts: BloomFilter | None = None
     most: int = USUAL_MOST
 
     def draft(self, now: datetime) -> Task:
@@ -198,7 +198,7 @@ class Surveys:
         self._desk.people(visitor)
         return self._collector.results(self._whole(name))
 
-    def made(self, visitor: Visitor, plan: Plan) -> Task:
+    def made(self, visitor: Visitor, plan: SurveyPlan) -> Task:
         """Sign a survey and open it."""
         self._desk.custody(visitor)
         return self._collector.publish(plan.draft(datetime.now(UTC)))
@@ -242,7 +242,7 @@ def ready(standing: TaskStanding) -> bool:
     return standing.counts.get("accepted", 0) >= standing.task.minimum + standing.task.dishonest
 
 
-def lines(results: Results) -> list[Line]:
+def lines(results: Results) -> list[AnswerShare]:
     """The estimates in percent of the reports."""
     people = int(results.body["reports"])
 
@@ -250,7 +250,7 @@ def lines(results: Results) -> list[Line]:
         return 100 * float(number) / people
 
     return [
-        Line(
+        AnswerShare(
             each["label"],
             percent(each["count"]),
             percent(each["low"]),

@@ -26,8 +26,7 @@ from discreet import durable
 from discreet.declared.key import Key
 from discreet.declared.table import RESERVED, Table
 from discreet.engines import stream_rows
-from discreet.engines.ingest import SAFE, copy_rows
-from discreet.engines.progress import Progress, watched
+from discreet.engines.ingest import SAFE, Progress, copy_rows, watched
 from discreet.engines.spill import Spill, flocked
 from discreet.errors import Fault, Refusal
 from discreet.noise import SECURE, Entropy, permutation

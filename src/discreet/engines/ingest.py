@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import duckdb
@@ -14,7 +15,7 @@ from discreet.declared.column import Column
 from discreet.declared.key import Type
 from discreet.declared.table import Table
 from discreet.errors import Refusal
-from discreet.sql.aggregate import grid_of
+from discreet.sql.aggregates import grid_of
 from discreet.sql.expression import Field
 from discreet.sql.render import as_type, code_name, quoted, steps_name, stored_steps
 from discreet.sql.rows import Scan
@@ -214,3 +215,35 @@ def read_source(connection: duckdb.DuckDBPyConnection, source: object) -> str:
             raise Refusal(
                 f"{path.name!r} is of no kind that is read here", hint="use .parquet, .csv or FILE.duckdb::TABLE"
             )
+
+
+Progress = Callable[[float], None]  # hears a share, from 0 to 1
+_GLANCE = 0.1  # seconds between two looks
+
+
+@contextmanager
+def watched(connection: duckdb.DuckDBPyConnection, progress: Progress | None) -> Iterator[None]:
+    """Tell how far a connection's work is, from a thread of its own. Whatever goes wrong there stays there."""
+    if progress is None:
+        yield
+        return
+    connection.execute("SET enable_progress_bar = true")
+    connection.execute("SET enable_progress_bar_print = false")
+    done = threading.Event()
+
+    def watch() -> None:
+        furthest = 0.0  # between two statements the engine says -1
+        with suppress(Exception):
+            while not done.wait(_GLANCE):
+                furthest = max(furthest, min(connection.query_progress() / 100, 1.0))
+                progress(furthest)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()  # it must not look at a connection that is closed
+    with suppress(Exception):
+        progress(1.0)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from discreet.errors import Ground, OverBudget, Refusal
 from discreet.ledger.entry import (
     REMOVED,
+    Adopted,
     Answer,
     BudgetLoss,
     Dataset,
@@ -69,6 +70,7 @@ class Books:
     owners: dict[str, Dataset] = field(default_factory=dict)  # population -> the first table it ever had
     unanswered: dict[int, str] = field(default_factory=dict)  # payments that wait, by entry -> their questions
     removed: dict[str, int] = field(default_factory=dict)  # tables that ever were -> the version of the last time
+    adopted: int = 0  # the entry by which a copy of the home was last made the one that answers
 
     def copy(self) -> Books:
         """Books that can be tried out. Entries are frozen, so copying the tables that hold them is enough."""
@@ -81,6 +83,7 @@ class Books:
             dict(self.owners),
             dict(self.unanswered),
             dict(self.removed),
+            self.adopted,
         )
 
     def apply(self, entry: Entry) -> None:
@@ -106,6 +109,8 @@ class Books:
                 self.accounts[event.population] = replace(self.accounts[event.population], held=event.held)
             case Dataset():
                 self._take(event)
+            case Adopted():
+                self.adopted = entry.number
         self.size = entry.number
 
     def check(self, event: object) -> None:

@@ -83,6 +83,7 @@ class Checkpoint:
                 "datasets": [write_event(dataset) for dataset in books.datasets.values()],
                 "owners": [write_event(dataset) for dataset in books.owners.values()],
                 "removed": dict(books.removed),
+                **({"adopted": books.adopted} if books.adopted else {}),  # as before it was written down
             }
         )
 
@@ -139,6 +140,7 @@ def _checkpoint(body: Any) -> Checkpoint:  # noqa: ANN401  # it was sealed, so i
         {dataset.table: dataset for dataset in datasets},
         {dataset.population: dataset for dataset in owners if dataset.population is not None},
         removed=body["removed"],
+        adopted=body.get("adopted", 0),
     )
     return Checkpoint(
         books, Frontier(books.size, tuple(map(bytes.fromhex, body["peaks"]))), body["last"], body["before"]

@@ -117,7 +117,7 @@ def unusable(error: sqlite3.Error | OSError | UnicodeDecodeError, path: Path, fi
 os.register_at_fork(before=ALONE.acquire, after_in_parent=ALONE.release, after_in_child=ALONE.release)
 
 
-def connect(path: Path) -> sqlite3.Connection:
+def connect(path: Path, file: Called = LEDGER) -> sqlite3.Connection:
     """The file that the path names now. It is never made here: an empty ledger in place of a lost one is a refill."""
     connection = sqlite3.connect(
         f"file:{quote(str(path))}?mode=rw",
@@ -130,7 +130,7 @@ def connect(path: Path) -> sqlite3.Connection:
         failing.callback(connection.close)  # what cannot be set up is not left open
         (mode,) = connection.execute("PRAGMA journal_mode = DELETE").fetchone()
         if mode != "delete":
-            raise Refusal("another program holds the ledger open in a way of its own", hint="close it and try again")
+            raise Refusal(f"another program holds {file.name} open in a way of its own", hint="close it and try again")
         connection.execute("PRAGMA synchronous = EXTRA")
         connection.execute("PRAGMA fullfsync = ON")
         failing.pop_all()

@@ -39,13 +39,7 @@ class Head:
 
     def genuine(self) -> bool:
         """Whether the signature is the key's."""
-        try:
-            Ed25519PublicKey.from_public_bytes(bytes.fromhex(self.key)).verify(
-                bytes.fromhex(self.signature), self.signed
-            )
-        except (InvalidSignature, ValueError):
-            return False
-        return True
+        return genuine(self.key, self.signature, self.signed)
 
     def text(self) -> str:
         """One line of JSON, to be kept by someone else."""
@@ -99,6 +93,17 @@ def now() -> str:
 def is_hex(text: str, count: int) -> bool:
     """Whether a text is so many bytes in small hexadecimal digits."""
     return re.fullmatch(r"[0-9a-f]*", text) is not None and len(text) == 2 * count
+
+
+def genuine(key: str, signature: str, signed: bytes) -> bool:
+    """Whether a signature is a key's, both in hexadecimal digits."""
+    if not is_hex(key, 32) or not is_hex(signature, 64):
+        return False
+    try:
+        Ed25519PublicKey.from_public_bytes(bytes.fromhex(key)).verify(bytes.fromhex(signature), signed)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
 
 
 def signing_key(path: Path) -> Ed25519PrivateKey:

@@ -172,8 +172,8 @@ def _whether(counts: BitCounts, given: list[Hashable]) -> Decoded:
     chance = special.bdtrc(ones - 1, people, low) if ones else 1.0
     ends = -odds.other / odds.gap, (1 - odds.other) / odds.gap
     mean = BitMean((Fraction(ones, people) - odds.other) / odds.gap, error, people=people, ones=ones, ends=ends)
-    found = np.array([float(mean.value)]), np.array([error]), np.array([chance])
-    return _Anything(people, 1, tuple(given), *found, mean)
+    columns = np.array([float(mean.value)]), np.array([error]), np.array([chance])
+    return _Anything(people, 1, tuple(given), *columns, mean)
 
 
 @dataclass(frozen=True, eq=False)

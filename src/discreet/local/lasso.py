@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,10 +85,7 @@ class Descent:
 
     def less(self, column: int) -> Descent:
         """Another one from here, on all columns but one."""
-        other = object.__new__(Descent)
-        other.columns, other.heights, other.matrix, other.weights = (
-            self.columns, self.heights, self.matrix, self.weights,
-        )  # fmt: skip
+        other = copy(self)
         other.left, other.x, other.norms = self.left.copy(), self.x.copy(), self.norms.copy()
         rows = self.columns[column]
         other.left[rows] += self.weights[rows] * (self.heights[column] * self.x[column])

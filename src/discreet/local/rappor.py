@@ -36,7 +36,7 @@ from discreet.local.client import (
     written_down,
 )
 from discreet.local.frequencies import Odds
-from discreet.local.unary import likely_sizes, packed, padded, sizes_of
+from discreet.local.unary import beyond, likely_sizes, packed, padded
 from discreet.mechanisms import Pair
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy, below, belows, coins, flip
@@ -221,8 +221,7 @@ class Rappor(Reporter):
 
     def unlikely(self, reports: Reports) -> NDArray[np.bool_]:
         """Those that tell too many bits as 1, or too few."""
-        sizes, (low, high) = sizes_of(reports[:, self._head :]), self.likely
-        return np.asarray((sizes < low) | (sizes > high))
+        return beyond(reports[:, self._head :], self.likely)
 
     @property
     def _together(self) -> int:

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +18,14 @@ from numpy.typing import NDArray
 from discreet.interval import exp
 from discreet.local.client import Reports, Whole, answer, client, rounded_down
 from discreet.local.frequencies import Odds
-from discreet.local.oracle import Oracle
-from discreet.local.unary import columns, every, form_of, packed, padded, sizes_of
+from discreet.local.unary import SetOracle, every, packed, padded, sizes_of
 from discreet.noise import SECURE, Entropy, below, coins, flip
 from discreet.privacy.divergence import Channel
-
-_CELLS = 1 << 17  # keys that are drawn at once
 
 
 @client("subset-selection")
 @dataclass(frozen=True)
-class SubsetSelection(Oracle):
+class SubsetSelection(SetOracle):
     """Reports a random set of `size` values, the true one among them with a stated probability.
 
     Guarantee: Pure(epsilon) for any two values of the person who reports, whoever reads the report.
@@ -54,15 +51,6 @@ class SubsetSelection(Oracle):
         """A report supports the values in its set."""
         others = self.truth * (self.size - 1) + (1 - self.truth) * self.size  # how many other values it holds, on mean
         return Odds(self.truth, others / (self.choices - 1))
-
-    @property
-    def form(self) -> np.dtype[Any]:
-        """A bit for each value, ⌈choices/8⌉ bytes: value v is bit v mod 8 of byte v div 8, and spare bits are 0."""
-        return form_of(self.choices)
-
-    @property
-    def _together(self) -> int:
-        return max(1, _CELLS // self.choices)
 
     def channel(self) -> Channel[int, bytes]:
         """All probabilities of all reports, for few values."""
@@ -106,7 +94,3 @@ class SubsetSelection(Oracle):
     def strange(self, reports: Reports) -> NDArray[np.bool_]:
         """Which reports no run of this client can have sent."""
         return np.asarray(padded(reports, self.choices) | (sizes_of(reports) != self.size))
-
-    def sums(self, reports: Reports) -> Whole:
-        """What a tally keeps."""
-        return columns(reports, self.choices)

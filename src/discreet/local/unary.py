@@ -47,6 +47,12 @@ def sizes_of(reports: NDArray[np.uint8]) -> NDArray[np.int64]:
     return total
 
 
+def beyond(reports: NDArray[np.uint8], likely: tuple[int, int]) -> NDArray[np.bool_]:
+    """Which sets have fewer or more values than lie between these ends."""
+    sizes, (low, high) = sizes_of(reports), likely
+    return np.asarray((sizes < low) | (sizes > high))
+
+
 def columns(reports: NDArray[np.uint8], choices: int) -> NDArray[np.int64]:
     """In how many sets each value is. Rows are added up in bytes, so many that none overflows."""
     bits = np.unpackbits(reports, axis=1, bitorder="little", count=choices)
@@ -112,15 +118,8 @@ def _least(bits: int, size: int, chance: float) -> float:
     return 1.0 if bits <= 0 else 0.0 if bits > size else float(special.bdtrc(bits - 1, size, chance))
 
 
-class Unary(Oracle):
-    """Sets the bit of the true value with probability `holder`, and every other with probability `other`."""
-
-    most: ClassVar[int] = 1 << 20
-
-    @property
-    @abstractmethod
-    def odds(self) -> Odds:
-        """Of every bit to be set."""
+class SetOracle(Oracle):
+    """An oracle whose report is a set of values."""
 
     @property
     def form(self) -> np.dtype[Any]:
@@ -130,6 +129,21 @@ class Unary(Oracle):
     @property
     def _together(self) -> int:
         return max(1, _CELLS // self.choices)
+
+    def sums(self, reports: Reports) -> Whole:
+        """In how many sets each value is."""
+        return columns(reports, self.choices)
+
+
+class Unary(SetOracle):
+    """Sets the bit of the true value with probability `holder`, and every other with probability `other`."""
+
+    most: ClassVar[int] = 1 << 20
+
+    @property
+    @abstractmethod
+    def odds(self) -> Odds:
+        """Of every bit to be set."""
 
     def __call__(self, value: object, /, *, rng: Entropy = SECURE) -> bytes:
         """One person's report."""
@@ -174,12 +188,7 @@ class Unary(Oracle):
 
     def unlikely(self, reports: Reports) -> NDArray[np.bool_]:
         """Those that set too many bits, or too few."""
-        sizes, (low, high) = sizes_of(reports), self.likely
-        return np.asarray((sizes < low) | (sizes > high))
-
-    def sums(self, reports: Reports) -> Whole:
-        """What a tally keeps."""
-        return columns(reports, self.choices)
+        return beyond(reports, self.likely)
 
 
 @client("symmetric-unary")

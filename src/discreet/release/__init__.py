@@ -9,29 +9,37 @@ follows from it with a standard error. `Automatic` takes what suits; docs/releas
     (Fraction(1, 1), 32)
 """
 
-from discreet.release.automatic import Automatic as Automatic
+from discreet.release.axis import OTHER as OTHER
 from discreet.release.axis import KeyAxis as KeyAxis
 from discreet.release.axis import NumberAxis as NumberAxis
-from discreet.release.choosing import publication as publication
+from discreet.release.counted import CountedRelease as CountedRelease
 from discreet.release.estimate import Curve as Curve
-from discreet.release.estimate import Reading as Reading
+from discreet.release.estimate import Estimate as Estimate
 from discreet.release.grids import AdaptiveGrid as AdaptiveGrid
+from discreet.release.grids import QuadTree as QuadTree
 from discreet.release.grids import UniformGrid as UniformGrid
 from discreet.release.hierarchy import Hierarchy as Hierarchy
-from discreet.release.histogram import Estimate as Estimate
+from discreet.release.hierarchy import tuned as tuned
 from discreet.release.histogram import Histogram as Histogram
+from discreet.release.histogram_kinds import HISTOGRAM as HISTOGRAM
+from discreet.release.histogram_kinds import RANGES as RANGES
+from discreet.release.histogram_kinds import HistogramRelease as HistogramRelease
 from discreet.release.identity import Identity as Identity
 from discreet.release.identity import Uniform as Uniform
+from discreet.release.kind import Kind as Kind
+from discreet.release.kind import Wish as Wish
+from discreet.release.kind import kinds as kinds
+from discreet.release.kind import publication as publication
+from discreet.release.kind import register as register
 from discreet.release.marginals import FourierMarginals as FourierMarginals
 from discreet.release.marginals import Marginals as Marginals
 from discreet.release.marginals import ResidualMarginals as ResidualMarginals
+from discreet.release.marginals_kind import MARGINALS as MARGINALS
+from discreet.release.marginals_kind import MarginalsRelease as MarginalsRelease
 from discreet.release.multiplicative_weights import MultiplicativeWeights as MultiplicativeWeights
-from discreet.release.other_cell import OTHER as OTHER
+from discreet.release.partition import Automatic as Automatic
 from discreet.release.partition import Partition as Partition
 from discreet.release.private_bins import PrivateBins as PrivateBins
 from discreet.release.publication import Publication as Publication
-from discreet.release.quadtree import QuadTree as QuadTree
 from discreet.release.release import Release as Release
-from discreet.release.request import Wish as Wish
-from discreet.release.tuned_hierarchy import tuned as tuned
 from discreet.release.wavelet import Wavelet as Wavelet

@@ -21,10 +21,31 @@ from discreet.mechanisms import Bins, Column
 from discreet.mechanisms.registry import Plain
 from discreet.release.bins import written
 from discreet.release.counts import MOST_CELLS
-from discreet.release.other_cell import OTHER, Other
-from discreet.release.tree_variances import Reals
+from discreet.release.tree import Reals
 
+IN_OTHER, LEFT_OUT = RULES = ("other", "leave out")  # what becomes of rows that are in no cell of some column
 _MANY = 4096  # bins: of more, edges that are evenly spaced are not written one by one
+
+
+class Other:
+    """The cell of rows that are in no other: `OTHER` is how one asks for it. No declared key is equal to it."""
+
+    def __repr__(self) -> str:
+        return "OTHER"
+
+
+OTHER = Other()
+
+
+def read_rule(given: object) -> str:
+    """What is to become of rows outside, as somebody wrote it."""
+    if given == "leave-out":
+        return LEFT_OUT
+    if isinstance(given, str) and given in RULES:
+        return given
+    raise Refusal(
+        f"rows that are in no cell go to 'other', or you 'leave out' them everywhere, got outside={shown(given)}"
+    )
 
 
 @dataclass(frozen=True)
@@ -66,6 +87,11 @@ class KeyAxis:
         for key in asked if isinstance(asked, (list, tuple, set, frozenset)) else [asked]:
             taken[self.place(key)] = 1
         return taken, ""
+
+    def asked(self, text: str) -> object:
+        """What `weights` takes, from text: keys with commas between them; one that there is not is refused by it."""
+        by_label = dict(zip(self.labels, self.values, strict=True))
+        return [by_label.get(label, label) for label in text.split(",")]
 
     @property
     def plain(self) -> dict[str, Plain]:
@@ -143,6 +169,17 @@ class NumberAxis:
         taken[first], taken[last] = self._part(first, low, high), self._part(last, low, high)
         said = f"the range of {self.column} cuts through a bin, whose records are taken to be spread evenly"
         return taken, said if min(taken[first], taken[last]) < 1 else ""
+
+    def asked(self, text: str) -> object:
+        """What `weights` takes, from text: FROM:TO, either of which may be left out, or the name of the other cell."""
+        if self.other and text == self.labels[-1]:
+            return OTHER
+        low, colon, high = text.partition(":")
+        if not colon:
+            raise Refusal(
+                f"{self.column!r} has numbers, which are asked for as {self.column}=FROM:TO, got {shown(text)}"
+            )
+        return low or None, high or None
 
     def value(self, place: float) -> float:
         """The number at a place in bins: 1.5 is the middle of the second one."""

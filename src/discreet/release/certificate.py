@@ -22,27 +22,9 @@ from discreet.ledger.entry import Answer, BudgetLoss, Plain, Spend, canonical, r
 from discreet.ledger.head import is_hex, strict_json
 from discreet.ledger.verify import Pinned, Receipt, read_proof
 from discreet.privacy import Approximate, Concentrated, Neighbours, Replace, convert
-from discreet.release.other_cell import IN_OTHER, LEFT_OUT, read_rule
+from discreet.release.kind import named
 
 FORMAT, EARLIER = "discreet-certificate-3", "discreet-certificate-2"
-_UNCOUNTED = {
-    IN_OTHER: (
-        "Not counted are records beyond the most that one {unit} may have. A record whose value in a column is "
-        "missing, is no listed key or lies in no bin is counted in the cell (other) of that column, so that every "
-        "table has the same records; values beyond the declared bounds count as the nearer one, and numbers are "
-        "rounded to their column's step before they are put into bins."
-    ),
-    LEFT_OUT: (
-        "Not counted are records beyond the most that one {unit} may have, and those whose value in any of the columns "
-        "is missing, is no listed key or lies in no bin: they are left out of everything here alike; values beyond the "
-        "declared bounds count as the nearer one, and numbers are rounded to their column's step before they are put "
-        "into bins."
-    ),
-    "": (  # as version 2 said, which did not name a rule
-        "Not counted are records beyond the most that one {unit} may have, and those whose value is no listed key or "
-        "lies in no bin; values beyond the declared bounds count as the nearer one."
-    ),
-}
 _OWN = ("format", "title", "promise", "left_out", "provenance", "ledger", "files", "discreet", "how_to_cite")
 _ALMOST = Fraction(99, 100)  # beyond it one does not say a whole number: it would be a hundred
 _TIME = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T\d\d:\d\d:\d\dZ", re.ASCII)
@@ -82,7 +64,7 @@ class Certificate:
 
     @property
     def kind(self) -> str:
-        """Histogram, ranges or marginals."""
+        """The name of the kind of release."""
         return _text(self.facts, "kind")
 
     @property
@@ -116,7 +98,7 @@ class Certificate:
         replaced = isinstance(self.neighbours, Replace)
         guess = f"which of two versions of {whose} the data has" if replaced else f"whether the data has {whose}"
         times = "nearly always" if self.chance > _ALMOST else f"at most {math.ceil(100 * self.chance)} times"
-        if not self.outside:  # as earlier certificates say it, which must read as they were written
+        if self.earlier:  # as earlier certificates say it, which must read as they were written
             return (
                 f"Whoever tosses a coin to guess {guess} is right 50 times in 100. "
                 f"Whoever reads this release, whatever else they know, is right {times}."
@@ -138,7 +120,7 @@ class Certificate:
     # where it comes from --------------------------------------------------------------------------------------------
 
     @property
-    def paid(self) -> Paid:
+    def paid(self) -> PaymentFacts:
         """What the ledger says of the payment."""
         return paid_of(_answer(self.answer).answer)
 
@@ -152,23 +134,17 @@ class Certificate:
         """When it was made."""
         return self.answer.entry.time
 
-    def chosen(self, column: str) -> bool:
-        """Whether the bins of a column were chosen privately, and so are no public fact but part of the release."""
-        match self.facts.get("mechanism"), self.facts.get("columns"):
-            case {"parameters": {"bins": list(bins)}, "name": "private-bins"}, list(columns) if column in columns:
-                return bool(bins[columns.index(column)])
-        return False
-
     @property
     def left_out(self) -> tuple[str, ...]:
         """What no error bar covers, and what was not counted, or where it was counted."""
         unit = self.neighbours.unit
-        return self.bounding, _UNCOUNTED[self.outside].format(unit="unit" if unit == "row" else unit)
+        kind = named(self.kind).release
+        return self.bounding, *kind.left_out(self.facts, "unit" if unit == "row" else unit)
 
     @property
-    def outside(self) -> str:
-        """What became of records that are in no cell of some column; nothing if an earlier discreet did not say."""
-        return read_rule(self.facts["outside"]) if "outside" in self.facts else ""
+    def earlier(self) -> bool:
+        """Whether it is in the format of version 0.1."""
+        return named(self.kind).release.is_earlier(self.facts)
 
     @property
     def how_to_cite(self) -> str:
@@ -185,12 +161,12 @@ class Certificate:
 
         Who kept a head or a key of the ledger gives it. Without one it is only shown that some ledger vouches.
         """
-        held = pinned or Pinned(self.answer.head.key)
-        found = [f"entry {self.answer.entry.number}: {fault}" for fault in self.answer.faults(held)]
+        known = pinned or Pinned(self.answer.head.key)
+        faults = [f"entry {self.answer.entry.number}: {fault}" for fault in self.answer.faults(known)]
         if not _covers(self.paid.loss, self.guarantee):
             told = f"the ledger was charged {spelled(self.paid.loss)}"
-            found.append(f"{told}, which does not cover the {spelled(self.guarantee)} that it promises")
-        return tuple(found)
+            faults.append(f"{told}, which does not cover the {spelled(self.guarantee)} that it promises")
+        return tuple(faults)
 
     # as text --------------------------------------------------------------------------------------------------------
 
@@ -198,7 +174,7 @@ class Certificate:
         """All of it, in one spelling."""
         body: dict[str, Plain] = {
             **self.facts,
-            "format": FORMAT if self.outside else EARLIER,
+            "format": EARLIER if self.earlier else FORMAT,
             "title": self.title,
             "promise": self.promise,
             "left_out": list(self.left_out),
@@ -254,7 +230,7 @@ def letters(loss: BudgetLoss) -> str:
 
 
 @dataclass(frozen=True)
-class Paid:
+class PaymentFacts:
     """What is told of a payment: all that its entry says, but who asked and how the mechanism was built."""
 
     population: str
@@ -263,14 +239,14 @@ class Paid:
     versions: Mapping[str, Plain]  # of the tables
 
     @classmethod
-    def of(cls, spend: Spend) -> Paid:
+    def of(cls, spend: Spend) -> PaymentFacts:
         """Of an entry that paid."""
         return cls(spend.population, spend.loss, _text(spend.what, "sql"), spend.versions)
 
 
 def kept(digest: str, name: str, spend: Spend) -> Plain:
     """What the ledger's answer entry holds of a release, from which alone anybody can check it."""
-    paid = Paid.of(spend)
+    paid = PaymentFacts.of(spend)
     told: dict[str, Plain] = {"population": paid.population, "loss": write_loss(paid.loss), "sql": paid.sql}
     return {"release": {"sha256": digest, "name": name, "paid": {**told, "versions": dict(paid.versions)}}}
 
@@ -284,13 +260,13 @@ def held(answer: Plain) -> tuple[str, str]:
     raise Refusal("this answer of the ledger holds no release")
 
 
-def paid_of(answer: Plain) -> Paid:
+def paid_of(answer: Plain) -> PaymentFacts:
     """What an answer entry that holds a release says of its payment."""
     match answer:
         case {"release": {"paid": {"population": str(population), "loss": loss, "sql": str(sql), **rest}}}:
             versions = rest.pop("versions", None)
             if isinstance(versions, dict) and not rest:
-                return Paid(population, read_loss(loss), sql, versions)
+                return PaymentFacts(population, read_loss(loss), sql, versions)
     raise Refusal("this answer of the ledger does not say what was paid", hint="it was written by an early discreet")
 
 
@@ -312,10 +288,10 @@ def _answer(proof: Receipt) -> Answer:
 
 
 def _text(body: object, name: str) -> str:
-    found = body.get(name) if isinstance(body, Mapping) else None
-    if not isinstance(found, str):
+    text = body.get(name) if isinstance(body, Mapping) else None
+    if not isinstance(text, str):
         raise Refusal(f"a certificate needs the text {name!r}")
-    return found
+    return text
 
 
 def _receipt(body: object) -> Receipt:

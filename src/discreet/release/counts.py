@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,10 +18,10 @@ from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown, spoken
 from discreet.mechanisms import LaplaceVector, Pair, registered
 from discreet.mechanisms.mechanism import USUAL, Takes, settle
-from discreet.noise import Entropy
+from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours, Pure
-from discreet.release.histogram import MORE
-from discreet.release.tree_variances import Reals, Whole
+from discreet.release.estimate import MORE
+from discreet.release.tree import Reals, Whole
 
 MOST_CELLS = 1 << 22  # of a release: what one machine holds and a certificate can carry
 _LARGEST = 1 << 58  # of a sum of counts: noise still fits beside it
@@ -30,7 +31,17 @@ _LEAST, _MOST = Fraction(1, 10**9), Fraction(10**6)  # of ε for one record: flo
 _THINNEST = _LEAST / 1000  # of a share of ε, for one record
 _RAREST = 1e-300  # of what may go wrong: floats hold half of it
 
+Names = tuple[str, ...]  # of the columns of a table
+
 released = registered  # a release of counts is a mechanism like all others
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a mechanism over cells told, and where the bins that it chose end, in bins of the publication."""
+
+    content: Any
+    cuts: tuple[tuple[int, ...], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -42,6 +53,7 @@ class Counts:
     """
 
     takes: ClassVar[Takes] = Takes.COUNTS
+    about: ClassVar[str] = "the total of all cells"  # of what its error speaks
 
     epsilon: Fraction
     shape: tuple[int, ...]
@@ -69,6 +81,31 @@ class Counts:
     def cells(self) -> int:
         """How many there are."""
         return math.prod(self.shape)
+
+    @property
+    def numbers(self) -> int:
+        """How many it tells at most."""
+        return self.cells
+
+    def tables(self, columns: Names) -> tuple[Names, ...]:
+        """One table, of all columns."""
+        return (columns,)
+
+    def bins_at(self, place: int) -> int:  # noqa: ARG002  # of those that choose
+        """No bins of its own."""
+        return 0
+
+    @abstractmethod
+    def error(self, confidence: Number = USUAL) -> Fraction | int | None:
+        """How far off what it is `about` may be; None where that is known after paying."""
+
+    @abstractmethod
+    def __call__(self, counts: Integers, /, *, rng: Entropy = SECURE) -> Any:  # noqa: ANN401  # a histogram, and perhaps bins
+        """What it tells of counts."""
+
+    def measure(self, counts: Callable[[Names], Whole], columns: Names, rng: Entropy) -> Measured:
+        """What it tells of all columns together."""
+        return Measured(self(counts(columns), rng=rng))
 
     @property
     def distance(self) -> int:

@@ -13,10 +13,10 @@ from discreet.pictures.charts import NARROW, WIDE, Picture, Ruler, Series, bars,
 from discreet.pictures.heatmap import Plane, heat
 from discreet.pictures.svg import figure, plain
 from discreet.release.axis import NumberAxis, Side
-from discreet.release.histogram import MORE, TIMES, Histogram, error_bar
+from discreet.release.estimate import MORE, TIMES, error_bar
+from discreet.release.histogram import Histogram
 from discreet.release.marginals.released import Marginals
-from discreet.release.release import Release
-from discreet.release.tree_variances import Reals
+from discreet.release.tree import Reals
 
 MOST_BARS = 64  # of a histogram: more would be thinner than a line on a narrow screen
 MOST_KEYS = 24  # bars with a label each
@@ -36,27 +36,26 @@ _LARGEST = (
 )
 
 
-def pictures(release: Release) -> list[Picture]:
-    """Those of a release."""
-    told, sides = release.content, release.axes
-    if isinstance(told, Marginals):
-        return _of_tables(told, {side.column: side for side in sides})
-    if len(sides) == 2:
-        return [_plane(sides[0], sides[1], told.counts)]
-    found = [_along(sides[0], _line(told))]
-    return [*found, _shares(sides[0], told)] if isinstance(sides[0], NumberAxis) and len(sides[0]) > 2 else found
+def of_histogram(axes: Sequence[Side], told: Histogram) -> list[Picture]:
+    """Its cells, and on a line of numbers the shares below each."""
+    first = axes[0]
+    if len(axes) == 2:
+        return [_plane(first, axes[1], told.counts)]
+    cells = [_along(first, _line(told))]
+    return [*cells, _shares(first, told)] if isinstance(first, NumberAxis) and len(first) > 2 else cells
 
 
-def _of_tables(told: Marginals, sides: dict[str, Side]) -> list[Picture]:
+def of_marginals(axes: Sequence[Side], told: Marginals) -> list[Picture]:
     """Each column alone, then pairs that were counted together."""
+    sides = {side.column: side for side in axes}
     columns = [name for name in told.columns if any(name in table for table in told.tables)]
-    found = [_along(sides[name], _margin(told, name)) for name in columns]
+    alone = [_along(sides[name], _margin(told, name)) for name in columns]
     pairs = list(dict.fromkeys(pair for table in told.tables for pair in combinations(table, 2)))
     drawn = [_plane(sides[one], sides[two], told.table((one, two))) for one, two in pairs[:MOST_PLANES]]
     if len(pairs) > MOST_PLANES:
         left = f" {len(pairs) - MOST_PLANES:,} more pairs of columns were counted, and are not drawn."
         drawn[-1] = replace(drawn[-1], note=drawn[-1].note + left)
-    return [*found, *drawn]
+    return [*alone, *drawn]
 
 
 def _line(told: Histogram) -> Line:
@@ -67,9 +66,9 @@ def _margin(told: Marginals, name: str) -> Line:
     def sums(cuts: list[int]) -> tuple[Reals, Reals | None]:
         size = told.table((name,)).size
         weights = [[float(low <= place < high) for place in range(size)] for low, high in pairwise(cuts)]
-        found = [told.query((name,), each) for each in weights]
-        errors = None if told.fitted else np.array([each.error for each in found], dtype=np.float64)
-        return np.array([each.value for each in found]), errors
+        counts = [told.query((name,), each) for each in weights]
+        errors = None if told.fitted else np.array([each.error for each in counts], dtype=np.float64)
+        return np.array([each.value for each in counts]), errors
 
     return sums
 

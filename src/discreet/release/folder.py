@@ -2,7 +2,7 @@
 
 certificate.json   what was promised, how it was made, the digest of each other file, and the proof of the ledger
 release.json       the release itself: everything else follows from it
-NAME.parquet       its cells, one file a table
+NAME.parquet       its tables, one file each; and whatever files its kind adds
 index.html         a page to read
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
@@ -18,7 +17,6 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -28,11 +26,9 @@ from discreet.ledger.entry import Plain
 from discreet.ledger.verify import Pinned, Receipt
 from discreet.release import page
 from discreet.release.certificate import BROKEN, Certificate, spelled
-from discreet.release.release import FIT, Release
+from discreet.release.release import Release
 
 CERTIFICATE, RELEASE, PAGE = "certificate.json", "release.json", "index.html"
-_NEAR = 1e-9  # how far apart two machines may compute one standard error
-_LONGEST = 60  # letters of a file's name
 _SAID = b"discreet"  # where a Parquet file says what it is
 
 
@@ -56,9 +52,8 @@ def write(folder: Path, release: Release, answer: Receipt) -> Certificate:
     draft = Certificate(_facts(release), release.bounding, answer)
     if digest(files[RELEASE]) != draft.digest:
         raise Refusal("the entry of the ledger holds another release than this one")
-    tables = _tables(release)
-    for name, table in tables.items():
-        files[name] = _parquet(table, draft)
+    tables = release.tables_by_file()
+    files |= {name: _parquet(table, draft) for name, table in tables.items()} | dict(release.more_files())
     draft = replace(draft, files={name: digest(content) for name, content in files.items()})
     files[PAGE] = page.written(release, draft, tables).encode()
     certificate = replace(draft, files={**draft.files, PAGE: digest(files[PAGE])})
@@ -107,19 +102,16 @@ def checked(folder: Path, pinned: Pinned | None = None) -> list[str]:
         faults = [*_against_ledger(folder, release, certificate), *_against_release(folder, release, certificate)]
     if faults:
         raise Refusal("the release does not hold: " + "; ".join(faults))
-    return list(_findings(certificate, pinned))
+    return list(_findings(release, certificate, pinned))
 
 
-def _findings(certificate: Certificate, pinned: Pinned | None) -> Iterator[str]:
+def _findings(release: Release, certificate: Certificate, pinned: Pinned | None) -> Iterator[str]:
     proof = certificate.answer
     yield f"all {len(certificate.files)} files are those that the certificate names"
     yield f"release.json is the one whose digest entry {proof.entry.number} of the ledger holds"
     page_too = ", the page" if _ours(certificate) else ""
     yield f"the tables{page_too} and the certificate say what follows from it"
-    if not certificate.outside:
-        yield "its standard errors were NOT checked where cells were counted together: they are too small, ask it anew"
-    if not _same_fit(certificate):
-        yield "its whole counts were NOT checked: this discreet makes counts whole in another way"
+    yield from release.unchecked()
     cost = spelled(certificate.paid.loss)
     yield f"that entry says that entry {certificate.entries[0]} paid {cost} for it, which covers the promise"
     yield f"it lies under a signed head of a ledger of {proof.head.size} entries"
@@ -155,21 +147,23 @@ def _against_ledger(folder: Path, release: Release, certificate: Certificate) ->
 
 def _against_release(folder: Path, release: Release, certificate: Certificate) -> Iterator[str]:
     try:
-        tables = _tables(release)
+        tables, more = release.tables_by_file(), release.more_files()
         others = {name: known for name, known in certificate.files.items() if name != PAGE}
         drawn = page.written(release, replace(certificate, files=others), tables)
     except BROKEN:  # whoever wrote it did not compute it
         yield f"{RELEASE!r} is no release that could be shown"
         return
-    if {*tables, RELEASE, PAGE} != set(certificate.files):
+    if {*tables, *more, RELEASE, PAGE} != set(certificate.files):
         yield "there are other files than the release has tables"
         return
     for name, table in tables.items():
         stored = _stored(folder, name)
-        if not _alike(stored, table, certificate) or (stored.schema.metadata or {}).get(_SAID) != _said(certificate):
+        if not release.follows(stored, table) or (stored.schema.metadata or {}).get(_SAID) != _said(certificate):
             yield f"{name!r} does not follow from {RELEASE!r}"
-    if _ours(certificate) and _content(folder, PAGE) != drawn.encode():
-        yield f"{PAGE!r} does not follow from {RELEASE!r}"
+    own = {**more, **({PAGE: drawn.encode()} if _ours(certificate) else {})}
+    for name, content in own.items():
+        if _content(folder, name) != content:
+            yield f"{name!r} does not follow from {RELEASE!r}"
 
 
 def _stored(folder: Path, name: str) -> pa.Table:
@@ -182,52 +176,16 @@ def _stored(folder: Path, name: str) -> pa.Table:
 
 def _ours(certificate: Certificate) -> bool:
     """Whether this discreet writes a page as the one that wrote the folder did."""
-    return certificate.discreet == __version__ and bool(certificate.outside)
-
-
-def _same_fit(certificate: Certificate) -> bool:
-    """Whether this discreet makes counts whole as the one that wrote the folder did: the first did not say how."""
-    return certificate.facts.get("fit", 1) == FIT
-
-
-def _alike(stored: pa.Table, table: pa.Table, certificate: Certificate) -> bool:
-    """Whether two tables are equal, but for the last digits of standard errors.
-
-    Earlier folders state errors where there is none, and whole counts of another fit cannot be computed again.
-    """
-    if stored.schema.names != table.schema.names or stored.num_rows != table.num_rows:
-        return False
-    for name in table.schema.names:
-        ours, theirs = table[name].combine_chunks(), stored[name].combine_chunks()
-        if ours.equals(theirs) or (name.startswith("count_whole") and not _same_fit(certificate)):
-            continue
-        if not pa.types.is_floating(ours.type) or ours.type != theirs.type:
-            return False
-        one, two = ours.to_numpy(zero_copy_only=False), theirs.to_numpy(zero_copy_only=False)
-        if name.startswith("standard_error") and not certificate.outside:
-            two = np.where(np.isnan(one), np.nan, two)
-        if not np.allclose(one, two, rtol=_NEAR, atol=_NEAR, equal_nan=True):
-            return False
-    return True
+    return certificate.discreet == __version__ and not certificate.earlier
 
 
 # files ----------------------------------------------------------------------------------------------------------------
 
 
 def _facts(release: Release) -> dict[str, Plain]:
-    """What a release says of itself, and the axes that it has."""
-    return {**release.facts, "axes": [dict(side.plain) for side in release.axes]}
-
-
-def _tables(release: Release) -> dict[str, pa.Table]:
-    """Its tables by the names of their files. A column may have any name, and a file may not."""
-    named: dict[str, pa.Table] = {}
-    for number, (name, table) in enumerate(release.to_arrow().items(), start=1):
-        file = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:_LONGEST] or "table"
-        if f"{file}.parquet".lower() in (taken.lower() for taken in named):  # some disks know no small letters
-            file = f"{file[: _LONGEST - 8]}-{number}"
-        named[f"{file}.parquet"] = table
-    return named
+    """What a release says of itself, and the sides that it has."""
+    sides: list[Plain] = [dict(side.plain) for side in release.sides]
+    return {**release.facts, **({"axes": sides} if sides else {})}
 
 
 def _parquet(table: pa.Table, certificate: Certificate) -> bytes:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from discreet.errors import Refusal
 from discreet.exact import Number, count, share, shown
 from discreet.release import nonnegative_fit
-from discreet.release.tree_variances import Reals, Splits, Whole, leaf_variances, starts
+from discreet.release.estimate import MORE, TIMES, Estimate, weighted
+from discreet.release.tree import Reals, Splits, Whole, leaf_variances, starts
 
 NONE = "There are no error bars: how far this estimate is off is not known."
 EXACT = "The error bars cover all of the error."
@@ -27,61 +28,9 @@ PARTS = (
 CHOSEN = f"{PARTS} The noise had a say in which cells were counted together, and the error bars are wider for it."
 FITTED = "There are no error bars: the counts were moved, so that none is negative or all are whole."
 
-# An error bar reaches so many standard errors and this much more to either side, and covers 19 times in 20. One count
-# with Laplace noise needs 2.12, sums of many 1.96; whole noise of a small scale needs up to 0.62 more.
-TIMES, MORE = 2.12, 0.625
 WIDER = 1.18  # standard errors where the parts were chosen by counts that are used again: docs/proofs/partition.md
 _MOVED = "The standard errors are those of the noise, before"  # as version 0.1 said of counts that it had moved
 _CERTAIN = 8  # standard errors of a total that shares are taken of, at least: then a ratio is as good as linear
-
-
-def error_bar(error: float, value: float = 0.5) -> float:
-    """How far an error bar goes to either side of a count with this standard error, 19 times in 20.
-
-    Beside a whole number nothing but whole numbers can be true, so it ends at one.
-    """
-    far = TIMES * error + MORE
-    return float(math.floor(far)) if float(value).is_integer() and not math.isnan(far) else far
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number, and its standard error where one is known. `span` is given where an error bar is not about the value.
-
-    `interval` covers the truth 19 times in 20. Where there is neither, there is no error bar.
-    """
-
-    value: float
-    error: float | None
-    span: tuple[float, float] | None = None
-
-    @property
-    def barred(self) -> bool:
-        """Whether there is an error bar."""
-        return self.error is not None or self.span is not None
-
-    def interval(self) -> tuple[float, float]:
-        """From where to where the error bar goes."""
-        if self.span is not None:
-            return self.span
-        if self.error is None:
-            raise Refusal("there is no error bar: how far this number may be off is not known")
-        far = error_bar(self.error, self.value)
-        return self.value - far, self.value + far
-
-
-def weighted(value: float, error: float, weights: Reals, largest: float) -> Estimate:
-    """A sum of counts with these weights, where no draw of whole noise weighs more than `largest` in it.
-
-    A draw that weighs more than 1 needs so many times what whole noise needs more (docs/proofs/hierarchy.md). Only sums
-    with whole weights are whole numbers.
-    """
-    whole = bool(np.all(weights == np.rint(weights)))
-    if whole and largest <= 1 + 1e-9:
-        return Estimate(value, error)
-    far = TIMES * error + MORE * max(1.0, largest)
-    far = float(math.floor(far)) if whole and value.is_integer() else far
-    return Estimate(value, error, (value - far, value + far))
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,8 +182,9 @@ class Histogram:
     def __hash__(self) -> int:
         return hash(self.to_json())
 
-    def to_json(self) -> str:
-        """Everything, as text that `from_json` reads back to the last bit."""
+    @property
+    def plain(self) -> dict[str, Any]:
+        """Everything, as JSON can hold it."""
         tree: dict[str, object] | None = None
         if self.splits is not None:
             tree = {
@@ -246,7 +196,11 @@ class Histogram:
         fields = {"shape": list(self.shape), "counts": flat, "part": _packed(self.part)}
         moved: dict[str, object] = {"fitted": True} if self.fitted else {}
         moved |= {} if self.shift is None else {"shift": self.shift.tolist()}
-        return json.dumps({**fields, "tree": tree, "bounding": self.bounding, **moved}, allow_nan=False)
+        return {**fields, "tree": tree, "bounding": self.bounding, **moved}
+
+    def to_json(self) -> str:
+        """All of it as text that `from_json` reads back to the last bit."""
+        return json.dumps(self.plain, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Histogram:

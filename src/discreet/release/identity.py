@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +27,8 @@ class Identity(Counts):
     Proof: ‖x − x'‖₁ ≤ distance, and the noise has the scale distance/ε in every cell: as `LaplaceVector`.
     Source: Dwork, McSherry, Nissim & Smith 2006.
     """
+
+    about: ClassVar[str] = "one cell"
 
     @property
     def scale(self) -> Fraction:

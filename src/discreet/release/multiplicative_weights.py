@@ -18,7 +18,7 @@ from discreet.noise import SECURE, Entropy
 from discreet.privacy.calibrate import laplace_error
 from discreet.release.counts import Counts, noisy, released
 from discreet.release.histogram import NONE, Histogram
-from discreet.release.tree_variances import Reals, Whole, fixed
+from discreet.release.tree import Reals, Whole, fixed
 
 _QUESTIONS = 1024  # rectangles, or prefixes, to choose from
 _OFTEN, _STEPS = 100, 2000  # replays of all answers in a round, and steps of one answer at most

@@ -11,8 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from discreet.release.tree import branches, consistent, totals
-from discreet.release.tree_variances import Reals, Splits, Whole, starts, sums
+from discreet.release.tree import Reals, Splits, Whole, branches, consistent, starts, sums, totals
 
 _MOST = 1 << 60  # of a total
 

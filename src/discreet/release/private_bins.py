@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -13,12 +15,11 @@ from discreet.exact import Number, count, share, shown
 from discreet.mechanisms import registered
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy
-from discreet.release.counts import Counts
-from discreet.release.hierarchy import Hierarchy
+from discreet.release.counts import Counts, Measured, Names
+from discreet.release.hierarchy import Hierarchy, tuned
 from discreet.release.histogram import Histogram
-from discreet.release.method import Counting, counting
-from discreet.release.tree_variances import Whole
-from discreet.release.tuned_hierarchy import tuned
+from discreet.release.method import counting
+from discreet.release.tree import Whole
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,28 @@ class PrivateBins(Counts):
         cut = sum(1 for many in self.bins if many)
         return tuned(self.ratio * self.epsilon / cut, cells, self.most, self.neighbours)
 
-    def counter(self, shape: tuple[int, ...]) -> Counting:
+    def counter(self, shape: tuple[int, ...]) -> Counts:
         """What counts bins of this shape."""
         return counting(self.method, (1 - self.ratio) * self.epsilon, shape, self.most, self.neighbours)
+
+    @property
+    def numbers(self) -> int:
+        """As many as there are bins, if no two ends fall together."""
+        return math.prod(self.coarse)
+
+    @property
+    def about(self) -> str:  # type: ignore[override]  # it depends on the method
+        """As the method's."""
+        return self.counter(self.coarse).about
+
+    def bins_at(self, place: int) -> int:
+        """The bins of a side that is cut."""
+        return self.bins[place]
+
+    def measure(self, counts: Callable[[Names], Whole], columns: Names, rng: Entropy) -> Measured:
+        """The counts of the bins, and where these end."""
+        chosen = self(counts(columns), rng=rng)
+        return Measured(chosen.histogram, chosen.cuts)
 
     def error(self, confidence: Number = USUAL) -> Fraction | int | None:
         """That of the method, for as many bins as were asked for: with fewer it is no larger."""

@@ -1,15 +1,24 @@
-"""A publication: which counts are read off a table, what is released of them, and what that loses."""
+"""Publication: mechanism that counts the rows of a relation by keys and bins, and releases the counts.
+
+All tables of one release speak of the same rows. A row is outside a column if its value is missing, cannot be read, is
+no declared key, or lies in none of the bins; it is counted in one more cell, or left out of every table alike.
+"""
 
 from __future__ import annotations
 
 import inspect
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from itertools import combinations
+from typing import Any, ClassVar, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.declared.grid import cells
 from discreet.errors import Refusal
 from discreet.exact import Number
 from discreet.ledger.entry import write_loss, write_neighbours
@@ -17,21 +26,75 @@ from discreet.mechanisms import Axis, Bins, Caps, Column, Frame, Pair, Relation,
 from discreet.mechanisms.mechanism import USUAL, Takes
 from discreet.mechanisms.registry import Plain
 from discreet.noise import SECURE, Entropy
-from discreet.privacy import Concentrated, Neighbours, Pure
-from discreet.release.axis import Side, sided
+from discreet.privacy import AddRemove, Concentrated, Neighbours, Pure
+from discreet.release.axis import IN_OTHER, LEFT_OUT, Side, sided
 from discreet.release.bins import written
-from discreet.release.marginals import FourierMarginals, ResidualMarginals
-from discreet.release.marginals.domain import maximal
-from discreet.release.method import MARGINALS, Counting
-from discreet.release.other_cell import IN_OTHER, LEFT_OUT, tables
-from discreet.release.private_bins import PrivateBins
-from discreet.release.release import FIT, Release
-from discreet.release.worst_pairs import neighbouring
+from discreet.release.counted import FIT, CountedRelease
+from discreet.release.counts import Measured, Names
+from discreet.release.kind import Preview, named
+from discreet.release.tree import Whole
 
-Mechanism = Counting | PrivateBins | ResidualMarginals | FourierMarginals
+_CROWDED = 8  # cells that hold other units' rows
+_EACH = 3  # rows in each of them
+_LATER = "any count"  # where it depends on the data how exact it will be
+_ROWS = {
+    IN_OTHER: "whose value is missing, no declared key or in no bin are counted as (other), in every table",
+    LEFT_OUT: "whose value is missing, no declared key or in no bin in any of the columns are left out of everything",
+}
+
+Place = tuple[int, ...] | None  # a cell by its place along every axis, or nowhere
 
 
-@dataclass(frozen=True, repr=False)
+class CellMechanism(Protocol):
+    """A mechanism over counts of cells, as a publication uses it."""
+
+    @property
+    def privacy(self) -> Pure | Concentrated:
+        """What it loses."""
+        ...
+
+    @property
+    def about(self) -> str:
+        """Of what `error` speaks."""
+        ...
+
+    @property
+    def numbers(self) -> int:
+        """How many it tells at most."""
+        ...
+
+    def error(self, confidence: Number = ..., /) -> Fraction | int | None:
+        """How far off one of these may be; None where that is known after paying."""
+        ...
+
+    def tables(self, columns: Names, /) -> tuple[Names, ...]:
+        """The columns of each table that it tells, but for those that are part of another."""
+        ...
+
+    def bins_at(self, place: int, /) -> int:
+        """How many bins it chooses itself for the column at this place; 0 where it takes those that are given."""
+        ...
+
+    def measure(self, counts: Callable[[Names], Whole], columns: Names, rng: Entropy, /) -> Measured:
+        """What it tells of these columns, any of which `counts` counts together."""
+        ...
+
+
+def facts_of(kind: str, columns: Sequence[str], mechanism: Any, over: Any) -> dict[str, Plain]:  # noqa: ANN401
+    """What every release says of itself: by which registered mechanism, over what, at which promise."""
+    return {
+        "kind": kind,
+        "columns": list(columns),
+        "mechanism": dict(described(mechanism)),
+        "guarantee": write_loss(over.privacy),
+        "neighbours": write_neighbours(over.neighbours),
+        "caps": {"max_rows": over.caps.rows},
+        "source": heading_of(mechanism, "Source"),
+        "proof": heading_of(mechanism, "Proof"),
+    }
+
+
+@dataclass(frozen=True)
 class Publication:
     """Counts the rows of a relation by keys and bins, and releases the counts through one mechanism.
 
@@ -57,16 +120,11 @@ class Publication:
     kind: str
     columns: tuple[Column, ...]
     axes: tuple[Axis, ...]
-    mechanism: Mechanism
+    mechanism: CellMechanism
     caps: Caps
     neighbours: Neighbours
     delta: Fraction | None = None  # what the loss is to be read at, if it was asked for as (ε, δ)
     outside: str = LEFT_OUT
-
-    def __repr__(self) -> str:
-        """All fields; of one table without its rule, which it had before there was another: its question stays."""
-        named = [each.name for each in fields(self) if each.name != "outside" or self.kind == MARGINALS]
-        return f"Publication({', '.join(f'{name}={getattr(self, name)!r}' for name in named)})"
 
     @property
     def privacy(self) -> Pure | Concentrated:
@@ -76,20 +134,24 @@ class Publication:
     @property
     def cells(self) -> int:
         """How many numbers are published: of private bins the most that there can be."""
-        mechanism = self.mechanism
-        if isinstance(mechanism, PrivateBins):
-            return math.prod(mechanism.coarse)
-        if isinstance(mechanism, (ResidualMarginals, FourierMarginals)):
-            return sum(mechanism.domain.cells(axes) for axes in maximal(mechanism.wanted.tables))
-        return mechanism.cells
+        return self.mechanism.numbers
 
     @property
-    def tables(self) -> tuple[tuple[str, ...], ...]:
+    def tables(self) -> tuple[Names, ...]:
         """The columns of each table that is published, but for those that are part of another."""
-        if isinstance(self.mechanism, (ResidualMarginals, FourierMarginals)):
-            domain = self.mechanism.domain
-            return tuple(domain.names(axes) for axes in maximal(self.mechanism.wanted.tables))
-        return (tuple(column.name for column in self.columns),)
+        return self.mechanism.tables(self._names)
+
+    @property
+    def preview(self) -> Preview:
+        """What is public about it before it is paid."""
+        both = zip(self.columns, self.axes, strict=True)
+        steps = {col.name: written(col.grid.step) for col, axis in both if isinstance(axis, Bins) and col.grid}
+        rounded = ", ".join(f"{name} to steps of {step}" for name, step in steps.items())
+        bins = f"bins take numbers that are held within the declared bounds and rounded: {rounded}"
+        lines = (f"rows {_ROWS[self.outside]}", *([bins] if steps else []))
+        about = _LATER if self.error() is None else self.mechanism.about
+        facts: dict[str, Plain] = {"outside": self.outside, "steps": dict(steps)}
+        return Preview(self.cells, about, self.tables, facts, lines, str(described(self.mechanism)["name"]))
 
     def error(self, confidence: Number = USUAL) -> Fraction | int | None:
         """As its mechanism measures it: a cell, a prefix or the total; None where that is known after paying."""
@@ -103,52 +165,46 @@ class Publication:
         """Tables that differ by one unit, where that shows most."""
         return neighbouring(self.columns, self.axes, self.caps, self.neighbours)
 
-    def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE) -> Release:
+    def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE) -> CountedRelease:
         """The release. Spends `privacy`."""
         self._refuse_other(relation)
-        mechanism = self.mechanism
-        if isinstance(mechanism, PrivateBins):
-            chosen = mechanism(relation.counts(self.axes), rng=rng)
-            return Release(self._facts(), self._sides(chosen.cuts), chosen.histogram)
-        if not isinstance(mechanism, (ResidualMarginals, FourierMarginals)):
-            return Release(self._facts(), self._sides(None), mechanism(relation.counts(self.axes), rng=rng))
-        axes = dict(zip((column.name for column in self.columns), self.axes, strict=True))
-        return Release(self._facts(), self._sides(None), mechanism(tables(relation, axes, self.outside), rng=rng))
+        axes = dict(zip(self._names, self.axes, strict=True))
+        measured = self.mechanism.measure(counter(relation, axes, self.outside), self._names, rng)
+        release: Any = named(self.kind).release
+        made: CountedRelease = release(self._facts(), self._sides(measured.cuts), measured.content)
+        return made
+
+    @property
+    def _names(self) -> Names:
+        return tuple(column.name for column in self.columns)
 
     def _facts(self) -> dict[str, Plain]:
-        facts: dict[str, Plain] = {
-            "kind": self.kind,
-            "columns": [column.name for column in self.columns],
+        own: dict[str, Plain] = {
             "tables": [list(names) for names in self.tables],
-            "mechanism": dict(described(self.mechanism)),
-            "guarantee": write_loss(self.privacy),
-            "neighbours": write_neighbours(self.neighbours),
-            "caps": {"max_rows": self.caps.rows},
             "outside": self.outside,
             "fit": FIT,
-            "source": _part(self.mechanism, "Source"),
-            "proof": _part(self.mechanism, "Proof"),
         }
-        return facts if self.delta is None else {**facts, "delta": written(self.delta)}
+        delta: dict[str, Plain] = {} if self.delta is None else {"delta": written(self.delta)}
+        return {**facts_of(self.kind, self._names, self.mechanism, self), **own, **delta}
 
     def _axis(self, place: int) -> dict[str, Plain]:
         own = self.axes[place]
         side = sided(self.columns[place], own if isinstance(own, Bins) else None, other=self.outside == IN_OTHER)
-        if isinstance(self.mechanism, PrivateBins) and self.mechanism.bins[place]:
+        if bins := self.mechanism.bins_at(place):
             edges = side.plain["edges"]
             ends: list[Plain] = [edges[0], edges[-1]] if isinstance(edges, list) else []
-            return {"column": side.column, "private": self.mechanism.bins[place], "among": len(side), "bounds": ends}
+            return {"column": side.column, "private": bins, "among": len(side), "bounds": ends}
         return side.plain
 
     def _sides(self, cuts: Sequence[Sequence[int]] | None) -> tuple[Side, ...]:
         """The axes as readers see them; of private bins those that were chosen."""
-        found = []
+        sides = []
         for place, (column, axis) in enumerate(zip(self.columns, self.axes, strict=True)):
             bins = axis if isinstance(axis, Bins) else None
             if bins is not None and cuts is not None:
                 bins = Bins(bins.column, tuple(bins.edges[cut] for cut in cuts[place]))
-            found.append(sided(column, bins, other=self.outside == IN_OTHER))
-        return tuple(found)
+            sides.append(sided(column, bins, other=self.outside == IN_OTHER))
+        return tuple(sides)
 
     def _refuse_other(self, relation: Relation) -> None:
         """All of this is public, and comes before anything is read."""
@@ -165,8 +221,111 @@ class Publication:
             )
 
 
-def _part(mechanism: object, name: str) -> str:
+def heading_of(mechanism: object, name: str) -> str:
     """What the docstring of a mechanism says under a heading, on one line."""
     text = inspect.cleandoc(type(mechanism).__doc__ or "")
-    found = re.search(rf"(?ms)^{name}: (.*?)(?=^\S|\Z)", text)
-    return " ".join(found[1].split()) if found else ""
+    part = re.search(rf"(?ms)^{name}: (.*?)(?=^\S|\Z)", text)
+    return " ".join(part[1].split()) if part else ""
+
+
+# counting -------------------------------------------------------------------------------------------------------------
+
+
+def counter(relation: Relation, axes: Mapping[str, Axis], rule: str) -> Callable[[Names], NDArray[np.int64]]:
+    """The counts of any of these columns, in which every row is in one cell, or every row that is inside in all."""
+    if rule == LEFT_OUT:
+
+        def counted(names: Names) -> Whole:
+            rest = [axis for name, axis in axes.items() if name not in names]
+            return relation.counts([axes[name] for name in names], within=rest)
+
+        return counted
+    known: dict[Names, Whole] = {}
+
+    def inside(names: Names) -> Whole:
+        if names not in known:
+            known[names] = relation.counts([axes[name] for name in names])
+        return known[names]
+
+    return lambda names: completed(names, inside)
+
+
+def completed(names: Names, inside: Callable[[Names], Whole]) -> Whole:
+    """A table with one more cell along each column, the last, for the rows that are in none of its others.
+
+    `inside` counts, for some of the columns, the rows that are inside in those, wherever they are in the rest. First
+    the last cell along a column is that: all rows. Then what its other cells hold is taken from it, column by column.
+    """
+    shape = inside(names).shape
+    table = np.zeros(tuple(side + 1 for side in shape), dtype=np.int64)
+    for size in range(len(names) + 1):
+        for some in combinations(range(len(names)), size):
+            place = tuple(slice(-1) if axis in some else -1 for axis in range(len(names)))
+            table[place] = inside(tuple(names[axis] for axis in some))
+    for axis in range(len(names)):
+        last = tuple(-1 if side == axis else slice(None) for side in range(len(names)))
+        rest = tuple(slice(-1) if side == axis else slice(None) for side in range(len(names)))
+        table[last] -= table[rest].sum(axis, dtype=np.int64)
+    return table
+
+
+# what an audit runs it on ---------------------------------------------------------------------------------------------
+
+
+class Nowhere:
+    """A value that is no key."""
+
+    def __repr__(self) -> str:
+        return "nowhere"
+
+
+def neighbouring(
+    columns: Sequence[Column], axes: Sequence[Axis], caps: Caps, neighbours: Neighbours
+) -> tuple[Pair[Frame], ...]:
+    """A unit with all its rows in one cell, where there are no others and where there are; and spread over cells.
+
+    Where units are replaced, the rows go from the first cell to the last, or to where they are not counted.
+    """
+    shape = tuple(
+        len(axis) if isinstance(axis, Bins) else len(column.keys or ())
+        for column, axis in zip(columns, axes, strict=True)
+    )
+    size, most = math.prod(shape), caps.rows
+    some: list[Place] = [_place(i, shape) for i in range(min(_CROWDED, size))]
+    crowd = [place for place in some for _ in range(_EACH)]
+    first, last, gone = [some[0]] * most, [_place(size - 1, shape)] * most, [None] * most
+    spread = [some[i % len(some)] for i in range(most)]
+
+    def pair(left: Sequence[Place], right: Sequence[Place], why: str) -> Pair[Frame]:
+        here, there = (_frame(columns, axes, rows, caps, neighbours) for rows in (left, right))
+        return Pair(here, there, why)
+
+    if isinstance(neighbours, AddRemove):
+        return (
+            pair([], first, "no rows at all, or one unit's in the first cell"),
+            pair([], last, "no rows at all, or one unit's in the last cell"),
+            pair(crowd, [*crowd, *spread], "some rows, and one unit's spread over them"),
+        )
+    return (
+        pair(first, gone, "one unit's rows in the first cell, or in none"),
+        pair([*crowd, *first], [*crowd, *(last if size > 1 else gone)], "one unit's rows beside others, or far off"),
+    )
+
+
+def _place(number: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(int(part) for part in np.unravel_index(number, shape))
+
+
+def _frame(
+    columns: Sequence[Column], axes: Sequence[Axis], places: Sequence[Place], caps: Caps, neighbours: Neighbours
+) -> Frame:
+    """A relation with one row in each of these cells."""
+    values = []
+    for side, (column, axis) in enumerate(zip(columns, axes, strict=True)):
+        if isinstance(axis, Bins) and column.grid is not None:
+            grid = column.grid
+            given: list[object] = [None if at is None else grid.value(axis.edges[at[side]]) for at in places]
+        else:
+            given = [Nowhere() if at is None else (column.keys or ())[at[side]] for at in places]
+        values.append(cells(given))
+    return Frame(tuple(columns), tuple(values), caps, neighbours)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,8 +17,7 @@ from discreet.noise import SECURE, Entropy
 from discreet.release.counts import Counts, flat, noise_variance, noisy, released
 from discreet.release.hierarchy import divided, even, worst_prefix
 from discreet.release.histogram import Histogram
-from discreet.release.tree import branches, totals
-from discreet.release.tree_variances import Splits, Whole, fixed, starts
+from discreet.release.tree import Splits, Whole, branches, fixed, starts, totals
 
 
 @released("wavelet")
@@ -33,6 +33,8 @@ class Wavelet(Counts):
     Proof: docs/proofs/wavelet.md. A record moves the total by 1 and one difference of each level by 1 up or down.
     Source: Xiao, Wang & Gehrke 2010.
     """
+
+    about: ClassVar[str] = "the cells up to any one"
 
     shares: tuple[Fraction, ...] = ()
 

@@ -1,24 +1,32 @@
-"""Which aggregates a question may use on private rows, and what each must measure."""
+"""Aggregates of private rows: which a question may use, what each measures, and the SELECT that is left above."""
 
 from __future__ import annotations
 
+import math
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sqlglot import exp
 
+from discreet.declared.grid import Grid, finest_step
+from discreet.declared.key import Type
+from discreet.declared.table import Caps
 from discreet.errors import Refusal, Unsupported
-from discreet.exact import exact
-from discreet.sql.aggregate import Aggregate, grid_of
-from discreet.sql.dates import NUMBERS, numbered
-from discreet.sql.expression import Expression
-from discreet.sql.lineage import owners
+from discreet.exact import exact, spoken
+from discreet.sql.arithmetic import moment
+from discreet.sql.conditions import swapped, within
+from discreet.sql.expression import NUMBERS, Expression, numbered
+from discreet.sql.expression_facts import owners
+from discreet.sql.fanout import held
+from discreet.sql.group_keys import Public, group_key
 from discreet.sql.named_rows import Reading
-from discreet.sql.plan import Rank, Statistic
-from discreet.sql.repair import Misasked
-from discreet.sql.rows import scanned
-from discreet.sql.shape import Shape, facts, shape
-from discreet.sql.source_words import shown
+from discreet.sql.plan import PART, AggregateColumn, GroupKey, Measurement, Part, Rank, Statistic
+from discreet.sql.rows import Rows, scanned
+from discreet.sql.shape import FARTHEST, Facts, Shape, declared_grid, facts, one_row, shape
 from discreet.sql.translate import translate
+from discreet.sql.wording import GROUPED, Edit, Misasked, shown
 
 _SPREAD: dict[type[exp.Expr], tuple[str, bool]] = {
     exp.Variance: ("variance", True),
@@ -45,14 +53,20 @@ def is_aggregate(node: exp.Expr) -> bool:
     )
 
 
-def aggregate_of(node: exp.Expr, reading: Reading) -> Aggregate:
+def aggregates(select: exp.Select) -> bool:
+    """Whether a SELECT aggregates its rows."""
+    clauses = [*select.expressions, *([select.args["having"]] if select.args.get("having") else [])]
+    return any(within(clause, is_aggregate) for clause in clauses)
+
+
+def aggregate_of(node: exp.Expr, reading: Reading) -> AggregateColumn:
     """The aggregate that a node writes; its name is given later."""
     below, columns = reading.shape, reading.column
     no_options(node)
     _of_private_rows(node, reading)
     kind = type(node)
     if isinstance(node, exp.Count):
-        return Aggregate("", "count", (_counted(node, reading),))
+        return AggregateColumn("", "count", (_counted(node, reading),))
     if isinstance(node, exp.WithinGroup):
         return _percentile(node, reading)
     if not isinstance(node, (exp.Sum, exp.Avg)) and kind not in _SPREAD and kind not in _RANKS:
@@ -68,12 +82,12 @@ def aggregate_of(node: exp.Expr, reading: Reading) -> Aggregate:
     grid = grid_of(expression, below, node.this)
     present = Statistic("present", expression)
     if isinstance(node, exp.Sum):
-        return Aggregate("", "sum", (Statistic("total", expression, grid),))
+        return AggregateColumn("", "sum", (Statistic("total", expression, grid),))
     centred = Statistic("centred", expression, grid)
     if isinstance(node, exp.Avg):
-        return Aggregate("", "avg", (present, centred))
+        return AggregateColumn("", "avg", (present, centred))
     name, sample = _SPREAD[kind]
-    return Aggregate("", name, (present, centred, Statistic("squares", expression, grid)), sample)
+    return AggregateColumn("", name, (present, centred, Statistic("squares", expression, grid)), sample)
 
 
 _STRICT = (exp.Column, exp.Identifier, exp.Literal, exp.Paren, exp.Neg, exp.Cast, exp.DataType, exp.Distinct)
@@ -135,7 +149,7 @@ def _refuse_owners(value: Expression, reading: Reading, node: exp.Expr) -> None:
         )
 
 
-def _percentile(node: exp.WithinGroup, reading: Reading) -> Aggregate:
+def _percentile(node: exp.WithinGroup, reading: Reading) -> AggregateColumn:
     function, order = node.this, node.expression
     if not isinstance(function, (exp.PercentileCont, exp.PercentileDisc)) or not isinstance(function.this, exp.Literal):
         raise Unsupported(f"{shown(node)} is not supported", hint="PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x) is")
@@ -150,7 +164,7 @@ def _percentile(node: exp.WithinGroup, reading: Reading) -> Aggregate:
     return _ranked(share, value, reading.shape, ordered.this)
 
 
-def _ranked(share: Fraction, value: Expression, below: Shape, node: exp.Expr) -> Aggregate:
+def _ranked(share: Fraction, value: Expression, below: Shape, node: exp.Expr) -> AggregateColumn:
     """A quantile of numbers; of days and moments, that of the numbers which they are."""
     if not value.type.ordered:
         raise Refusal(
@@ -158,9 +172,176 @@ def _ranked(share: Fraction, value: Expression, below: Shape, node: exp.Expr) ->
             hint="group by it, and count: GROUP BY names each value that enough people share",
         )
     number = numbered(value)
-    return Aggregate(
+    return AggregateColumn(
         "",
         "rank",
         (Rank(share, number, grid_of(number, below, node, ranked=True)),),
         moment=value.type if value.type in NUMBERS else None,
     )
+
+
+_MOST_SUMMED = 1 << 62  # below it a bigint holds the steps of a double, as exact as that is
+MOST_WHOLE = 1 << 63  # and those of a whole number, exactly
+
+
+def grid_of(expression: Expression, shape: Shape, node: exp.Expr, *, ranked: bool = False) -> Grid:
+    """The grid on which an expression is summed or ranked: its own step, or a constant of its type and range."""
+    known = facts(expression, shape)
+    grid = declared_grid(known if ranked else _finest(known), MOST_WHOLE)
+    most = MOST_WHOLE if known.type is Type.BIGINT and (grid is None or grid.short) else _MOST_SUMMED
+    if grid is None or grid.reach >= most or (known.type is Type.BIGINT and grid.reach * grid.step >= MOST_WHOLE):
+        raise _refused(known, node, most)
+    return grid
+
+
+def _finest(known: Facts) -> Facts:
+    """Numbers that may lie between steps, with the finest of these that doubles have."""
+    bounds = known.range.bounded
+    chosen = known.between or (known.step is None and known.origin is None)
+    if known.type is not Type.DOUBLE or bounds is None or not chosen:
+        return known
+    return replace(known, step=finest_step(*bounds))
+
+
+def _refused(known: Facts, node: exp.Expr, most: int) -> Refusal:
+    """Why something has no grid, and how it could have one."""
+    words, bounds = shown(node), known.range.bounded
+    if known.type is Type.BOOLEAN:
+        return Misasked(
+            f"{words} is true or false, and only numbers can be summed",
+            hint=f"count it: CASE WHEN {words} THEN 1 ELSE 0 END",
+            node=node,
+            edits=[Edit(node, "CASE WHEN {} THEN 1 ELSE 0 END")],
+        )
+    if not known.type.numeric:
+        instead = {Type.DATE: f"take days: {words} - DATE '2020-01-01'", Type.TIMESTAMP: f"EXTRACT(epoch FROM {words})"}
+        hint = instead.get(known.type, "count it, or group by it")
+        return Refusal(f"{words} is {known.type.value}, and only numbers can be summed", hint=hint)
+    if bounds is None:
+        said = f"{words} has no bounds, so one person could change the answer without limit"
+        return Misasked(said, hint=_how_to_bound(known, words), node=node)
+    farthest = max(map(abs, bounds))
+    if farthest > FARTHEST:
+        said = f"{words} may be as large as {spoken(farthest)}, which is too large to sum"
+        return Refusal(said, hint=_how_to_bound(known, words))
+    if known.type is Type.BIGINT and farthest >= MOST_WHOLE:
+        said = f"{words} may be as large as {spoken(farthest)}, and a whole number ends at 2^63"
+        return Refusal(said, hint="compute with CAST(column AS DOUBLE), or declare closer bounds")
+    steps = f"2^{most.bit_length() - 1} steps"
+    return Refusal(f"{words} may lie {steps} or more from zero", hint="declare closer bounds or a larger step")
+
+
+def _how_to_bound(known: Facts, text: str) -> str:
+    clamped = f"LEAST(GREATEST({text}, LOW), HIGH) with ends of your own"
+    if known.origin is None:
+        return f"write {clamped}"
+    table, column = known.origin
+    return f"the custodian declares --bounds {shlex.quote(column)}=LOW:HIGH of table {table}, or you write {clamped}"
+
+
+MOST_AGGREGATES = 200
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where measurements are gathered, under which caps, and which public tables are at hand."""
+
+    parts: list[Part]
+    caps: Caps
+    public: Public
+
+
+def measured(select: exp.Select, texts: list[exp.Expr], reading: Reading, bench: Bench) -> Part:
+    """Add what is measured to the bench, and let the SELECT read that instead of rows."""
+    below, parts = reading.shape, bench.parts
+    caps = Caps() if one_row(reading.rows) else bench.caps  # a cap that cannot bind would only add noise
+    texts = list({text.sql(): text for text in texts}.values())  # a key that is named twice is one key
+    if reading.outer is not None and len(texts) > 1:
+        raise Refusal(
+            "where public rows are kept, one of their columns is the groups, and here are several",
+            hint="group by one column of the public table",
+        )
+    if not select.args.get("group"):
+        select.set("distinct", None)
+    keys = tuple(group_key(node, f"key_{i}", reading, bench.public) for i, node in enumerate(texts))
+    groups = below.max_groups if caps.max_groups is None else caps.max_groups
+    most = below.max_rows if caps.max_rows is None else caps.max_rows, _groups(keys, groups)
+    rows = held(reading.rows, bench.public)
+    place, before = _same(parts, rows, keys, most)
+    name = f"{PART}{place}"
+    aggregates = _replaced(select, texts, reading, name, before)
+    _no_private_left(select, reading)
+    statistics: dict[Statistic | Rank, None] = dict.fromkeys(s for a in aggregates for s in a.statistics)
+    measurement = Measurement(rows, keys, tuple(statistics), *most)
+    if any(statistic != Statistic("units") for statistic in statistics):
+        measurement.needs_rows_cap("this aggregate")
+    parts[place : place + 1] = [Part(name, measurement, tuple(aggregates))]
+    for clause in ("where", "group", "joins"):
+        select.set(clause, None)
+    if (having := select.args.get("having")) is not None:
+        select.set("where", exp.Where(this=having.this.copy()))
+        select.set("having", None)
+    select.set("from_", exp.From(this=exp.Table(this=exp.to_identifier(name, quoted=True))))
+    return parts[place]
+
+
+def _groups(keys: Sequence[GroupKey], cap: int) -> int:
+    """In how many groups one unit may be: no more than there are, where all are declared. Without keys there is one."""
+    declared = [len(key.values) for key in keys if key.values is not None]
+    return max(1, min(cap, math.prod(declared))) if len(declared) == len(keys) else cap
+
+
+def _same(
+    parts: Sequence[Part], rows: Rows, keys: tuple[GroupKey, ...], most: tuple[int | None, int]
+) -> tuple[int, tuple[AggregateColumn, ...]]:
+    """Where the same rows are measured in the same groups already, and what of them: nothing is paid for twice."""
+    for i, part in enumerate(parts):
+        known = part.measurement
+        if (known.rows, known.keys, known.max_rows, known.max_groups) == (rows, keys, *most):
+            return i, part.aggregates
+    return len(parts), ()
+
+
+def _replaced(
+    select: exp.Select, texts: list[exp.Expr], reading: Reading, part: str, before: tuple[AggregateColumn, ...]
+) -> list[AggregateColumn]:
+    """Replace every group key and aggregate in a SELECT by a column of its part's table."""
+    aggregates = list(before)
+    clauses = [
+        *select.expressions,
+        *[c for c in (select.args.get("having"), select.args.get("order")) if c is not None],
+    ]
+    names = {text.sql(): f"key_{i}" for i, text in enumerate(texts)}
+
+    def swap(node: exp.Expr) -> exp.Expr:
+        if node.sql() in names:
+            return exp.column(names[node.sql()], table=part, quoted=True)
+        if is_aggregate(node):
+            made = aggregate_of(node, reading)
+            same = [known for known in aggregates if replace(known, name="") == made]
+            if not same:
+                if len(aggregates) >= MOST_AGGREGATES:
+                    raise Refusal(f"a question has at most {MOST_AGGREGATES} aggregates", hint="split it")
+                same = [replace(made, name=f"value_{len(aggregates)}")]
+                aggregates.extend(same)
+            column = exp.column(same[0].name, table=part, quoted=True)
+            return column if same[0].moment is None else moment(column, same[0].moment)
+        return node
+
+    for clause in clauses:
+        swapped(clause, swap)
+    return aggregates
+
+
+def _no_private_left(select: exp.Select, reading: Reading) -> None:
+    for name in ("expressions", "having", "order"):
+        value = select.args.get(name)
+        for node in value if isinstance(value, list) else [value]:
+            for found in node.find_all(exp.Column) if node is not None else ():
+                if found.table in reading.aliases:
+                    raise Misasked(
+                        f"column {shown(found)} is neither grouped nor aggregated",
+                        hint="add it to GROUP BY, or aggregate it",
+                        node=found,
+                        edits=[Edit(found, GROUPED)],
+                    )

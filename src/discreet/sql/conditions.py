@@ -66,3 +66,14 @@ def pruned(tree: exp.Query) -> None:
                 cte.pop()
         if not with_.expressions:
             with_.pop()
+
+
+def swapped(clause: exp.Expr, swap: Callable[[exp.Expr], exp.Expr]) -> None:
+    """Apply `swap` from the outside in; what it replaced is not looked into again."""
+    for child in list(clause.iter_expressions()):
+        new = swap(child)
+        if new is child:
+            if not isinstance(child, exp.Query):  # what a query inside says is its own affair
+                swapped(child, swap)
+        else:
+            child.replace(new)

@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from discreet.declared.key import Type
 
 Value = bool | int | float | str | None
+
+A_DAY = 86_400  # seconds
+NUMBERS = {Type.DATE: "day number", Type.TIMESTAMP: "second number"}  # what days and moments are measured as
+_NUMBERED = {Type.DATE: Type.BIGINT, Type.TIMESTAMP: Type.DOUBLE}
 
 
 @dataclass(frozen=True)
@@ -80,3 +85,20 @@ def substituted(expression: Expression, values: dict[str, Expression]) -> Expres
             return Case(branches, substituted(expression.otherwise, values), expression.type)
         case Literal():
             return expression
+
+
+def numbered(value: Expression) -> Expression:
+    """A day or a moment as its number; anything else as it is."""
+    return Call(NUMBERS[value.type], (value,), _NUMBERED[value.type]) if value.type.dated else value
+
+
+def is_numbered(value: Expression) -> TypeGuard[Call]:
+    """Whether it is a day or a moment as its number."""
+    return isinstance(value, Call) and value.function in NUMBERS.values()
+
+
+def seconds(value: Expression) -> Expression:
+    """The seconds since 1970 began, of a day or a moment."""
+    if value.type is Type.TIMESTAMP:
+        return numbered(value)
+    return Call("*", (numbered(value), Literal(A_DAY, Type.BIGINT)), Type.BIGINT)

@@ -8,17 +8,15 @@ from fractions import Fraction
 from discreet.declared.grid import MOST_STEPS, Grid
 from discreet.declared.key import Type, written
 from discreet.exact import spoken
-from discreet.sql.dates import is_numbered
-from discreet.sql.expression import Call, Case, Expression, Field, Literal, parts
+from discreet.sql.expression import Call, Case, Expression, Field, Literal, is_numbered, parts
+from discreet.sql.expression_facts import ranged, step_of
 from discreet.sql.functions import LONGEST_TEXT
-from discreet.sql.keys import answered
+from discreet.sql.group_keys import answered
 from discreet.sql.plan import GroupKey, Measurement, Rank, Statistic
 from discreet.sql.range import Range
-from discreet.sql.ranging import ranged
 from discreet.sql.rows import Capped, Filter, Joined, Lookup, PerUnit, Rows, Windowed, below
 from discreet.sql.rows import scanned as tables_of
 from discreet.sql.shape import Shape, one_row, shape
-from discreet.sql.step import step_of
 from discreet.sql.unmatched_constants import expressions
 
 

@@ -13,8 +13,8 @@ from discreet.errors import Refusal
 from discreet.sql.expression import Expression, Field
 from discreet.sql.rows import Filter, Project, Rows
 from discreet.sql.shape import Facts, Shape, facts, shape
-from discreet.sql.source_words import shown
 from discreet.sql.translate import translate
+from discreet.sql.wording import shown
 
 Name = tuple[str, str]  # of a source and of a column, as the question writes them
 
@@ -85,6 +85,18 @@ class Reading:
         if predicate.type is not Type.BOOLEAN:
             raise Refusal(f"{shown(condition)} is not a condition", hint="compare it with something")
         return self.on(Filter(self.rows, predicate))
+
+    def chosen(self, condition: exp.Expr) -> Reading:
+        """The rows that a WHERE keeps; of public rows that are kept without a partner it chooses too, and so groups."""
+        if self.outer is None:
+            return self.where(condition)
+        kept = {name: column for name, column in self.names.items() if column in shape(self.outer).columns}
+        if not all((column.table, column.name) in kept for column in condition.find_all(exp.Column)):
+            raise Refusal(
+                f"{shown(condition)} in WHERE removes the public rows that the join keeps",
+                hint="put it into the join's ON",
+            )
+        return replace(self.where(condition), outer=Reading(self.outer, kept).where(condition).rows)
 
     def prefixed(self, mark: str = "") -> Reading:
         """The same rows, their columns named after their sources, so that they can stand beside others."""

@@ -13,15 +13,12 @@ from sqlglot.optimizer.annotate_types import TypeAnnotator, annotate_types
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
-from discreet.declared.table import RESERVED, Schema
+from discreet.declared.table import RESERVED, Schema, fold
 from discreet.errors import Ground, Refusal, Unsupported
-from discreet.sql import aliases, date_arithmetic
-from discreet.sql.division import marked_whole
-from discreet.sql.name_case import spelled
+from discreet.sql import arithmetic
+from discreet.sql.names import spelled
 from discreet.sql.postgres_forms import plain
-from discreet.sql.repair import Misasked, alike
-from discreet.sql.source_words import called, keyword, marked, shown
-from discreet.sql.windows import unnamed
+from discreet.sql.wording import Misasked, alike, called, keyword, marked, shown, statements
 
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it would print what people ask
 
@@ -63,7 +60,7 @@ def read(text: str) -> exp.Expr:
     if len(text) > LONGEST:
         raise Refusal(f"a question has at most {LONGEST} characters, got {len(text)}")
     try:
-        found = [tree for tree in aliases.parsed(text) if tree is not None]
+        found = [tree for tree in statements(text) if tree is not None]
     except (ParseError, TokenError) as broken:
         raise Refusal(
             f"this is not SQL: {_where(broken)}", hint="write it as Postgres would read it", ground=Ground.SYNTAX
@@ -116,8 +113,7 @@ def parsed(text: str, schema: Schema) -> exp.Query:
         # what a parser lets through and its other half did not foresee; nobody's rows were read for it
         raise Refusal("this question cannot be taken apart", hint="name its columns, and group by names") from None
     _check(tree)
-    date_arithmetic.marked(tree)
-    marked_whole(tree)
+    arithmetic.mark(tree)
     return tree
 
 
@@ -215,3 +211,85 @@ _INSTEAD: dict[type[exp.Expr], str] = {
 def _instead(node: exp.Expr) -> str:
     """What would be answered in the place of something that is not."""
     return _INSTEAD.get(type(node), "see what may be asked in the docs")
+
+
+_HINT = "write the window after OVER"
+
+
+def unnamed(tree: exp.Query) -> None:
+    """Write the windows of every WINDOW clause out, in place, and drop the clauses."""
+    for select in tree.find_all(exp.Select):
+        named: dict[str, exp.Window] = {}
+        for window in select.args.get("windows") or []:
+            _complete(window, named)
+            if _spelled(window.this) in named:
+                raise Refusal(f"two windows are called {window.this.name!r}", hint=_HINT)
+            named[_spelled(window.this)] = window
+        select.set("windows", None)
+        for window in select.find_all(exp.Window):
+            if window.find_ancestor(exp.Select) is select:
+                _complete(window, named)
+
+
+def _complete(window: exp.Window, named: dict[str, exp.Window]) -> None:
+    """Give a window what the one has that it names."""
+    name = window.args.get("alias")
+    if name is None:
+        return
+    base = named.get(_spelled(name))
+    if base is None:
+        raise Refusal(f"there is no window {name.name!r} in this SELECT", hint=_HINT)
+    own = [clause for clause in ("partition_by", "order", "spec") if window.args.get(clause)]
+    twice = "order" in own and base.args.get("order")
+    if "partition_by" in own or twice or (own and base.args.get("spec")):  # as Postgres has it
+        raise Refusal(f"{shown(window)} changes what the window {name.name!r} says", hint=_HINT)
+    window.set("alias", None)
+    for clause in ("partition_by", "order", "spec"):
+        given = base.args.get(clause)
+        if given:
+            window.set(clause, [each.copy() for each in given] if isinstance(given, list) else given.copy())
+
+
+def _spelled(name: exp.Identifier) -> str:
+    return name.name if name.args.get("quoted") else fold(name.name)
+
+
+_COUNTED = "_col_"  # with its place behind it: how the planner marks a column without a name
+_OWN: dict[type[exp.Expr], str] = {exp.TimestampTrunc: "date_trunc", exp.Case: "case", exp.Boolean: "bool"}
+
+
+def output_names(tree: exp.Query) -> tuple[str, ...]:
+    """What the columns of a question are called in its answer, no two alike."""
+    names = list(tree.named_selects)
+    nameless = [name == f"{_COUNTED}{place}" for place, name in enumerate(names)]
+    taken = {name.casefold() for name, without in zip(names, nameless, strict=True) if not without}
+    for place, (item, without) in enumerate(zip(outermost(tree).expressions, nameless, strict=True)):
+        if without:
+            name = label(item.unalias()) or f"column_{place + 1}"
+            while name.casefold() in taken:
+                name += f"_{place + 1}"
+            names[place] = name
+            taken.add(name.casefold())
+    return tuple(names)
+
+
+def outermost(tree: exp.Expr) -> exp.Expr:
+    """The SELECT that names the columns of a question."""
+    while isinstance(tree, (exp.SetOperation, exp.Subquery)):
+        tree = tree.this
+    return tree
+
+
+def label(node: exp.Expr) -> str:
+    """What Postgres calls a column that is this; nothing if it has no word for it."""
+    if isinstance(node, (exp.Window, exp.WithinGroup, exp.Filter, exp.Cast)):
+        return label(node.this) or (node.to.sql(dialect="postgres").lower() if isinstance(node, exp.Cast) else "")
+    if isinstance(node, exp.Column):
+        return node.name
+    if type(node) in _OWN:
+        return _OWN[type(node)]
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower()
+    if isinstance(node, exp.Func) and not isinstance(node, exp.Binary):
+        return node.sql_name().lower()
+    return ""

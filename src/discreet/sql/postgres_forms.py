@@ -15,7 +15,7 @@ from sqlglot import exp
 from discreet.declared.key import Type, canonical, zoned
 from discreet.errors import Ground, Refusal, Unsupported
 from discreet.sql.conditions import unwrapped
-from discreet.sql.source_words import shown
+from discreet.sql.wording import shown
 
 _Kind = exp.DataType.Type
 _ZONED = (_Kind.TIMESTAMPTZ, _Kind.TIMESTAMPLTZ)

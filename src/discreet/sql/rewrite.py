@@ -8,7 +8,7 @@ from itertools import combinations, product
 from sqlglot import exp
 
 from discreet.errors import Refusal, Unsupported
-from discreet.sql.source_words import shown
+from discreet.sql.wording import shown
 
 MOST_SETS = 64
 

@@ -6,15 +6,15 @@ the union of what it is for each owner by himself, and taking an owner away take
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 
 from discreet.declared.grid import Grid
 from discreet.declared.key import Type
 from discreet.declared.table import Table, distinct_names
 from discreet.errors import Refusal
 from discreet.sql.expression import Expression, Value
-from discreet.sql.identity import LATER
 
+LATER = "later"  # marks a field that plans did not have at first: where it is None, they are described as they were
 LARGEST = 2000  # relations in a plan, each as often as it is read
 DEEPEST = 200  # relations above each other
 
@@ -205,3 +205,21 @@ def scanned(tree: Rows) -> tuple[Table, ...]:
         return ()
     found = {table.name: table for part in below(tree) for table in scanned(part)}
     return tuple(found[name] for name in sorted(found))
+
+
+def described(value: object) -> str:
+    """The text of a plan, or of a part of one. Texts and numbers are written so that nothing can pass for another."""
+    if isinstance(value, Table):
+        names = tuple(column.name for column in value.columns)
+        return f"Table{(value.name, value.version, value.population, value.unit, value.link, names)!r}"
+    if isinstance(value, Grid):
+        return f"Grid(low={value.low}, high={value.high}, step={value.step!r})"
+    if isinstance(value, tuple):
+        return f"({''.join(f'{described(part)}, ' for part in value)})"
+    if is_dataclass(value) and not isinstance(value, type):
+        told = [
+            each.name for each in fields(value) if not each.metadata.get(LATER) or getattr(value, each.name) is not None
+        ]
+        parts = ", ".join(f"{name}={described(getattr(value, name))}" for name in told)
+        return f"{type(value).__name__}({parts})"
+    return repr(value)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from discreet.declared.grid import MOST_STEPS, fine_step, usual_step
+from discreet.declared.column import Column
+from discreet.declared.grid import MOST_STEPS, Grid, fine_step, usual_step
 from discreet.declared.key import Key, Type
 from discreet.declared.table import MOST_ROWS_A_UNIT, distinct_names, refuse_hidden_owners
 from discreet.errors import Refusal
-from discreet.sql.dates import NUMBERS
-from discreet.sql.expression import Call, Expression, Field, Literal
-from discreet.sql.lineage import NOTHING, Origins, carried, shared
+from discreet.sql.expression import NUMBERS, Call, Expression, Field, Literal
+from discreet.sql.expression_facts import NOTHING, Origins, carried, common, ranged, shared, step_of
 from discreet.sql.range import Range, union
-from discreet.sql.ranging import ranged
 from discreet.sql.rows import (
     Among,
     Capped,
@@ -31,7 +31,8 @@ from discreet.sql.rows import (
     Union,
     Windowed,
 )
-from discreet.sql.step import common, step_of
+
+FARTHEST = Fraction(10) ** 30  # beyond it nobody sums
 
 
 @dataclass(frozen=True)
@@ -340,3 +341,29 @@ def same_population(one: Shape, two: Shape, what: Callable[[], str]) -> None:
             f"{what()} combines rows of the populations {one.population!r} and {two.population!r}",
             hint="rows are combined inside one population; ask about each by itself",
         )
+
+
+def declared_grid(known: Facts, most: int = MOST_STEPS) -> Grid | None:
+    """The grid that follows from what is public about numbers; None if they have no bounds, or too many steps."""
+    bounds = known.range.bounded
+    if not known.type.numeric or bounds is None or max(map(abs, bounds)) > FARTHEST:
+        return None
+    low, high = bounds
+    step = known.step or (Fraction(1) if known.type is Type.BIGINT else _undeclared(known, low, high))
+    first, last = math.ceil(low / step), math.floor(high / step)
+    if first >= last:
+        first, last = math.floor(low / step), math.floor(low / step) + 1
+    return Grid.of_steps(first, last, step) if max(abs(first), abs(last)) < most else None
+
+
+def column(name: str, known: Facts) -> Column:
+    """A column of a SELECT, as a mechanism is told of it."""
+    keys = (False, True) if known.keys is None and known.type is Type.BOOLEAN else known.keys
+    grid = declared_grid(known)
+    bounds, step = (None, None) if grid is None else ((grid.lower, grid.upper), grid.step)
+    return Column(name, known.type, bounds, step, keys or None)
+
+
+def _undeclared(known: Facts, low: Fraction, high: Fraction) -> Fraction:
+    """The step of numbers of which no step is declared: a column's fits what an engine keeps of it beforehand."""
+    return usual_step(low, high) if known.origin is not None and low < high else fine_step(low, high)

@@ -7,32 +7,41 @@ it becomes part of a plan) or aggregates them (then it is cut in two: a measurem
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from discreet.declared.table import Caps, Schema
 from discreet.errors import Refusal, Unsupported
-from discreet.sql.above_noise import Above, Joining, Taken, has_part, partial_keys, renamed
-from discreet.sql.aggregation import Bench, measured
-from discreet.sql.column_names import output_names
+from discreet.sql.above_noise import (
+    Above,
+    Grouped,
+    Joining,
+    Taken,
+    collapses,
+    has_part,
+    is_one_row,
+    number,
+    of_rows,
+    partial_keys,
+    refuse_partial,
+    renamed,
+    speaks_of_all,
+    told,
+)
+from discreet.sql.aggregates import Bench, aggregates, measured
 from discreet.sql.conditions import conjuncts, inner_queries, pruned, tables_of
 from discreet.sql.fanout import held
-from discreet.sql.groups import Grouped, collapses, of_rows, refuse_partial, speaks_of_all, told
-from discreet.sql.join import Source, joined
-from discreet.sql.keys import NoPublic, Public, refuse_links
-from discreet.sql.membership import kept, test_of
+from discreet.sql.group_keys import NoPublic, Public, refuse_links
+from discreet.sql.joins import Source, joined, kept, test_of
 from discreet.sql.named_rows import Reading
-from discreet.sql.parse import parsed
-from discreet.sql.per_unit import has_unit, per_unit, projected, windowed
-from discreet.sql.question import Part, Question, direct
-from discreet.sql.repair import COUNTED, Misasked, taught
+from discreet.sql.parse import output_names, parsed
+from discreet.sql.plan import Part, Question, direct
 from discreet.sql.rewrite import plain
+from discreet.sql.row_queries import has_unit, named_alike, per_unit, projected, united, windowed
 from discreet.sql.rows import Rows, Scan
 from discreet.sql.shape import shape
-from discreet.sql.source_words import keyword, shown
-from discreet.sql.subqueries import aggregates, is_one_row, number
-from discreet.sql.union import named_alike, united
+from discreet.sql.wording import COUNTED, Misasked, keyword, shown, taught
 
 _CLAUSES_OF_ROWS = ("order", "limit", "offset", "having")
 
@@ -164,7 +173,7 @@ class _Cut:
             )
         if condition.find(exp.Subquery, exp.Select):
             condition = self._answered_first(condition, reading)
-        return _where(reading, condition)
+        return reading.chosen(condition)
 
     def _rows(self, query: exp.Query, known: dict[str, Taken]) -> Rows:
         """The rows of a query inside an expression: private, or of one public table."""
@@ -326,20 +335,6 @@ class _Cut:
             tree, parts, (sentence for each in self.first for sentence in each.partial), partial=self.partial
         )
         return Question(parts, tree, frozenset(self.public), names, direct(tree), tuple(self.first), partial)
-
-
-def _where(reading: Reading, condition: exp.Expr) -> Reading:
-    """The rows for which a condition holds. Where public rows are kept, it chooses among those, and so the groups."""
-    if reading.outer is None:
-        return reading.where(condition)
-    kept_names = {name: column for name, column in reading.names.items() if column in shape(reading.outer).columns}
-    public = Reading(reading.outer, kept_names)
-    if not all((c.table, c.name) in kept_names for c in condition.find_all(exp.Column)):
-        raise Refusal(
-            f"{shown(condition)} in WHERE removes the public rows that the join keeps",
-            hint="put it into the join's ON",
-        )
-    return replace(reading.where(condition), outer=public.where(condition).rows)
 
 
 _NONE, _DECLARED = NoPublic(), Caps()

@@ -93,9 +93,9 @@ class Collector:
     def rotate(self) -> Handover:
         """A new key signs from now on. What the old one signed stays signed, and it says which the new one is."""
         with self._store.transaction(new=True) as file:
-            found = self._keys.rotate(file)
-        self._keys.settle(found.new)
-        return found
+            handover = self._keys.rotate(file)
+        self._keys.settle(handover.new)
+        return handover
 
     def handovers(self) -> list[Handover]:
         """From the first key to the present one."""
@@ -103,9 +103,7 @@ class Collector:
 
     def tasks(self) -> list[Task]:
         """The newest version of each, the latest to close first."""
-        if not self._store.exists:
-            return []
-        return self._read(self._all)
+        return self._read(self._all) if self._store.exists else []
 
     def names(self) -> list[str]:
         """The ids of all tasks, in no order."""
@@ -115,7 +113,7 @@ class Collector:
         """The newest version of a task, or the one that is asked for."""
         if not self._store.exists:
             raise _unknown()
-        return self._read(lambda file: self._found(file, name, version))
+        return self._read(lambda file: self._task(file, name, version))
 
     def invite(self, name: str, people: int) -> list[str]:
         """A token for each of so many people. Only digests are kept: hand them out now."""
@@ -124,7 +122,7 @@ class Collector:
         if not task.invited:
             raise Refusal("this task is open to everybody", hint="revise it with invited=True")
         with self._store.transaction() as file:
-            digest = self._found(file, name).digest
+            digest = self._task(file, name).digest
             file.executemany(
                 "INSERT INTO invited (digest, token, sent) VALUES (?, ?, 0)",
                 [(digest, hashed(token)) for token in tokens],
@@ -134,7 +132,7 @@ class Collector:
     def standing(self, name: str) -> TaskStanding:
         """How a task stands."""
         self.task(name)
-        return self._read(lambda file: self._standing(file, self._found(file, name)))
+        return self._read(lambda file: self._standing(file, self._task(file, name)))
 
     def standings(self) -> list[TaskStanding]:
         """How every task stands, the latest to close first."""
@@ -146,10 +144,10 @@ class Collector:
 
     def receive(self, name: str, body: bytes, token: str | None = None) -> UploadReceipt:
         """Take in an upload. Sent again it changes nothing, and its reports are `replayed`."""
-        (found,) = self.take([Sent(name, body, token)])
-        if isinstance(found, Refusal):
-            raise found
-        return found
+        (receipt,) = self.take([Sent(name, body, token)])
+        if isinstance(receipt, Refusal):
+            raise receipt
+        return receipt
 
     def take(self, uploads: Sequence[Sent]) -> list[UploadReceipt | Refusal]:
         """Take in uploads that came together, in one transaction: for each its receipt, or why it has none.
@@ -169,10 +167,10 @@ class Collector:
         for name in dict.fromkeys(each.name for each in uploads):
             places = [i for i, each in enumerate(uploads) if each.name == name]
             try:
-                found = self._taken([uploads[i] for i in places])
+                receipts = self._taken([uploads[i] for i in places])
             except Refusal as broken:
-                found = [broken] * len(places)
-            told.update(zip(places, found, strict=True))
+                receipts = [broken] * len(places)
+            told.update(zip(places, receipts, strict=True))
         return [told[i] for i in range(len(uploads))]
 
     def _taken(self, uploads: Sequence[Sent]) -> list[UploadReceipt | Refusal]:
@@ -186,10 +184,10 @@ class Collector:
                 newest = self._known(file, names)
                 intakes = {name: self._intake(file, task) for name, task in newest.items()}
                 told = []
-                for each, found in zip(uploads, read, strict=True):
+                for each, opened in zip(uploads, read, strict=True):
                     task = newest.get(each.name)
                     same = task is tasks.get(each.name)  # else it was revised a moment ago
-                    told.append(_judged(intakes.get(each.name), found if same else _opened(task, each.body), each))
+                    told.append(_judged(intakes.get(each.name), opened if same else _opened(task, each.body), each))
                 kept = [(intake, intake.write(self._rng)) for intake in intakes.values()]
             for intake, added in kept:
                 if added is not None:  # it is on the disk: only now may memory know it
@@ -214,7 +212,7 @@ class Collector:
         """Take no more reports of a task, before its time is over."""
         self.task(name)
         with self._store.transaction() as file:
-            task = self._found(file, name)
+            task = self._task(file, name)
             file.execute(
                 "UPDATE collection SET closed = coalesce(closed, ?) WHERE digest = ?",
                 (written(self._clock()), task.digest),
@@ -228,7 +226,7 @@ class Collector:
         """
         self.task(name)
         with self._store.transaction() as file:
-            row = Row.of(file, self._found(file, name))
+            row = Row.of(file, self._task(file, name))
             if row.results is None and row.collected is None:
                 row = self._frozen(file, row)
             rejected = {kind: n for kind, n in _counts(file, row.task.digest).items() if kind != "accepted"}
@@ -258,10 +256,10 @@ class Collector:
     def results(self, name: str, version: int | None = None) -> Results:
         """What was collected, as it was said the first time."""
         self.task(name, version)
-        found = self._read(lambda file: Row.of(file, self._found(file, name, version)).results)
-        if found is None:
+        document = self._read(lambda file: Row.of(file, self._task(file, name, version)).results)
+        if document is None:
             raise Unknown("this task has no results yet", hint="they are there once it was collected")
-        return read_results(found)
+        return read_results(document)
 
     def forget(self, name: str) -> list[int]:
         """Delete ids, tokens and waiting reports that are not needed any more: of which versions. All else stays.
@@ -271,7 +269,7 @@ class Collector:
         """
         self.task(name)
         with ALONE, self._store.transaction() as file:
-            row = Row.of(file, self._found(file, name))
+            row = Row.of(file, self._task(file, name))
             over = row.closed is not None or row.task.late(self._clock())
             few = not Shuffler(row.task.minimum, row.task.dishonest).ready(row.accepted)
             needed = row.results is None and not (over and few)
@@ -293,20 +291,20 @@ class Collector:
         with self._store.reading() as file:
             return look(file)
 
-    def _found(self, file: sqlite3.Connection, name: str, version: int | None = None) -> Task:
+    def _task(self, file: sqlite3.Connection, name: str, version: int | None = None) -> Task:
         rows = file.execute(_NEWEST, (name,)) if version is None else file.execute(_VERSION, (name, version))
-        found = rows.fetchone()
-        if found is None:
+        row = rows.fetchone()
+        if row is None:
             raise _unknown()
-        digest = found[0]
+        digest = row[0]
         if digest not in self._tasks:
-            self._tasks[digest] = read_task(found[2])
+            self._tasks[digest] = read_task(row[2])
         return self._tasks[digest]
 
     def _all(self, file: sqlite3.Connection) -> list[Task]:
         """The newest version of each, the latest to close first."""
-        found = [self._found(file, name) for name in _names(file)]
-        return sorted(found, key=lambda task: (task.closes, task.id), reverse=True)
+        tasks = [self._task(file, name) for name in _names(file)]
+        return sorted(tasks, key=lambda task: (task.closes, task.id), reverse=True)
 
     def _standing(self, file: sqlite3.Connection, task: Task) -> TaskStanding:
         row = Row.of(file, task)
@@ -315,11 +313,11 @@ class Collector:
 
     def _known(self, file: sqlite3.Connection, names: Iterable[str]) -> dict[str, Task]:
         """The newest versions of those of these tasks that there are."""
-        found = {}
+        tasks = {}
         for name in names:
             with suppress(Unknown):
-                found[name] = self._found(file, name)
-        return found
+                tasks[name] = self._task(file, name)
+        return tasks
 
     def _ids(self, file: sqlite3.Connection, row: Row) -> Seen:
         """The ids that the file has: those in memory, if nobody else wrote meanwhile."""
@@ -352,13 +350,13 @@ def _opened(task: Task | None, body: bytes) -> Batch | UploadReceipt:
     return UploadReceipt(malformed=1) if batch is None else batch
 
 
-def _judged(intake: Intake | None, found: Batch | UploadReceipt, upload: Sent) -> UploadReceipt | Refusal:
+def _judged(intake: Intake | None, opened: Batch | UploadReceipt, upload: Sent) -> UploadReceipt | Refusal:
     if intake is None:
         return _unknown()
-    if isinstance(found, UploadReceipt):
-        return intake.told(found)
+    if isinstance(opened, UploadReceipt):
+        return intake.told(opened)
     try:
-        return intake.judge(found, upload.token)
+        return intake.judge(opened, upload.token)
     except Uninvited as refused:
         return refused
 

@@ -20,20 +20,17 @@ from, by signed handovers. Another address makes nobody another collector.
 
 from __future__ import annotations
 
-import os
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from urllib.parse import quote
 
 from discreet.errors import Refusal
 from discreet.exact import spoken
-from discreet.ledger.file_access import Called, damaged, had, patience, unusable
+from discreet.ledger.file_access import Called, damaged
 from discreet.privacy import Pure
-from discreet.survey.store import ALONE
+from discreet.survey.store import PrivateFile
 from discreet.survey.task import Task
 from discreet.transport.keyring import Handover, related
 
@@ -72,37 +69,13 @@ INSERT OR IGNORE INTO told (key, asked, number)
 """
 
 
-class Memory:
-    """The file. What was done in a transaction is on the disk when it is over, or nothing is."""
+class Memory(PrivateFile):
+    """What a device remembers."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        with self.transaction(new=True) as file:
-            for statement in _SCHEMA.split(";")[:-1]:
-                file.execute(statement)
-
-    @contextmanager
-    def transaction(self, *, new: bool = False) -> Iterator[sqlite3.Connection]:
-        """The file to oneself. `new`: it may be made here."""
-        where = f"file:{quote(str(self._path))}?mode=rw"
-        try:
-            with ExitStack() as held:
-                held.enter_context(ALONE)
-                if new and not self._path.exists():
-                    os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o600))
-                waiting = patience(self._path)
-                file = held.enter_context(
-                    closing(sqlite3.connect(where, uri=True, timeout=waiting, isolation_level=None))
-                )
-                file.execute("PRAGMA synchronous = EXTRA")
-                file.execute("PRAGMA fullfsync = ON")
-                file.execute("PRAGMA secure_delete = ON")
-                file.execute("BEGIN IMMEDIATE")
-                yield file
-                file.execute("COMMIT")
-            had(self._path)
-        except (sqlite3.Error, OSError, UnicodeDecodeError) as broken:  # the last is of words in a damaged schema
-            raise unusable(broken, self._path, _CALLED) from None
+        super().__init__(path, _CALLED, _SCHEMA)
+        with self.transaction(new=True):
+            pass
 
 
 def number(cell: str) -> Fraction:
@@ -147,8 +120,8 @@ def keep(file: sqlite3.Connection, task: Task, draw: tuple[bytes, int], report: 
 def linked(file: sqlite3.Connection, task: Task, asked: bytes) -> int | None:
     """The last draw of a question that this very task got: what others got later is not for it."""
     sought = "SELECT max(number) FROM link WHERE id = ? AND asked = ?"
-    found: int | None = file.execute(sought, (task.id, asked)).fetchone()[0]
-    return found
+    last: int | None = file.execute(sought, (task.id, asked)).fetchone()[0]
+    return last
 
 
 def link(file: sqlite3.Connection, task: Task, draw: tuple[bytes, int]) -> None:
@@ -170,14 +143,14 @@ def allowed(file: sqlite3.Connection, task: Task, most: Pure | None) -> Pure:
 
     A document that asks something else under the same name, or in another way, is refused unless somebody does.
     """
-    found = file.execute("SELECT asked, most FROM question WHERE id = ?", (task.id,)).fetchone()
-    if found is not None and most is None:
-        if blob(found[0]) != task.asked:
+    row = file.execute("SELECT asked, most FROM question WHERE id = ?", (task.id,)).fetchone()
+    if row is not None and most is None:
+        if blob(row[0]) != task.asked:
             raise Refusal(
                 "this task asks something else than at first, or in another way",
                 hint="to answer it all the same, say with most= how much may be lost to it in all",
             )
-        return Pure(number(found[1]))
+        return Pure(number(row[1]))
     limit = most if most is not None else task.reports * task.client.privacy
     file.execute(
         "INSERT OR REPLACE INTO question (id, asked, most) VALUES (?, ?, ?)",
@@ -196,8 +169,8 @@ def route(file: sqlite3.Connection, body: bytes, address: str, token: str | None
 
 def newest(file: sqlite3.Connection, task: Task) -> None:
     """Remember a version, unless a later one was seen, or another document of this one."""
-    found = file.execute("SELECT version, digest FROM latest WHERE id = ?", (task.id,)).fetchone()
-    if found is not None and (found[0] > task.version or (found[0] == task.version and found[1] != task.digest)):
+    row = file.execute("SELECT version, digest FROM latest WHERE id = ?", (task.id,)).fetchone()
+    if row is not None and (row[0] > task.version or (row[0] == task.version and row[1] != task.digest)):
         raise Refusal(
             "this is not the document of this task that was seen last, nor a later one",
             hint="do not answer, and ask who runs the survey",
@@ -249,8 +222,8 @@ def acquaint(file: sqlite3.Connection, key: str, handovers: Sequence[Handover]) 
 
 def root(file: sqlite3.Connection, key: str) -> str:
     """The first key of a collector, by any of its keys."""
-    found = file.execute("SELECT root FROM signer WHERE key = ?", (key,)).fetchone()
-    return key if found is None else str(found[0])
+    row = file.execute("SELECT root FROM signer WHERE key = ?", (key,)).fetchone()
+    return key if row is None else str(row[0])
 
 
 def tell(file: sqlite3.Connection, task: Task, draw: tuple[bytes, int]) -> None:

@@ -138,8 +138,8 @@ def hashed(token: str) -> bytes:
 
 def _left(file: sqlite3.Connection, task: Task, person: bytes) -> int | None:
     """How many reports the holder of a token may still send; None if there is no such token."""
-    found = file.execute("SELECT sent FROM invited WHERE digest = ? AND token = ?", (task.digest, person)).fetchone()
-    return None if found is None else max(0, task.reports - int(found[0]))
+    row = file.execute("SELECT sent FROM invited WHERE digest = ? AND token = ?", (task.digest, person)).fetchone()
+    return None if row is None else max(0, task.reports - int(row[0]))
 
 
 def together(file: sqlite3.Connection, task: Task, reports: Reports) -> Reports:

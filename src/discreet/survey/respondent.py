@@ -129,18 +129,18 @@ class Respondent:
 
     def _device(self, file: sqlite3.Connection, task: Task, client: Rappor) -> Device:
         """With the secret of this question: nobody sees whether another one, with another, got the same answer."""
-        found = file.execute("SELECT secret FROM secret WHERE posed = ?", (task.posed,)).fetchone()
-        if found is not None:
-            return Device(client, device_memory.blob(found[0]))
+        row = file.execute("SELECT secret FROM secret WHERE posed = ?", (task.posed,)).fetchone()
+        if row is not None:
+            return Device(client, device_memory.blob(row[0]))
         device = Device.fresh(client, rng=self._rng)
         file.execute("INSERT INTO secret (posed, secret) VALUES (?, ?)", (task.posed, device.secret))
         return device
 
     def _packed(self, file: sqlite3.Connection, task: Task, number: int, report: bytes) -> bytes:
         """The upload of a draw for a version of the task: with one id, drawn once."""
-        found = file.execute("SELECT body FROM sent WHERE digest = ? AND number = ?", (task.digest, number)).fetchone()
-        if found is not None:
-            return device_memory.blob(found[0])
+        row = file.execute("SELECT body FROM sent WHERE digest = ? AND number = ?", (task.digest, number)).fetchone()
+        if row is not None:
+            return device_memory.blob(row[0])
         body = packed(task, fresh_ids(1, rng=self._rng), report)
         file.execute(
             "INSERT INTO sent (digest, number, id, body) VALUES (?, ?, ?, ?)", (task.digest, number, task.id, body)
@@ -177,8 +177,8 @@ class Respondent:
         if task.id != name:
             raise Refusal("this is another task than the one that was asked for")
         with self._memory.transaction() as file:
-            found = file.execute("SELECT key FROM trusted WHERE id = ?", (name,)).fetchone()
-            known = [each for each in (key, found[0] if found else None) if each is not None]
+            row = file.execute("SELECT key FROM trusted WHERE id = ?", (name,)).fetchone()
+            known = [each for each in (key, row[0] if row else None) if each is not None]
             if not all(follows(each, task.key, handovers) for each in known):
                 raise Refusal("this task is signed by a stranger", hint="do not answer, and ask who runs the survey")
             device_memory.newest(file, task)

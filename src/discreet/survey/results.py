@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from discreet.errors import Refusal
 from discreet.ledger.entry import Plain, canonical
-from discreet.ledger.head import public_part, strict_json
+from discreet.ledger.head import genuine, public_part, strict_json
 from discreet.local.client import Reporter, Tally, label
 from discreet.local.decode import decode
 from discreet.local.frequencies import Frequencies, Reals
@@ -26,7 +26,7 @@ from discreet.survey.shuffle import Shuffler
 from discreet.survey.task import Task
 from discreet.transport.courier import Courier
 from discreet.transport.keyring import Handover, follows
-from discreet.transport.task import genuine
+from discreet.transport.task import signed_bytes
 
 FORMAT = "discreet-results-2"
 FIRST = "discreet-results-1"  # says nothing of dishonest reports, and error bars of means are of an earlier kind
@@ -43,7 +43,7 @@ class Results:
     @property
     def signed(self) -> bytes:
         """The bytes under the signature."""
-        return _MARK + canonical(cast("Plain", {k: v for k, v in self.body.items() if k != "signature"}))
+        return signed_bytes(_MARK, self.body)
 
     @property
     def document(self) -> bytes:
@@ -60,12 +60,12 @@ class Results:
         """The mechanism whose reports they are, as the tally names it."""
         try:
             told: Any = strict_json(self.tally.client)
-            found = rebuilt(told["name"], told["parameters"])
+            client = rebuilt(told["name"], told["parameters"])
         except (ValueError, TypeError, KeyError):
-            found = None
-        if not isinstance(found, Reporter):
+            client = None
+        if not isinstance(client, Reporter):
             raise Refusal("the tally is of no client's reports")
-        return found
+        return client
 
     @property
     def estimates(self) -> list[dict[str, str]]:
@@ -138,15 +138,15 @@ def read_results(
         body = strict_json(document.decode())
     except ValueError:
         body = None
-    found = Results(body) if isinstance(body, dict) and body.get("format") in (FIRST, FORMAT) else None
-    if found is None or found.document != document or not found.genuine() or not _shaped(found.body):
+    results = Results(body) if isinstance(body, dict) and body.get("format") in (FIRST, FORMAT) else None
+    if results is None or results.document != document or not results.genuine() or not _shaped(results.body):
         raise Refusal("these are no signed results")
     known = [each for each in (key, task.key if task else None) if each is not None]
-    if not all(follows(each, found.body["key"], handovers) for each in known):
+    if not all(follows(each, results.body["key"], handovers) for each in known):
         raise Refusal("these results are signed by a stranger", hint="ask who runs the survey")
-    if task is not None and not _of(task, found):
+    if task is not None and not _of(task, results):
         raise Refusal("these are the results of another task", hint="ask for those of the document that you have")
-    return found
+    return results
 
 
 def fetched(courier: Courier, task: Task) -> Results:
@@ -173,26 +173,26 @@ def _shaped(body: Mapping[str, Any]) -> bool:
     return False
 
 
-def _of(task: Task, found: Results) -> bool:
+def _of(task: Task, results: Results) -> bool:
     """Whether they speak of this document, and are made of enough reports of its mechanism, as their tally says."""
     try:
-        tally = found.tally
+        tally = results.tally
     except (ValueError, Refusal):
         return False
-    named = (found.body["id"], found.body["version"], found.body["task"])
+    named = (results.body["id"], results.body["version"], results.body["task"])
     same = named == (task.id, task.version, task.digest.hex()) and tally.client == label(task.mechanism)
-    enough = Shuffler(task.minimum, task.dishonest).ready(tally.people) and found.body["reports"] == tally.people
-    promise, local = found.body["promise"], task.reports * task.client.privacy
+    enough = Shuffler(task.minimum, task.dishonest).ready(tally.people) and results.body["reports"] == tally.people
+    promise, local = results.body["promise"], task.reports * task.client.privacy
     told = (promise["local"]["epsilon"], promise["shuffled"]["honest"])
     promised = told == (str(local.epsilon), tally.people - task.dishonest)
-    return same and enough and promised and _follow(found, task, tally)
+    return same and enough and promised and _follow(results, task, tally)
 
 
-def _follow(found: Results, task: Task, tally: Tally) -> bool:
+def _follow(results: Results, task: Task, tally: Tally) -> bool:
     """Whether what is said follows from the tally. Of the first format that is not asked of error bars."""
-    told, made = found.body["estimates"], estimates(task.client, task.domain, tally, task.dishonest)
-    if found.body["format"] == FORMAT:
-        return _alike(told, made) and _alike([found.body["honesty"]], [honesty(task.client, tally, task.dishonest)])
+    told, made = results.body["estimates"], estimates(task.client, task.domain, tally, task.dishonest)
+    if results.body["format"] == FORMAT:
+        return _alike(told, made) and _alike([results.body["honesty"]], [honesty(task.client, tally, task.dishonest)])
     named = ("label", "count", "mean")
     told, made = ([{name: row[name] for name in named if name in row} for row in rows] for rows in (told, made))
     return _alike(told, made)
@@ -224,18 +224,18 @@ def estimates(
     if speaks_of_texts(client):
         return []  # they are named afterwards, by whoever reads the tally
     try:
-        found = cast("Any", client).estimate(tally)
+        guess = cast("Any", client).estimate(tally)
     except Refusal:
         return []  # too few for an error bar: the tally is told all the same
-    if isinstance(found, Frequencies):
-        low, high = found.interval()
-        shift = {} if dishonest is None else {"shift": _text(found.people * found.shift(dishonest))}
-        rows = zip(labels, found.counts, found.errors, low, high, strict=True)
+    if isinstance(guess, Frequencies):
+        low, high = guess.interval()
+        shift = {} if dishonest is None else {"shift": _text(guess.people * guess.shift(dishonest))}
+        rows = zip(labels, guess.counts, guess.errors, low, high, strict=True)
         return [
             {"label": label, "count": _text(n), "error": _text(e), "low": _text(a), "high": _text(b), **shift}
             for label, n, e, a, b in rows
         ]
-    means = found if isinstance(found, tuple) else (found,)
+    means = guess if isinstance(guess, tuple) else (guess,)
     return [_mean(mean, dishonest) for mean in means if isinstance(mean, MeanEstimate)]
 
 
@@ -249,10 +249,10 @@ def honesty(client: Reporter, tally: Tally, dishonest: int) -> dict[str, Any]:
     """How many dishonest reports were declared and, where shares add up to 1, what these do and how likely that is."""
     said: dict[str, Any] = {"dishonest": dishonest}
     if isinstance(client, Oracle):
-        found = client.estimate(tally)
-        said["total"] = _text(found.total)
-        if found.chance is not None:
-            said["chance"] = _text(found.chance)
+        guess = client.estimate(tally)
+        said["total"] = _text(guess.total)
+        if guess.chance is not None:
+            said["chance"] = _text(guess.chance)
     return said
 
 
@@ -291,8 +291,8 @@ def held(client: Reporter, tally: Tally, candidates: Iterable[str] = ()) -> tupl
     if isinstance(client, HeavyHitters):
         if named:
             raise Refusal("this mechanism finds texts itself", hint="name no candidates")
-        found = client.estimate(tally)
-        return _listed(found.values, found.shares, found.errors, found.chances, found.interval())
+        hitters = client.estimate(tally)
+        return _listed(hitters.values, hitters.shares, hitters.errors, hitters.chances, hitters.interval())
     if not named:
         raise Refusal(f"{type(client).__name__} is read with a list of candidates", hint="name the texts to look for")
     if isinstance(client, Rappor):

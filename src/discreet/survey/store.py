@@ -21,13 +21,12 @@ import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-from urllib.parse import quote
 
 import numpy as np
 
-from discreet.ledger.file_access import Called, had, patience, unusable
+from discreet.ledger.file_access import Called, connect, had, unusable
 from discreet.noise import Entropy, below, permutation
 
 _CALLED = Called(
@@ -58,75 +57,66 @@ CREATE TABLE IF NOT EXISTS counted (
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS handover (number INTEGER PRIMARY KEY, document TEXT NOT NULL) STRICT;
 """
-_LAST = {name: f"SELECT max(run) FROM {name} WHERE digest = ?" for name in ("seen", "waiting")}  # noqa: S608
-_ONE = {name: f"SELECT held FROM {name} WHERE digest = ? AND run = ?" for name in ("seen", "waiting")}  # noqa: S608
-_HELD = {
-    name: f"SELECT held FROM {name} WHERE digest = ? ORDER BY run"  # noqa: S608
-    for name in ("seen", "waiting")
-}
-_PUT = {
-    name: f"INSERT OR REPLACE INTO {name} (digest, run, held) VALUES (?, ?, ?)"  # noqa: S608
-    for name in ("seen", "waiting")
-}
+_LAST, _ONE, _HELD, _PUT = (
+    {name: sql.replace("ITEMS", name) for name in ("seen", "waiting")}
+    for sql in (
+        "SELECT max(run) FROM ITEMS WHERE digest = ?",
+        "SELECT held FROM ITEMS WHERE digest = ? AND run = ?",
+        "SELECT held FROM ITEMS WHERE digest = ? ORDER BY run",
+        "INSERT OR REPLACE INTO ITEMS (digest, run, held) VALUES (?, ?, ?)",
+    )
+)
 
 # One at a time in this process, and nobody while it forks: a child then inherits no file that is open.
 ALONE = threading.RLock()
 os.register_at_fork(before=ALONE.acquire, after_in_parent=ALONE.release, after_in_child=ALONE.release)
 
 
-class Store:
-    """The file. It is opened for each transaction and closed after it; what was committed is on the disk."""
+class PrivateFile:
+    """A SQLite file for its owner's eyes, opened for each transaction and closed after it.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    What was committed is on the disk, and what was deleted is overwritten.
+    """
+
+    def __init__(self, path: Path, called: Called, schema: str) -> None:
+        self._path, self._called, self._schema = path, called, schema
 
     @property
     def exists(self) -> bool:
         """Whether anything was ever kept."""
-        return self.path.exists()
+        return self._path.exists()
 
     @contextmanager
     def transaction(self, *, new: bool = False) -> Iterator[sqlite3.Connection]:
         """The file to oneself: all that is done inside is kept, or nothing is. `new`: it may be made here."""
-        with self._file(new=new) as file:
+        with self.reading(new=new) as file:
             file.execute("BEGIN IMMEDIATE")
             if new:
-                for statement in _SCHEMA.split(";")[:-1]:
+                for statement in self._schema.split(";")[:-1]:
                     file.execute(statement)
             yield file
             file.execute("COMMIT")
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """The file as it is."""
-        with self._file() as file:
-            yield file
-
-    @contextmanager
-    def _file(self, *, new: bool = False) -> Iterator[sqlite3.Connection]:
-        """What SQLite has to say is about a file, never about what is in it."""
+    def reading(self, *, new: bool = False) -> Iterator[sqlite3.Connection]:
+        """The file as it is. What SQLite has to say is about a file, never about what is in it."""
         try:
             with ALONE:
                 if new and not self.exists:
-                    os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600))
-                with closing(_connect(self.path)) as file:
+                    os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o600))
+                with closing(connect(self._path, self._called)) as file:
+                    file.execute("PRAGMA secure_delete = ON")
                     yield file
-            had(self.path)
+            had(self._path)
         except (sqlite3.Error, OSError, UnicodeDecodeError) as broken:  # the last is of words in a damaged schema
-            raise unusable(broken, self.path, _CALLED) from None
+            raise unusable(broken, self._path, self._called) from None
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    where = f"file:{quote(str(path))}?mode=rw"
-    file = sqlite3.connect(where, uri=True, timeout=patience(path), isolation_level=None, check_same_thread=False)
-    with ExitStack() as failing:
-        failing.callback(file.close)  # what cannot be set up is not left open
-        file.execute("PRAGMA journal_mode = DELETE")
-        file.execute("PRAGMA synchronous = EXTRA")  # else an old journal could undo a commit after a power failure
-        file.execute("PRAGMA fullfsync = ON")
-        file.execute("PRAGMA secure_delete = ON")
-        failing.pop_all()
-    return file
+class Store(PrivateFile):
+    """What a collector keeps."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, _CALLED, _SCHEMA)
 
 
 def held(file: sqlite3.Connection, name: str, digest: bytes) -> list[bytes]:

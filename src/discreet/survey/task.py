@@ -8,30 +8,23 @@ from __future__ import annotations
 import hashlib
 import secrets
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from datetime import datetime
 from functools import cached_property
-from typing import Any, cast
-
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from typing import Any, ClassVar, cast
 
 from discreet.errors import Refusal
-from discreet.exact import count, shown
+from discreet.exact import shown
 from discreet.ledger.entry import Plain, canonical
-from discreet.ledger.head import is_hex, public_part, strict_json
 from discreet.local.client import Reporter
 from discreet.local.hitters import HeavyHitters
 from discreet.local.mean import MeanReporter
 from discreet.local.sketch import Sketch
 from discreet.local.vector import VectorMean
 from discreet.mechanisms import described, rebuilt
-from discreet.transport.task import genuine, moment
+from discreet.transport.task import SignedTask, numbered
 
 FORMAT = "discreet-task-1"
-LONGEST = 1 << 18  # bytes of a document
-_MARK = b"discreet-task\0"
-_MOST = 1 << 40  # of any number: more reports than a tally takes
 _MOST_LABELS, _LONGEST_LABEL, _LONGEST_QUESTION = 4096, 200, 2000
 _LARGEST_TALLY = 1 << 23  # bytes: it is written with every batch
 _WIDEST = 1 << 16  # bytes of a report
@@ -41,13 +34,15 @@ USUAL_MOST, LARGEST_MOST = 1 << 20, 1 << 24  # reports of a task: their ids take
 
 
 @dataclass(frozen=True)
-class Task:
+class Task(SignedTask):
     """What is asked, of whom, until when. `question` and `domain` are for people; `mechanism` is for their devices.
 
     At least `minimum` honest reports stand behind anything that is said, whatever at most `dishonest` reports are. A
     person sends at most `reports` of them: a server holds those to it who were `invited`, each with a token. It takes
     at most `most` reports in all, so that strangers cannot fill its disk.
     """
+
+    mark: ClassVar[bytes] = b"discreet-task\0"
 
     id: str
     version: int
@@ -65,15 +60,12 @@ class Task:
     most: int = USUAL_MOST
 
     def __post_init__(self) -> None:
-        if not is_hex(self.id, 16):
-            raise Refusal(f"expected an id of 32 small hexadecimal digits, got {shown(self.id)}")
-        for name in ("version", "minimum", "reports", "most"):
-            _number(getattr(self, name), name, 1)
-        _number(self.dishonest, "dishonest", 0)
+        self._check_frame()
+        for name in ("minimum", "reports", "most"):
+            numbered(getattr(self, name), name, 1)
+        numbered(self.dishonest, "dishonest", 0)
         if not self.question.strip() or len(self.question) > _LONGEST_QUESTION:
             raise Refusal(f"expected a question of at most {_LONGEST_QUESTION} characters")
-        if moment(self.opens) >= moment(self.closes):
-            raise Refusal(f"expected opens < closes, got opens={self.opens} closes={self.closes}")
         self._check_labels()
         if self.client.form.itemsize > _WIDEST or len(self.client.tally(_none(self.client)).encode()) > _LARGEST_TALLY:
             raise Refusal("reports of this mechanism are too large to collect", hint="take fewer values")
@@ -105,10 +97,10 @@ class Task:
     @cached_property
     def client(self) -> Reporter:
         """The mechanism that a device runs."""
-        found = rebuilt(self.mechanism.get("name"), self.mechanism.get("parameters"))
-        if not isinstance(found, Reporter) or self.mechanism != described(found):  # one spelling, and so one digest
+        client = rebuilt(self.mechanism.get("name"), self.mechanism.get("parameters"))
+        if not isinstance(client, Reporter) or self.mechanism != described(client):  # one spelling, and so one digest
             raise Refusal("the mechanism is not written as `described` writes it")
-        return found
+        return client
 
     @property
     def body(self) -> dict[str, Plain]:
@@ -118,59 +110,37 @@ class Task:
             del said["most"]
         return cast("dict[str, Plain]", said)
 
-    @property
-    def signed(self) -> bytes:
-        """The bytes under the signature."""
-        return _MARK + canonical({name: value for name, value in self.body.items() if name != "signature"})
-
-    @cached_property
-    def document(self) -> bytes:
-        """What is handed out, to the byte."""
-        return canonical(self.body)
-
-    @cached_property
-    def digest(self) -> bytes:
-        """SHA-256 of the document: 32 bytes that every upload begins with."""
-        return hashlib.sha256(self.document).digest()
-
     @cached_property
     def asked(self) -> bytes:
         """What a person is asked, whatever the version: the question, its answers, and how they are randomized."""
-        said = {"question": self.question, "domain": list(self.domain), "mechanism": self.mechanism}
-        return hashlib.sha256(b"discreet-question\0" + canonical(cast("Plain", said))).digest()
+        return self._hashed(b"discreet-question\0", str, mechanism=self.mechanism)
 
     @cached_property
     def meant(self) -> bytes:
         """What a person is asked, however it is spelled: capitals, blanks and look-alike letters do not count."""
-        said = {
-            "question": plain(self.question),
-            "domain": [plain(label) for label in self.domain],
-            "mechanism": self.mechanism,
-        }
-        return hashlib.sha256(b"discreet-meaning\0" + canonical(cast("Plain", said))).digest()
+        return self._hashed(b"discreet-meaning\0", plain, mechanism=self.mechanism)
 
     @cached_property
     def posed(self) -> bytes:
         """The question and its answers alone, however they are randomized."""
-        said = {"question": self.question, "domain": list(self.domain)}
-        return hashlib.sha256(b"discreet-posed\0" + canonical(cast("Plain", said))).digest()
+        return self._hashed(b"discreet-posed\0", str)
 
-    def genuine(self) -> bool:
-        """Whether the signature is the key's."""
-        return genuine(self.key, self.signature, self.signed)
+    def _hashed(self, mark: bytes, spelled: Callable[[str], str], **more: Any) -> bytes:  # noqa: ANN401  # any JSON
+        said = {"question": spelled(self.question), "domain": [spelled(label) for label in self.domain], **more}
+        return hashlib.sha256(mark + canonical(said)).digest()
 
-    def sign(self, key: Ed25519PrivateKey) -> Task:
-        """The same, said by the holder of this key."""
-        unsigned = replace(self, key=public_part(key), signature="")
-        return replace(unsigned, signature=key.sign(unsigned.signed).hex())
-
-    def early(self, now: datetime) -> bool:
-        """Whether it is not open yet."""
-        return now < moment(self.opens)
-
-    def late(self, now: datetime) -> bool:
-        """Whether it is over."""
-        return now >= moment(self.closes)
+    @classmethod
+    def parsed(cls, body: Any) -> Task | None:  # noqa: ANN401  # any JSON
+        """The task in a JSON value: kinds of parts are checked here, values when it is made."""
+        kinds: dict[str, type] = {"str": str, "int": int, "bool": bool, "dict[str, Any]": dict, "tuple[str, ...]": list}
+        wanted = {part.name: kinds[str(part.type)] for part in fields(cls)}
+        if not isinstance(body, dict) or body.pop("format", None) != FORMAT:
+            return None
+        body.setdefault("most", USUAL_MOST)  # one that spells it out is not written as we do
+        known = set(body) == set(wanted) and all(type(body[name]) is kind for name, kind in wanted.items())
+        if not known or any(type(label) is not str for label in body["domain"]):
+            return None
+        return cls(**{**body, "domain": tuple(body["domain"])})
 
 
 def drafted(  # noqa: PLR0913  # what a survey is
@@ -202,39 +172,6 @@ def _keyed(client: Reporter) -> Reporter:
     return client
 
 
-def read_task(document: bytes) -> Task:
-    """The task in a document, if it is spelled as we do and signed by the key that it names."""
-    found = None
-    if len(document) <= LONGEST:
-        try:
-            found = _read(strict_json(document.decode()))
-        except (ValueError, TypeError, AttributeError):
-            found = None
-    if found is None or found.document != document:
-        raise Refusal("this is not a task document")
-    if not found.genuine():
-        raise Refusal(
-            "the signature of this task is not its key's", hint="somebody changed the document: do not answer"
-        )
-    return found
-
-
-def _read(body: object) -> Task | None:
-    """Kinds of parts are checked here, values by `Task`."""
-    kinds: dict[str, type] = {"str": str, "int": int, "bool": bool, "dict[str, Any]": dict, "tuple[str, ...]": list}
-    wanted = {part.name: kinds[str(part.type)] for part in fields(Task)}
-    if not isinstance(body, dict) or body.pop("format", None) != FORMAT:
-        return None
-    body.setdefault("most", USUAL_MOST)  # one that spells it out is not written as we do
-    if set(body) != set(wanted):
-        return None
-    if any(type(body[name]) is not kind for name, kind in wanted.items()):
-        return None
-    if any(type(label) is not str for label in body["domain"]):
-        return None
-    return Task(**{**body, "domain": tuple(body["domain"])})
-
-
 def plain(text: str) -> str:
     """A text without what nobody sees: one form of each letter (NFKC), small, with one blank between words."""
     known = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
@@ -242,10 +179,8 @@ def plain(text: str) -> str:
     return " ".join("".join(seen).split())
 
 
-def _number(value: int, name: str, least: int) -> None:
-    if count(value, name, least=least) > _MOST:
-        raise Refusal(f"expected {name} of at most 2^40, got {shown(value)}")
-
-
 def _none(client: Reporter) -> Any:  # noqa: ANN401  # an array of no report
     return client.decode(b"")
+
+
+read_task = Task.read  # by its public name

@@ -14,7 +14,7 @@ from discreet.ledger.head import is_hex, strict_json
 from discreet.transport.keyring import Handover, read_handover
 from discreet.transport.task import UploadReceipt
 
-_PATH = "/survey/v1"
+SURVEYS = "/survey/v1"  # the paths below which a server has them
 _LONGEST = 1 << 25  # bytes of an answer: results hold a tally in hexadecimal digits
 
 
@@ -23,11 +23,13 @@ class Unreached(Refusal):
 
 
 class Courier:
-    """A server of surveys at an address like https://survey.example.org."""
+    """A server of surveys at an address like https://survey.example.org; or of another `service`, below other paths."""
 
-    def __init__(self, url: str, *, seconds: float = 30.0, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, url: str, *, seconds: float = 30.0, tls: ssl.SSLContext | None = None, service: str = SURVEYS
+    ) -> None:
         self._secure, self._host, self._port = _parts(url)
-        self._seconds, self._tls = seconds, tls
+        self._seconds, self._tls, self._service = seconds, tls, service
 
     @property
     def address(self) -> str:
@@ -38,12 +40,12 @@ class Courier:
         """The newest document of a task, to the byte."""
         if not is_hex(name, 16):
             raise Refusal(f"expected an id of 32 small hexadecimal digits, got {shown(name)}")
-        return self._answered("GET", f"{_PATH}/{name}")
+        return self._answered("GET", f"{self._service}/{name}")
 
     def handovers(self) -> list[Handover]:
         """How the key that signs was changed."""
-        found = _json(self._answered("GET", f"{_PATH}/keys")).get("handovers")
-        return [read_handover(json.dumps(each)) for each in found] if isinstance(found, list) else []
+        listed = _json(self._answered("GET", f"{self._service}/keys")).get("handovers")
+        return [read_handover(json.dumps(each)) for each in listed] if isinstance(listed, list) else []
 
     def send(self, name: str, body: bytes, token: str | None = None) -> UploadReceipt:
         """Upload. After a failure, send the same bytes again: they count once."""
@@ -53,15 +55,15 @@ class Courier:
             raise Refusal("expected a token as it was handed out", hint="letters, digits, _ and -")
         bearer = {} if token is None else {"Authorization": f"Bearer {token}"}
         kind = {"Content-Type": "application/octet-stream"}
-        found = _json(self._answered("POST", f"{_PATH}/{name}/reports", body, {**kind, **bearer}))
-        found.setdefault("unlikely", 0)  # a server of before counted none
-        if set(found) != set(UploadReceipt().told) or any(type(number) is not int for number in found.values()):
+        counts = _json(self._answered("POST", f"{self._service}/{name}/reports", body, {**kind, **bearer}))
+        counts.setdefault("unlikely", 0)  # a server of before counted none
+        if set(counts) != set(UploadReceipt().told) or any(type(number) is not int for number in counts.values()):
             raise Unreached("the answer is no receipt", hint="is this a server of surveys?")
-        return UploadReceipt(**found)  # type: ignore[arg-type]  # they are numbers
+        return UploadReceipt(**counts)  # type: ignore[arg-type]  # they are numbers
 
     def results(self, name: str, version: int) -> bytes:
         """What a version of a task came to, to the byte."""
-        return self._answered("GET", f"{_PATH}/{name}/results?version={version}")
+        return self._answered("GET", f"{self._service}/{name}/results?version={version}")
 
     def _answered(
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
@@ -99,12 +101,12 @@ def _parts(url: str) -> tuple[bool, str, int | None]:
 
 def _json(content: bytes) -> dict[str, object]:
     try:
-        found = strict_json(content.decode())
+        body = strict_json(content.decode())
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        body = None
+    if not isinstance(body, dict):
         raise Unreached("the answer is no JSON object", hint="is this a server of surveys?")
-    return found
+    return body
 
 
 def _message(content: bytes) -> str:

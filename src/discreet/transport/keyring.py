@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from discreet import durable
 from discreet.errors import Refusal
-from discreet.ledger.entry import Plain, canonical
-from discreet.ledger.head import is_hex, public_part, signing_key, strict_json
-from discreet.transport.task import genuine
+from discreet.ledger.entry import Plain
+from discreet.ledger.head import genuine, is_hex, public_part, signing_key, strict_json
+from discreet.transport.task import signed_bytes
 
 FORMAT = "discreet-key-1"
 
@@ -31,7 +31,7 @@ class Handover:
     @property
     def signed(self) -> bytes:
         """The bytes under the signature."""
-        return b"discreet-key\0" + canonical({"format": FORMAT, "old": self.old, "new": self.new})
+        return signed_bytes(b"discreet-key\0", self.body)
 
     @property
     def body(self) -> dict[str, Plain]:
@@ -54,9 +54,9 @@ def read_handover(text: str) -> Handover:
     try:
         match strict_json(text):
             case {"format": str(form), "old": str(old), "new": str(new), "signature": str(said), **rest} if not rest:
-                found = Handover(old, new, said)
-                if form == FORMAT and found.genuine() and is_hex(new, 32):
-                    return found
+                handover = Handover(old, new, said)
+                if form == FORMAT and handover.genuine() and is_hex(new, 32):
+                    return handover
     except ValueError:
         pass
     raise Refusal("this is not a handover from one key to the next")
@@ -74,11 +74,11 @@ def follows(trusted: str, key: str, handovers: Iterable[Handover]) -> bool:
 def related(key: str, handovers: Iterable[Handover]) -> frozenset[str]:
     """All keys that genuine handovers tie to a key, forwards and backwards, and itself."""
     ties = [{each.old, each.new} for each in handovers if each.genuine()]
-    found, before = {key}, 0
-    while len(found) > before:
-        before = len(found)
-        found = found.union(*(tie for tie in ties if tie & found))
-    return frozenset(found)
+    keys, before = {key}, 0
+    while len(keys) > before:
+        before = len(keys)
+        keys = keys.union(*(tie for tie in ties if tie & keys))
+    return frozenset(keys)
 
 
 class Keyring:
@@ -104,9 +104,9 @@ class Keyring:
         """A new key, which the present one vouches for. `settle` puts it in place when that is committed."""
         old = self.current(file)
         self._aside.unlink(missing_ok=True)  # of one that was never committed
-        found = handed_over(old, signing_key(self._aside))
-        file.execute("INSERT INTO handover (document) VALUES (?)", (json.dumps(found.body),))
-        return found
+        handover = handed_over(old, signing_key(self._aside))
+        file.execute("INSERT INTO handover (document) VALUES (?)", (json.dumps(handover.body),))
+        return handover
 
     def settle(self, known: str) -> None:
         """Finish a change of keys, if one was cut off after it had been committed."""

@@ -14,7 +14,7 @@ from server.served import Server, served
 
 import discreet as dp
 from discreet.client import Connection, Home
-from discreet.desk import HOME, Desk, Listed
+from discreet.desk import HOME, Desk, PaidRelease
 from discreet.desk.release_quote import Offered
 from discreet.errors import OverBudget, Refusal
 from discreet.privacy import Approximate
@@ -150,10 +150,13 @@ def test_over_budget_is_402_and_charges_nothing(place: Place, server: Server) ->
         ({"columns": ["\ud800"], "bins": {}}, ""),
         ({"rho": 1}, "one of epsilon and rho"),
         ({"epsilon": "1e-4000"}, "exponent"),
-        ({"colour": "red"}, "expected shape"),
-        ({"kind": "synthetic"}, "expected shape"),
-        ({"max_rows": 0}, "expected shape"),
-        ({"bins": {"cost": {"deep": 1}}}, "expected shape"),
+        ({"colour": "red"}, "no part ['colour']"),
+        ({"kind": "pie"}, "expected kind as one of ['histogram', 'ranges', 'marginals'"),
+        ({"max_rows": 0}, "max_rows"),
+        ({"bins": {"cost": {"deep": 1}}}, "expected bins of 'cost'"),
+        ({"bins": {"cost": [[[1]]]}}, "expected shape"),
+        ({"method": "m" * 10_001}, "expected shape"),
+        ({"columns": ["c"] * 1001}, "expected shape"),
     ],
 )
 def test_what_cannot_be_published_is_400(
@@ -182,7 +185,7 @@ def test_a_connection_publishes_as_an_open_home_does(place: Place, server: Serve
         assert (offer.price, offer.entry) == (Approximate(Fraction(1, 8)), None)
     assert there.offer("visits", **wish) == here.offer("visits", **wish)
     listed = there.publish("visits", name="by ann", **wish)
-    assert isinstance(listed, Listed)
+    assert isinstance(listed, PaidRelease)
     assert here.publish("visits", **wish) == listed
     assert there.releases() == here.releases()
     assert there.releases()[0] == listed

@@ -12,6 +12,6 @@
 exactly on the columns they share.
 """
 
-from discreet.release.marginals.fourier import FourierMarginals as FourierMarginals
+from discreet.release.marginals.mechanisms import FourierMarginals as FourierMarginals
+from discreet.release.marginals.mechanisms import ResidualMarginals as ResidualMarginals
 from discreet.release.marginals.released import Marginals as Marginals
-from discreet.release.marginals.residual import ResidualMarginals as ResidualMarginals

@@ -1,9 +1,19 @@
-"""A plan: which parts are measured and what each may lose; from it follow the noise and every variance."""
+"""Plan: which parts of tables are measured, as whole numbers, and what each may lose; the noise follows.
+
+Along each column a part applies one of three integer matrices to the table's counts.
+
+    cells      the identity: also says what the sub-tables are
+    sign       (1, −1), for a column of two keys: one number, the character of Barak et al.
+    centred    n·1 − J: n times the distance to the mean over the column
+
+Columns of their Kronecker product all have the same norms, so the sensitivity is exact. How a loss is divided among
+parts floats may choose: whatever they choose, the shares add up to exactly one.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,8 +27,7 @@ from discreet.errors import Refusal
 from discreet.exact import spoken
 from discreet.noise import Entropy, gaussians, laplaces
 from discreet.noise.vector import LARGEST, SMALLEST
-from discreet.release.marginals.domain import Axes, Domain, maximal, subsets
-from discreet.release.marginals.parts import Part
+from discreet.release.marginals.domain import Axes, Domain, Workload, maximal, subsets
 
 Reals: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -26,6 +35,73 @@ Counts: TypeAlias = Callable[[tuple[str, ...]], ArrayLike] | Mapping[tuple[str, 
 
 LAPLACE, GAUSSIAN = "laplace", "gaussian"
 _NONE = 1e-30  # a variance of noise that is practically never there, and by which one can still divide
+CELLS, SIGN, CENTRED = "cells", "sign", "centred"
+_FINEST = 1 << 48  # a share is a multiple of about one over this
+_ROUNDS = 4000
+_CLOSE = 1e-5  # to the optimum, relatively
+
+
+@dataclass(frozen=True)
+class MeasuredTable:
+    """A table, and what is measured of it along each of its columns."""
+
+    axes: Axes
+    forms: tuple[str, ...]
+
+    def shape(self, domain: Domain) -> tuple[int, ...]:
+        """Of the measured numbers."""
+        return tuple(1 if form == SIGN else domain.sizes[i] for i, form in zip(self.axes, self.forms, strict=True))
+
+    def l1(self, domain: Domain) -> int:
+        """How far one record moves the numbers in all: the sum of the sizes of any column of the matrix."""
+        return math.prod(2 * (domain.sizes[i] - 1) for i in self._with(CENTRED))
+
+    def l2_squared(self, domain: Domain) -> int:
+        """The sum of the squares of any column of the matrix: (n − 1)² + (n − 1) for a centred one."""
+        return math.prod(domain.sizes[i] * (domain.sizes[i] - 1) for i in self._with(CENTRED))
+
+    def informs(self) -> list[Axes]:
+        """The residuals that can be read off: columns measured by cells may be summed over, the others not."""
+        kept = set(self._with(SIGN)) | set(self._with(CENTRED))
+        return [axes for axes in subsets(self.axes) if kept <= set(axes)]
+
+    def gain(self, residual: Axes, domain: Domain) -> Fraction:
+        """Noise of variance 1 on each number becomes a residual with covariance gain · ⊗(1 − J/n)."""
+        gain = Fraction(1)
+        for i, form in zip(self.axes, self.forms, strict=True):
+            size = domain.sizes[i]
+            if i not in residual:
+                gain *= size  # so many independent draws are summed
+            elif form == SIGN:
+                gain /= 2
+            elif form == CENTRED:
+                gain /= size * size
+        return gain
+
+    def measure(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The whole numbers, modulo 2^64."""
+        for axis, form in enumerate(self.forms):
+            if form == SIGN:
+                table = np.take(table, [0], axis) - np.take(table, [1], axis)
+            elif form == CENTRED:
+                table = table.shape[axis] * table - table.sum(axis, keepdims=True)
+        return table
+
+    def residual(self, numbers: NDArray[np.float64], residual: Axes) -> NDArray[np.float64]:
+        """The residual's unbiased estimate from noisy numbers."""
+        gone = tuple(axis for axis, i in enumerate(self.axes) if i not in residual)
+        kept = [form for i, form in zip(self.axes, self.forms, strict=True) if i in residual]
+        numbers = numbers.sum(gone)
+        for axis, form in enumerate(kept):
+            if form == SIGN:
+                numbers = np.concatenate([numbers, -numbers], axis) / 2
+            else:
+                numbers = numbers - numbers.mean(axis, keepdims=True)
+                numbers = numbers / numbers.shape[axis] if form == CENTRED else numbers
+        return numbers
+
+    def _with(self, form: str) -> Axes:
+        return tuple(i for i, own in zip(self.axes, self.forms, strict=True) if own == form)
 
 
 @dataclass(frozen=True)
@@ -34,7 +110,7 @@ class Plan:
 
     domain: Domain
     tables: tuple[Axes, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[MeasuredTable, ...]
     losses: tuple[Fraction, ...]
     noise: str
     most: int = 1
@@ -156,3 +232,74 @@ def gaussian_variance(square: float) -> float:
     steps = np.arange(1, 40, dtype=np.float64)
     weights = 2 * np.exp(-(steps**2) / (2 * square))
     return max(float((weights * steps**2).sum() / (1 + weights.sum())), _NONE)
+
+
+# shares ---------------------------------------------------------------------------------------------------------------
+
+
+def exactly(sizes: Sequence[float]) -> tuple[Fraction, ...]:
+    """Shares in proportion to some sizes, as rationals that add up to 1."""
+    total = float(np.sum(sizes))
+    parts = [max(1, round(_FINEST * size / total)) for size in sizes]
+    return tuple(Fraction(part, sum(parts)) for part in parts)
+
+
+def for_total(workload: Workload) -> list[float]:
+    """Shares of ρ that minimise the weighted sum of all cells' variances.
+
+    Residual B has spread c_B/(2ρ_B) with c_B = Π (n − 1)/n, and counts v_B times. By Cauchy & Schwarz
+    Σ v_B c_B/ρ_B · Σ ρ_B ≥ (Σ √(v_B c_B))², with equality if ρ_B is proportional to √(v_B c_B).
+    """
+    domain, needs = workload.domain, workload.needs
+    return [float(needs[axes] * domain.centred(axes)) ** 0.5 for axes in workload.residuals]
+
+
+def for_worst(workload: Workload) -> tuple[list[float], float]:
+    """Shares of ρ that nearly minimise the largest weighted variance of a cell, and how nearly: a proven ratio.
+
+    For weights λ of the tables that add up to 1, min_ρ Σ λ_A V_A(ρ) is a lower bound of min_ρ max_A V_A(ρ), and the
+    minimum is that of `for_total`. Tables with a larger variance than the average get more weight, until all that
+    have weight are equal; the ratio of the largest variance to the bound says how far that is.
+    """
+    domain, residuals = workload.domain, workload.residuals
+    place = {axes: i for i, axes in enumerate(residuals)}
+    loads = np.zeros((len(workload.tables), len(residuals)))
+    for row, (axes, weight) in enumerate(zip(workload.tables, workload.weights, strict=True)):
+        for part in subsets(domain.lively(axes)):
+            size = Fraction(domain.cells(part) ** 2, domain.cells(axes) ** 2)
+            loads[row, place[part]] = float(weight * size * domain.centred(part) ** 2)
+    weights = np.full(len(loads), 1 / len(loads))
+    best, ratio = np.ones(len(residuals)), np.inf
+    for _ in range(_ROUNDS):
+        roots = np.sqrt(weights @ loads)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            variances = np.where(loads > 0, loads / roots, 0).sum(1) * roots.sum()
+        bound = roots.sum() ** 2
+        if np.max(variances) / bound < ratio:
+            best, ratio = roots, float(np.max(variances) / bound)
+        if ratio <= 1 + _CLOSE:
+            break
+        weights = weights * variances
+        weights = np.maximum(weights / weights.sum(), 1e-30)
+    return [float(root) for root in best], ratio
+
+
+def for_laplace(needs: NDArray[np.float64], tells: NDArray[np.float64], start: NDArray[np.float64]) -> list[float]:
+    """Shares of ε for parts with Laplace noise that come near a least sum of variances, from a start.
+
+    With `tells[j, B]` the precision that part j at ε = 1 gives residual B, which counts needs[B] times, the sum is
+    Σ_B needs_B/τ_B, τ_B = Σ_j tells[j, B] ε_j². A share grows with the cube root of what it gains. Where every residual
+    has one part, the first step is the optimum: ε_j in proportion to the cube root of needs/tells. Each step is kept
+    only if it is better, so the result is at least as good as the start.
+    """
+    shares = start / start.sum()
+    best = float(np.sum(needs / (shares**2 @ tells)))
+    for _ in range(300):
+        gains = tells @ (needs / (shares**2 @ tells) ** 2)
+        trial = np.maximum(shares * np.cbrt(gains * shares), 1e-12)
+        trial = trial / trial.sum()
+        value = float(np.sum(needs / (trial**2 @ tells)))
+        if not value < best * (1 - 1e-9):
+            break
+        shares, best = trial, value
+    return [float(share) for share in shares]

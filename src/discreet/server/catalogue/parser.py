@@ -19,7 +19,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from discreet.errors import Ground, Refusal
 from discreet.server.catalogue.types import CATALOGUE, CatalogueRelation, facts
-from discreet.sql.aliases import labelled
+from discreet.sql.wording import labelled
 
 LONGEST = 40_000  # characters; the longest text any client is known to send has a tenth of it
 MARK = "pg "  # before a type's name: no type that the parser knows begins so

@@ -11,7 +11,7 @@ from discreet.server.catalogue import functions, types
 from discreet.server.catalogue.parser import folded, relation
 from discreet.server.catalogue.translation import Columns, FromItem, NameScope, Translation, call, label, plain
 from discreet.server.catalogue.types import CATALOGUE, INFORMATION, facts
-from discreet.sql.source_words import called
+from discreet.sql.wording import called
 
 SCHEMAS = {CATALOGUE: "pg", INFORMATION: "information"}  # what we call them: a database has its own of these names
 

@@ -14,7 +14,7 @@ from sqlglot import exp
 from discreet.errors import Ground, Refusal
 from discreet.server.catalogue import types
 from discreet.server.catalogue.parser import MARK, folded
-from discreet.sql import source_words
+from discreet.sql import wording
 
 UNNAMED = "?column?"
 Columns = list[tuple[str, int]]  # names and types
@@ -273,7 +273,7 @@ class Translation:
             raise Refusal("this is not SQL as Postgres would read it", ground=Ground.SYNTAX)
         rule = self._rules.get(type(node))
         if rule is None:
-            raise Refusal(f"the catalogue does not answer {source_words.called(node)}")
+            raise Refusal(f"the catalogue does not answer {wording.called(node)}")
         return rule(self, node, scope)
 
     def fit(self, value: Typed, kind: int) -> exp.Expr:

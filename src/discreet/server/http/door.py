@@ -26,6 +26,7 @@ from discreet.server.http.proxy import Proxies
 from discreet.server.http.releases import releases
 from discreet.server.http.request_body import READ, Gone, Message, Receive, Scope, Send, misshapen, whole
 from discreet.server.http.routes import QUERY, api, ask, open_to_all
+from discreet.server.http.sessions import sessions
 from discreet.server.http.survey_pages import missing_page, policy, survey_pages
 from discreet.server.http.surveys import UPLOAD, SurveyIntake, streamed, surveys
 from discreet.server.journal import Log, Metrics, RequestNote, duration_of, line_of, method_of, to_stderr
@@ -184,6 +185,7 @@ def _inside(door: Door) -> FastAPI:
     app.state.door = door
     app.include_router(api)
     app.include_router(releases)
+    app.include_router(sessions)
     app.include_router(surveys)
     app.include_router(survey_pages)
     app.include_router(open_to_all)

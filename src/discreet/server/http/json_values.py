@@ -103,16 +103,7 @@ def explanation(value: Explanation) -> schemas.ExplainResponse:
 
 def table(value: Table) -> schemas.TableJson:
     """A table as it was declared."""
-    return schemas.TableJson(
-        name=value.name,
-        population=value.population,
-        unit=value.unit,
-        max_rows=value.max_rows,
-        max_groups=value.max_groups,
-        version=value.version,
-        link=None if value.link is None else list(value.link),
-        columns=[_column(each) for each in value.columns],
-    )
+    return schemas.TableJson.model_validate({**vars(value), "columns": [_column(each) for each in value.columns]})
 
 
 def _column(value: Column) -> schemas.ColumnJson:

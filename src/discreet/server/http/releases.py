@@ -3,72 +3,78 @@
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request, Response
-from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from discreet.desk import Listed, Order
+from discreet.desk import PaidRelease, ReleaseOrder
 from discreet.desk.publisher import called
 from discreet.desk.release_quote import Offered, offered
 from discreet.errors import DiscreetError
-from discreet.release import Wish
+from discreet.release import Wish, kinds
 from discreet.release.folder import CERTIFICATE
 from discreet.server.errors import HttpError, error_response
 from discreet.server.http import json_values, schemas
 from discreet.server.http.routes import ApiDoor, Door, Entry, Who, api
 from discreet.sql.parse import LONGEST
 
-_OVER: dict[int | str, dict[str, Any]] = {
-    402: {"model": schemas.ErrorBody, "description": "The price does not fit into the budget. Nothing was charged."}
-}
 _TYPES = {".json": "application/json", ".html": "text/html", ".parquet": "application/vnd.apache.parquet"}
+_ANY = "application/octet-stream"
 _FILE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The file.",
-        "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in _TYPES.values()},
+        "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in (*_TYPES.values(), _ANY)},
     }
 }
 
 Name = Annotated[str, Field(max_length=200)]
-Edge = (
-    Annotated[StrictInt, Field(ge=-schemas.MOST, le=schemas.MOST)]
-    | Annotated[StrictFloat, Field(allow_inf_nan=False)]
-    | Annotated[StrictStr, Field(max_length=50)]
-)
-Bins = schemas.Cap | Annotated[StrictStr, Field(max_length=10_000)] | Annotated[list[Edge], Field(max_length=1000)]
+
+_LARGE, _LONG, _DEEP = 1000, 10_000, 3  # parts of a list, letters of a text, lists in lists: kinds check the rest
 
 
-class Wished(BaseModel):
-    """What is to be published. `Wish` of discreet.release says what each part means, and refuses what does not fit."""
+def _wish(given: object) -> dict[str, Any]:
+    """The wish as it came, if it is small enough to be read: each kind says what its parts mean."""
+    if not isinstance(given, dict) or not _small(given, _DEEP):
+        raise ValueError("a wish is an object of a few parts")  # as pydantic hears it
+    return given
 
-    model_config = ConfigDict(extra="forbid", strict=True)
 
-    kind: Literal["histogram", "ranges", "marginals"]
-    columns: Annotated[list[Name], Field(max_length=100, examples=[["cost"]])] = []
-    epsilon: schemas.Number | None = None
-    rho: schemas.Number | None = None
-    delta: schemas.Number | None = None
-    method: Name | None = None
-    bins: Annotated[dict[str, Bins], Field(max_length=100, examples=[{"cost": 20}])] = {}
-    ways: schemas.Cap | None = None
-    tables: Annotated[list[Annotated[list[Name], Field(max_length=100)]], Field(max_length=1000)] = []
-    max_rows: schemas.Cap | None = None
-    outside: Literal["other", "leave out"] | None = None
+def _small(value: object, deep: int) -> bool:
+    if isinstance(value, (dict, list)):
+        names = value if isinstance(value, dict) else ()
+        parts = value.values() if isinstance(value, dict) else value
+        few = deep > 0 and len(value) <= _LARGE and all(len(name) <= _LONG for name in names)
+        return few and all(_small(part, deep - 1) for part in parts)
+    if isinstance(value, str):
+        return len(value) <= _LONG
+    return not isinstance(value, (int, float)) or -schemas.MOST <= value <= schemas.MOST
+
+
+def _schema(schema: dict[str, Any]) -> None:
+    """What each kind takes, for whoever reads the description of the door."""
+    shapes: list[dict[str, Any]] = []
+    for each in kinds():
+        parts = {part: {"description": option.help} for part, option in each.wish.options().items()}
+        common = {"columns": {"type": "array", "items": {"type": "string"}}, "max_rows": {"type": "integer"}}
+        prices = {price: {"type": ["number", "string"]} for price in ("epsilon", "rho", "delta")}
+        known = {"kind": {"const": each.name}, **common, **prices, **parts}
+        shapes.append({"type": "object", "title": each.title, "description": each.words, "properties": known})
+    schema["properties"]["wish"] |= {"oneOf": shapes, "examples": [{"kind": kinds()[0].name, "columns": ["cost"]}]}
 
 
 class Ordered(BaseModel):
     """Of which rows, in what form, under which name."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra=_schema)
 
     source: Annotated[str, Field(max_length=LONGEST, description="A table, or a SELECT of rows.", examples=["visits"])]
-    wish: Wished
+    wish: Annotated[dict[str, Any], BeforeValidator(_wish), Field(description="What is to be published.")]
     name: Name = ""
 
-    def order(self) -> Order:
+    def order(self) -> ReleaseOrder:
         """As the desk takes it."""
-        return Order.of(self.source, Wish.read(self.wish.model_dump(exclude_unset=True)), self.name)
+        return ReleaseOrder.of(self.source, Wish.read(self.wish), self.name)
 
 
 class Within(BaseModel):
@@ -82,20 +88,23 @@ class Within(BaseModel):
 
 
 class Proposed(BaseModel):
-    """A release before it is paid for. `entry` holds it if it was paid for before: then it is free."""
+    """A release before it is paid for, and what its kind says of itself.
+
+    `entry` holds it if it was paid for before: then it is free.
+    """
+
+    model_config = ConfigDict(extra="allow")
 
     population: str
     price: schemas.LossJson
     left: schemas.LossJson
     cells: int
     error: Within
-    outside: Annotated[str, Field(description="What becomes of rows that are in no cell: other, or leave out.")]
     tables: list[list[str]]
-    steps: Annotated[
-        dict[str, str], Field(description="To what the numbers of a column are rounded before they are put into bins.")
-    ]
     entry: int | None
+    method: str
     words: str
+    lines: list[str]
 
 
 class Published(BaseModel):
@@ -152,11 +161,11 @@ releases = APIRouter(prefix=f"{api.prefix}/releases", responses=api.responses)
 @releases.get("")
 async def listed(door: Door, who: Who) -> Releases:
     """What was published of tables that one may ask about, the latest first."""
-    found: list[Listed] = await door.pool.asked(who, door.desk.releases, who)
+    found: list[PaidRelease] = await door.pool.asked(who, door.desk.releases, who)
     return Releases(releases=[_published(each) for each in found])
 
 
-@releases.post("", responses=_OVER)
+@releases.post("", responses=schemas.OVER_BUDGET)
 async def publish(asked: Ordered, request: Request, door: Door, who: Who) -> Published:
     """Make a release at a price. It is charged before a row is read; the same release again is free."""
     told = request.scope["told"]
@@ -170,7 +179,7 @@ async def publish(asked: Ordered, request: Request, door: Door, who: Who) -> Pub
     return _published(found, note)
 
 
-def _made(door: ApiDoor, who: Who, asked: Ordered) -> tuple[Listed, str, bool]:
+def _made(door: ApiDoor, who: Who, asked: Ordered) -> tuple[PaidRelease, str, bool]:
     """The release, what is to be said of its name, and whether it had been paid for."""
     order = asked.order()
     before = door.desk.offered(who, order).entry
@@ -202,10 +211,10 @@ async def file(entry: Entry, name: File, door: Door, who: Who) -> Response:
     """One file of a release: certificate.json, or any that it names."""
     content = await door.pool.asked(who, door.desk.file, who, entry, name)
     saved = {"Content-Disposition": f'attachment; filename="{name}"'}  # such names have letters, digits, - _ and .
-    return Response(content, headers=saved, media_type=_TYPES[PurePath(name).suffix])
+    return Response(content, headers=saved, media_type=_TYPES.get(PurePath(name).suffix, _ANY))
 
 
-def _published(value: Listed, note: str = "") -> Published:
+def _published(value: PaidRelease, note: str = "") -> Published:
     return Published(
         entry=value.entry,
         name=value.name,
@@ -226,11 +235,10 @@ def _proposed(value: Offered) -> Proposed:
         population=value.population,
         price=json_values.loss(value.price),
         left=json_values.loss(value.left),
-        cells=value.cells,
-        error=Within(of=value.about, within=None if value.error is None else str(value.error)),
-        outside=value.outside,
-        tables=[list(names) for names in value.tables],
-        steps=dict(value.steps),
+        error=Within(of=value.preview.about, within=None if value.error is None else str(value.error)),
         entry=value.entry,
+        method=value.preview.method,
         words=str(value),
+        lines=list(value.preview.lines),
+        **value.facts,  # type: ignore[arg-type]  # cells and tables are among them
     )

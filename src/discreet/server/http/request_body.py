@@ -30,14 +30,7 @@ class Gone(Exception):
 
 async def whole(scope: Scope, receive: Receive, limits: HttpLimits) -> Receive:
     """A source that hands out the body at once, then whatever comes after it."""
-    sent = header(scope, b"content-length")
-    if sent.isdigit() and int(sent[:20]) > limits.body:
-        raise too_large(limits.body)
-    try:
-        async with asyncio.timeout(limits.body_seconds):
-            body = await _read(receive, limits.body)
-    except TimeoutError:
-        raise too_slow() from None
+    body = await read(scope, receive, limits.body, limits.body_seconds)
     scope[READ] = True
     if depth(body) > limits.depth:
         raise too_deep(limits.depth)
@@ -51,17 +44,28 @@ async def whole(scope: Scope, receive: Receive, limits: HttpLimits) -> Receive:
     return again
 
 
-async def _read(receive: Receive, most: int) -> bytes:
+async def read(
+    scope: Scope, receive: Receive, most: int, seconds: float, grown: Callable[[int], None] = lambda _: None
+) -> bytes:
+    """A body of so many bytes at most, if it comes in time. `grown` hears how much is there, and may refuse more."""
+    sent = header(scope, b"content-length")
+    if sent.isdigit() and int(sent[:20]) > most:
+        raise too_large(most)
     parts = bytearray()
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Gone
-        parts += message.get("body", b"")
-        if len(parts) > most:
-            raise too_large(most)
-        if not message.get("more_body", False):
-            return bytes(parts)
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise Gone
+                parts += message.get("body", b"")
+                if len(parts) > most:
+                    raise too_large(most)
+                grown(len(parts))
+                if not message.get("more_body", False):
+                    return bytes(parts)
+    except TimeoutError:
+        raise too_slow() from None
 
 
 def is_json(kind: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Protocol
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
@@ -22,17 +22,16 @@ from discreet.server.http.json_values import Texts
 from discreet.server.http.request_body import header
 from discreet.server.journal import TYPE, Metrics, RequestNote
 
-_FAILED: dict[int | str, dict[str, Any]] = {
-    400: {"model": schemas.ErrorBody, "description": "Refused: the question cannot be asked so. Nothing was charged."},
-    401: {"model": schemas.ErrorBody, "description": "No valid token."},
-    403: {"model": schemas.ErrorBody, "description": "Not for this role."},
-    429: {"model": schemas.ErrorBody, "description": "Too often; Retry-After says how long to wait."},
-    "4XX": {"model": schemas.ErrorBody, "description": "Refused."},
-    "5XX": {"model": schemas.ErrorBody, "description": "Busy, closing, or failed after data was read."},
-}
-OVER: dict[int | str, dict[str, Any]] = {
-    402: {"model": schemas.ErrorBody, "description": "The price does not fit into the budget. Nothing was charged."}
-}
+_FAILED = schemas.errors(
+    {
+        400: "Refused: the question cannot be asked so. Nothing was charged.",
+        401: "No valid token.",
+        403: "Not for this role.",
+        429: "Too often; Retry-After says how long to wait.",
+        "4XX": "Refused.",
+        "5XX": "Busy, closing, or failed after data was read.",
+    }
+)
 
 
 class ApiDoor(Protocol):
@@ -124,7 +123,9 @@ async def ask(request: Request) -> Response:
     return await query(await request_body.body(request, schemas.QueryRequest), request, who)
 
 
-api.add_api_route("/query", query, methods=["POST"], responses=OVER, response_model=schemas.QueryResponse)
+api.add_api_route(
+    "/query", query, methods=["POST"], responses=schemas.OVER_BUDGET, response_model=schemas.QueryResponse
+)
 QUERY = f"{api.prefix}/query"
 
 
@@ -134,7 +135,7 @@ async def explain(asked: schemas.QueryRequest, door: Door, who: Who) -> schemas.
     return json_values.explanation(await door.pool.asked(who, door.desk.explained, who, asked.sql, asked.terms()))
 
 
-@api.post("/run", responses=OVER)
+@api.post("/run", responses=schemas.OVER_BUDGET)
 async def run(asked: schemas.RunRequest, request: Request, door: Door, who: Who) -> schemas.RunResponse:
     """Run a mechanism by its name at its price. It is charged before a row is read; the same again is free."""
     told = _told(request)

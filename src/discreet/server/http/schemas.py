@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictFloat, StrictInt, StrictStr
 
@@ -300,3 +301,11 @@ class ErrorBody(BaseModel):
     """Every error has this shape."""
 
     error: ErrorJson
+
+
+def errors(described: Mapping[int | str, str]) -> dict[int | str, dict[str, Any]]:
+    """Responses of a path that are errors, by their status, as OpenAPI describes them."""
+    return {status: {"model": ErrorBody, "description": text} for status, text in described.items()}
+
+
+OVER_BUDGET = errors({402: "The price does not fit into the budget. Nothing was charged."})

@@ -19,7 +19,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Response
 
 from discreet import local
-from discreet.desk.surveys import Line, doubts, guessed, lines, ready
+from discreet.desk.surveys import AnswerShare, doubts, guessed, lines, ready
 from discreet.errors import Refusal
 from discreet.exact import spoken
 from discreet.pictures.charts import ERRORS, NARROW, WIDE, Ruler, Series, bars
@@ -149,7 +149,7 @@ def missing_page() -> str:
 
 
 def results_page(
-    standing: TaskStanding, people: int, lines: Sequence[Line], doubts: Sequence[str], now: datetime
+    standing: TaskStanding, people: int, lines: Sequence[AnswerShare], doubts: Sequence[str], now: datetime
 ) -> str:
     """The page of results; of none yet, that there are none; of such as are no shares of answers, where they are."""
     if lines:
@@ -213,7 +213,7 @@ def _nothing(standing: TaskStanding) -> str:
     return f'<section class="card"><h2>{title}</h2><p>{words.format(least=least)}</p></section>'
 
 
-def _found(task: Task, people: int, lines: Sequence[Line], doubts: Sequence[str]) -> str:
+def _found(task: Task, people: int, lines: Sequence[AnswerShare], doubts: Sequence[str]) -> str:
     drawn = Series(
         task.question,
         _WHISKERS,
@@ -239,7 +239,7 @@ def _found(task: Task, people: int, lines: Sequence[Line], doubts: Sequence[str]
     )
 
 
-def _shift(line: Line) -> str:
+def _shift(line: AnswerShare) -> str:
     return "not told" if line.shift is None else f"± {_number(line.shift)} more"
 
 

@@ -16,7 +16,6 @@ from typing import Annotated, Any, Literal, ParamSpec, Protocol, TypeVar
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, Field
-from starlette.requests import ClientDisconnect
 
 from discreet.addresses import network
 from discreet.errors import Busy, Refusal
@@ -28,13 +27,11 @@ from discreet.server.errors import (
     malformed,
     missing,
     out_of_order,
-    too_large,
     too_often,
-    too_slow,
 )
 from discreet.server.fair_share import Pool
 from discreet.server.http import schemas
-from discreet.server.http.request_body import Gone, header
+from discreet.server.http.request_body import read
 from discreet.server.http.routes import behind
 from discreet.server.limits import Buckets, HttpLimits
 from discreet.survey.collector import Collector
@@ -140,34 +137,20 @@ class SurveyIntake:
     @asynccontextmanager
     async def body(self, request: Request) -> AsyncIterator[bytes]:
         """An upload, read whole, if it is not too long and not too slow. A long one keeps its place to the end."""
-        sent = header(request.scope, b"content-length")
-        if sent.isdigit() and int(sent[:20]) > LARGEST:
-            raise too_large(LARGEST)
         held = False
-        parts = bytearray()
+
+        def grown(size: int) -> None:  # a long upload takes one of a few places: many at once must not fill the memory
+            nonlocal held
+            if size > self._limits.body and not held:
+                if not self._large:
+                    raise crowded()
+                self._large -= 1
+                held = True
+
         try:
-            try:
-                async with asyncio.timeout(self._limits.body_seconds):
-                    async for part in request.stream():
-                        parts += part
-                        if len(parts) > LARGEST:
-                            raise too_large(LARGEST)
-                        if len(parts) > self._limits.body and not held:
-                            held = self._hold()
-            except TimeoutError:
-                raise too_slow() from None
-            except ClientDisconnect:
-                raise Gone from None
-            yield bytes(parts)
+            yield await read(request.scope, request.receive, LARGEST, self._limits.body_seconds, grown)
         finally:
             self._large += held
-
-    def _hold(self) -> bool:
-        """A long upload takes one of a few places: many at once must not fill the memory. A short one takes none."""
-        if not self._large:
-            raise crowded()
-        self._large -= 1
-        return True
 
 
 # what is said about surveys: documents are signed, so they are sent to the byte ---------------------------------------
@@ -177,15 +160,17 @@ Name = Annotated[str, Path(json_schema_extra={"pattern": "^[0-9a-f]{32}$"}, desc
 
 Version = Annotated[int | None, Query(ge=1, le=1 << 40, description="Of the survey; the newest if none is named.")]
 
-_FAILED: dict[int | str, dict[str, Any]] = {
-    400: {"model": schemas.ErrorBody, "description": "Not of the expected shape."},
-    401: {"model": schemas.ErrorBody, "description": "For people who were invited, and no token of theirs came."},
-    404: {"model": schemas.ErrorBody, "description": "There is no such survey, or it has no results yet."},
-    413: {"model": schemas.ErrorBody, "description": "Too long."},
-    429: {"model": schemas.ErrorBody, "description": "Too often; Retry-After says how long to wait."},
-    "4XX": {"model": schemas.ErrorBody, "description": "Refused."},
-    "5XX": {"model": schemas.ErrorBody, "description": "Busy, closing, or out of order: send the same again later."},
-}
+_FAILED = schemas.errors(
+    {
+        400: "Not of the expected shape.",
+        401: "For people who were invited, and no token of theirs came.",
+        404: "There is no such survey, or it has no results yet.",
+        413: "Too long.",
+        429: "Too often; Retry-After says how long to wait.",
+        "4XX": "Refused.",
+        "5XX": "Busy, closing, or out of order: send the same again later.",
+    }
+)
 _UPLOAD_BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,

@@ -16,7 +16,7 @@ from discreet.declared.table import Table
 from discreet.server.pgwire import types
 from discreet.server.pgwire.lexer import Word, words
 from discreet.server.pgwire.statements import Query
-from discreet.sql import aliases
+from discreet.sql import wording
 
 _MARK = "discreet_parameter"  # a function of no type, which can stand wherever a value can
 _LONGEST = 20_000
@@ -117,7 +117,7 @@ _CHOOSY = re.compile(r"date_trunc|date_part|to_timestamp|to_date", re.IGNORECASE
 def _marks(text: str) -> list[exp.Anonymous]:
     """The places of parameters in the tree of a text."""
     try:
-        (tree,) = aliases.parsed(text)
+        (tree,) = wording.statements(text)
     except (SqlglotError, RecursionError, ValueError):
         return []
     marks = [] if tree is None else tree.find_all(exp.Anonymous)
@@ -161,7 +161,7 @@ def _used(text: str, tables: Sequence[Table]) -> dict[int, int]:
     if len(text) > _LONGEST:
         return {}
     try:
-        (tree,) = aliases.parsed(text)
+        (tree,) = wording.statements(text)
     except (SqlglotError, RecursionError, ValueError):
         return {}  # whoever answers it says what is wrong with it
     if tree is None:

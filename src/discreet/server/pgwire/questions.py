@@ -33,8 +33,7 @@ from discreet.server.pgwire.session_state import Notice, Outcome, Rows
 from discreet.server.pgwire.settings import Settings
 from discreet.server.pgwire.statements import Query
 from discreet.server.pgwire.types import Value, field, oid_of
-from discreet.sql.column_names import label, outermost
-from discreet.sql.parse import read
+from discreet.sql.parse import label, outermost, read
 
 T = TypeVar("T")
 _AT_ONCE = 1_000  # cells of an answer that is put together while everybody else waits

@@ -27,7 +27,7 @@ _MOST_DIGITS = 400
 
 
 @dataclass(frozen=True)
-class Kind:
+class WireType:
     """A type: what a cast calls it, how many bytes it has (-1: it varies), how values are packed, arrays of them."""
 
     name: str
@@ -37,23 +37,23 @@ class Kind:
 
 
 KINDS = {
-    BOOL: Kind("boolean", 1, array=1000),
-    CHAR: Kind("text", 1, array=1002),
-    NAME: Kind("text", 64, array=1003),
-    INT8: Kind("bigint", 8, "q", 1016),
-    INT2: Kind("smallint", 2, "h", 1005),
-    INT4: Kind("integer", 4, "i", 1007),
-    TEXT: Kind("text", array=1009),
-    OID: Kind("oid", 4, "I", 1028),
-    FLOAT4: Kind("real", 4, "f", 1021),
-    FLOAT8: Kind("double precision", 8, "d", 1022),
-    UNKNOWN: Kind("text"),
-    BPCHAR: Kind("text", array=1014),
-    VARCHAR: Kind("text", array=1015),
-    DATE: Kind("date", 4, array=1182),
-    TIMESTAMP: Kind("timestamp", 8, array=1115),
-    TIMESTAMPTZ: Kind("timestamp", 8, array=1185),
-    NUMERIC: Kind("numeric", array=1231),
+    BOOL: WireType("boolean", 1, array=1000),
+    CHAR: WireType("text", 1, array=1002),
+    NAME: WireType("text", 64, array=1003),
+    INT8: WireType("bigint", 8, "q", 1016),
+    INT2: WireType("smallint", 2, "h", 1005),
+    INT4: WireType("integer", 4, "i", 1007),
+    TEXT: WireType("text", array=1009),
+    OID: WireType("oid", 4, "I", 1028),
+    FLOAT4: WireType("real", 4, "f", 1021),
+    FLOAT8: WireType("double precision", 8, "d", 1022),
+    UNKNOWN: WireType("text"),
+    BPCHAR: WireType("text", array=1014),
+    VARCHAR: WireType("text", array=1015),
+    DATE: WireType("date", 4, array=1182),
+    TIMESTAMP: WireType("timestamp", 8, array=1115),
+    TIMESTAMPTZ: WireType("timestamp", 8, array=1185),
+    NUMERIC: WireType("numeric", array=1231),
 }
 ARRAY_OF = {oid: kind.array for oid, kind in KINDS.items() if kind.array}
 ARRAYS = {array: element for element, array in ARRAY_OF.items()}
