@@ -21,7 +21,7 @@ from discreet.curator.sessions import SessionStatus
 from discreet.declared.table import Table
 from discreet.desk import HOME, Desk, PaidRelease, ReleaseOrder
 from discreet.desk.desk import Person
-from discreet.desk.release_quote import Offered, offered
+from discreet.desk.publisher import Offered, offered
 from discreet.errors import Refusal
 from discreet.exact import Number
 from discreet.ledger import Head
@@ -75,10 +75,10 @@ class Home(Database):
         return self._desk.head(HOME)
 
     def proof(self, entry: int) -> Receipt:
-        found = self._desk.proof(HOME, entry)
-        if found is None:
+        receipt = self._desk.proof(HOME, entry)
+        if receipt is None:
             raise Refusal(f"entry {entry} is not yours to read")
-        return found
+        return receipt
 
     @overload
     def run(
