@@ -32,7 +32,7 @@ from discreet.console.table_draft import (
 from discreet.console.tables import looked
 from discreet.curator import catalogue
 from discreet.curator.custody import Custody, Declared, found_home
-from discreet.curator.source import SourceColumn, found
+from discreet.curator.source_columns import SourceColumn, found
 from discreet.declared.column import Column
 from discreet.declared.key import Type
 from discreet.errors import Refusal

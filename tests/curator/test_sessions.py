@@ -23,11 +23,11 @@ import pytest
 from doubles import Seeded
 
 from discreet import durable
-from discreet.curator import Curator, scalar
+from discreet.curator import Curator
 from discreet.curator import sessions as sessions_room
 from discreet.curator.custody import Custody, Declared
 from discreet.curator.quote import Terms
-from discreet.curator.sessions import OpenSession, Sessions
+from discreet.curator.sessions import OpenSession, Sessions, scalar, span
 from discreet.engines import DuckStore
 from discreet.errors import Fault, OverBudget, Refusal
 from discreet.ledger import Answer, Spend, SqliteLedger, adopt, verify
@@ -190,8 +190,8 @@ def test_how_far_one_person_moves_a_sum(home: Path, column: str, moved: int, ris
         Replace("patient"): {7: 7, 100: 125}.get(moved, 1000),
     }
     for neighbours, far in expected.items():
-        span, up = scalar.span(*scalar.scalar(found), neighbours)
-        assert (span, up) == (Fraction(far), rises)
+        reach, up = span(*scalar(found), neighbours)
+        assert (reach, up) == (Fraction(far), rises)
 
 
 def test_a_monotone_session_sums_nothing_negative(home: Path) -> None:

@@ -14,8 +14,7 @@ from discreet.curator import Curator
 from discreet.curator.explain import said
 from discreet.desk import HOME, Desk, ReleaseOrder
 from discreet.desk.practice import found_practice
-from discreet.desk.publisher import called
-from discreet.desk.release_quote import Offered, offered
+from discreet.desk.publisher import Offered, called, offered
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss
 from discreet.release.certificate import Certificate

@@ -7,4 +7,4 @@ from discreet.client.connection import Connection as Connection
 from discreet.client.connection import Lost as Lost
 from discreet.client.database import Database as Database
 from discreet.client.home import Home as Home
-from discreet.desk.release_quote import Offered as Offered
+from discreet.desk.publisher import Offered as Offered

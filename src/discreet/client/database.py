@@ -15,7 +15,7 @@ from discreet.curator.quote import Terms
 from discreet.curator.sessions import SessionStatus
 from discreet.declared.table import Table
 from discreet.desk import PaidRelease
-from discreet.desk.release_quote import Offered
+from discreet.desk.publisher import Offered
 from discreet.errors import Refusal
 from discreet.exact import Number
 from discreet.ledger import Head

@@ -20,7 +20,7 @@ from discreet.curator.sessions import SessionStatus
 from discreet.declared.table import Table
 from discreet.desk import HOME, Desk, PaidRelease, ReleaseOrder
 from discreet.desk.desk import Person
-from discreet.desk.release_quote import Offered, offered
+from discreet.desk.publisher import Offered, offered
 from discreet.errors import Refusal
 from discreet.exact import Number
 from discreet.ledger import Head
@@ -74,10 +74,10 @@ class Home(Database):
         return self._desk.head(HOME)
 
     def proof(self, entry: int) -> Receipt:
-        found = self._desk.proof(HOME, entry)
-        if found is None:
+        receipt = self._desk.proof(HOME, entry)
+        if receipt is None:
             raise Refusal(f"entry {entry} is not yours to read")
-        return found
+        return receipt
 
     def run(self, mechanism: Runnable[T], sql: str, *, max_rows: int | None = None, delta: Number | None = None) -> T:
         """Run a mechanism once on the rows that a SELECT names, at its own price.

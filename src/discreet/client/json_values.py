@@ -1,4 +1,4 @@
-"""What a door says, as the values that a curator in the home gives."""
+"""Values of a database read from the JSON that a door sends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from discreet.declared.column import Column
 from discreet.declared.key import Type
 from discreet.declared.table import Table
 from discreet.desk import PaidRelease
-from discreet.desk.release_quote import Offered
+from discreet.desk.publisher import Offered
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss, read_loss, read_neighbours
 from discreet.ledger.verify import Receipt as Proof
@@ -26,14 +26,14 @@ from discreet.release import Wish
 from discreet.release.kind import Preview
 
 
-def price(found: dict[str, Any]) -> BudgetLoss:
+def price(told: dict[str, Any]) -> BudgetLoss:
     """A price."""
-    parts = {name: value for name, value in found.items() if name != "words" and value is not None}
+    parts = {name: value for name, value in told.items() if name != "words" and value is not None}
     return read_loss(parts)
 
 
-def _loss(found: dict[str, Any] | None) -> BudgetLoss | None:
-    return None if found is None else price(found)
+def _loss(told: dict[str, Any] | None) -> BudgetLoss | None:
+    return None if told is None else price(told)
 
 
 _READ: dict[str, Callable[[str], object]] = {
@@ -54,19 +54,19 @@ def _cell(value: object, kind: str) -> object:
     return _READ[kind](value) if kind in _READ else value
 
 
-def columns(found: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+def columns(told: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     """Names and types."""
-    return tuple((column["name"], column["type"]) for column in found["columns"])
+    return tuple((column["name"], column["type"]) for column in told["columns"])
 
 
-def answer(found: dict[str, Any]) -> Answer:
+def answer(told: dict[str, Any]) -> Answer:
     """An answer with its error bars, which are there at one confidence."""
-    typed = columns(found)
-    rows = tuple(tuple(_cell(cell, kind) for cell, (_, kind) in zip(row, typed, strict=True)) for row in found["rows"])
+    typed = columns(told)
+    rows = tuple(tuple(_cell(cell, kind) for cell, (_, kind) in zip(row, typed, strict=True)) for row in told["rows"])
     spans = tuple(
-        tuple(None if span is None else (float(span[0]), float(span[1])) for span in row) for row in found["intervals"]
+        tuple(None if span is None else (float(span[0]), float(span[1])) for span in row) for row in told["intervals"]
     )
-    confidence = Fraction(found["confidence"])
+    confidence = Fraction(told["confidence"])
 
     def again(wanted: Fraction) -> Spans:
         raise Refusal(
@@ -78,35 +78,33 @@ def answer(found: dict[str, Any]) -> Answer:
         tuple(name for name, _ in typed),
         tuple(kind for _, kind in typed),
         rows,
-        _loss(found["cost"]),
-        _loss(found["left"]),
-        found["entry"],
-        found["bounding"],
+        _loss(told["cost"]),
+        _loss(told["left"]),
+        told["entry"],
+        told["bounding"],
         confidence,
         spans,
         again,
-        tuple(found["notices"]),
-        tuple(found["noisy"]),
+        tuple(told["notices"]),
+        tuple(told["noisy"]),
     )
 
 
-def explanation(found: dict[str, Any]) -> Explanation:
+def explanation(told: dict[str, Any]) -> Explanation:
     """Price and error of a question."""
-    errors = tuple(
-        (each["name"], None if each["error"] is None else Fraction(each["error"])) for each in found["error"]
-    )
+    errors = tuple((each["name"], None if each["error"] is None else Fraction(each["error"])) for each in told["error"])
     return Explanation(
-        _loss(found["price"]),
+        _loss(told["price"]),
         errors,
-        tuple(found["plan"]),
-        found["notice"],
-        tuple(found["notices"]),
-        found["bounding"],
-        tuple(found["unbarred"]),
+        tuple(told["plan"]),
+        told["notice"],
+        tuple(told["notices"]),
+        told["bounding"],
+        tuple(told["unbarred"]),
     )
 
 
-def budgets(found: dict[str, Any]) -> dict[str, Budget[BudgetLoss]]:
+def budgets(told: dict[str, Any]) -> dict[str, Budget[BudgetLoss]]:
     """The budget of each population."""
     return {
         each["population"]: Budget(
@@ -114,46 +112,46 @@ def budgets(found: dict[str, Any]) -> dict[str, Budget[BudgetLoss]]:
             price(each["spent"]),
             read_neighbours({"relation": each["relation"], "unit": each["unit"]}),
         )
-        for each in found["budgets"]
+        for each in told["budgets"]
     }
 
 
-def proof(found: dict[str, Any]) -> Proof:
+def proof(told: dict[str, Any]) -> Proof:
     """A receipt of the ledger."""
-    read = read_proof(json.dumps(found))
+    read = read_proof(json.dumps(told))
     if not isinstance(read, Proof):
         raise TypeError("an extension")
     return read
 
 
-def table(found: dict[str, Any]) -> Table:
+def table(told: dict[str, Any]) -> Table:
     """A table as it was declared."""
-    link = found["link"]
+    link = told["link"]
     return Table(
-        found["name"],
-        tuple(_column(column) for column in found["columns"]),
-        found["population"],
-        found["unit"],
-        found["max_rows"],
-        found["max_groups"],
-        found["version"],
+        told["name"],
+        tuple(_column(column) for column in told["columns"]),
+        told["population"],
+        told["unit"],
+        told["max_rows"],
+        told["max_groups"],
+        told["version"],
         None if link is None else (link[0], link[1], link[2]),
     )
 
 
-def _column(found: dict[str, Any]) -> Column:
-    bounds = found["bounds"]
+def _column(told: dict[str, Any]) -> Column:
+    bounds = told["bounds"]
     return Column(
-        found["name"],
-        Type(found["type"]),
+        told["name"],
+        Type(told["type"]),
         None if bounds is None else (Fraction(bounds[0]), Fraction(bounds[1])),
-        None if found["step"] is None else Fraction(found["step"]),
-        None if found["keys"] is None else tuple(found["keys"]),
-        found["description"],
+        None if told["step"] is None else Fraction(told["step"]),
+        None if told["keys"] is None else tuple(told["keys"]),
+        told["description"],
     )
 
 
-def receipts(found: dict[str, Any]) -> list[PastPayment]:
+def receipts(told: dict[str, Any]) -> list[PastPayment]:
     """Payments."""
     return [
         PastPayment(
@@ -166,7 +164,7 @@ def receipts(found: dict[str, Any]) -> list[PastPayment]:
             tuple(each["tables"]),
             each["answer"],
         )
-        for each in found["history"]
+        for each in told["history"]
     ]
 
 
@@ -186,17 +184,17 @@ def offered(told: dict[str, Any]) -> Offered:
     return Offered(told["population"], price(told["price"]), price(told["left"]), error, told["entry"], preview)
 
 
-def listed(found: dict[str, Any]) -> PaidRelease:
+def listed(told: dict[str, Any]) -> PaidRelease:
     """A release that was paid for."""
     return PaidRelease(
-        found["entry"],
-        found["name"],
-        found["sha256"],
-        found["time"],
-        found["principal"],
-        found["population"],
-        price(found["loss"]),
-        found["sql"],
-        tuple(found["tables"]),
-        Wish.recalled(found["wish"]),
+        told["entry"],
+        told["name"],
+        told["sha256"],
+        told["time"],
+        told["principal"],
+        told["population"],
+        price(told["loss"]),
+        told["sql"],
+        tuple(told["tables"]),
+        Wish.recalled(told["wish"]),
     )

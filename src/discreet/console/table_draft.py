@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from discreet.curator.custody import Declared
-from discreet.curator.source import SourceColumn
+from discreet.curator.source_columns import SourceColumn
 from discreet.declared.key import Type
 from discreet.errors import Refusal
 from discreet.exact import exact

@@ -162,8 +162,8 @@ def _array(cells: Sequence[object], kind: str) -> pa.Array:
 
 def show(tables: Tables, name: str, file: str) -> None:
     """A public table, in memory: an attached file would stay open to whatever SQL runs here."""
-    found = Path(file).stat()
-    tables.show(name, _public(file, (found.st_ino, found.st_mtime_ns), found.st_size))
+    file_state = Path(file).stat()
+    tables.show(name, _public(file, (file_state.st_ino, file_state.st_mtime_ns), file_state.st_size))
 
 
 @lru_cache(maxsize=16)
@@ -228,14 +228,14 @@ def rehearse(question: Question, public: Mapping[str, str]) -> Upper:
     On a few rows of ordinary numbers, which meet what only fails on rows, and on none where there may be none. All of
     it depends on public facts alone, so what went well once is not tried again.
     """
-    found = upper(question)
+    above = upper(question)
     names: Named = ()
     try:
         for tables in _turns(question):
-            names = _executed(found.text, dict(tables), public)[0] if public else _tried(found.text, tables)
+            names = _executed(above.text, dict(tables), public)[0] if public else _tried(above.text, tables)
     except Fault:
         raise _unworkable() from None
-    return replace(found, columns=_columns(found, names))
+    return replace(above, columns=_columns(above, names))
 
 
 @lru_cache(maxsize=256)
@@ -341,9 +341,9 @@ def _executed(
                 show(given, name, file)
             for name, (columns, rows) in tables.items():
                 fill(given, name, columns, rows)
-            found = given.connection.execute(text)
-            names = tuple((column[0], str(column[1]).lower()) for column in found.description or [])
-            return names, found.fetchall()
+            cursor = given.connection.execute(text)
+            names = tuple((column[0], str(column[1]).lower()) for column in cursor.description or [])
+            return names, cursor.fetchall()
     except (duckdb.OutOfMemoryException, duckdb.InterruptException):
         raise Exceeded from None
     except (duckdb.Error, pa.ArrowException, OverflowError):

@@ -1,4 +1,4 @@
-"""Bounds and caps, bought: what the declared ones cut off, and which ones would cut off less.
+"""Advice on bounds and caps, bought like an answer: what the declared ones cut off, and which ones would cut off less.
 
 Bounds and caps never come from data unless a mechanism paid. Here one does: a histogram over powers of two, which
 needs no bounds itself, with noise on every bar. Whatever is said with a share holds with 95 % confidence.

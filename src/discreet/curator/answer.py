@@ -1,4 +1,4 @@
-"""What an analyst gets: rows with their noise, its bars, what it cost, and what was cut off before."""
+"""Answer to a question: rows with their noise and its bars, what it cost, and what was cut off before."""
 
 from __future__ import annotations
 

@@ -88,9 +88,11 @@ class Plans:
         return made
 
 
-def answer_key(sql: str, asked: Terms, found: Question, answers: Callable[[str], tuple[int, ...] | None]) -> Hashable:
+def answer_key(
+    sql: str, asked: Terms, question: Question, answers: Callable[[str], tuple[int, ...] | None]
+) -> Hashable:
     """What a free answer follows from, beside the declarations: the entries that hold all its parts ever said too."""
-    return sql, repr(asked), tuple(answers(part.measurement.question) for part in found.parts)
+    return sql, repr(asked), tuple(answers(part.measurement.question) for part in question.parts)
 
 
 class Recall:

@@ -1,4 +1,4 @@
-"""What a custodian declares, in `discreet.toml`: populations with budgets, tables with their units, caps and bounds."""
+"""Catalogue of a home, written in `discreet.toml`: populations with budgets, tables with units, caps and bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The curator: plan, price, spend durably, read, record, speak. In this order, always."""
+"""Curator of one home: plans, prices, spends durably, reads, records and speaks. In this order, always."""
 
 from __future__ import annotations
 
@@ -124,16 +124,16 @@ class Curator:
     def explain(self, /, sql: str, **terms: Unpack[TermsGiven]) -> Explanation:
         """What a question would cost and how exact it would be. Free, and the same for every database of a schema."""
         asked = Terms.of(terms)
-        found = self._question(sql, asked)
+        question = self._question(sql, asked)
 
         def told(_: Allow) -> Explanation:
-            prices = self._priced(found.every_part, asked, found)
+            prices = self._priced(question.every_part, asked, question)
             sure = share(asked.confidence, "confidence")
-            return self._planner.explained(self._principal, found, prices, sure, named=asked.named)
+            return self._planner.explained(self._principal, question, prices, sure, named=asked.named)
 
         key = sql, repr(asked), self._granted
         explanation = self._plans.recalled(key, self._catalogue, told, self._allowed_tables)
-        population = self._population(found.every_part)
+        population = self._population(question.every_part)
         why = population and requires_price(population, self._books().grant(self._principal))
         return explanation if not why or asked.named else explanation.unpriced(why)
 
@@ -141,11 +141,11 @@ class Curator:
     def due(self, /, sql: str, **terms: Unpack[TermsGiven]) -> Due:
         """What would be charged for a question now. Of one in stages the whole price: its parts are known later."""
         asked = Terms.of(terms)
-        found = self._question(sql, asked)
-        prices, population = self._priced(found.every_part, asked, found), self._population(found.every_part)
+        question = self._question(sql, asked)
+        prices, population = self._priced(question.every_part, asked, question), self._population(question.every_part)
         if population is None:
             return Due(None, None)
-        known = {} if found.first or asked.fresh else self._buyer(population).known(prices)
+        known = {} if question.first or asked.fresh else self._buyer(population).known(prices)
         return Due(population.name, total([price.loss for price in prices if price.part.name not in known]))
 
     @_asked_now
@@ -305,14 +305,14 @@ class Curator:
 
     def _answer(self, sql: str, asked: Terms, engine: Engine, rng: Entropy) -> Answer:
         share(asked.confidence, "confidence")  # everything that can be refused is refused before anything is paid
-        found = self._question(sql, asked)
-        key = answer_key(sql, asked, found, self.ledger.answers)
+        question = self._question(sql, asked)
+        key = answer_key(sql, asked, question, self.ledger.answers)
         again = self._recall.found(key, self._catalogue)
         if again is not None:
-            return replace(again, left=self._left_of(self._population(found.parts)))
-        prices = self._priced(found.every_part, asked, found)
-        uppers = self._uppers(sql, asked, found)
-        if found.first:
+            return replace(again, left=self._left_of(self._population(question.parts)))
+        prices = self._priced(question.every_part, asked, question)
+        uppers = self._uppers(sql, asked, question)
+        if question.first:
             return self._staged(sql, uppers, prices, asked, (engine, rng))
         paid = self._paid(prices, sql, asked, engine, rng)
         answer = self._spoken(uppers[-1], paid, asked)
@@ -320,12 +320,12 @@ class Curator:
             self._recall.keep(key, self._catalogue, answer, (paid.cells, uppers[-1]))
         return answer
 
-    def _uppers(self, sql: str, asked: Terms, found: Question) -> tuple[above_noise.Upper, ...]:
+    def _uppers(self, sql: str, asked: Terms, question: Question) -> tuple[above_noise.Upper, ...]:
         """The upper halves of what comes first and of the question itself, rehearsed."""
 
         def rehearsed(allow: Allow) -> tuple[above_noise.Upper, ...]:
-            allow(found.tables)
-            every = (*found.first, found)
+            allow(question.tables)
+            every = (*question.first, question)
             return tuple(self._planner.rehearsed(self._principal, each, self._files(each)) for each in every)
 
         key = ("upper", sql, Caps(asked.max_rows, asked.max_groups), self._granted)
@@ -365,13 +365,13 @@ class Curator:
         left_out = bounding(prices, partial=asked_now.partial, staged=staged)
         return replace(answer, cost=cost, bounding=left_out, notices=notices(prices))
 
-    def _priced(self, parts: tuple[Part, ...], asked: Terms, found: Question | None = None) -> tuple[Priced, ...]:
+    def _priced(self, parts: tuple[Part, ...], asked: Terms, question: Question | None = None) -> tuple[Priced, ...]:
         population = self._population(parts)
         if population is None:
             return ()
         if asked.free and not asked.named:  # nothing is bought, so no price is too low
             return priced(parts, population.total, population.neighbours)
-        return self._planner.quoted(self._principal, parts, population, asked, found)
+        return self._planner.quoted(self._principal, parts, population, asked, question)
 
     def _population(self, parts: tuple[Part, ...]) -> Population | None:
         names = {part.measurement.shape.population or "" for part in parts}
@@ -389,9 +389,9 @@ class Curator:
         where = self.ledger, self._principal, population, self._store, self._flight
         return Buyer(*where, engine or self._store, rng)
 
-    def _files(self, found: Question) -> dict[str, str]:
+    def _files(self, question: Question) -> dict[str, str]:
         """Where the public tables of a question are kept."""
-        tables = [self._catalogue.schema.table(name) for name in found.public_above]
+        tables = [self._catalogue.schema.table(name) for name in question.public_above]
         return {table.name: str(self._store.checked(table)) for table in tables}
 
     def _spoken(self, upper: above_noise.Upper, paid: Purchase, asked: Terms) -> Answer:

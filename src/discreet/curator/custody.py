@@ -1,4 +1,4 @@
-"""What only a custodian does: make a home, declare tables and budgets, let people in, close a population for good."""
+"""Custody of a home: make it, declare tables and budgets, let people in, close a population for good."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from discreet.curator.declarations import (
     refuse_followed,
     spelled,
 )
-from discreet.curator.source import guessed, source_types, untyped
+from discreet.curator.source_columns import guessed, source_types, untyped
 from discreet.declared.key import Type
 from discreet.declared.table import Table, chosen, refuse_hidden_owners
 from discreet.engines.duckdb import DuckStore
@@ -120,9 +120,9 @@ class Custody:
         for other in known.tables:
             if other.casefold() == name.casefold():
                 raise Refusal(f"there is a table {other!r} already, the same but for upper and lower case")
-        found = dict(source_types(source))
-        said = spelled(said, list(found))
-        table, population = declared(name, self._columns(source, found, said), said, known)
+        own_types = dict(source_types(source))
+        said = spelled(said, list(own_types))
+        table, population = declared(name, self._columns(source, own_types, said), said, known)
         refuse_hidden_owners(table)
         table = replace(table, version=self._next(table, known))
         return table, population, [] if population is None else self._opening(population)
@@ -243,18 +243,18 @@ class Custody:
         """Take a person's access away."""
         self._ledger.append(Revoked(name))
 
-    def _columns(self, source: object, found: dict[str, str], said: Declared) -> dict[str, Type]:
+    def _columns(self, source: object, own_types: dict[str, str], said: Declared) -> dict[str, Type]:
         """The declared type of every column: the source's own, or what the custodian said."""
-        unknown = {*said.types, *said.bounds, *said.keys, *said.describe, *said.steps} - set(found)
+        unknown = {*said.types, *said.bounds, *said.keys, *said.describe, *said.steps} - set(own_types)
         if unknown:
-            raise Refusal(f"the source has no column {min(unknown)!r}", hint=f"it has {list(found)}")
-        if untyped(source) and set(said.types) != set(found):
+            raise Refusal(f"the source has no column {min(unknown)!r}", hint=f"it has {list(own_types)}")
+        if untyped(source) and set(said.types) != set(own_types):
             proposed = " ".join(f"--types {shlex.quote(f'{name}={kind}')}" for name, kind in guessed(source).items())
             raise Refusal(
                 "a CSV file does not say its types, and they must not be guessed from private rows",
                 hint=f"its first line is taken for names; check and pass: {proposed}",
             )
-        return {name: type_of(said.types.get(name, kind), name) for name, kind in found.items()}
+        return {name: type_of(said.types.get(name, kind), name) for name, kind in own_types.items()}
 
 
 def _events(opening: list[Event], table: Table, file: str) -> list[Event]:

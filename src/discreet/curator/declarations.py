@@ -330,7 +330,7 @@ class Declarations:
 def _glimpse(path: Path) -> tuple[int, ...]:
     """What changes when a file is written. Taken before it is read, so that a change in between is seen next time."""
     try:
-        found = path.stat()
+        state = path.stat()
     except OSError:
         return ()
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    return state.st_ino, state.st_mtime_ns, state.st_size

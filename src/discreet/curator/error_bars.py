@@ -1,4 +1,4 @@
-"""The error bars of an answer's cells, from the formulas of its columns and the noisy tables they read."""
+"""Error bars of an answer's cells, from the formulas of its columns and the noisy tables they read."""
 
 from __future__ import annotations
 
@@ -74,20 +74,20 @@ class Spans:
         if rare is None:
             return [None] * len(cells)
         rows = [hidden for number, (_, hidden) in zip(shown, cells, strict=True) if number is not None]
-        found: Iterator[Range | None]
+        intervals: Iterator[Range | None]
         if _differs(formula):
             each = (self._grounded(formula, hidden) for hidden in rows)
-            found = (None if one is None else self._at(one, rare, [None])[0] for one in each)
+            intervals = (None if one is None else self._at(one, rare, [None])[0] for one in each)
         else:
-            found = iter(self._at(formula, rare, rows))
-        return [None if number is None else _told(next(found), number) for number in shown]
+            intervals = iter(self._at(formula, rare, rows))
+        return [None if number is None else _told(next(intervals), number) for number in shown]
 
     def _at(self, formula: Formula, rare: Fraction, rows: Sequence[Cells | None]) -> list[Range | None]:
         """The intervals of a formula whose places are hidden columns, or, without these, rows already."""
         barred = Barred(formula, self._law, rare, self._many)
         given = [self._given(barred, hidden) for hidden in rows]
-        found = iter(barred.at([each for each in given if each is not None]))
-        return [None if each is None else next(found) for each in given]
+        intervals = iter(barred.at([each for each in given if each is not None]))
+        return [None if each is None else next(intervals) for each in given]
 
     def _given(self, barred: Barred, hidden: Cells | None) -> Row | None:
         """What the statistics of a formula are in one row; None if it has none of them."""
@@ -185,11 +185,11 @@ def _exact(cell: object) -> Fraction | None:
     return Fraction(cell) if math.isfinite(cell) else None
 
 
-def _told(found: Range | None, shown: Fraction) -> Span:
+def _told(interval: Range | None, shown: Fraction) -> Span:
     """The interval in doubles, rounded to the nearest as any true number would be, with what is shown in it."""
-    if found is None:
+    if interval is None:
         return None
     try:
-        return float(min(found[0], shown)), float(max(found[1], shown))
+        return float(min(interval[0], shown)), float(max(interval[1], shown))
     except OverflowError:
         return None

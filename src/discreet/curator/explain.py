@@ -1,4 +1,4 @@
-"""Price and error before paying: from public facts only, so the same for every database of one schema."""
+"""Explanation of a question before it is paid: price and error, the same for every database of one schema."""
 
 from __future__ import annotations
 
@@ -124,17 +124,17 @@ def paid_for(cost: BudgetLoss | None) -> str:
     return "free: bought before" if cost is None else said(cost)
 
 
-def explained(found: Question, prices: Sequence[Priced], confidence: Fraction, named: bool) -> Explanation:  # noqa: FBT001
+def explained(question: Question, prices: Sequence[Priced], confidence: Fraction, named: bool) -> Explanation:  # noqa: FBT001
     """The explanation of a question at a price."""
     total: BudgetLoss | None = None
     for price in prices:
         total = price.loss if total is None else total + price.loss  # type: ignore[operator]
-    columns = expected(found, prices, confidence)
+    columns = expected(question, prices, confidence)
     errors = tuple((column.name, column.error) for column in columns if column.barred)
     unbarred = tuple(column.name for column in columns if not column.barred)
     plan = tuple(line for price in prices for line in _lines(price))
     notice = "" if named or total is None else f"no price was named: this is the default, {said(total)}"
-    left_out = bounding(prices, partial=found.partial, staged=found.staged)
+    left_out = bounding(prices, partial=question.partial, staged=question.staged)
     return Explanation(total, errors, plan, notice, notices(prices), left_out, unbarred)
 
 
@@ -147,16 +147,16 @@ class ExpectedError:
     error: Fraction | None
 
 
-def expected(found: Question, prices: Sequence[Priced], confidence: Fraction) -> list[ExpectedError]:
+def expected(question: Question, prices: Sequence[Priced], confidence: Fraction) -> list[ExpectedError]:
     """The columns of an answer that have noise in them."""
     if not prices:
         return []
-    sides, _ = traced(found.above.copy(), found)
-    if found.staged:  # the number that is answered first has noise, which no formula of the rest holds
+    sides, _ = traced(question.above.copy(), question)
+    if question.staged:  # the number that is answered first has noise, which no formula of the rest holds
         sides = tuple(side.without_formulas for side in sides)
     named = {price.part.name: price for price in prices}
     columns = []
-    for i, name in enumerate(found.columns):
+    for i, name in enumerate(question.columns):
         formulas = [side.formulas[i] for side in sides]
         if any(formulas):
             columns.append(ExpectedError(name, True, _before_paying(sides, formulas, named, 1 - confidence)))  # noqa: FBT003
@@ -171,8 +171,8 @@ def _before_paying(
     """The error of a column, if it depends on no data: the same linear number of noises in every row."""
     errors = set[Fraction]()
     for side, formula in zip(sides, formulas, strict=True):
-        found = None if formula is None or side.chosen else ratio(formula)
-        line = None if found is None else found.linear
+        parted = None if formula is None or side.chosen else ratio(formula)
+        line = None if parted is None else parted.linear
         if line is None:
             return None
         places = {(leaf.part, leaf.place) for leaf in line.weights}

@@ -1,4 +1,4 @@
-"""Numbers above the noise as formulas of noisy statistics: which are linear, which ratios, and what is declared.
+"""Formulas of noisy statistics: which are linear, which ratios, and between which numbers they are known to lie.
 
 A formula is a graph: what SQL names once and uses twice is one part of two others. So a part that is made of others is
 equal to itself alone (`eq=False`), and whatever is worked out of a formula goes through `folded`, to each part once.
@@ -230,22 +230,22 @@ def ratio(formula: Formula) -> Ratio | None:
 def _ratio(formula: Formula, inner: Sequence[Ratio | None]) -> Ratio | None:
     match formula:
         case Constant(value):
-            found: Ratio | None = Ratio(Linear(value, {}), _ONE)
+            whole: Ratio | None = Ratio(Linear(value, {}), _ONE)
         case Noisy(leaf):
-            found = Ratio(Linear(Fraction(0), {leaf: Fraction(1)}), _ONE)
+            whole = Ratio(Linear(Fraction(0), {leaf: Fraction(1)}), _ONE)
         case Line(linear):
-            found = Ratio(linear, _ONE)
+            whole = Ratio(linear, _ONE)
         case Bounded():
-            found = inner[0]
+            whole = inner[0]
         case Sum():
-            found = _both(inner[0], inner[1], _added)
+            whole = _both(inner[0], inner[1], _added)
         case Product():
-            found = _both(inner[0], inner[1], _multiplied)
+            whole = _both(inner[0], inner[1], _multiplied)
         case Quotient():
-            found = _both(inner[0], inner[1], _divided)
+            whole = _both(inner[0], inner[1], _divided)
         case _:
             return None
-    return None if found is None or not all(handy(number) for number in found.numbers) else found
+    return None if whole is None or not all(handy(number) for number in whole.numbers) else whole
 
 
 def _both(left: Ratio | None, right: Ratio | None, join: Callable[[Ratio, Ratio], Ratio | None]) -> Ratio | None:
@@ -293,18 +293,18 @@ def ranged(formula: Formula, inner: Sequence[Range | None]) -> Range | None:
         return None
     match formula:
         case Sum():
-            found: Range | None = (known[0][0] + known[1][0], known[0][1] + known[1][1])
+            whole: Range | None = (known[0][0] + known[1][0], known[0][1] + known[1][1])
         case Product():
-            found = times(known[0], known[1])
+            whole = times(known[0], known[1])
         case Quotient():
-            found = over(known[0], known[1])
+            whole = over(known[0], known[1])
         case Root():
-            found = root(known[0])
+            whole = root(known[0])
         case Rounded(_, digits, way):
-            found = rounded(known[0], digits, way)
+            whole = rounded(known[0], digits, way)
         case _:
             return None
-    return None if found is None or not (handy(found[0]) and handy(found[1])) else found
+    return None if whole is None or not (handy(whole[0]) and handy(whole[1])) else whole
 
 
 def inside(formula: Formula) -> tuple[Formula, ...]:
@@ -338,21 +338,21 @@ def folded(formula: Formula, step: Callable[[Formula, Sequence[T]], T], done: di
 
 def every(formula: Formula) -> tuple[Formula, ...]:
     """A formula, and every one in it, each once."""
-    found: dict[Formula, None] = {}
-    folded(formula, lambda _, __: None, found)
-    return tuple(found)
+    parts: dict[Formula, None] = {}
+    folded(formula, lambda _, __: None, parts)
+    return tuple(parts)
 
 
 def leaves(formula: Formula) -> frozenset[Leaf]:
     """The noisy statistics in it, without those of totals."""
-    found = set[Leaf]()
+    noisy = set[Leaf]()
     for part in every(formula):
         match part:
             case Noisy(leaf) | Ranked(leaf, _):
-                found.add(leaf)
+                noisy.add(leaf)
             case Line(linear):
-                found.update(linear.weights)
-    return frozenset(found)
+                noisy.update(linear.weights)
+    return frozenset(noisy)
 
 
 def changed(

@@ -1,4 +1,4 @@
-"""Error bars: between which numbers a formula of noisy statistics lies, with a stated probability.
+"""Intervals of formulas of noisy statistics: between which numbers they lie, with a stated probability.
 
 Functions of what was bought and of the noises' public laws, never of rows. Proofs: docs/proofs/intervals.md.
 """
@@ -79,10 +79,10 @@ class Barred:
             case Root(inner):
                 return [None if one is None else root(one) for one in self._of(inner, rows)]
         part = _Part.of(formula)
-        known, found = part.declared, self._found(part, rows)
+        known, intervals = part.declared, self._found(part, rows)
         if known is None:
-            return found
-        return [known if one is None else clipped(one, known) for one in found]
+            return intervals
+        return [known if one is None else clipped(one, known) for one in intervals]
 
     def _found(self, part: _Part, rows: Sequence[Row]) -> list[Maybe]:
         if part.ranked is not None:
@@ -101,7 +101,7 @@ class Barred:
         names = tuple({**quotient.above.weights, **quotient.below.weights})
         fieller = Fieller(quotient, names, sums_of(tuple(self.law(leaf) for leaf in names), self.rare))
         lots = (rows[i : i + _MOST_ROWS] for i in range(0, len(rows), _MOST_ROWS))
-        return [found for lot in lots for found in fieller.intervals(lot, quick=self.quick)]
+        return [interval for lot in lots for interval in fieller.intervals(lot, quick=self.quick)]
 
     def _curved(self, part: _Part, numbers: Numbers) -> Maybe:
         """Of what is smooth, its tangent and how far it leaves that within a box; of the rest, the box."""
@@ -114,9 +114,9 @@ class Barred:
         reaches = dict(zip(names, sums.reaches, strict=True))
         box = {leaf: (Fraction(numbers[leaf] - a), Fraction(numbers[leaf] + a)) for leaf, a in reaches.items()}
         try:
-            found = enclosed(part.formula, box)
+            boxed = enclosed(part.formula, box)
             if not smooth:
-                return found
+                return boxed
             bent = jet(part.formula, box)
             middle = enclosed(part.bare, {leaf: (Fraction(numbers[leaf]), Fraction(numbers[leaf])) for leaf in names})
         except MayBeAnything:
@@ -125,7 +125,7 @@ class Barred:
         straight = sums_of(sums.noises, self.rare - wide).quantile(weights)
         rest = sum(size * reaches[k] * reaches[j] for (k, j), size in bent.bend.items()) / 2
         error = Fraction((straight + rest) * (1 + 1e-9))
-        return clipped((middle[0] - error, middle[1] + error), found)
+        return clipped((middle[0] - error, middle[1] + error), boxed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,10 +142,10 @@ class _Part:
 
     @classmethod
     def of(cls, formula: Formula) -> _Part:
-        found = ratio(formula)
+        parted = ratio(formula)
         ranked = next((part.leaf for part in every(formula) if isinstance(part, Ranked)), None)
         smooth = not any(isinstance(part, Rounded) for part in every(formula))
-        return cls(formula, bare(formula), found, declared(formula), leaves(formula), ranked, smooth)
+        return cls(formula, bare(formula), parted, declared(formula), leaves(formula), ranked, smooth)
 
 
 def _quantile(part: _Part, ends: tuple[int, int] | None) -> Maybe:
@@ -198,10 +198,10 @@ class Jet:
 
 def enclosed(formula: Formula, box: Mapping[Leaf, Range]) -> Range:
     """Every value of a formula where its statistics are in a box; declared bounds count."""
-    found = folded(formula, lambda part, inner: _enclosed(part, inner, box))
-    if found is None:
+    values = folded(formula, lambda part, inner: _enclosed(part, inner, box))
+    if values is None:
         raise MayBeAnything
-    return found
+    return values
 
 
 def _enclosed(formula: Formula, inner: Sequence[Range | None], box: Mapping[Leaf, Range]) -> Range | None:
@@ -241,26 +241,26 @@ def jet(formula: Formula, box: Mapping[Leaf, Range]) -> Jet:
 def _jet(formula: Formula, inner: Sequence[Jet], box: Mapping[Leaf, Range]) -> Jet:
     match formula:
         case Constant(value):
-            found = Jet((value, value), {}, {})
+            whole = Jet((value, value), {}, {})
         case Noisy(leaf):
-            found = Jet(box[leaf], {leaf: (1.0, 1.0)}, {})
+            whole = Jet(box[leaf], {leaf: (1.0, 1.0)}, {})
         case Line(linear):
-            found = Jet(enclosed(formula, box), {k: (float(w), float(w)) for k, w in linear.weights.items()}, {})
+            whole = Jet(enclosed(formula, box), {k: (float(w), float(w)) for k, w in linear.weights.items()}, {})
         case Bounded():
-            found = inner[0]
+            whole = inner[0]
         case Sum():
-            found = _sum(*inner)
+            whole = _sum(*inner)
         case Product():
-            found = _product(*inner)
+            whole = _product(*inner)
         case Quotient():
-            found = _product(inner[0], _inverse(inner[1]))
+            whole = _product(inner[0], _inverse(inner[1]))
         case Root():
-            found = _root(*inner)
+            whole = _root(*inner)
         case _:
             raise MayBeAnything
-    if not all(handy(end) for end in found.value):
+    if not all(handy(end) for end in whole.value):
         raise MayBeAnything
-    return found
+    return whole
 
 
 def _sum(one: Jet, two: Jet) -> Jet:

@@ -1,4 +1,4 @@
-"""How far weighted sums of independent noises reach: from their laws alone, never from data.
+"""Quantiles of weighted sums of independent noises, from their laws alone, never from data.
 
 Proofs: docs/proofs/intervals.md. Every number here is an upper bound of a probability or of a quantile.
 """
@@ -247,11 +247,11 @@ def masses(noise: Additive, step: float, points: int) -> Floats:
     edges = np.floor((np.arange(half) + 0.5) * step)  # the largest noise of each cell from 0 upward
     within = _below(noise, edges)  # Pr[|noise| ≤ edge]
     sizes = np.diff(within, prepend=0.0)
-    found = np.zeros(points)
-    found[0] = sizes[0]
-    found[1:half] = sizes[1:] / 2
-    found[half + 1 :] = sizes[:0:-1] / 2
-    return found
+    chances = np.zeros(points)
+    chances[0] = sizes[0]
+    chances[1:half] = sizes[1:] / 2
+    chances[half + 1 :] = sizes[:0:-1] / 2
+    return chances
 
 
 def _below(noise: Additive, edges: Floats) -> Floats:

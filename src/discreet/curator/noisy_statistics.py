@@ -1,4 +1,4 @@
-"""Read and randomise: exact statistics in, noisy ones out. Only what leaves here may be recorded or said."""
+"""Noisy statistics: read exactly by an engine, and randomised. Only what leaves here may be recorded or said."""
 
 from __future__ import annotations
 
@@ -88,9 +88,9 @@ def _measure(priced: Priced, engine: Engine, rng: Entropy) -> NoisyTable:
     return NoisyTable(groups, tuple(zip(*columns, *ends, strict=True)) if columns else tuple(() for _ in groups))
 
 
-def _by_keys(measurement: Measurement, found: Mapping[Group, V]) -> Mapping[Group, V]:
+def _by_keys(measurement: Measurement, by_group: Mapping[Group, V]) -> Mapping[Group, V]:
     """What an engine found, by keys in the form in which they are declared, stored and shown."""
-    return canonical_groups(found, _kinds(measurement))
+    return canonical_groups(by_group, _kinds(measurement))
 
 
 def _kinds(measurement: Measurement) -> list[Type]:
@@ -115,13 +115,13 @@ def _order(group: Group) -> list[tuple[bool, str, Key]]:
 
 
 def _quantiles(
-    priced: Priced, rank: Rank, groups: Sequence[Group], found: Mapping[Group, Mapping[int, int]], rng: Entropy
+    priced: Priced, rank: Rank, groups: Sequence[Group], counts: Mapping[Group, Mapping[int, int]], rng: Entropy
 ) -> list[list[int]]:
     """A quantile for each group; and where they were bought, the lower and the upper ends of their intervals."""
     charge = priced.charge(rank)
     if not isinstance(charge.mechanism, Quantile):
         raise Fault
-    rows = [_quantile(charge, charge.mechanism, found.get(group, {}), rng) for group in groups]
+    rows = [_quantile(charge, charge.mechanism, counts.get(group, {}), rng) for group in groups]
     return [list(column) for column in zip(*rows, strict=True)] or [[]] * (3 if rank.bracketed else 1)
 
 
@@ -129,8 +129,8 @@ def _numbers(
     statistic: Statistic, groups: Sequence[Group], counted: Counted, measurement: Measurement, engine: Engine
 ) -> list[int]:
     if statistic.kind == "distinct":
-        found = _by_keys(measurement, engine.distinct(measurement, statistic))
-        return [found.get(group, 0) for group in groups]
+        numbers = _by_keys(measurement, engine.distinct(measurement, statistic))
+        return [numbers.get(group, 0) for group in groups]
     place = [s for s in measurement.statistics if isinstance(s, Statistic)].index(statistic)
     absent = (0,) * len(measurement.statistics)
     return [counted.values.get(group, absent)[place] for group in groups]

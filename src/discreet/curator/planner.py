@@ -81,20 +81,20 @@ class PublicTables:
                 raise Refusal(f"table {table.name!r} is not public", hint="aggregate its rows first")
             self.allow({table.name})
         asked = Question((), query, frozenset(table.name for table in tables), names, tuple(None for _ in names))
-        found = above_noise.run(
+        result = above_noise.run(
             above_noise.upper(asked), {}, {table.name: str(self.store.checked(table)) for table in tables}
         )
-        if len(found.rows) > MOST_ROWS:
+        if len(result.rows) > MOST_ROWS:
             raise Refusal(
                 f"a public query has more than {MOST_ROWS} rows", hint="add its result as a public table of its own"
             )
-        kinds = [(name, _TYPES.get(kind.split("(")[0])) for name, kind in found.columns]
+        kinds = [(name, _TYPES.get(kind.split("(")[0])) for name, kind in result.columns]
         columns = tuple((name, kind) for name, kind in kinds if kind is not None)
         if len(columns) < len(kinds):
             raise Refusal("a public query has a column of a type that is not known here", hint="cast it")
         cells = tuple(
             tuple(None if cell is None else _READ[kind](cell) for cell, (_, kind) in zip(row, columns, strict=True))
-            for row in found.rows
+            for row in result.rows
         )
         return Inline(columns, cells, tables)
 
@@ -186,9 +186,9 @@ class Planner:
         """
         sql, caps, scalars = asked
         facts = self._declared(known)
-        found, read = self._sandbox.call(who, _planned, sql, caps, tuple(scalars), facts=facts)
+        plan, read = self._sandbox.call(who, _planned, sql, caps, tuple(scalars), facts=facts)
         note(set(read))
-        return found
+        return plan
 
     def rows(self, who: str, known: Catalogue, sql: str) -> Rows:
         """The private rows that a text selects."""
@@ -213,12 +213,12 @@ class Planner:
         return self._sandbox.call(who, explained, asked, tuple(prices), confidence, named)
 
     def quoted(
-        self, who: str, parts: tuple[Part, ...], population: Population, asked: Terms, found: Question | None
+        self, who: str, parts: tuple[Part, ...], population: Population, asked: Terms, whole: Question | None
     ) -> tuple[Priced, ...]:
         """The prices of a question's parts. For the sake of an error the whole question is looked at, many times."""
         if asked.error is None:
-            return quote(parts, population, asked, found)
-        return self._sandbox.call(who, quote, parts, population, asked, found)
+            return quote(parts, population, asked, whole)
+        return self._sandbox.call(who, quote, parts, population, asked, whole)
 
     def spoken(
         self, who: str, upper: Upper, paid: Purchase, files: Mapping[str, str], at: tuple[Fraction, BudgetLoss | None]
@@ -248,16 +248,16 @@ def _planned(
 ) -> tuple[Question, frozenset[str]]:
     """A plan, and the tables that it reads."""
     read: set[str] = set()
-    found = question(sql, facts.value.schema, caps, _public(facts, read), scalars)
-    return found, frozenset(read | found.tables)
+    plan = question(sql, facts.value.schema, caps, _public(facts, read), scalars)
+    return plan, frozenset(read | plan.tables)
 
 
 def _rehearsed(
     asked: Question, files: Mapping[str, str]
 ) -> tuple[str, tuple[Side, ...], int, tuple[tuple[str, str], ...]]:
     """All of an upper half but the question, which whoever asks for it has."""
-    found = above_noise.rehearse(asked, files)
-    return found.text, found.sides, found.hidden, found.columns
+    above = above_noise.rehearse(asked, files)
+    return above.text, above.sides, above.hidden, above.columns
 
 
 def _selected(facts: SharedValue[PlanFacts], sql: str) -> Rows:

@@ -1,4 +1,4 @@
-"""What a question costs, and how its price is split: from public facts alone, before a row is read."""
+"""Price of a question and how it is split over its numbers: from public facts alone, before a row is read."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def priced(parts: Sequence[Part], loss: BudgetLoss, neighbours: Neighbours) -> t
             "naming groups that were not declared needs a delta, and none is given",
             hint="declare the keys with --keys, give the budget a --delta, or say SET discreet.delta",
         )
-    found = []
+    prices = []
     for part, each in zip(parts, wanted, strict=True):
         _refuse_too_many(part.measurement)
         shares = [_weight(what) / total for what in each]
@@ -124,8 +124,8 @@ def priced(parts: Sequence[Part], loss: BudgetLoss, neighbours: Neighbours) -> t
         for what, share in zip(each, shares, strict=True):
             own = _inside(loss.at(loss.amount * share, delta if what is None else 0), neighbours)
             charges.append(_charge(what, part.measurement, own, AddRemove(neighbours.unit)))
-        found.append(Priced(part, loss.at(loss.amount * sum(shares, Fraction(0)), delta), tuple(charges)))
-    return tuple(found)
+        prices.append(Priced(part, loss.at(loss.amount * sum(shares, Fraction(0)), delta), tuple(charges)))
+    return tuple(prices)
 
 
 def _inside(loss: BudgetLoss, neighbours: Neighbours) -> BudgetLoss:

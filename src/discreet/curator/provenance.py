@@ -1,4 +1,4 @@
-"""Where the numbers of an answer come from: SQL above the noise, read back as formulas of noisy statistics.
+"""Provenance of an answer's numbers: SQL above the noise, read back as formulas of noisy statistics.
 
 What cannot be read so has no formula, and so no error bar. Rows of noisy tables are followed by hidden columns.
 """
@@ -13,7 +13,7 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from discreet.curator.aggregates import aggregated, cast, negative, rounding, share
+from discreet.curator.aggregate_formulas import aggregated, cast, negative, rounding, share
 from discreet.curator.formula import (
     ColumnTotal,
     Constant,
@@ -310,10 +310,10 @@ class _Scope:
         if key not in self._formulas:
             self._formulas[key] = None
             self._formulas[key] = self._read(node)
-        found = self._formulas[key]
-        if found is None:
+        known = self._formulas[key]
+        if known is None:
             raise Untraced
-        return found
+        return known
 
     def _read(self, node: exp.Expr) -> Formula:  # noqa: C901, PLR0911, PLR0912  # one line for each kind of node
         match node:
@@ -378,10 +378,10 @@ class _Scope:
         beside.row_by_row = True
         before, self.tracer.adding = self.tracer.adding, True
         try:
-            found = ratio(beside.formula(node.this))
+            parted = ratio(beside.formula(node.this))
         finally:
             self.tracer.adding = before
-        line = None if found is None else found.linear
+        line = None if parted is None else parted.linear
         if line is None or line.constant or len(line.weights) != 1:
             raise Untraced
         ((leaf, weight),) = line.weights.items()

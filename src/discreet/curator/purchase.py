@@ -116,23 +116,23 @@ class Buyer:
 
     def known(self, prices: Sequence[Priced]) -> dict[str, BoughtTable]:
         """Answers that were bought before and are at least as exact as what is asked for now."""
-        found: dict[str, BoughtTable] = {}
+        bought: dict[str, BoughtTable] = {}
         for price in prices:
             for paid, said, number in self.ledger.answered(price.part.measurement.question):
                 if paid.loss.covers(price.loss):  # the latest one counts, so that the stages of a question agree
-                    found[price.part.name] = self._bought(price, paid.loss, said, number)
-        return found
+                    bought[price.part.name] = self._bought(price, paid.loss, said, number)
+        return bought
 
     def dearest(self, prices: Sequence[Priced]) -> dict[str, BoughtTable]:
         """Of the answers that were bought before the most exact, the latest of equals: a cheap one hides no other."""
-        found: dict[str, BoughtTable] = {}
+        bought: dict[str, BoughtTable] = {}
         for price in prices:
             best = None
             for paid, said, number in self.ledger.answered(price.part.measurement.question):
                 if best is None or not best.covers(paid.loss) or best == paid.loss:
                     best = paid.loss
-                    found[price.part.name] = self._bought(price, paid.loss, said, number)
-        return found
+                    bought[price.part.name] = self._bought(price, paid.loss, said, number)
+        return bought
 
     def _bought(self, price: Priced, paid: BudgetLoss, said: Said, number: int) -> BoughtTable:
         return BoughtTable(

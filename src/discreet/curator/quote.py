@@ -1,4 +1,4 @@
-"""What an asker names, and what is charged for it: a price, or the least one that reaches an error."""
+"""Terms that an asker names, and the quote for them: a price, or the least one that reaches an error."""
 
 from __future__ import annotations
 
@@ -85,12 +85,12 @@ def given(terms: Mapping[str, object]) -> TermsGiven:
 
 
 def quote(
-    parts: Sequence[Part], population: Population, asked: Terms, found: Question | None = None
+    parts: Sequence[Part], population: Population, asked: Terms, question: Question | None = None
 ) -> tuple[Priced, ...]:
     """The parts of a question with their prices. An error that is asked for is that of its answer's columns."""
     needs = any(not part.measurement.declared for part in parts)
     if asked.error is not None:
-        return _accurate(parts, population, asked, found)
+        return _accurate(parts, population, asked, question)
     prices = fitting(priced(parts, _loss(population, asked, needs=needs), population.neighbours))
     for word, given in (("epsilon", asked.epsilon), ("rho", asked.rho)):
         if given is not None:  # after `fitting`: 1e-40 is too low a price, not too long a one
@@ -148,7 +148,7 @@ def _delta(total: BudgetLoss, asked: Terms) -> Fraction:
 
 
 def _accurate(
-    parts: Sequence[Part], population: Population, asked: Terms, found: Question | None
+    parts: Sequence[Part], population: Population, asked: Terms, question: Question | None
 ) -> tuple[Priced, ...]:
     """The cheapest price at which every number of the question is within the error asked for."""
     needs = any(not part.measurement.declared for part in parts)
@@ -160,7 +160,7 @@ def _accurate(
         return priced(parts, loss, population.neighbours)
 
     def fits(amount: Fraction) -> bool:
-        return all(error <= wanted for error in _errors(at(amount), found, sure))
+        return all(error <= wanted for error in _errors(at(amount), question, sure))
 
     high = Fraction(1)
     while not fits(high):
@@ -176,10 +176,10 @@ def _accurate(
     return fitting(at(high))
 
 
-def _errors(prices: tuple[Priced, ...], found: Question | None, confidence: Fraction) -> list[Fraction]:
+def _errors(prices: tuple[Priced, ...], question: Question | None, confidence: Fraction) -> list[Fraction]:
     """The errors of what is shown; of a question that shows no noisy number, of what is measured."""
     measured = [error for price in prices for error in data_free_errors(price, confidence)]
-    shown = [] if found is None else expected(found, prices, confidence)
+    shown = [] if question is None else expected(question, prices, confidence)
     for column in shown:
         if column.error is None:
             raise Refusal(

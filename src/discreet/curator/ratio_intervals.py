@@ -146,8 +146,8 @@ class Fieller:
 
     def _first(self, numbers: Mapping[Leaf, int]) -> _First | None:
         times, *parts = self._whole
-        found = [numbers[leaf] for leaf in self.names]
-        above, below = (constant + sum(map(mul, weights, found)) for constant, weights in parts)
+        values = [numbers[leaf] for leaf in self.names]
+        above, below = (constant + sum(map(mul, weights, values)) for constant, weights in parts)
         if not below:
             return None
         (_, over), (_, under) = parts

@@ -1,4 +1,4 @@
-"""A mechanism that takes rows, run on private ones: paid whole before a row is read."""
+"""Run of a mechanism on private rows: paid whole before a row is read."""
 
 from __future__ import annotations
 
@@ -185,8 +185,8 @@ def _takes(mechanism: object) -> Takes:
     return takes
 
 
-def _word(found: object, _: Spend) -> str:
-    return repr(found)
+def _word(answer: object, _: Spend) -> str:
+    return repr(answer)
 
 
 def run(
@@ -208,9 +208,9 @@ def run(
     with store.opened([what.rows]):  # before anything is paid
         spend = Spend(population, what.loss, principal, question, sorted(what.tables), told, versions)
         with payment(ledger, [spend]) as paid:
-            found = _run(store, what)
-            said = paid.record(paid.entries[0], kept(found, spend))
-    return found, said
+            answer = _run(store, what)
+            said = paid.record(paid.entries[0], kept(answer, spend))
+    return answer, said
 
 
 def _run(store: DuckStore, what: Run[T]) -> T:

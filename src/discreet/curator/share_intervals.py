@@ -1,4 +1,4 @@
-"""Which shares two noisy numbers are compatible with, by the laws of their noise and nothing else.
+"""Intervals of the share that one noisy number is of another, by the laws of their noise and nothing else.
 
 A share p is told unless the noise of (1 − p)·some − p·rest is as large as what was seen too rarely (Fieller 1954). The
 laws of sums of noises are added up, not bounded. Proof: docs/proofs/intervals.md, "Shares".

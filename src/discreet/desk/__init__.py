@@ -1,4 +1,4 @@
-"""What every door and page leads to: one curator, asked in the name of whoever was let in."""
+"""Desk: what every door and page leads to, one curator asked in the name of whoever was let in."""
 
 from discreet.desk.desk import HOME as HOME
 from discreet.desk.desk import Desk as Desk

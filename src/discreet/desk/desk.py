@@ -1,4 +1,4 @@
-"""What both doors lead to: one curator, asked in the name of whoever was let in."""
+"""Desk of a home: its curator, asked in the name of whoever was let in."""
 
 from __future__ import annotations
 
@@ -109,8 +109,8 @@ class Desk:
 
     def bearer(self, token: str) -> Visitor | None:
         """Whose token this is; None if nobody's. Looks at every grant, whoever's it is."""
-        found = [grant for grant in self._curator.grants() if matches(token, grant.verifier)]
-        return _visitor(found[0]) if found else None
+        theirs = [grant for grant in self._curator.grants() if matches(token, grant.verifier)]
+        return _visitor(theirs[0]) if theirs else None
 
     def stands(self, visitor: Visitor) -> bool:
         """Whether a visitor's grant is known to be in force, at once. If not, their token has to be looked at."""
@@ -118,8 +118,8 @@ class Desk:
         return grant is not None and hmac.compare_digest(_identity(grant), visitor.grant)
 
     def _grant(self, name: str) -> Grant | None:
-        found = [g for g in self._curator.grants() if hmac.compare_digest(g.principal.encode(), name.encode())]
-        return found[0] if found else None
+        theirs = [g for g in self._curator.grants() if hmac.compare_digest(g.principal.encode(), name.encode())]
+        return theirs[0] if theirs else None
 
     def _in_force(self, visitor: Visitor) -> Grant | None:
         """The grant by which a visitor came in, as it is now; None for the home itself."""
@@ -276,12 +276,12 @@ class Desk:
         They are asked now and then: what they said is repeated for a few seconds. Names of folders and machines are
         for custodians.
         """
-        grant, found = self._in_force(visitor), self._witnesses.said()
+        grant, standings = self._in_force(visitor), self._witnesses.said()
         if grant is None or grant.role == "custodian":
-            return list(found)
+            return list(standings)
         return [
             replace(each, where=f"witness {number}", trouble="a custodian is needed" if each.trouble else "")
-            for number, each in enumerate(found, start=1)
+            for number, each in enumerate(standings, start=1)
         ]
 
     def kept(self, visitor: Visitor, key: str) -> Head | None:

@@ -1,4 +1,4 @@
-"""What of the ledger goes through a door: signed heads, entries with their proof, and what witnesses said lately."""
+"""Notary: what of the ledger goes through a door, signed heads, entries with their proofs, and witnesses."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Lately:
             raise Busy("the witnesses are being asked just now", hint="try again in a few seconds")
         try:
             if self._said is known:  # nobody has asked them meanwhile
-                found = self._ask()
-                self._said = self._clock(), found
+                standings = self._ask()
+                self._said = self._clock(), standings
             return self._said[1]  # type: ignore[index]
         finally:
             self._asking.release()

@@ -1,4 +1,4 @@
-"""Questions tried out on made-up rows: free, as often as one likes, and of the same form as the real ones."""
+"""Practice home with made-up rows: questions are tried out on it, free, in the same form as real ones."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ def _cells(table: Table, place: int, column: Column) -> list[object]:
 
 def _prime(place: int) -> int:
     """The prime in this place."""
-    found: list[int] = []
+    primes: list[int] = []
     number = 2
-    while len(found) <= place:
-        if all(number % each for each in found):
-            found.append(number)
+    while len(primes) <= place:
+        if all(number % each for each in primes):
+            primes.append(number)
         number += 1
-    return found[-1]
+    return primes[-1]
 
 
 def _unit(number: int, kind: Type) -> object:

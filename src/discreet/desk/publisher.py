@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from discreet import durable
 from discreet.curator import Curator
+from discreet.curator.explain import said
 from discreet.curator.run import Drawn, Offer, Wanted
 from discreet.declared.table import chosen
 from discreet.desk.notary import Notary
@@ -15,10 +19,11 @@ from discreet.errors import Refusal
 from discreet.exact import shown
 from discreet.ledger import Answer, Grant, Spend
 from discreet.ledger.entry import BudgetLoss, Entry, Plain, refuse_half_characters
+from discreet.mechanisms.mechanism import USUAL
 from discreet.release import Release, Wish
 from discreet.release.certificate import Certificate, held, kept
 from discreet.release.folder import copy, digest, file, refuse_taken, write
-from discreet.release.kind import ReleaseMechanism, named, publication
+from discreet.release.kind import Preview, ReleaseMechanism, named, publication
 from discreet.sql.render import quoted
 
 _LONGEST = 120  # letters of a name
@@ -192,3 +197,67 @@ def _listed(entry: Entry, spend: Spend) -> PaidRelease:
     wish = Wish.recalled(what["mechanism"]["release"])
     paid = spend.principal, spend.population, spend.loss, str(what["sql"]), tuple(spend.tables)
     return PaidRelease(entry.number, name, known, entry.time, *paid, wish)
+
+
+KNOWN_LATER = "known after paying"
+
+
+@dataclass(frozen=True)
+class Offered:
+    """What a release would be. Nothing of it depends on a row.
+
+    What `preview` is about is within `error` with probability 0.95, before what bounds and caps cut off. An error of
+    None is known after paying.
+    """
+
+    population: str
+    price: BudgetLoss
+    left: BudgetLoss
+    error: Fraction | None
+    entry: int | None  # that holds it, if it was paid for before: then it is free
+    preview: Preview
+
+    def __str__(self) -> str:
+        free = "" if self.entry is None else f", and free now: entry {self.entry} holds it"
+        tables = ", ".join(" by ".join(names) for names in self.preview.tables)
+        return "\n".join(
+            (
+                f"price {said(self.price)}{free}",
+                f"left {said(self.left)} of {self.population}",
+                f"cells {self.preview.cells} of {tables}",
+                f"error {self.preview.about}: {self.exactness}",
+                *self.preview.lines,
+            )
+        )
+
+    @property
+    def exactness(self) -> str:
+        """How exact what it is about will be, in words."""
+        return KNOWN_LATER if self.error is None else f"within {roughly(self.error)} at {float(USUAL):g}"
+
+    @property
+    def facts(self) -> Mapping[str, Plain]:
+        """Its size and what its kind says of itself, as JSON can hold it."""
+        tables: list[Plain] = [list(names) for names in self.preview.tables]
+        return {"cells": self.preview.cells, **self.preview.facts, "tables": tables}
+
+
+def offered(offer: Offer[Release], left: BudgetLoss) -> Offered:
+    """The public side of an offer, and what is left of the budget that would pay."""
+    mechanism, population = mechanism_of(offer), offer.run.outline.population.name
+    bound = mechanism.error()
+    error = None if bound is None else Fraction(bound)
+    return Offered(population, offer.run.loss, left, error, offer.entry, mechanism.preview)
+
+
+def mechanism_of(offer: Offer[Release]) -> ReleaseMechanism:
+    """The mechanism of an offer that a publisher made: those of releases are all it takes."""
+    return cast("ReleaseMechanism", offer.run.mechanism)
+
+
+def roughly(error: Fraction) -> str:
+    """An error in three digits, rounded up."""
+    if error >= 100:
+        return str(math.ceil(error))
+    scale = 10 ** (3 - len(str(math.ceil(error)))) if error >= 1 else 1000
+    return f"{math.ceil(error * scale) / scale:g}"

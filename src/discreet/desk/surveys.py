@@ -1,4 +1,4 @@
-"""The surveys of a home, in the name of whoever was let in: custodians make and close them, everybody reads."""
+"""Surveys of a home, asked and kept in the name of whoever was let in: custodians make and close them, all read."""
 
 from __future__ import annotations
 
@@ -231,10 +231,10 @@ class Surveys:
 
     def _whole(self, name: str) -> str:
         """The id that begins so, if only one does."""
-        found = [each for each in self._collector.names() if name and each.startswith(name)]
-        if len(found) != 1:
-            raise Refusal("there is no such survey" if not found else "several surveys begin so", hint="see the list")
-        return found[0]
+        ids = [each for each in self._collector.names() if name and each.startswith(name)]
+        if len(ids) != 1:
+            raise Refusal("there is no such survey" if not ids else "several surveys begin so", hint="see the list")
+        return ids[0]
 
 
 def ready(standing: TaskStanding) -> bool:

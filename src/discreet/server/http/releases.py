@@ -9,8 +9,7 @@ from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from discreet.desk import PaidRelease, ReleaseOrder
-from discreet.desk.publisher import called
-from discreet.desk.release_quote import Offered, offered
+from discreet.desk.publisher import Offered, called, offered
 from discreet.errors import DiscreetError
 from discreet.release import Wish, kinds
 from discreet.release.folder import CERTIFICATE

@@ -1,4 +1,4 @@
-"""What a source says about itself before a row of it is taken in: its columns, and their types if it has any."""
+"""Columns of a source before a row of it is taken in: their names, and their types if it says any."""
 
 from __future__ import annotations
 

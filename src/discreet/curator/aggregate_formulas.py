@@ -100,12 +100,12 @@ def negative(inner: Formula) -> Formula:
 
 def share(quotient: Quotient, parts: Mapping[str, Part]) -> Formula:
     """A quotient; of some of the rows over all of them, one between 0 and 1."""
-    found = ratio(quotient)
-    if found is None or found.above.constant or found.below.constant:
+    parted = ratio(quotient)
+    if parted is None or parted.above.constant or parted.below.constant:
         return quotient
-    if len(found.above.weights) != 1 or len(found.below.weights) != 1:
+    if len(parted.above.weights) != 1 or len(parted.below.weights) != 1:
         return quotient
-    ((some, weight),), ((every, base),) = found.above.weights.items(), found.below.weights.items()
+    ((some, weight),), ((every, base),) = parted.above.weights.items(), parted.below.weights.items()
     if (some.part, some.place) != (every.part, every.place):
         return quotient
     kinds = [parts[some.part].measurement.statistics[leaf.statistic] for leaf in (some, every)]
