@@ -14,7 +14,7 @@ from discreet.sql.functions import LONGEST_TEXT
 from discreet.sql.group_keys import answered
 from discreet.sql.plan import GroupKey, Measurement, Rank, Statistic
 from discreet.sql.range import Range
-from discreet.sql.rows import Capped, Filter, Joined, Lookup, PerUnit, Rows, Windowed, below
+from discreet.sql.rows import Capped, Filter, Joined, PerUnit, PublicJoin, Rows, Windowed, below
 from discreet.sql.rows import scanned as tables_of
 from discreet.sql.shape import Shape, one_row, shape
 from discreet.sql.unmatched_constants import expressions
@@ -35,6 +35,13 @@ def left_out(measurement: Measurement) -> tuple[str, ...]:
             *_partners(measurement.rows),
         ])
     )  # fmt: skip
+
+
+def rows_left_out(rows: Rows, max_rows: int) -> tuple[str, ...]:
+    """The same of rows that are measured as they are."""
+    own = None if one_row(rows) else max_rows
+    told = [*_row_caps(rows, own), *_brought(rows), *_answered(rows), *_owners(rows), *_partners(rows)]
+    return tuple(dict.fromkeys(told))
 
 
 def column_name(name: str, known: Shape) -> str:
@@ -66,28 +73,29 @@ def _listed(names: Iterable[str]) -> str:
 def _caps(measurement: Measurement) -> Iterator[str]:
     single = one_row(measurement.rows)
     counts_rows = any(statistic != Statistic("units") for statistic in measurement.statistics)
-    caps = set(_inner_caps(measurement.rows))
-    if counts_rows and not single and measurement.max_rows is not None:
-        caps.add(measurement.max_rows)
-    for most in sorted(caps):
-        rows = "1 row counts with 1 of them" if most == 1 else f"{most} rows counts with {most} of them"
-        yield f"A person with more than {rows}, chosen at random once per table version."
+    yield from _row_caps(measurement.rows, measurement.max_rows if counts_rows and not single else None)
     if measurement.keys and not single and not measurement.every_group:
         most = measurement.max_groups
         groups = "1 group counts in 1 of them" if most == 1 else f"{most} groups counts in {most} of them"
         yield f"A person in more than {groups}."
 
 
+def _row_caps(rows: Rows, own: int | None) -> Iterator[str]:
+    for most in sorted({*_inner_caps(rows), *([] if own is None else [own])}):
+        many = "1 row counts with 1 of them" if most == 1 else f"{most} rows counts with {most} of them"
+        yield f"A person with more than {many}, chosen at random once per table version."
+
+
 def _inner_caps(rows: Rows) -> Iterator[int]:
     if isinstance(rows, Capped):
         yield rows.most
     for source in below(rows):
-        yield from _inner_caps(source.source if isinstance(rows, Lookup) and isinstance(source, Capped) else source)
+        yield from _inner_caps(source.source if isinstance(rows, PublicJoin) and isinstance(source, Capped) else source)
 
 
 def _brought(rows: Rows) -> Iterator[str]:
     """How many rows of a person are joined with public rows that make several of one."""
-    if isinstance(rows, Lookup) and isinstance(rows.source, Capped):
+    if isinstance(rows, PublicJoin) and isinstance(rows.source, Capped):
         most, letters = rows.source.most, rows.source.letters
         yield f"Of a person with more than {most:,} rows, {most:,} are joined with {_tables(rows.public)}."
         if letters is not None:
@@ -257,7 +265,7 @@ def _partners(rows: Rows) -> Iterator[str]:
             yield f"Rows of {_tables(left)} and {_tables(right)} without a partner in the join are left out."
         case Joined(left, right, _, "left"):
             yield f"Rows of {_tables(right)} without a partner in {_tables(left)} are left out."
-        case Lookup(source, public, _, "inner"):
+        case PublicJoin(source, public, _, "inner"):
             yield f"Rows of {_tables(source)} that fit no row of {_tables(public)} are left out."
         case _:
             pass
