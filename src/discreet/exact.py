@@ -18,6 +18,9 @@ from discreet.errors import Ground, Refusal
 
 Number: TypeAlias = int | float | str | Fraction | Decimal
 
+ZERO, HALF, ONE = Fraction(0), Fraction(1, 2), Fraction(1)
+FAR = Fraction(10) ** 300  # a float can hold it
+
 _HUGE_EXPONENT = re.compile(r"[eE][+-]?[0_]*[1-9][0-9_]{3}")  # '1e999999999' would fill the memory with zeros
 LONGEST = 2000  # characters of a number: room for '1e999' over another, written out
 _LONG_BITS = 1 << 16  # of a number whose decimal digits take noticeable time

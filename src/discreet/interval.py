@@ -25,6 +25,7 @@ from functools import lru_cache
 
 DIGITS = 60  # enough that no figure we print can see the width
 ONE = Decimal(1)
+UNIT = 2.0**-53  # a correctly rounded operation on floats is off by this much, relatively
 REACH = 4000  # powers of ten between which a number is written out as a fraction; Python prints integers up to 4300
 
 
@@ -163,6 +164,7 @@ def simpler_down(x: Fraction, bits: int = 64) -> Fraction:
     return Fraction((x.numerator << max(0, shift)) // x.denominator, 1 << max(0, shift))
 
 
+WIDTH = Fraction(1, 10**10)  # relative width at which most bisections stop
 _STEPS = 1000  # of a bisection: an edge at zero itself would have it halve for ever
 
 

@@ -148,7 +148,13 @@ def test_it_has_the_methods_of_every_database_and_no_other_names(db: Database) -
     assert public(type(db)) == public(Database) | more
     assert [name for name in vars(db) if not name.startswith("_")] == []
     for name in public(Database):
-        assert inspect.signature(getattr(type(db), name)) == inspect.signature(getattr(Database, name)), name
+        own, wanted = (inspect.signature(getattr(kind, name)) for kind in (type(db), Database))
+        if name == "run":  # at home it takes a mechanism that is a value as well
+            assert {part.name: (part.kind, part.default) for part in own.parameters.values()} == {
+                part.name: (part.kind, part.default) for part in wanted.parameters.values()
+            }
+        else:
+            assert own == wanted, name
         assert inspect.getdoc(getattr(type(db), name))
 
 

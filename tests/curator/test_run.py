@@ -297,6 +297,32 @@ def test_no_mechanism_loses_more_than_is_paid(crowd: Path, name: str, cap: int) 
     assert not found.refuted, str(found)
 
 
+def test_its_loss_is_asked_for_once(home: Path) -> None:
+    asked: list[str] = []
+
+    class Counting(Total):
+        @property
+        def privacy(self) -> Pure:  # type: ignore[override]
+            asked.append(type(self).takes.value)  # type: ignore[attr-defined]
+            return Pure(1)
+
+        caps = Caps(3)
+        neighbours = AddRemove("patient")
+
+        def __call__(self, _: Any, /, *, rng: Entropy = SECURE) -> int:  # noqa: ANN401
+            return rng.bits(1)
+
+    class OverRows(Counting):
+        takes = Takes.ROWS
+
+    class OverRelation(Counting):
+        takes = Takes.RELATION
+
+    Curator(home).run(OverRows(), COSTS, max_rows=1)
+    Curator(home).run(OverRelation(), COSTS)
+    assert asked == ["rows", "a relation"]
+
+
 # order ----------------------------------------------------------------------------------------------------------------
 
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.noise import Entropy, gaussians, geometrics, laplaces, poissons
-from discreet.noise import law as law_module
-from discreet.noise.law import Law
+from discreet.noise import vector as law_module
 from discreet.noise.lookup import START, Lookup, exp_enclosure
 from discreet.noise.poisson import _Table
+from discreet.noise.vector import Law
 
 
 def _law(square: object, linear: object, log_width: int = 0, *, signed: bool = True) -> Law:

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import Refusal
 from discreet.privacy.amplify import poisson, without_replacement
-from discreet.privacy.loss import Approximate, Concentrated, Pure
-from discreet.privacy.neighbours import AddRemove, Guarantee, Replace
+from discreet.privacy.loss import AddRemove, Approximate, Concentrated, Guarantee, Pure, Replace
 from discreet.privacy.profile import Profile
 from discreet.privacy.renyi import Renyi
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import OverBudget, Refusal
 from discreet.privacy.budget import Budget, balance
-from discreet.privacy.loss import Approximate, Concentrated, Pure
-from discreet.privacy.neighbours import AddRemove, Guarantee, Replace
+from discreet.privacy.loss import AddRemove, Approximate, Concentrated, Guarantee, Pure, Replace
 from discreet.privacy.profile import Profile
 from discreet.privacy.renyi import Renyi
 from discreet.privacy.tradeoff import Gaussian

@@ -25,8 +25,7 @@ from discreet.privacy.calibrate import (
     laplace_scale,
     laplace_tail,
 )
-from discreet.privacy.loss import Concentrated, Pure
-from discreet.privacy.neighbours import AddRemove
+from discreet.privacy.loss import AddRemove, Concentrated, Pure
 from discreet.privacy.tradeoff import Gaussian
 
 ONE = Sensitivity.of_count()

@@ -24,7 +24,6 @@ from discreet.privacy import (
     account,
     advanced,
     advanced_each,
-    clones,
     convert,
     gaussian_for,
     laplace_error,
@@ -40,7 +39,7 @@ from discreet.privacy import (
     winning,
 )
 from discreet.privacy.account import Omission
-from discreet.privacy.clones import Clones
+from discreet.privacy.amplify import Clones
 
 HUGE, TINY = "1e300", "1e-300"
 RARE = Fraction("1e-6")
@@ -215,7 +214,7 @@ def test_looking_at_fewer_counts_of_clones_only_raises_the_bound(monkeypatch: py
     places = (0.0, 0.001, 0.003, 0.006)
     fine = [Clones(1.0, 10**6, 0.3).delta_at(at) for at in places]
     grouped = [Clones(1.0, 10**6, 0.3, looks=12).delta_at(at) for at in places]
-    monkeypatch.setattr(clones, "_COUNTS", 1)
+    monkeypatch.setattr("discreet.privacy.amplify._COUNTS", 1)
     single = [Clones(1.0, 10**6, 0.3).delta_at(at) for at in places]
     for all_of_them, some, one in zip(fine, grouped, single, strict=True):
         assert all_of_them <= some <= one <= all_of_them * Fraction(6, 5)

@@ -8,8 +8,7 @@ import pytest
 
 from discreet.errors import Refusal
 from discreet.privacy.divergence import Channel
-from discreet.privacy.loss import Approximate, Concentrated, Pure
-from discreet.privacy.neighbours import AddRemove, Guarantee, Replace, parallel
+from discreet.privacy.loss import AddRemove, Approximate, Concentrated, Guarantee, Pure, Replace, parallel
 from discreet.privacy.tradeoff import Gaussian
 
 PERSON, ROW = AddRemove("person"), AddRemove("row")

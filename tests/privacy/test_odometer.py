@@ -14,8 +14,7 @@ from discreet.errors import Refusal
 from discreet.interval import exp
 from discreet.privacy.budget import Odometer
 from discreet.privacy.convert import convert, epsilon_at
-from discreet.privacy.loss import Approximate, Concentrated, FilterLoss, Pure
-from discreet.privacy.neighbours import AddRemove, Guarantee, Replace
+from discreet.privacy.loss import AddRemove, Approximate, Concentrated, FilterLoss, Guarantee, Pure, Replace
 from discreet.privacy.profile import Profile
 from discreet.privacy.renyi import Renyi
 from discreet.privacy.tradeoff import Gaussian

@@ -20,8 +20,7 @@ from discreet.interval import normal_tail
 from discreet.privacy.compose import optimal, optimal_delta
 from discreet.privacy.convolve import compose, near_delta
 from discreet.privacy.event import AnyMechanism, DiscreteGaussianNoise, DiscreteLaplaceNoise
-from discreet.privacy.loss import Pure
-from discreet.privacy.neighbours import AddRemove, Replace
+from discreet.privacy.loss import AddRemove, Pure, Replace
 from discreet.privacy.profile import Profile
 from discreet.privacy.tradeoff import Gaussian
 

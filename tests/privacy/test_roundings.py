@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 from scipy import fft, special
 
-from discreet.interval import normal_tail
+from discreet.interval import UNIT, normal_tail
 from discreet.privacy.convolve import _profile, _weights
 from discreet.privacy.event import DiscreteGaussianNoise, LaplaceNoise
 from discreet.privacy.grid import (
-    UNIT,
     _adding,
     _discrete_gaussian,
     _laplace,

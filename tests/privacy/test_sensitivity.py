@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import Refusal
 from discreet.privacy.calibrate import Sensitivity
-from discreet.privacy.neighbours import AddRemove, Neighbours, Replace
+from discreet.privacy.loss import AddRemove, Neighbours, Replace
 
 People = tuple[tuple[int, ...], ...]  # the rows of each person
 

@@ -16,10 +16,8 @@ import pytest
 from scipy import stats
 
 from discreet.errors import Refusal
-from discreet.privacy.amplify import Randomizer, shuffled, shuffled_delta
-from discreet.privacy.clones import Clones, binomial, chernoff, fair, tail_ratio
-from discreet.privacy.loss import Approximate, Pure
-from discreet.privacy.neighbours import AddRemove, Guarantee, Replace
+from discreet.privacy.amplify import Clones, Randomizer, binomial, chernoff, fair, shuffled, shuffled_delta, tail_ratio
+from discreet.privacy.loss import AddRemove, Approximate, Guarantee, Pure, Replace
 
 PERSON = Replace("person")
 

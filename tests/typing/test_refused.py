@@ -23,7 +23,7 @@ from discreet.privacy.budget import Budget
 from discreet.privacy.calibrate import gaussian_variance, laplace_scale
 from discreet.privacy.convert import convert
 from discreet.privacy.loss import Approximate, Concentrated, Pure
-from discreet.privacy.neighbours import AddRemove, Guarantee
+from discreet.privacy.loss import AddRemove, Guarantee
 from discreet.privacy.budget import Odometer
 from discreet.privacy.profile import Profile
 from discreet.privacy.renyi import Renyi

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from discreet.audit.bounds import Hits, roughly_at_least, roughly_at_most
 from discreet.errors import Refusal
+from discreet.exact import ZERO
 from discreet.interval import exp
 from discreet.mechanisms.mechanism import Pair
 from discreet.privacy.loss import Approximate, Loss, Pure
@@ -25,7 +26,6 @@ Pairs: TypeAlias = Iterable[Pair[Any] | tuple[Any, Any]]
 
 Reals = NDArray[np.float64]
 POINTS = 16  # of a curve
-ZERO = Fraction(0)
 CLEARLY = 0.25  # more of ε that a test must prove for the sake of which runs are shared out by coins
 _FAR = Fraction(10**6)  # an ε beyond it promises nothing
 

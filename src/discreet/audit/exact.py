@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from discreet.audit.claim import Pairs, named, points
 from discreet.errors import Refusal
-from discreet.exact import spoken
+from discreet.exact import ZERO, spoken
 from discreet.interval import Interval, exp
 from discreet.mechanisms.mechanism import Pair
 from discreet.privacy.divergence import Channel
@@ -19,8 +19,6 @@ from discreet.privacy.loss import Approximate, Loss, Pure
 Chance: TypeAlias = Fraction | Interval  # exact, or enclosed
 Law: TypeAlias = Mapping[Any, Chance]
 CURVE = 1 << 20  # samples that the points of a curve would be chosen for
-
-ZERO = Fraction(0)
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,12 @@ from discreet.audit.accusing_event import accuse, heard
 from discreet.audit.bounds import Hits, at_least, at_most
 from discreet.audit.claim import neighbouring
 from discreet.audit.outputs import draw
-from discreet.exact import Number, count, share
+from discreet.exact import HALF, Number, count, share
 from discreet.interval import log
 from discreet.mechanisms.mechanism import Pair
 from discreet.noise import SECURE, Entropy, flips
 from discreet.privacy.loss import Loss
 
-HALF = Fraction(1, 2)
 _WEIGHT = 20  # of Bob's gain, in the units in which a search for an event is content
 
 

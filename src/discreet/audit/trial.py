@@ -16,7 +16,7 @@ from discreet.audit.claim import Pairs, excess, neighbouring, points, prefers_od
 from discreet.audit.outputs import draw
 from discreet.audit.verdict import Verdict, judged
 from discreet.errors import Refusal
-from discreet.exact import Number, count, positive, share
+from discreet.exact import HALF, Number, count, positive, share
 from discreet.mechanisms.mechanism import Pair
 from discreet.noise import SECURE, Entropy, flips
 from discreet.privacy.loss import Loss
@@ -25,7 +25,6 @@ Audited = Callable[..., Any]
 
 LEAST_SAMPLES = 40  # for each pair
 ALPHA = Fraction(1, 10**6)
-HALF = Fraction(1, 2)
 
 
 def audit(  # noqa: PLR0913  # what is audited, against what, and how hard

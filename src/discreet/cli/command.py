@@ -28,6 +28,7 @@ COMMANDS = {
     "tables": "What may be asked about, as it was declared.",
     "query": "Ask a question in SQL, at a price.",
     "explain": "Price and error of a question, free.",
+    "run": "Run a mechanism by its name: a mean, a quantile, or one of your own.",
     "bounds": "Buy advice on the bounds of a column.",
     "caps": "Buy advice on how many rows of one unit should count.",
     "release": "Publish histograms, ranges and contingency tables; find, check and read what was published.",

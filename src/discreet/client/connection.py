@@ -17,6 +17,7 @@ from discreet.client import json_values
 from discreet.client.database import Database
 from discreet.client.sessions import PaidSession, RemoteSession, status
 from discreet.curator import Answer, Explanation
+from discreet.curator.named_run import NamedRun, RunAnswer, RunQuote
 from discreet.curator.purchase import PastPayment
 from discreet.curator.quote import Terms
 from discreet.curator.sessions import SessionStatus
@@ -24,6 +25,7 @@ from discreet.declared.table import Table
 from discreet.desk import PaidRelease
 from discreet.desk.publisher import Offered
 from discreet.errors import DiscreetError, Fault, Ground, OverBudget, Refusal
+from discreet.exact import exact
 from discreet.ledger import Head
 from discreet.ledger.entry import BudgetLoss
 from discreet.ledger.head import head_of
@@ -80,6 +82,12 @@ class Connection(Database):
 
     def _columns(self, sql: str, terms: Terms) -> tuple[tuple[str, str], ...]:
         return self._call("POST", "describe", json_values.columns, _question(sql, terms))
+
+    def _run_answer(self, order: NamedRun) -> RunAnswer:
+        return self._call("POST", "run", json_values.run_answer, _run(order))
+
+    def _run_quote(self, order: NamedRun) -> RunQuote:
+        return self._call("POST", "run/offer", json_values.run_quote, _run(order))
 
     def _budgets(self) -> dict[str, Budget[BudgetLoss]]:
         return self._call("GET", "budget", json_values.budgets)
@@ -249,3 +257,9 @@ def _question(sql: str, terms: Terms) -> dict[str, object]:
 def _order(source: str, wish: Wish, name: str) -> dict[str, object]:
     """What is to be published, read here as the door will read it: what cannot be is refused before it is sent."""
     return {"source": source, "wish": wish.told(), "name": name}
+
+
+def _run(order: NamedRun) -> dict[str, object]:
+    terms = {"max_rows": order.max_rows, "delta": None if order.delta is None else str(exact(order.delta, "delta"))}
+    given = {name: value for name, value in terms.items() if value is not None}
+    return {"mechanism": order.name, "parameters": dict(order.parameters), "sql": order.rows, **given}

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 
 from discreet.client.sessions import PaidSession
 from discreet.curator import Answer, Explanation
+from discreet.curator.named_run import NamedRun, RunAnswer, RunQuote
 from discreet.curator.purchase import PastPayment
 from discreet.curator.quote import Terms
 from discreet.curator.sessions import SessionStatus
@@ -84,6 +85,37 @@ class Database(ABC):
     ) -> tuple[tuple[str, str], ...]:
         """The columns that an answer would have, and their types. Free."""
         return self._columns(sql, Terms(max_rows=max_rows, max_groups=max_groups))
+
+    def run(
+        self,
+        mechanism: str,
+        source: str,
+        /,
+        *,
+        max_rows: int | None = None,
+        delta: Number | None = None,
+        **parameters: object,
+    ) -> RunAnswer:
+        """What a mechanism says, run by its name on a table or a SELECT of rows. The same again is free.
+
+        Its parameters are given here, its price among them; bounds, step and caps are those that are declared. At most
+        `max_rows` rows of one person count, by default as declared. `delta` is the mechanism's own where it has one,
+        and else where its loss is charged.
+        """
+        return self._run_answer(NamedRun.of(mechanism, source, parameters, max_rows, delta))
+
+    def offer_run(
+        self,
+        mechanism: str,
+        source: str,
+        /,
+        *,
+        max_rows: int | None = None,
+        delta: Number | None = None,
+        **parameters: object,
+    ) -> RunQuote:
+        """What `run` would cost and how far off it may be. Free."""
+        return self._run_quote(NamedRun.of(mechanism, source, parameters, max_rows, delta))
 
     @abstractmethod
     def tables(self) -> list[Table]:
@@ -199,6 +231,12 @@ class Database(ABC):
 
     @abstractmethod
     def _columns(self, sql: str, terms: Terms) -> tuple[tuple[str, str], ...]: ...
+
+    @abstractmethod
+    def _run_answer(self, order: NamedRun) -> RunAnswer: ...
+
+    @abstractmethod
+    def _run_quote(self, order: NamedRun) -> RunQuote: ...
 
     @abstractmethod
     def _budgets(self) -> dict[str, Budget[BudgetLoss]]: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import pyarrow as pa
 
@@ -13,6 +13,7 @@ from discreet.client.sessions import PaidSession
 from discreet.curator import Answer, Curator, Explanation
 from discreet.curator.advice import BoundsAdvice, CapsAdvice
 from discreet.curator.custody import Custody, Declared
+from discreet.curator.named_run import NamedRun, RunAnswer, RunQuote
 from discreet.curator.purchase import PastPayment
 from discreet.curator.quote import Terms
 from discreet.curator.run import Runnable
@@ -79,13 +80,49 @@ class Home(Database):
             raise Refusal(f"entry {entry} is not yours to read")
         return receipt
 
-    def run(self, mechanism: Runnable[T], sql: str, *, max_rows: int | None = None, delta: Number | None = None) -> T:
-        """Run a mechanism once on the rows that a SELECT names, at its own price.
+    @overload
+    def run(
+        self,
+        mechanism: str,
+        source: str,
+        /,
+        *,
+        max_rows: int | None = None,
+        delta: Number | None = None,
+        **parameters: object,
+    ) -> RunAnswer: ...
+
+    @overload
+    def run(
+        self, mechanism: Runnable[T], source: str, /, *, max_rows: int | None = None, delta: Number | None = None
+    ) -> T: ...
+
+    def run(
+        self,
+        mechanism: Runnable[T] | str,
+        source: str,
+        /,
+        *,
+        max_rows: int | None = None,
+        delta: Number | None = None,
+        **parameters: object,
+    ) -> T | RunAnswer:
+        """Run a mechanism on a table or a SELECT of rows: by its name, or one that is a value, and then anew each time.
 
         Each unit keeps at most `max_rows` rows, by default as declared, and the price is the mechanism's for that many.
         `delta` is where a loss that has an ε for every δ is charged, if the budget is kept in both.
         """
-        return self._curator.run(mechanism, sql, max_rows=max_rows, delta=delta)
+        if isinstance(mechanism, str):
+            return super().run(mechanism, source, max_rows=max_rows, delta=delta, **parameters)
+        if parameters:
+            raise Refusal(f"a mechanism that is a value has its parameters: run takes no {', '.join(parameters)}")
+        return self._curator.run(mechanism, source, max_rows=max_rows, delta=delta)
+
+    def _run_answer(self, order: NamedRun) -> RunAnswer:
+        return self._desk.run(HOME, order)
+
+    def _run_quote(self, order: NamedRun) -> RunQuote:
+        return self._desk.run_quoted(HOME, order)
 
     def bounds(
         self, table: str, column: str, *, epsilon: Number | None = None, rho: Number | None = None, fresh: bool = False

@@ -11,6 +11,7 @@ from typing import Any
 
 from discreet.curator import Answer, Explanation
 from discreet.curator.answer import Spans
+from discreet.curator.named_run import RunAnswer, RunQuote
 from discreet.curator.purchase import PastPayment
 from discreet.declared.column import Column
 from discreet.declared.key import Type
@@ -198,3 +199,15 @@ def listed(told: dict[str, Any]) -> PaidRelease:
         tuple(told["tables"]),
         Wish.recalled(told["wish"]),
     )
+
+
+def run_answer(found: dict[str, Any]) -> RunAnswer:
+    """What a mechanism said."""
+    return RunAnswer(found["value"], _loss(found["cost"]), price(found["left"]), found["entry"], found["bounding"])
+
+
+def run_quote(found: dict[str, Any]) -> RunQuote:
+    """What a run would cost."""
+    error = None if found["error"] is None else Fraction(found["error"])
+    rest = error, found["about"], found["bounding"], found["entry"]
+    return RunQuote(found["population"], price(found["price"]), price(found["left"]), *rest)

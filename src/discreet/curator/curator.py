@@ -279,12 +279,12 @@ class Curator:
         return Offer(what, self.ledger.answered(what.question))
 
     @_asked_now
-    def bought(self, /, wanted: Wanted[T], kept: Callable[[T, Spend], Plain]) -> int:
-        """Run a mechanism of ours, unless it ran before: the entry that holds what was `kept` of its answer."""
+    def bought(self, /, wanted: Wanted[T], kept: Callable[[T, Spend], Plain]) -> tuple[Offer[T], int]:
+        """Run a mechanism of ours, unless it ran before: what it was before, and the entry of what was `kept` of it."""
         what = self._planned(wanted)
         with self._flight.alone([what.question]):
-            before = Offer(what, self.ledger.answered(what.question)).entry
-            return before or run(self.ledger, self._store, self._principal, what, kept)[1]
+            before = Offer(what, self.ledger.answered(what.question))
+            return before, before.entry or run(self.ledger, self._store, self._principal, what, kept)[1]
 
     def _question(self, sql: str, asked: Terms, scalars: Sequence[object] = ()) -> Question:
         refuse_half_characters(sql)

@@ -11,14 +11,15 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 from discreet.curator.catalogue import Catalogue, Population
 from discreet.engines import DuckRelation, DuckStore
 from discreet.errors import Refusal
-from discreet.exact import Number, count
+from discreet.exact import Number
 from discreet.ledger import Answer as Said
 from discreet.ledger import Spend, SqliteLedger, payment
 from discreet.ledger.entry import BudgetLoss, Plain
 from discreet.mechanisms import Caps, Column, TableMechanism, Takes
+from discreet.mechanisms.mechanism import OfRows, loss_of_units
 from discreet.mechanisms.registry import digest
 from discreet.noise import SECURE, Entropy
-from discreet.privacy import AddRemove, Approximate, Loss, Neighbours, Pure, convert
+from discreet.privacy import Approximate, Loss, Neighbours, Pure, convert
 from discreet.sql.cells import BoundedRows
 from discreet.sql.expression_facts import NOTHING, Origins, owners
 from discreet.sql.plan import VERSION
@@ -58,26 +59,11 @@ def drawn(public: Shape, population: Population, max_rows: int | None = None, ow
     return Drawn(schema, Caps(caps.rows), population, people, public.columns)  # refused where nothing is said of rows
 
 
-class RowMechanism(Protocol[T_co]):
+class RowMechanism(OfRows, Protocol[T_co]):
     """A mechanism whose data are rows: one cell each if one column was selected, else tuples.
 
     They come in an order that is drawn for this run, so its promise need not hold for any order that a unit chooses.
     """
-
-    @property
-    def takes(self) -> Takes:
-        """`Takes.ROWS`, or `Takes.OWNED_ROWS` if its promise is for `max_rows` of them together; said by its class."""
-        ...
-
-    @property
-    def privacy(self) -> Loss:
-        """What it loses when one row comes or goes, or so many."""
-        ...
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Added and removed rows: what replaced ones promise says nothing about these."""
-        ...
 
     def __call__(self, rows: Any, /, *, rng: Entropy = SECURE) -> T_co:  # noqa: ANN401  # each has its own kind of rows
         """Its answer."""
@@ -105,6 +91,8 @@ class Run(Generic[T]):
         A release says itself what is declared of the columns that it counts; of any other mechanism all it sees counts.
         """
         form = "run" if isinstance(self.told, str) else "release"  # what is kept of an answer, a word or a file
+        if isinstance(self.told, dict) and "run" in self.told:
+            form = "named run"  # an answer as JSON
         seen = "" if form == "release" else f"\n{_seen(self.outline.schema)}"
         caps = f"Caps(max_rows={self.outline.caps.rows}, max_groups=1)"
         said = f"{form} {VERSION}\n{digest(self.mechanism)}\n{caps}\n{described(self.rows)}{seen}"
@@ -225,22 +213,7 @@ def _run(store: DuckStore, what: Run[T]) -> T:
 def _charged(mechanism: RowMechanism[object], cap: int, charge: _Charge) -> BudgetLoss:
     """The price of a mechanism of rows in a budget's measure, for all rows of a unit (SOUNDNESS 2)."""
     budget, measure, delta = charge
-    if not isinstance(mechanism.neighbours, AddRemove):
-        raise Refusal(
-            "a promise for replacing one row says nothing about adding or removing one",
-            hint="use a mechanism for added and removed rows",
-        )
-    lots = -(-cap // _together(mechanism))
-    size = lots if isinstance(budget, AddRemove) else 2 * lots  # those that go and those that come make no common lot
-    loss = mechanism.privacy
-    return _measured(loss if size == 1 else loss.group(size), measure, delta)
-
-
-def _together(mechanism: RowMechanism[object]) -> int:
-    """For how many rows its promise is: what it loses when so many come or go."""
-    if mechanism.takes is Takes.ROWS:
-        return 1
-    return count(cast("int", getattr(mechanism, "max_rows", None)), "max_rows")
+    return _measured(loss_of_units(mechanism, cap, budget), measure, delta)
 
 
 def _charged_table(mechanism: TableMechanism[object], charge: _Charge) -> BudgetLoss:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from discreet.curator import Answer, Curator, Due, Explanation
 from discreet.curator.custody import Custody, Scram, matches, scram_of
+from discreet.curator.named_run import NamedRun, RunAnswer, RunQuote, answered_run, quoted_run
 from discreet.curator.purchase import PastPayment
 from discreet.curator.quote import Terms as Asked
 from discreet.curator.quote import given
@@ -198,6 +199,15 @@ class Desk:
         grant = self._in_force(visitor)
         everybody = not own and (grant is None or grant.role == "custodian")
         return self._curator.sibling(visitor.name).history(everybody=everybody, before=before, most=most)
+
+    def run(self, visitor: Visitor, order: NamedRun) -> RunAnswer:
+        """What a mechanism says that is run by its name, at its price, unless it ran before."""
+        return answered_run(self._curator_of(visitor), order)
+
+    def run_quoted(self, visitor: Visitor, order: NamedRun) -> RunQuote:
+        """What that would cost, and how far off it may be. Free."""
+        offer = self._curator_of(visitor).offered(order.wanted)
+        return quoted_run(offer, self.budgets(visitor)[offer.run.outline.population.name].left)
 
     def sessions(self, visitor: Visitor) -> Sessions:
         """The sessions of interactive mechanisms, opened, asked and looked at in a visitor's name."""

@@ -132,7 +132,7 @@ class Publisher:
             self._kept(text)
             return kept(digest(text), order.name, spend)
 
-        return curator.bought(order.wanted, keep)
+        return curator.bought(order.wanted, keep)[1]
 
     def _kept(self, content: bytes) -> None:
         """Durably, under its digest: the ledger is told of it only afterwards."""

@@ -11,11 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.declared.grid import floors
+from discreet.declared.table import grid_of
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, shown
 from discreet.mechanisms.exponential import Exponential, PermuteAndFlip
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
+from discreet.mechanisms.quantile import Rows
 from discreet.mechanisms.registry import registered
+from discreet.mechanisms.relation import Relation
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours, Pure
 
@@ -40,6 +43,8 @@ class PostedPrice:
     """
 
     takes: ClassVar[Takes] = Takes.ROWS
+    declared: ClassVar[tuple[str, ...]] = ()
+    counted: ClassVar[bool] = True
 
     epsilon: Fraction
     lowest: int
@@ -94,8 +99,21 @@ class PostedPrice:
 
     def revenues(self, bids: ArrayLike) -> NDArray[np.int64]:
         """What each price would earn. As private as the bids: for study, not for release."""
-        prices, buyers = self.prices, np.sort(floors(bids, 0, _DEAREST).ravel())
-        return prices * np.minimum(_DEAREST, buyers.size - np.searchsorted(buyers, prices))
+        buyers = np.sort(floors(bids, 0, _DEAREST).ravel())
+        return self._earned(buyers.size - np.searchsorted(buyers, self.prices))
+
+    def _earned(self, buyers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """What each price earns where so many pay it."""
+        return self.prices * np.minimum(_DEAREST, buyers)
+
+    def over(self, relation: Relation, column: str, /, *, rng: Entropy = SECURE) -> int:
+        """A price, where the bids are a column."""
+        grid = grid_of(relation, column)
+        rows = Rows.over(relation, column, grid)
+        top, bottom = grid.step.numerator, grid.step.denominator
+        enough = [min(grid.high + 1, -(-price * bottom // top)) for price in self.prices.tolist()]  # in steps
+        below = np.concatenate([[0], np.cumsum(rows.counts)])[np.searchsorted(rows.points, enough)]
+        return int(self.prices[self.choice(self._earned(rows.size - below), rng=rng)])
 
     def pairs(self) -> tuple[Pair[tuple[int, ...]], ...]:
         """A buyer more at the highest price, alone and beside some at the lowest; or a bid raised that far."""

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Generic, Protocol, TypeVar
 
 from discreet.errors import Refusal
-from discreet.exact import Number
+from discreet.exact import Number, count
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Loss, Neighbours, Replace
 
@@ -82,12 +82,48 @@ class Mechanism(Protocol[D_contra, T_co, L_co]):
         ...
 
 
+class OfRows(Protocol):
+    """A mechanism of rows: what of it says what all rows of a unit cost."""
+
+    @property
+    def takes(self) -> Takes:
+        """`Takes.ROWS`, or `Takes.OWNED_ROWS` if its promise is for `max_rows` of them together; said by its class."""
+        ...
+
+    @property
+    def privacy(self) -> Loss:
+        """What it loses when one row comes or goes, or so many."""
+        ...
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Added and removed rows: what replaced ones promise says nothing about these."""
+        ...
+
+
 class Audited(Protocol[D]):
     """A mechanism that names its own worst inputs."""
 
     def pairs(self) -> Sequence[Pair[D]]:
         """Neighbouring inputs that an audit should try first."""
         ...
+
+
+def loss_of_units(mechanism: OfRows, max_rows: int, neighbours: Neighbours) -> Loss:
+    """What a mechanism of rows loses when all rows of a unit change, of which it has at most so many (SOUNDNESS 2).
+
+    Proof: docs/proofs/run.md, "All rows of one unit".
+    """
+    if not isinstance(mechanism.neighbours, AddRemove):
+        raise Refusal(
+            "a promise for replacing one row says nothing about adding or removing one",
+            hint="use a mechanism for added and removed rows",
+        )
+    together = 1 if mechanism.takes is Takes.ROWS else count(getattr(mechanism, "max_rows", None), "max_rows")  # type: ignore[arg-type]
+    lots = -(-max_rows // together)
+    size = lots if isinstance(neighbours, AddRemove) else 2 * lots  # those that go and those that come make no lot
+    loss = mechanism.privacy
+    return loss if size == 1 else loss.group(size)
 
 
 def settle(mechanism: object, **fields: object) -> None:

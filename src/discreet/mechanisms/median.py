@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
 from discreet.errors import Refusal
-from discreet.exact import count, positive, share, shown
+from discreet.exact import count, positive, share, shown, spoken
 from discreet.mechanisms.mechanism import Pair, settle
 from discreet.mechanisms.registry import registered
+from discreet.mechanisms.relation import Relation
 from discreet.mechanisms.smooth import Fitted, Order
 from discreet.mechanisms.tails import LaplaceTails, StudentTails
+from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Approximate, Neighbours, Pure, Replace
+
+_SLOWEST = Fraction(1, 1 << 14)  # of a growth minus 1: some 2^20 weights until they come to nothing
 
 
 class _Median(Fitted):
     """The median when one value is added or removed. How many there are stays private; no values count as `lower`."""
+
+    declared: ClassVar[tuple[str, ...]] = ("lower", "upper", "step")
+    counted: ClassVar[bool] = True
 
     def truth(self, order: Order) -> int:
         """The lower median."""
@@ -26,6 +34,18 @@ class _Median(Fitted):
     def smooth(self, order: Order, growth: Fraction, least: Fraction) -> Fraction:
         """Of the gaps around the middle."""
         return order.smooth_median(growth, least)
+
+    def over(self, relation: Relation, column: str, /, *, rng: Entropy = SECURE) -> Fraction:
+        """The median of a column, of the rows that have a number there."""
+        return self._noisy(Order.over(relation, column, self.grid), rng)
+
+    def refuse_costly(self) -> None:
+        """Refuse a growth so slow that the smooth bound would have to look at millions of rows."""
+        if self.tails.growth - 1 < _SLOWEST:
+            raise Refusal(
+                f"epsilon={spoken(self.tails.epsilon)} is too small for a median through a door: it takes too long",
+                hint="take a larger epsilon, or a quantile of level 1/2",
+            )
 
     def pairs(self) -> tuple[Pair[tuple[Fraction, ...]], ...]:
         """Where the median moves most, and where the scale does."""

@@ -11,15 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.declared.grid import Grid
+from discreet.declared.table import grid_of
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
+from discreet.mechanisms.relation import Relation
 from discreet.noise import SECURE, Entropy, laplace
 from discreet.privacy import AddRemove, Neighbours, Pure
 from discreet.privacy.calibrate import laplace_error
 
-_WIDEST = 1 << 30  # steps between the bounds of a variance: a square fits into 64 bits
+_WIDEST = 1 << 30  # steps between bounds: a square of as many fits into 64 bits
 _ROOM = 1 << 62
 
 
@@ -53,6 +55,7 @@ class Mean:
     """
 
     takes: ClassVar[Takes] = Takes.OWNED_ROWS
+    declared: ClassVar[tuple[str, ...]] = ("lower", "upper", "step", "max_rows")
 
     epsilon: Fraction
     lower: Fraction
@@ -109,10 +112,18 @@ class Mean:
 
     def __call__(self, values: ArrayLike, /, *, rng: Entropy = SECURE) -> Average:
         """The mean. Values outside the bounds count as the nearer bound, and what is no number as the lower one."""
-        grid = self.grid
-        steps, span = grid.steps(values).ravel() - grid.low, grid.span
-        above = total(steps, span)
-        low, high = (exact + laplace(self.scale, rng=rng) for exact in (steps.size * span - above, above))
+        steps = self.grid.steps(values).ravel() - self.grid.low
+        return self._noisy(steps.size, total(steps, self.grid.span), rng)
+
+    def over(self, relation: Relation, column: str, /, *, rng: Entropy = SECURE) -> Average:
+        """The mean of a column, of the rows that have a number there."""
+        rows, above, _ = _powers(relation, column, self.grid)
+        return self._noisy(rows, above, rng)
+
+    def _noisy(self, rows: int, above: int, rng: Entropy) -> Average:
+        """Of so many rows that lie so many steps above `lower` together."""
+        grid, span = self.grid, self.grid.span
+        low, high = (exact + laplace(self.scale, rng=rng) for exact in (rows * span - above, above))
         return Average(Fraction(low + high, span), grid.step * (grid.low + span * _share(high, low + high)))
 
 
@@ -128,6 +139,7 @@ class Variance:
     """
 
     takes: ClassVar[Takes] = Takes.OWNED_ROWS
+    declared: ClassVar[tuple[str, ...]] = ("lower", "upper", "step", "max_rows")
 
     epsilon: Fraction
     lower: Fraction
@@ -138,10 +150,6 @@ class Variance:
 
     def __post_init__(self) -> None:
         settle(self, **_read(self.epsilon, self.grid, self.max_rows, self.neighbours))
-        if self.grid.span > _WIDEST:
-            raise Refusal(
-                f"expected at most 2^30 steps between the bounds, got {self.grid.span}", hint="take a larger step"
-            )
 
     @classmethod
     def of(cls, grid: Grid, epsilon: Number, max_rows: int = 1) -> Variance:
@@ -190,14 +198,31 @@ class Variance:
 
     def __call__(self, values: ArrayLike, /, *, rng: Entropy = SECURE) -> Spread:
         """The variance. Values outside the bounds count as the nearer bound, and what is no number as the lower one."""
-        grid = self.grid
-        steps, span = grid.steps(values).ravel() - grid.low, grid.span
-        first, second = total(steps, span), total(steps * steps, span**2)
-        exact = (steps.size * span**2 - 2 * first * span + second, 2 * (first * span - second), second)
+        steps, span = self.grid.steps(values).ravel() - self.grid.low, self.grid.span
+        squares = steps * steps if span <= _WIDEST else steps.astype(object) ** 2
+        second = total(squares, span**2) if span <= _WIDEST else sum(squares.tolist())
+        return self._noisy(steps.size, total(steps, span), second, rng)
+
+    def over(self, relation: Relation, column: str, /, *, rng: Entropy = SECURE) -> Spread:
+        """The variance of a column, of the rows that have a number there."""
+        return self._noisy(*_powers(relation, column, self.grid), rng)
+
+    def _noisy(self, rows: int, first: int, second: int, rng: Entropy) -> Spread:
+        """Of so many rows, and the sums of how many steps they lie above `lower` and of the squares of that."""
+        grid, span = self.grid, self.grid.span
+        exact = (rows * span**2 - 2 * first * span + second, 2 * (first * span - second), second)
         near, between, far = (sum_ + laplace(self.scale, rng=rng) for sum_ in exact)
         whole = near + between + far
         mean = grid.step * (grid.low + span * _share(between + 2 * far, 2 * whole))
         return Spread(Fraction(whole, span**2), mean, grid.step**2 * span**2 * _spread(between, far, whole))
+
+
+def _powers(relation: Relation, column: str, grid: Grid) -> tuple[int, int, int]:
+    """Of the rows that have a number in a column: how many they are, and Σt and Σt² of the steps t above `lower`."""
+    if grid_of(relation, column) != grid:
+        raise Refusal(f"column {column!r} has another grid than this mechanism", hint="take the declared one")
+    (rows, first), (_, second) = relation.products([], [column]).tolist()
+    return rows, first - grid.low * rows, second - 2 * grid.low * first + grid.low**2 * rows
 
 
 def total(values: NDArray[np.int64], largest: int) -> int:

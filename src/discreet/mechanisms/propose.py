@@ -15,6 +15,7 @@ from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, spoken
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
+from discreet.mechanisms.relation import Relation
 from discreet.mechanisms.smooth import Order
 from discreet.noise import SECURE, Entropy, laplace
 from discreet.privacy import AddRemove, Approximate, Neighbours
@@ -122,6 +123,8 @@ class ProposedMedian:
     """
 
     takes: ClassVar[Takes] = Takes.ROWS
+    declared: ClassVar[tuple[str, ...]] = ("lower", "upper", "step")
+    counted: ClassVar[bool] = True
 
     epsilon_test: Fraction
     epsilon_release: Fraction
@@ -179,7 +182,13 @@ class ProposedMedian:
 
     def __call__(self, values: ArrayLike, /, *, rng: Entropy = SECURE) -> Fraction | None:
         """The median with noise, on the grid, or None: the proposed bound is too small for this data."""
-        order = Order.of(values, self.grid)
+        return self._noisy(Order.of(values, self.grid), rng)
+
+    def over(self, relation: Relation, column: str, /, *, rng: Entropy = SECURE) -> Fraction | None:
+        """The median of a column, of the rows that have a number there."""
+        return self._noisy(Order.over(relation, column, self.grid), rng)
+
+    def _noisy(self, order: Order, rng: Entropy) -> Fraction | None:
         noisy = self._release(median_stability(order, self._steps), rng=rng)
         return None if noisy is None else self.grid.value(min(max(noisy, order.lower), order.upper))
 

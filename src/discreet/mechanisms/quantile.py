@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.declared.grid import Grid
+from discreet.declared.table import grid_of
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
 from discreet.interval import exp, log
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
+from discreet.mechanisms.relation import Relation
 from discreet.noise import SECURE, Entropy, below, flip_exp, geometric
 from discreet.noise.lookup import START, Enclosure, exp_enclosure
 from discreet.privacy import AddRemove, Neighbours, Pure, Replace
@@ -29,6 +31,12 @@ _LEVELS = 64  # beyond it a candidate weighs less than e^−64 times the best, s
 _FARTHEST = (1 << 62) - 1
 
 Whole = NDArray[np.int64]
+MOST_POINTS = 1 << 20  # at which an engine counts rows
+
+
+def counting_stride(grid: Grid) -> int:
+    """To how many steps of a grid the rows of a relation are rounded before they are counted."""
+    return -(-(grid.span + 1) // MOST_POINTS)
 
 
 @registered("quantile")
@@ -44,6 +52,8 @@ class Quantile:
     """
 
     takes: ClassVar[Takes] = Takes.OWNED_ROWS
+    declared: ClassVar[tuple[str, ...]] = ("lower", "upper", "step", "max_rows")
+    counted: ClassVar[bool] = True
 
     epsilon: Fraction
     lower: Fraction
@@ -113,8 +123,14 @@ class Quantile:
 
     def __call__(self, values: ArrayLike, /, *, rng: Entropy = SECURE) -> Fraction:
         """The number. Values outside the bounds count as the nearer bound, and what is no number as the lower one."""
-        grid = self.grid
-        return grid.value(Rows.of(grid.steps(values), grid.low, grid.high).quantile(self.level, self.rate, rng=rng))
+        return self._chosen(Rows.of(self.grid.steps(values), self.grid.low, self.grid.high), rng)
+
+    def over(self, relation: Relation, column: str, /, *, rng: Entropy = SECURE) -> Fraction:
+        """The quantile of a column, of the rows that have a number there."""
+        return self._chosen(Rows.over(relation, column, self.grid), rng)
+
+    def _chosen(self, rows: Rows, rng: Entropy) -> Fraction:
+        return self.grid.value(rows.quantile(self.level, self.rate, rng=rng))
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +147,20 @@ class Rows:
         """Rows by their values, in any order."""
         points, counts = np.unique(steps, return_counts=True)
         return cls(points, counts.astype(np.int64), low, high)
+
+    @classmethod
+    def over(cls, relation: Relation, column: str, grid: Grid) -> Rows:
+        """Those of a relation that have a number in a column, in steps of `grid`, which must be the column's own.
+
+        On a grid of more than 2^20 points they are rounded to every second point, or third, or as many as it takes.
+        """
+        if grid_of(relation, column) != grid:
+            raise Refusal(f"column {column!r} has another grid than this mechanism", hint="take the declared one")
+        every = counting_stride(grid)
+        points = np.arange(grid.low, grid.high + 1, every, dtype=np.int64)
+        counts = relation.quantile_counts(column, [grid.low, *(points[1:] - every // 2).tolist()])[1:]
+        some = counts > 0
+        return cls(points[some], counts[some], grid.low, grid.high)
 
     @property
     def size(self) -> int:

@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.declared.grid import Grid
+from discreet.declared.table import grid_of
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, positive, share, shown
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.quantile import FINEST, Whole, gaps, rank_error, segment
 from discreet.mechanisms.registry import registered
+from discreet.mechanisms.relation import Relation
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours, Pure
 
@@ -37,6 +39,7 @@ class QuantileEnd:
     """
 
     takes: ClassVar[Takes] = Takes.OWNED_ROWS
+    declared: ClassVar[tuple[str, ...]] = ("lower", "upper", "step", "max_rows")
 
     epsilon: Fraction
     lower: Fraction
@@ -128,9 +131,18 @@ class QuantileEnd:
 
     def chosen(self, steps: Whole, *, rng: Entropy) -> int:
         """The same in steps, of values in steps and in order."""
-        edges = np.append(self.starts, self.grid.high + 1)
-        below = np.searchsorted(steps, edges)
-        ahead, within = below[:-1].astype(np.int64), np.diff(below).astype(np.int64)
+        return self._among(np.searchsorted(steps, np.append(self.starts, self.grid.high + 1)).astype(np.int64), rng)
+
+    def over(self, relation: Relation, column: str, /, *, rng: Entropy = SECURE) -> Fraction:
+        """The number for a column, of the rows that have a number there."""
+        if grid_of(relation, column) != self.grid:
+            raise Refusal(f"column {column!r} has another grid than this mechanism", hint="take the declared one")
+        counts = relation.quantile_counts(column, self.starts.tolist())  # nobody is below the first of them
+        return self.grid.value(self._among(np.cumsum(counts), rng))
+
+    def _among(self, below: Whole, rng: Entropy) -> int:
+        """The end in steps, where so many rows are below the beginning of each cell, and below the end of the last."""
+        ahead, within = below[:-1], np.diff(below)
         return self._end(segment(self._gaps(ahead, within), np.ones_like(ahead), self._fine, rng=rng))
 
     @property

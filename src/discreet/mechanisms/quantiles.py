@@ -20,6 +20,7 @@ from discreet.interval import log
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.quantile import FINEST, Rows, Whole, rank_error, segment
 from discreet.mechanisms.registry import registered
+from discreet.mechanisms.relation import Relation
 from discreet.noise import SECURE, Entropy, below
 from discreet.privacy import AddRemove, Neighbours, Pure
 
@@ -38,6 +39,8 @@ class Quantiles:
     """
 
     takes: ClassVar[Takes] = Takes.OWNED_ROWS
+    declared: ClassVar[tuple[str, ...]] = ("lower", "upper", "step", "max_rows")
+    counted: ClassVar[bool] = True
 
     epsilon: Fraction
     lower: Fraction
@@ -129,16 +132,22 @@ class Quantiles:
 
     def __call__(self, values: ArrayLike, /, *, rng: Entropy = SECURE) -> tuple[Fraction, ...]:
         """The numbers, never falling. Values outside the bounds count as the nearer bound, no numbers as the lower."""
-        grid, parts = self.grid, self.parts
-        held, answers = {(Fraction(0), Fraction(1)): Rows.of(grid.steps(values), grid.low, grid.high)}, {}
+        return self._chosen(Rows.of(self.grid.steps(values), self.grid.low, self.grid.high), rng)
+
+    def over(self, relation: Relation, column: str, /, *, rng: Entropy = SECURE) -> tuple[Fraction, ...]:
+        """The quantiles of a column, of the rows that have a number there."""
+        return self._chosen(Rows.over(relation, column, self.grid), rng)
+
+    def _chosen(self, every: Rows, rng: Entropy) -> tuple[Fraction, ...]:
+        held, answers = {(Fraction(0), Fraction(1)): every}, {}
         for cut in self._cuts():
             rows = held.pop((cut.left, cut.right))
             if cut.last:
                 answers[cut.level] = rows.quantile(cut.relative, cut.rate, rng=rng)
             else:
-                answers[cut.level], lower, upper = divided(rows, cut.relative, cut.rate, parts, rng=rng)
+                answers[cut.level], lower, upper = divided(rows, cut.relative, cut.rate, self.parts, rng=rng)
                 held[cut.left, cut.level], held[cut.level, cut.right] = lower, upper
-        return tuple(grid.value(answers[level]) for level in self.levels)
+        return tuple(self.grid.value(answers[level]) for level in self.levels)
 
     def _cuts(self) -> Iterator[Cut]:
         return _cuts(self.levels, Fraction(0), Fraction(1), self.epsilon / self.max_rows)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from enum import Enum
 from fractions import Fraction
+from importlib.metadata import entry_points
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -27,6 +28,11 @@ Plain: TypeAlias = "bool | int | str | list[Plain] | dict[str, Plain] | None"
 
 C = TypeVar("C", bound=type[Any])
 REGISTRY: dict[str, type[Any]] = {}
+GROUP = "discreet.mechanisms"  # of the entry points by which an installed package offers mechanisms
+OF_COLUMN = frozenset({"lower", "upper", "step", "max_rows"})  # what is declared of a column
+OF_RELATION = frozenset({"max_rows", "neighbours"})  # and of all rows
+CLAIMS = frozenset({"sensitivity", "sensitivity_squared", "monotone", "size", "function"})  # what a caller could say
+_OVER_RELATIONS = (Takes.ROWS, Takes.OWNED_ROWS, Takes.RELATION)
 _HEX = 32  # characters of a double in hex, and some
 _RELATIONS: dict[str, type[AddRemove | Replace]] = {"add-remove": AddRemove, "replace": Replace}
 
@@ -103,11 +109,49 @@ def registered(name: str) -> Callable[[C], C]:
             raise TypeError(f"{name!r} must be a frozen dataclass: its fields are its public parameters")
         if not isinstance(getattr(mechanism, "takes", None), Takes):
             raise TypeError(f"{name!r} must say what it takes: takes: ClassVar[Takes] = Takes.ROWS, say")
+        _check_declared(name, mechanism)
         if REGISTRY.setdefault(name, mechanism) is not mechanism:
             raise ValueError(f"two mechanisms are called {name!r}")
         return mechanism
 
     return record
+
+
+def _check_declared(name: str, mechanism: type[Any]) -> None:
+    """Refuse a class that would go through a door with a parameter that says something of the data."""
+    declared = getattr(mechanism, "declared", None)
+    if declared is None:
+        return
+    fields = {field.name for field in dataclasses.fields(mechanism)}
+    facts = OF_RELATION if mechanism.takes is Takes.RELATION else OF_COLUMN
+    if not set(declared) <= fields & facts:
+        raise TypeError(f"{name!r} can take {sorted(fields & facts)} from what is declared, and no {declared}")
+    if mechanism.takes not in _OVER_RELATIONS or not (mechanism.takes is Takes.RELATION or hasattr(mechanism, "over")):
+        raise TypeError(f"{name!r} goes through no door: it takes no relation, and has no method `over` for one")
+    if claims := sorted(fields & CLAIMS):
+        raise TypeError(f"{name!r} goes through no door: whoever says {claims} promises something of the data")
+
+
+def known(name: object) -> type[Any] | None:
+    """The mechanism of this name: of this package, or of one that is installed and offers it.
+
+    A package offers mechanisms as entry points of the group `discreet.mechanisms`, each under its registered name. None
+    is imported before it is named.
+    """
+    if not isinstance(name, str):
+        return None
+    if name not in REGISTRY:
+        for offered in entry_points(group=GROUP, name=name):
+            try:
+                offered.load()
+            except Exception as broken:  # noqa: BLE001  # whatever somebody's module raises
+                raise Refusal(f"the package that offers {name!r} cannot be imported: {broken}") from None
+    return REGISTRY.get(name)
+
+
+def names() -> list[str]:
+    """What mechanisms are called: those of this package, and those that installed ones offer."""
+    return sorted({*REGISTRY, *(offered.name for offered in entry_points(group=GROUP))})
 
 
 def described(mechanism: object) -> dict[str, Plain]:
@@ -122,20 +166,25 @@ def described(mechanism: object) -> dict[str, Plain]:
 
 def rebuilt(name: object, parameters: object) -> Any:  # noqa: ANN401  # which mechanism, the name says
     """The mechanism of this name and parameters, whatever came through the door, checked as if a person wrote it."""
-    known = REGISTRY.get(name) if isinstance(name, str) else None
-    if known is None:
-        raise Refusal(f"there is no mechanism called {shown(name)}", hint=f"use one of {', '.join(sorted(REGISTRY))}")
+    return completed(name, parameters, {})
+
+
+def completed(name: object, parameters: object, facts: Mapping[str, object]) -> Any:  # noqa: ANN401  # the same
+    """The same with parameters that are facts of the data besides: those did not come through the door."""
+    kind = known(name)
+    if kind is None:
+        raise Refusal(f"there is no mechanism called {shown(name)}", hint=f"use one of {', '.join(names())}")
     if not isinstance(parameters, Mapping):
         raise Refusal(f"expected the parameters of {name} by their names, got {shown(parameters)}")
-    fields = {field.name: field for field in dataclasses.fields(known)}
+    fields = {field.name: field for field in dataclasses.fields(kind) if field.name not in facts}
     unknown = [key for key in parameters if key not in fields]
     if unknown:
         raise Refusal(f"{name} has no parameter {shown(unknown)}", hint=f"it has {', '.join(fields)}")
     missing = [key for key, field in fields.items() if key not in parameters and _required(field)]
     if missing:
         raise Refusal(f"{name} needs {' and '.join(missing)}")
-    kinds = typing.get_type_hints(known)
-    return known(**{key: _typed(value, kinds[key], key) for key, value in parameters.items()})
+    kinds = typing.get_type_hints(kind)
+    return kind(**{key: _typed(value, kinds[key], key) for key, value in parameters.items()}, **facts)
 
 
 def _required(field: dataclasses.Field[Any]) -> bool:

@@ -12,13 +12,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, overload
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from discreet.declared.grid import Grid
 from discreet.exact import Number
 from discreet.mechanisms.mechanism import USUAL, Takes
+from discreet.mechanisms.quantile import Rows
+from discreet.mechanisms.relation import Relation
 from discreet.mechanisms.tails import Tails
 from discreet.noise import SECURE, Entropy
 
@@ -80,7 +83,9 @@ class Fitted(ABC):
 
     def __call__(self, values: ArrayLike, /, *, rng: Entropy = SECURE) -> Fraction:
         """The answer with noise. What is no number counts as `lower`, what is outside as the nearer bound."""
-        order = self.order(values)
+        return self._noisy(self.order(values), rng)
+
+    def _noisy(self, order: Order, rng: Entropy) -> Fraction:
         noisy = self.truth(order) + self.tails.draw(self._scale(order), rng)
         return self.grid.value(min(max(noisy, order.lower), order.upper))
 
@@ -96,6 +101,30 @@ def weights(growth: Fraction, least: Fraction) -> Iterator[int]:
         before, weight = weight, following
 
 
+@dataclass(frozen=True, eq=False)
+class Repeated(Sequence[int]):
+    """Sorted numbers of which many are equal: the different ones, and how many are up to each."""
+
+    points: NDArray[np.int64]
+    until: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return int(self.until[-1]) if self.until.size else 0
+
+    @overload
+    def __getitem__(self, place: int) -> int: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[int]: ...
+
+    def __getitem__(self, place: int | slice) -> int | Sequence[int]:
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(len(self)))]
+        if not 0 <= place < len(self):
+            raise IndexError(place)
+        return int(self.points[np.searchsorted(self.until, place, side="right")])
+
+
 @dataclass(frozen=True)
 class Order:
     """Sorted whole numbers between two bounds, with `lower` before the first and `upper` after the last, for ever."""
@@ -108,6 +137,12 @@ class Order:
     def of(cls, values: ArrayLike, grid: Grid) -> Order:
         """The values in steps of a grid."""
         return cls(sorted(grid.steps(values).ravel().tolist()), grid.low, grid.high)
+
+    @classmethod
+    def over(cls, relation: Relation, column: str, grid: Grid) -> Order:
+        """The numbers that a column of a relation has; `grid` is its own."""
+        rows = Rows.over(relation, column, grid)
+        return cls(Repeated(rows.points, np.cumsum(rows.counts)), grid.low, grid.high)
 
     @property
     def span(self) -> int:

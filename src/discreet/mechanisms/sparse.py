@@ -20,7 +20,7 @@ import numpy as np
 
 from discreet.declared.grid import LIMIT
 from discreet.errors import Refusal
-from discreet.exact import Number, count, nonnegative, positive, probability, share, shown, spoken
+from discreet.exact import ZERO, Number, count, nonnegative, positive, probability, share, shown, spoken
 from discreet.interval import log, simpler_up
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, one_way, settle
 from discreet.mechanisms.registry import Plain, registered
@@ -33,7 +33,6 @@ _EASY = 8  # easy questions in a worst pair: the loss of a session approaches it
 L = TypeVar("L", bound=Loss)
 
 _DIGITS = 600  # of one number in a state: Python turns at least 640 into text, whatever it is configured to
-ZERO = Fraction(0)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from operator import index
 from typing import ClassVar
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, exact, positive, probability, share, shown
+from discreet.exact import ONE, Number, count, exact, positive, probability, share, shown
 from discreet.interval import Interval, exp, log, simpler_up
 from discreet.mechanisms.exponential import first
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
@@ -20,7 +20,6 @@ from discreet.mechanisms.registry import registered
 from discreet.noise import SECURE, Entropy, below, flip_exp, laplace
 from discreet.privacy import Approximate, Neighbours, Replace
 
-ONE = Fraction(1)
 _LARGEST = 1000  # of ε: noise of probability e^−1000 promises nothing
 _FINEST = 256  # of the grid
 _DIGITS = 60  # beside those of a cell: enough to tell one cell from the next where ε is at least 1e-20

@@ -14,7 +14,7 @@ from math import log, log1p
 from typing import TypeAlias
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, positive, share
+from discreet.exact import FAR, ZERO, Number, count, positive, share
 from discreet.interval import simpler_up
 from discreet.privacy.amplify import poisson
 from discreet.privacy.compose import (
@@ -27,8 +27,7 @@ from discreet.privacy.compose import (
     optimal_each,
 )
 from discreet.privacy.convert import convert, epsilon_at
-from discreet.privacy.loss import Approximate, Concentrated, Pure, best_order, ln
-from discreet.privacy.neighbours import AddRemove, Guarantee
+from discreet.privacy.loss import AddRemove, Approximate, Concentrated, Guarantee, Pure, best_order, ln
 from discreet.privacy.profile import Profile
 from discreet.privacy.renyi import ORDERS, Renyi
 from discreet.privacy.tradeoff import Gaussian
@@ -36,9 +35,7 @@ from discreet.privacy.tradeoff import Gaussian
 Uses: TypeAlias = Iterable[tuple[Number, int]]  # a parameter, and how often
 SampledUses: TypeAlias = Iterable[tuple[Number, Number, int]]  # rate, sigma, how often
 
-ZERO = Fraction(0)
 _BITS = 40  # a parameter that takes twice as many bits to write is rounded up to so many, lest sums grow without end
-_FAR = Fraction(10**300)  # a float can hold it
 _FEW = 40  # with more kinds of mechanisms than this, time is saved where it costs almost nothing
 
 
@@ -207,7 +204,7 @@ def _distribution(profiles: list[Profile], delta: Fraction) -> Fraction:
 
 def _nearest(loss: Concentrated, delta: Fraction) -> tuple[Fraction, ...]:
     """The few orders around the one that zCDP would take: computing all of them for many mechanisms takes long."""
-    rho, far = float(min(loss.rho, _FAR)), -ln(delta)
+    rho, far = float(min(loss.rho, FAR)), -ln(delta)
     best = best_order(lambda a: a * rho + (far + a * log1p(-1 / a) - log(a - 1)) / (a - 1))
     return tuple(sorted(sorted(ORDERS, key=lambda order: abs(log(order - 1) - log(best - 1)))[:9]))
 

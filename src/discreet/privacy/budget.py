@@ -9,16 +9,14 @@ from functools import reduce
 from typing import Generic, TypeVar
 
 from discreet.errors import OverBudget, Refusal
-from discreet.exact import Number, count, positive, probability, spoken
+from discreet.exact import ZERO, Number, count, positive, probability, spoken
 from discreet.interval import log, simpler_up
 from discreet.privacy.convert import convert
-from discreet.privacy.loss import Approximate, Concentrated, FilterLoss, Pure
-from discreet.privacy.neighbours import AddRemove, Guarantee, Neighbours
+from discreet.privacy.loss import AddRemove, Approximate, Concentrated, FilterLoss, Guarantee, Neighbours, Pure
 from discreet.privacy.tradeoff import Gaussian
 
 F = TypeVar("F", bound=FilterLoss)
 
-ZERO = Fraction(0)
 _LINES = 4  # how many lines on either side of the nearest are compared; each is valid, so any choice among them is
 
 _HINT = "ask for less, or a new budget"

@@ -15,9 +15,10 @@ from statistics import NormalDist
 from typing import TypeVar
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, exact, nonnegative, positive, share, shown
+from discreet.exact import FAR, Number, count, exact, nonnegative, positive, share, shown
 from discreet.interval import (
     DIGITS,
+    WIDTH,
     Interval,
     exp,
     greatest,
@@ -29,14 +30,11 @@ from discreet.interval import (
     sqrt,
 )
 from discreet.privacy.compose import crossing
-from discreet.privacy.loss import Concentrated, Pure, best_order
-from discreet.privacy.neighbours import AddRemove, Neighbours
+from discreet.privacy.loss import AddRemove, Concentrated, Neighbours, Pure, best_order
 from discreet.privacy.tradeoff import Gaussian, log_profile
 
 X = TypeVar("X")
 
-_WIDTH = Fraction(1, 10**10)
-_FAR = Fraction(10) ** 300  # a float can hold it
 _SUMMED = 1000  # a variance up to which the tail of the discrete Gaussian is summed term by term
 
 
@@ -161,19 +159,19 @@ def gaussian_for(epsilon: Number, delta: Number) -> Gaussian:
     high = 2 * low
     while holds(high):
         low, high = high, 2 * high
-    near, aim = float(min(target, _FAR)), float(log(rare).low)
+    near, aim = float(min(target, FAR)), float(log(rare).low)
     farthest = float(1 / sqrt(low).up)
-    guess = 1 / Fraction(crossing(lambda t: log_profile(near, 1 / t) - aim, farthest)) ** 2 if target < _FAR else low
-    safe, unsafe = guess * (1 - _WIDTH), guess * (1 + _WIDTH)
+    guess = 1 / Fraction(crossing(lambda t: log_profile(near, 1 / t) - aim, farthest)) ** 2 if target < FAR else low
+    safe, unsafe = guess * (1 - WIDTH), guess * (1 + WIDTH)
     if low < safe and holds(safe) and not holds(unsafe):  # a float guessed well
         low, high = safe, unsafe
-    return Gaussian(simpler_down(greatest(holds, low, high, _WIDTH), 48))
+    return Gaussian(simpler_down(greatest(holds, low, high, WIDTH), 48))
 
 
 def concentrated_for(epsilon: Number, delta: Number) -> Concentrated:
     """The largest ρ that is (epsilon, delta)-private by Canonne, Kamath & Steinke 2020, Proposition 12, from below."""
     target, rare = positive(epsilon, "epsilon"), share(delta, "delta")
-    near, rarely = float(min(target, _FAR)), float(log(rare).low)
+    near, rarely = float(min(target, FAR)), float(log(rare).low)
     alpha = best_order(lambda a: -(near + (math.log(a) + rarely) / (a - 1) - math.log1p(-1 / a)) / a)
     rho = (target + (log(alpha) + log(rare)) / (alpha - 1) - log(1 - 1 / alpha)) / alpha
     if rho.low <= 0:
@@ -185,9 +183,9 @@ def concentrated_for(epsilon: Number, delta: Number) -> Concentrated:
 def laplace_error(scale: Number, confidence: Number) -> int:
     """The smallest a for which discrete Laplace noise is in [−a, a] with at least this probability, exactly."""
     width, rare = positive(scale, "scale"), 1 - share(confidence, "confidence")
-    if width > _FAR:
+    if width > FAR:
         raise Refusal(f"expected scale <= 1e300, got scale={shown(scale, str)}", hint="such noise tells nothing")
-    return _first(lambda a: _laplace_exceeds(a, width, rare), float(min(width, _FAR)) * float(log(1 / rare).high))
+    return _first(lambda a: _laplace_exceeds(a, width, rare), float(min(width, FAR)) * float(log(1 / rare).high))
 
 
 def gaussian_error(variance: Number, confidence: Number) -> int:
@@ -196,7 +194,7 @@ def gaussian_error(variance: Number, confidence: Number) -> int:
     The smallest there is for a variance up to 1000, and at most one above it beyond.
     """
     spread, rare = positive(variance, "variance"), 1 - share(confidence, "confidence")
-    near = math.sqrt(min(spread, _FAR)) * -NormalDist().inv_cdf(max(float(rare) / 2, sys.float_info.min))
+    near = math.sqrt(min(spread, FAR)) * -NormalDist().inv_cdf(max(float(rare) / 2, sys.float_info.min))
     return _first(lambda a: gaussian_tail(a, spread).up > rare, near)
 
 
@@ -205,7 +203,7 @@ def laplace_loss_for_error(error: int, confidence: Number, sensitivity: Sensitiv
     most, rare = count(error, "error", least=0), 1 - share(confidence, "confidence")
     high = (log(2 / rare) / (most + 1)).up  # 2q^(a+1)/(1 + q) lies between q^(a+1) and 2q^(a+1)
     low = (log(1 / rare) / (most + 1)).down
-    inverse = least(lambda t: not _laplace_exceeds(most, 1 / t, rare), low, high, _WIDTH)
+    inverse = least(lambda t: not _laplace_exceeds(most, 1 / t, rare), low, high, WIDTH)
     return Pure(inverse * _moves(sensitivity).l1)
 
 
@@ -221,7 +219,7 @@ def gaussian_loss_for_error(error: int, confidence: Number, sensitivity: Sensiti
     high = 2 * low
     while gaussian_tail(most, high).up <= rare:
         low, high = high, 2 * high
-    variance = greatest(lambda v: gaussian_tail(most, v).up <= rare, low, high, _WIDTH)
+    variance = greatest(lambda v: gaussian_tail(most, v).up <= rare, low, high, WIDTH)
     return Concentrated(_moves(sensitivity).l2_squared / (2 * variance))
 
 

@@ -15,14 +15,13 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, nonnegative, positive, probability, share, shown, spoken
+from discreet.exact import ONE, ZERO, Number, count, nonnegative, positive, probability, share, shown, spoken
 from discreet.interval import Interval, exp, greatest, log, pi, simpler_up
-from discreet.privacy.loss import ONE, TINY, Approximate, Pure, ln
+from discreet.privacy.loss import TINY, Approximate, Pure, ln
 
 Price: TypeAlias = Pure | Approximate
 Prices: TypeAlias = Iterable[Price] | Mapping[Price, int]  # one by one, or how often each
 
-ZERO = Fraction(0)
 STEEPEST = 1000  # an ε beyond which advanced composition, with its e^ε, says nothing that the plain sum does not
 MANY = 10**7  # mechanisms that optimal composition counts out; a sum over more takes too long
 _LARGEST = 10**6

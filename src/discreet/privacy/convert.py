@@ -8,17 +8,13 @@ from fractions import Fraction
 from typing import Protocol, TypeVar, runtime_checkable
 
 from discreet.errors import Refusal
-from discreet.exact import Number, probability, spoken
-from discreet.interval import exp, least, log, normal_tail, simpler_up
+from discreet.exact import FAR, ZERO, Number, probability, spoken
+from discreet.interval import WIDTH, exp, least, log, normal_tail, simpler_up
 from discreet.privacy.loss import Approximate, Concentrated, Loss, Pure, best_order
 from discreet.privacy.renyi import Renyi
 from discreet.privacy.tradeoff import Gaussian
 
 T = TypeVar("T", bound=Loss)
-
-ZERO = Fraction(0)
-_FAR = Fraction(10) ** 300  # a float can hold it
-_WIDTH = Fraction(1, 10**10)  # relative width at which a bisection stops
 
 
 @runtime_checkable
@@ -90,7 +86,7 @@ def _gaussian(loss: Loss, _: Fraction | None) -> Gaussian | None:
     top = Fraction(1)
     while normal_tail(top).high > corner.low:
         top *= 2
-    half = least(lambda z: normal_tail(z).high <= corner.low, ZERO, top, _WIDTH)
+    half = least(lambda z: normal_tail(z).high <= corner.low, ZERO, top, WIDTH)
     return Gaussian.of(2 * half)
 
 
@@ -141,7 +137,7 @@ def _from_orders(loss: Concentrated, delta: Fraction) -> Fraction:
         return ZERO
     if spare == 0:
         raise Refusal(f"{loss} needs a delta above its own {spoken(loss.delta)}", hint="ask for a larger delta")
-    rho, rare = float(min(loss.rho, _FAR)), float(log(spare).low)
+    rho, rare = float(min(loss.rho, FAR)), float(log(spare).low)
     alpha = best_order(lambda a: a * rho - (math.log(a) + rare) / (a - 1) + math.log1p(-1 / a))
     epsilon = alpha * loss.rho - (log(alpha) + log(spare)) / (alpha - 1) + log(1 - 1 / alpha)
     return simpler_up(max(ZERO, epsilon.up))
@@ -156,7 +152,7 @@ def _from_profile(loss: Loss, delta: Fraction) -> Fraction:
         low, high = high, 2 * high
         if high > 1 << 64:
             raise Refusal(f"{loss} has no finite ε at delta={spoken(delta)}", hint="ask for a larger delta")
-    return least(lambda epsilon: loss.delta_at(epsilon) <= delta, low, high, _WIDTH)
+    return least(lambda epsilon: loss.delta_at(epsilon) <= delta, low, high, WIDTH)
 
 
 _RULES: dict[type, Callable[[Loss, Fraction | None], Loss | None]] = {

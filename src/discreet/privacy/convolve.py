@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft, optimize, special
 
+from discreet.interval import UNIT
 from discreet.privacy.event import Event, finite
-from discreet.privacy.grid import UNIT, Atoms, Direction, Floats, grain, on_grid, reach
+from discreet.privacy.grid import Atoms, Direction, Floats, grain, on_grid, reach
 
 Part: TypeAlias = tuple[Atoms, int, float]  # how an event loses, how often it happened, the step of its grid
 Aim: TypeAlias = Callable[[float, float], float]  # of θ and ln E[e^{θ loss}]; the best tilt makes it small

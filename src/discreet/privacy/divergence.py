@@ -20,14 +20,13 @@ from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from discreet.errors import Refusal
-from discreet.exact import Number, exact, nonnegative, shown
+from discreet.exact import ZERO, Number, exact, nonnegative, shown
 from discreet.interval import Interval, exp, log
 
 X = TypeVar("X", bound=Hashable)
 Y = TypeVar("Y", bound=Hashable)
 Z = TypeVar("Z", bound=Hashable)
 
-ZERO = Fraction(0)
 _BEYOND = 10**12  # an ε whose e^ε exceeds every ratio of two probabilities that anyone can write
 _HIGHEST = 10**12  # an order at which the divergence is the largest one to every digit
 

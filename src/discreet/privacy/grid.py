@@ -22,7 +22,7 @@ from scipy import special
 
 from discreet.errors import Refusal
 from discreet.exact import shown, spoken
-from discreet.interval import sqrt
+from discreet.interval import UNIT, sqrt
 from discreet.privacy.event import (
     AnyMechanism,
     DiscreteGaussianNoise,
@@ -37,7 +37,6 @@ from discreet.privacy.event import (
 Floats: TypeAlias = NDArray[np.float64]
 Direction: TypeAlias = Literal["remove", "add"]
 
-UNIT = 2.0**-53  # a correctly rounded operation is off by this much, relatively
 _DEVIATIONS = 13  # a normal tail beyond is 6e-39
 _FAINTEST = 1e-290  # no error is below it, where a float would vanish and be multiplied by e^ε < 1e9
 _FAR = 37.0  # beyond, Φ(−x) vanishes as a float while o Φ(−x) may still be seen

@@ -1,7 +1,7 @@
-"""A loss is a bound on what one unit's data can change, and its class is the measure.
+"""Losses, bounds on what one unit's data can change, and the neighbours for which they are promised.
 
-Adding two losses is adaptive composition, `k * loss` is the same mechanism k times, `0 * loss` is nothing. Two measures
-do not add: `convert` turns one into another, rounding against us.
+The class of a loss is its measure. Adding two losses is adaptive composition, `k * loss` is the same mechanism k times,
+`0 * loss` is nothing. Two measures do not add: `convert` turns one into another, rounding against us.
 """
 
 from __future__ import annotations
@@ -10,13 +10,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Protocol, Self, TypeVar
+from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, nonnegative, probability, spoken
+from discreet.exact import FAR, ONE, Number, count, nonnegative, probability, spoken
 from discreet.interval import Interval, exp, log, simpler_down, simpler_up
-
-ONE = Fraction(1)
 
 
 class Loss(Protocol):
@@ -250,7 +248,7 @@ class Concentrated:
         target = nonnegative(epsilon, "epsilon")
         if self.rho == 0:
             return self.delta
-        rho, far = float(min(self.rho, _FAR)), float(min(target, _FAR))
+        rho, far = float(min(self.rho, FAR)), float(min(target, FAR))
         order = best_order(lambda a: (a - 1) * (a * rho - far) + a * math.log1p(-1 / a) - math.log(a - 1))
         exponent = Interval.of((order - 1) * (order * self.rho - target))
         bound = exponent + order * log(1 - 1 / order) - log(order - 1)
@@ -286,7 +284,6 @@ class Concentrated:
         return isinstance(other, Concentrated) and other <= self
 
 
-_FAR = Fraction(10) ** 300  # a float can hold it
 TINY = Fraction(1, 10**30)  # half of the digits of an interval
 
 
@@ -320,3 +317,71 @@ def best_order(objective: Callable[[float], float]) -> Fraction:
             low = a
     excess = Fraction(math.exp(low)).limit_denominator(10**9)
     return 1 + max(excess, Fraction(1, 10**6))
+
+
+@dataclass(frozen=True)
+class AddRemove:
+    """Neighbours differ by all rows of one unit, present in one data set and absent from the other."""
+
+    unit: str = "row"
+
+
+@dataclass(frozen=True)
+class Replace:
+    """Neighbours have the same number of units and differ in the rows of one. The number of units is public."""
+
+    unit: str = "row"
+
+
+Neighbours = AddRemove | Replace
+
+
+@dataclass(frozen=True)
+class Guarantee(Generic[L]):
+    """A loss and the neighbours for which it is promised: a whole sentence."""
+
+    loss: L
+    neighbours: Neighbours
+
+    def under(self, neighbours: Neighbours) -> Guarantee[L]:
+        """The same mechanism's promise for other neighbours, where one follows (SOUNDNESS 2)."""
+        if neighbours == self.neighbours:
+            return self
+        if neighbours.unit != self.neighbours.unit:
+            raise Refusal(
+                f"a promise about one {self.neighbours.unit!r} says nothing about one {neighbours.unit!r}",
+                hint="bound the rows of a unit and use .group",
+            )
+        if isinstance(self.neighbours, AddRemove):  # replacing is removing, then adding
+            return Guarantee(self.loss.group(2), neighbours)
+        raise Refusal(
+            "a promise for replacing one unit says nothing about adding or removing one",
+            hint="sample or pad the rows to a public number, or make the budget's own relation Replace",
+        )
+
+    def __add__(self, other: Guarantee[L]) -> Guarantee[L]:
+        return Guarantee(self.loss + other.under(self.neighbours).loss, self.neighbours)
+
+    def __rmul__(self, times: int) -> Guarantee[L]:
+        return Guarantee(times * self.loss, self.neighbours)
+
+
+def parallel(*guarantees: Guarantee[L]) -> Guarantee[L]:
+    """Mechanisms on disjoint parts, where each unit lies in one part: the largest loss (McSherry 2009, Theorem 4).
+
+    True under add/remove only: replacing a unit may move it from one part to another (SOUNDNESS 3).
+    """
+    if not guarantees:
+        raise Refusal("parallel composition needs at least one guarantee, got none")
+    first = guarantees[0]
+    for guarantee in guarantees:
+        if not isinstance(guarantee.neighbours, AddRemove) or guarantee.neighbours != first.neighbours:
+            raise Refusal(
+                f"parallel composition is true for add/remove neighbours of one unit only, got {guarantee.neighbours}",
+                hint="add the losses instead",
+            )
+        if first.loss <= guarantee.loss:
+            first = guarantee
+    if not all(guarantee.loss <= first.loss for guarantee in guarantees):
+        raise Refusal("no one of these losses is the largest", hint="convert them to one number each, or add them")
+    return first

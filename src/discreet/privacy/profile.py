@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, nonnegative, positive, probability, share, shown, spoken
+from discreet.exact import ZERO, Number, count, nonnegative, positive, probability, share, shown, spoken
 from discreet.interval import simpler_up
 from discreet.privacy.event import (
     AnyMechanism,
@@ -24,13 +24,12 @@ from discreet.privacy.event import (
     LaplaceNoise,
     SampledGaussianNoise,
 )
-from discreet.privacy.neighbours import AddRemove, Guarantee, Neighbours
+from discreet.privacy.loss import AddRemove, Guarantee, Neighbours
 from discreet.privacy.tradeoff import Gaussian
 
 if TYPE_CHECKING:
     from discreet.privacy.convolve import Aim, Composed
 
-ZERO = Fraction(0)
 SMALLEST_DELTA = Fraction(1, 10**10)
 _BEYOND = Fraction(10**14)  # an ε far above what all events that are computed may lose
 

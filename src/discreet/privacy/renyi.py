@@ -13,13 +13,11 @@ from fractions import Fraction
 from functools import lru_cache
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, exact, nonnegative, positive, share, shown, spoken
+from discreet.exact import FAR, ONE, ZERO, Number, count, exact, nonnegative, positive, share, shown, spoken
 from discreet.interval import Interval, exp, log, simpler_up
-from discreet.privacy.loss import ONE, Concentrated, Pure, ln
+from discreet.privacy.loss import Concentrated, Pure, ln
 
-ZERO = Fraction(0)
 _BEYOND = 10**6  # an exponent at which the bound is ε to every digit
-_FAR = Fraction(10**300)
 _LONGEST = 10**4  # terms of a moment: one of higher order takes too long to sum
 _WIDE = 120  # digits where differences of nearly equal moments are taken
 # The orders that dp-accounting's RDP accountant uses by default, so that figures can be compared.
@@ -193,7 +191,7 @@ def _log_factor(order: Fraction) -> float:
 
 def _near(x: Fraction) -> float:
     """A float nearby, for a choice."""
-    return float(min(max(x, -_FAR), _FAR))
+    return float(min(max(x, -FAR), FAR))
 
 
 def _priced(orders: Sequence[Number], price: Callable[[Fraction], Fraction]) -> list[tuple[Number, Number]]:

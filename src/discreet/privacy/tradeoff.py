@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
 
-from discreet.exact import Number, count, nonnegative, positive, probability, share, spoken
-from discreet.interval import exp, greatest, least, log, normal_tail, simpler_up, sqrt
+from discreet.exact import FAR, ONE, ZERO, Number, count, nonnegative, positive, probability, share, spoken
+from discreet.interval import WIDTH, exp, greatest, least, log, normal_tail, simpler_up, sqrt
 from discreet.privacy.compose import crossing
-from discreet.privacy.loss import ONE, Approximate, Loss, Pure, within
-
-ZERO = Fraction(0)
+from discreet.privacy.loss import Approximate, Loss, Pure, within
 
 
 @dataclass(frozen=True, init=False)
@@ -85,14 +83,14 @@ class Gaussian:
             self.mu_squared / 2
         )  # of zCDP, whose older conversion says where ε surely lies (Bun & Steinke, Prop. 1.3)
         most = (half + 2 * (half * log(1 / rare)).sqrt()).up
-        mu = math.sqrt(min(max(self.mu_squared, 1 / _FAR), _FAR))
+        mu = math.sqrt(min(max(self.mu_squared, 1 / FAR), FAR))
         aim = float(log(rare).low)
-        guess = Fraction(crossing(lambda epsilon: log_profile(epsilon, mu) - aim, float(min(most, _FAR))))
-        for width in (_WIDTH, 1000 * _WIDTH):
+        guess = Fraction(crossing(lambda epsilon: log_profile(epsilon, mu) - aim, float(min(most, FAR))))
+        for width in (WIDTH, 1000 * WIDTH):
             low, high = guess * (1 - width), guess * (1 + width)
             if high < most and holds(high) and not holds(low):
-                return simpler_up(least(holds, low, high, _WIDTH), 48)
-        return least(holds, ZERO, most, _WIDTH)
+                return simpler_up(least(holds, low, high, WIDTH), 48)
+        return least(holds, ZERO, most, WIDTH)
 
     def less(self, spent: Gaussian) -> Gaussian:
         """What is left of this much once `spent` of it is gone."""
@@ -103,10 +101,6 @@ class Gaussian:
 
 
 _BEYOND = 10**17  # e to this is still a decimal, e to a hundred times this is not
-
-
-_WIDTH = Fraction(1, 10**10)
-_FAR = Fraction(10) ** 300  # a float can hold it
 
 
 def log_profile(epsilon: float, mu: float) -> float:

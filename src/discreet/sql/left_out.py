@@ -37,6 +37,13 @@ def left_out(measurement: Measurement) -> tuple[str, ...]:
     )  # fmt: skip
 
 
+def rows_left_out(rows: Rows, max_rows: int) -> tuple[str, ...]:
+    """The same of rows that are measured as they are."""
+    own = None if one_row(rows) else max_rows
+    told = [*_row_caps(rows, own), *_brought(rows), *_answered(rows), *_owners(rows), *_partners(rows)]
+    return tuple(dict.fromkeys(told))
+
+
 def column_name(name: str, known: Shape) -> str:
     """What a column is called where it was declared; else as the question names it."""
     column = known.columns.get(name)
@@ -66,16 +73,17 @@ def _listed(names: Iterable[str]) -> str:
 def _caps(measurement: Measurement) -> Iterator[str]:
     single = one_row(measurement.rows)
     counts_rows = any(statistic != Statistic("units") for statistic in measurement.statistics)
-    caps = set(_inner_caps(measurement.rows))
-    if counts_rows and not single and measurement.max_rows is not None:
-        caps.add(measurement.max_rows)
-    for most in sorted(caps):
-        rows = "1 row counts with 1 of them" if most == 1 else f"{most} rows counts with {most} of them"
-        yield f"A person with more than {rows}, chosen at random once per table version."
+    yield from _row_caps(measurement.rows, measurement.max_rows if counts_rows and not single else None)
     if measurement.keys and not single and not measurement.every_group:
         most = measurement.max_groups
         groups = "1 group counts in 1 of them" if most == 1 else f"{most} groups counts in {most} of them"
         yield f"A person in more than {groups}."
+
+
+def _row_caps(rows: Rows, own: int | None) -> Iterator[str]:
+    for most in sorted({*_inner_caps(rows), *([] if own is None else [own])}):
+        many = "1 row counts with 1 of them" if most == 1 else f"{most} rows counts with {most} of them"
+        yield f"A person with more than {many}, chosen at random once per table version."
 
 
 def _inner_caps(rows: Rows) -> Iterator[int]:

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from discreet.curator import Answer, Explanation
 from discreet.curator.explain import said
+from discreet.curator.named_run import RunAnswer, RunQuote
 from discreet.curator.purchase import PastPayment
 from discreet.declared.column import Column, ends
 from discreet.declared.table import Table
@@ -183,3 +184,28 @@ def _written(answer: Answer) -> _Written:
     """What a text follows from, beside what is left. Not the answer itself: it holds all that it was made of."""
     cells = answer.rows, answer.spans, answer.columns, answer.types, answer.noisy
     return *cells, answer.cost, answer.entry, answer.bounding, answer.notices, answer.confidence
+
+
+def run_answer(value: RunAnswer) -> schemas.RunResponse:
+    """What a mechanism said."""
+    return schemas.RunResponse(
+        value=value.value,
+        cost=_perhaps(value.cost),
+        left=loss(value.left),
+        entry=value.entry,
+        bounding=value.bounding,
+    )
+
+
+def run_quote(value: RunQuote) -> schemas.RunOfferResponse:
+    """A run before it is paid for."""
+    return schemas.RunOfferResponse(
+        population=value.population,
+        price=loss(value.price),
+        left=loss(value.left),
+        error=None if value.error is None else str(value.error),
+        about=value.about,
+        bounding=value.bounding,
+        entry=value.entry,
+        words=str(value),
+    )

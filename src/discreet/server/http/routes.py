@@ -9,9 +9,10 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from discreet.addresses import is_loopback
 from discreet.curator import Answer
+from discreet.curator.named_run import NamedRun, select_all
 from discreet.curator.purchase import PastPayment
 from discreet.desk import Desk, Visitor
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, Ground, Refusal
 from discreet.ledger.books import OWNER
 from discreet.server.errors import HttpError, error_response, not_yours
 from discreet.server.fair_share import Pool
@@ -132,6 +133,33 @@ QUERY = f"{api.prefix}/query"
 async def explain(asked: schemas.QueryRequest, door: Door, who: Who) -> schemas.ExplainResponse:
     """What a question would cost and how exact it would be. Free, and the same whatever the rows are."""
     return json_values.explanation(await door.pool.asked(who, door.desk.explained, who, asked.sql, asked.terms()))
+
+
+@api.post("/run", responses=schemas.OVER_BUDGET)
+async def run(asked: schemas.RunRequest, request: Request, door: Door, who: Who) -> schemas.RunResponse:
+    """Run a mechanism by its name at its price. It is charged before a row is read; the same again is free."""
+    told = _told(request)
+    told.outcome = "fault"
+    try:
+        answer = await door.pool.asked(who, lambda: door.desk.run(who, _run_order(asked)))
+    except (DiscreetError, HttpError) as refused:
+        told.outcome = error_response(refused).kind
+        raise
+    told.outcome, told.entry = "free" if answer.cost is None else "answered", answer.entry
+    return json_values.run_answer(answer)
+
+
+@api.post("/run/offer")
+async def run_offer(asked: schemas.RunRequest, door: Door, who: Who) -> schemas.RunOfferResponse:
+    """What that would cost and how far off it may be. Free, and the same whatever the rows are."""
+    return json_values.run_quote(await door.pool.asked(who, lambda: door.desk.run_quoted(who, _run_order(asked))))
+
+
+def _run_order(asked: schemas.RunRequest) -> NamedRun:
+    if (asked.sql is None) == (asked.table is None):
+        raise Refusal("a run is of a table or of a SELECT: name one of table and sql", ground=Ground.VALUE)
+    source = asked.sql if asked.sql is not None else select_all(str(asked.table))
+    return NamedRun.of(asked.mechanism, source, dict(asked.parameters), asked.max_rows, asked.delta)
 
 
 @api.post("/describe")

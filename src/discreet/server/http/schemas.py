@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictFloat, StrictInt, StrictStr
 
 from discreet.exact import LONGEST as LONGEST_NUMBER
 from discreet.sql.parse import LONGEST as LONGEST_QUESTION
@@ -88,6 +88,53 @@ class QueryResponse(BaseModel):
     entry: str
     bounding: str
     notices: list[str]
+
+
+class RunRequest(BaseModel):
+    """A mechanism by its name, its parameters, and the rows it is run on; what is declared is no parameter.
+
+    `delta` is the mechanism's parameter of this name, or where its loss is charged if it has none.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    mechanism: Annotated[str, Field(max_length=200, examples=["mean"])]
+    parameters: Annotated[
+        dict[str, JsonValue], Field(max_length=100, examples=[{"epsilon": "0.5", "column": "cost"}])
+    ] = {}
+    sql: Annotated[str | None, Field(max_length=LONGEST_QUESTION, description="A SELECT of rows.")] = None
+    table: Annotated[str | None, Field(max_length=LONGEST_QUESTION, examples=["visits"])] = None
+    delta: Number | None = None
+    max_rows: Cap | None = None
+
+
+class RunResponse(BaseModel):
+    """What a mechanism said: `value` as its fields by their names, a list, a number, or null. `cost` null: free.
+
+    `bounding` says what is left out before the noise.
+    """
+
+    value: JsonValue
+    cost: LossJson | None
+    left: LossJson
+    entry: str
+    bounding: str
+
+
+class RunOfferResponse(BaseModel):
+    """A run before it is paid for. `error` is at confidence 0.95, and `about` says of what; null: known after paying.
+
+    `entry` holds the answer if it was paid for before: then it is free.
+    """
+
+    population: str
+    price: LossJson
+    left: LossJson
+    error: str | None
+    about: str
+    bounding: str
+    entry: int | None
+    words: str
 
 
 class ColumnErrorJson(BaseModel):

@@ -1,6 +1,8 @@
-"""Discrete Laplace and geometric noise, exact for every rational scale."""
+"""Discrete Laplace, geometric and Gaussian noise, one number at a time, exact for every rational parameter."""
 
 from __future__ import annotations
+
+import math
 
 from discreet.exact import Number, positive
 from discreet.noise.bernoulli import flip_exp_ratio
@@ -33,3 +35,15 @@ def laplace(scale: Number, *, rng: Entropy = SECURE) -> int:
         negative, size = rng.bits(1), _geometric(width.denominator, width.numerator, rng)
         if size or not negative:
             return -size if negative else size
+
+
+def gaussian(variance: Number, *, rng: Entropy = SECURE) -> int:
+    """Pr[n] ∝ exp(−n² / (2 variance)) (Canonne, Kamath & Steinke 2020, Algorithm 3)."""
+    square = positive(variance, "variance")
+    top, bottom = square.numerator, square.denominator
+    t = math.isqrt(top // bottom) + 1
+    while True:
+        n = laplace(t, rng=rng)
+        # (|n| − σ²/t)² / (2σ²) = (|n| t bottom − top)² / (2 t² top bottom)
+        if flip_exp_ratio((abs(n) * t * bottom - top) ** 2, 2 * t * t * top * bottom, rng):
+            return n
