@@ -13,7 +13,6 @@ import pytest
 
 from discreet.errors import OverBudget, Refusal
 from discreet.ledger import (
-    Answer,
     Books,
     Dataset,
     Event,
@@ -24,6 +23,7 @@ from discreet.ledger import (
     Revoked,
     Spend,
     SqliteLedger,
+    StoredAnswer,
     verify,
 )
 from discreet.ledger.entry import REMOVED, Entry, Plain, canonical, read_entry, read_event, write_event
@@ -142,9 +142,9 @@ def test_a_price_beyond_an_allowance_is_refused_as_such() -> None:
 
 def test_an_answer_answers_the_question_that_was_paid() -> None:
     found = books(opened(), spend())
-    found.check(Answer(2, "q", None))
+    found.check(StoredAnswer(2, "q", None))
     with pytest.raises(Refusal, match="not a payment"):
-        found.check(Answer(2, "another", None))
+        found.check(StoredAnswer(2, "another", None))
 
 
 @pytest.mark.parametrize("loss", [Pure(f"1/{2**200}"), Pure(f"{2**200 - 1}/{2**200 + 1}")])
@@ -186,7 +186,7 @@ WRITTEN: list[Event] = [
     Grant("ana", "analyst", ["visits"], Pure(1), {"sha256": "ab"}, require_price=True),
     Revoked("ana"),
     spend(versions={"visits": 1}),
-    Answer(2, "q", None),
+    StoredAnswer(2, "q", None),
     Retired("patients"),
     Hold("patients", held=True),
 ]

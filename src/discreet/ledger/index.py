@@ -13,7 +13,7 @@ from functools import cache
 
 from discreet.errors import Refusal
 from discreet.ledger import merkle
-from discreet.ledger.entry import SESSION, Answer, Entry, Plain, Spend
+from discreet.ledger.entry import SESSION, Entry, Plain, Spend, StoredAnswer
 from discreet.ledger.head import Head
 from discreet.ledger.merkle import Frontier, Node
 
@@ -45,7 +45,7 @@ def note(file: sqlite3.Connection, entry: Entry, nodes: Iterable[tuple[int, int,
         case Spend() as spend:
             new = entry.number, spend.principal, spend.question
             file.execute("INSERT INTO payment (number, principal, question) VALUES (?, ?, ?)", new)
-        case Answer() as said:
+        case StoredAnswer() as said:
             more = entry.number, is_release(said.answer), said.spend
             file.execute("UPDATE payment SET answer = ?, release = ? WHERE number = ?", more)
 

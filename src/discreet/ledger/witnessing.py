@@ -27,7 +27,7 @@ from discreet import durable
 from discreet.errors import Busy, Fault, Refusal
 from discreet.ledger.books import OWNER
 from discreet.ledger.checkpoint import Checkpoint
-from discreet.ledger.entry import Answer, Event, Hold, Retired, Revoked, Spend
+from discreet.ledger.entry import Event, Hold, Retired, Revoked, Spend, StoredAnswer
 from discreet.ledger.head import Head, now, public_part, sign_root
 from discreet.ledger.index import WITNESSED, Past, marked
 from discreet.ledger.view import View
@@ -383,7 +383,7 @@ def binds(event: Event) -> bool:
 
     So people are shut out, and populations closed, also while a witness cannot be reached.
     """
-    return not isinstance(event, Answer | Revoked | Retired) and not (isinstance(event, Hold) and event.held)
+    return not isinstance(event, StoredAnswer | Revoked | Retired) and not (isinstance(event, Hold) and event.held)
 
 
 def told_payer(outside: Outside, events: Sequence[Event]) -> Exception:
