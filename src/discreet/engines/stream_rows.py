@@ -13,7 +13,18 @@ from numpy.typing import NDArray
 
 from discreet.declared.key import Key, Type
 from discreet.declared.table import Table
-from discreet.engines.one_pass import FARTHEST, MOST_KEYS, WIDTH, Number, Rows, Rules, Unsigned, Unsuited, Value, tally
+from discreet.engines.one_pass import (
+    FARTHEST,
+    MOST_KEYS,
+    WIDTH,
+    Number,
+    OwnedRows,
+    Rules,
+    Unsigned,
+    Unsuited,
+    Value,
+    tally,
+)
 from discreet.sql.bounding import among, plain, row_cap, summands
 from discreet.sql.expression import Field
 from discreet.sql.plan import GroupKey, Measurement, Statistic
@@ -97,14 +108,16 @@ def _names(
     return names
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, stream: Stream, names: Sequence[Names]) -> Iterator[Rows]:
+def _rows(connection: duckdb.DuckDBPyConnection, stream: Stream, names: Sequence[Names]) -> Iterator[OwnedRows]:
     width = 1 + len(names)
     for batch in connection.sql(stream.text).to_arrow_reader(_AT_ONCE):
         if not batch.num_rows:
             continue
         codes = [name.coded(column) for name, column in zip(names, batch.columns[1:width], strict=True)]
         values = tuple(_value(column) for column in batch.columns[width:])
-        rows = Rows(batch.column(0).to_numpy(), _groups(codes, batch.num_rows), values, tuple(n.digests for n in names))
+        rows = OwnedRows(
+            batch.column(0).to_numpy(), _groups(codes, batch.num_rows), values, tuple(n.digests for n in names)
+        )
         yield from _answered(rows, names, codes)
 
 
@@ -126,7 +139,7 @@ def _value(column: pa.Array) -> Value:
     return _numbers(column.fill_null(0)), column.is_valid().to_numpy(zero_copy_only=False)
 
 
-def _answered(rows: Rows, names: Sequence[Names], codes: Sequence[NDArray[np.integer]]) -> Iterator[Rows]:
+def _answered(rows: OwnedRows, names: Sequence[Names], codes: Sequence[NDArray[np.integer]]) -> Iterator[OwnedRows]:
     """Those rows whose keys are answered."""
     tests = [
         name.wanted[code]

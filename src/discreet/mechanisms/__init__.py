@@ -65,9 +65,9 @@ from discreet.mechanisms.response import Share as Share
 from discreet.mechanisms.sample import Aggregate as Aggregate
 from discreet.mechanisms.sample import BlockMean as BlockMean
 from discreet.mechanisms.sample import SampleAggregate as SampleAggregate
-from discreet.mechanisms.session import Allowance as Allowance
 from discreet.mechanisms.session import Interactive as Interactive
 from discreet.mechanisms.session import Openable as Openable
+from discreet.mechanisms.session import Quota as Quota
 from discreet.mechanisms.session import Session as Session
 from discreet.mechanisms.smooth import Order as Order
 from discreet.mechanisms.sparse import Above as Above

@@ -23,9 +23,9 @@ from discreet.sql.rows import (
     Inline,
     Joined,
     Kept,
-    Lookup,
     PerUnit,
     Project,
+    PublicJoin,
     Rows,
     Union,
     Windowed,
@@ -206,7 +206,7 @@ def _expressions(rows: Rows) -> Iterator[Expression]:
             yield from (each.by for each in rows.order)
             if rows.summary.value is not None:
                 yield rows.summary.value
-        case Joined() | Lookup() | Kept():
+        case Joined() | PublicJoin() | Kept():
             if rows.condition is not None:
                 yield rows.condition
         case Among():

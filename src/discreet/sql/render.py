@@ -19,10 +19,10 @@ from discreet.sql.rows import (
     Inline,
     Joined,
     Kept,
-    Lookup,
-    Order,
+    Ordering,
     PerUnit,
     Project,
+    PublicJoin,
     Rows,
     Scan,
     Summary,
@@ -233,7 +233,7 @@ def rows(tree: Rows, located: Located) -> str:  # noqa: C901, PLR0911  # one cas
             return f"SELECT *, {_window(tree)} AS {quoted(tree.name)} FROM ({rows(tree.source, located)})"
         case Joined(left, right, condition, kind):
             return _joined(tree, rows(left, located), rows(right, located), condition, kind)
-        case Lookup(source, public, condition, kind):
+        case PublicJoin(source, public, condition, kind):
             on = f"{kind.upper()} JOIN ({rows(public, located)}) ON {expression(condition)}"
             return f"SELECT * FROM ({rows(source, located)}) {on}"
         case Kept(source, others, condition, negated):
@@ -358,7 +358,7 @@ def _ends(before: int | None, after: int | None) -> str:
     return f"{first} AND {last}"
 
 
-def _order(each: Order) -> str:
+def _order(each: Ordering) -> str:
     direction = "DESC" if each.descending else "ASC"
     return f"{expression(each.by)} {direction} NULLS {'FIRST' if each.nulls_first else 'LAST'}"
 

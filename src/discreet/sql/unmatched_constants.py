@@ -21,9 +21,9 @@ from discreet.sql.rows import (
     Filter,
     Joined,
     Kept,
-    Lookup,
     PerUnit,
     Project,
+    PublicJoin,
     Rows,
     Windowed,
     below,
@@ -75,7 +75,7 @@ def _of_rows(rows: Rows) -> Iterator[tuple[Expression, Shape]]:
             yield summary.value, shape(source)
         case Joined(_, _, condition, _) if condition is not None:
             yield condition, shape(rows)
-        case Lookup(_, _, condition, _):
+        case PublicJoin(_, _, condition, _):
             yield condition, shape(rows)
         case Among(source, value, _, _):
             yield value, shape(source)
