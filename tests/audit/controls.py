@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.specimen import Specimen
+from discreet.audit.claim import Specimen
 from discreet.audit.zoo_mechanisms import sparse_vector
 from discreet.interval import log
 from discreet.mechanisms.mechanism import Pair

@@ -12,7 +12,7 @@ from doubles import Seeded
 
 from discreet.audit import Specimen, audit
 from discreet.audit.accusing_event import Event, accuse
-from discreet.audit.bounds import Hits
+from discreet.audit.bounds import HitCounts
 from discreet.audit.outputs import Outputs, draw
 from discreet.mechanisms.mechanism import Pair
 from discreet.noise import Entropy, flip, laplaces
@@ -96,7 +96,7 @@ def chosen(shape: Shape, stray: Fraction) -> Event:
         said = shape((bit ^ flip("1/4", rng=rng)) + 2 * rng.bits(1))
         return None if flip(stray, rng=rng) else said
 
-    def gain(likely: Hits, unlikely: Hits, size: int) -> np.ndarray:
+    def gain(likely: HitCounts, unlikely: HitCounts, size: int) -> np.ndarray:
         return np.asarray((likely - unlikely) / size)
 
     return accuse(told, Pair(0, 1, "a bit"), 400, gain, rng=Seeded(7)).event

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.audit.features import ZERO_BIT, Features, binade, lowest_bit
-from discreet.audit.outputs import draw, keys, packed
-from discreet.audit.visible_parts import Raised
+from discreet.audit.outputs import Raised, draw, keys, packed
 from discreet.errors import Refusal
 from discreet.noise import SECURE, Entropy
 

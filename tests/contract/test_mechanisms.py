@@ -101,8 +101,8 @@ MORE: tuple[Mechanism[Whatever, object, Loss], ...] = (
     BlockMean(ONE, *AGES, 9),
 )
 ALL = {**EXAMPLES, **RELEASES, **OTHERS}
-REGISTRY = {name: kind for name, kind in discreet.mechanisms.REGISTRY.items() if ".local." not in kind.__module__}
-# clients have a suite of their own, tests/local/test_contract.py
+HERE = ("discreet.mechanisms.", "discreet.release.")  # clients have a suite of their own, tests/local/test_contract.py
+REGISTRY = {name: kind for name, kind in discreet.mechanisms.REGISTRY.items() if kind.__module__.startswith(HERE)}
 OWN = {name for name, kind in REGISTRY.items() if kind.__module__.startswith("discreet.mechanisms.")}
 EVERY = [*(example for some in ALL.values() for example in some), *MORE]
 NAMES = {kind: name for name, kind in REGISTRY.items()}

@@ -12,6 +12,9 @@ import pytest
 from discreet.curator import catalogue
 from discreet.curator.catalogue import declaration
 from discreet.curator.run import Wanted, planned
+from discreet.declared.column import Column
+from discreet.declared.key import Type
+from discreet.declared.table import Schema, Table
 from discreet.desk.publisher import ReleaseOrder
 from discreet.mechanisms import Grid, Mean
 from discreet.release import Wish
@@ -27,7 +30,13 @@ QUESTIONS = {
     "SELECT avg(c) FROM (SELECT patient, sum(cost) AS c, min(day) AS d FROM visits GROUP BY patient) t": (
         "25db78feef3b8b831697635f3e7ae4b1d997d072b25d5204bac27fd9e0cd98cb"
     ),
+    "SELECT c.chapter, count(*) FROM visits v JOIN codes c ON v.diagnosis = c.code GROUP BY c.chapter": (
+        "148f76271a1408522133b3ba95892eb5aae5db0a1d437776433bd9e0928271d4"
+    ),
+    "SELECT avg(cost) FROM (SELECT *, row_number() OVER (PARTITION BY patient ORDER BY day DESC) AS k FROM visits) t "
+    "WHERE k = 1": "d809b4f75e8e61784e4c023fc5a3d3435be603663df52f1e846b403e53116ea7",
 }
+CODES = Table("codes", (Column("code", Type.VARCHAR), Column("chapter", Type.VARCHAR)))
 TABLE = "e94deb926e91324cf9830e0acc62febec6b6151b86837887b003020427d6dd9c"
 RUN = "b2ad23ecc6e5443fc46740443edc465f3a49a03c45bbafbbeda04d3126819e76"
 WISHES = {
@@ -57,7 +66,7 @@ def test_a_table_keeps_its_digest(home: Path) -> None:
 
 @pytest.mark.parametrize(("sql", "key"), QUESTIONS.items())
 def test_a_question_keeps_its_key(sql: str, key: str) -> None:
-    parts = question(sql, clinic.schema()).parts
+    parts = question(sql, Schema({**clinic.schema().tables, "codes": CODES})).parts
     assert hashlib.sha256("".join(part.measurement.question for part in parts).encode()).hexdigest() == key
 
 

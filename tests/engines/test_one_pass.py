@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.engines.one_pass import FARTHEST, NARROW, WIDTH, Number, Rows, Rules, Unsuited, tally
+from discreet.engines.one_pass import FARTHEST, NARROW, WIDTH, Number, OwnedRows, Rules, Unsuited, tally
 
 NUMBERS = (
     Number("rows"),
@@ -47,7 +47,9 @@ def made(owners: int, seed: int, most: int = 30) -> list[Row]:
     return sorted(rows, key=lambda row: row[0])
 
 
-def stream(rows: Sequence[Row], rule: Rules, sizes: Sequence[int] = (7,), names: str = "abcdexyz") -> Iterator[Rows]:
+def stream(
+    rows: Sequence[Row], rule: Rules, sizes: Sequence[int] = (7,), names: str = "abcdexyz"
+) -> Iterator[OwnedRows]:
     """Rows in batches of these sizes, in turn. The codes of groups are the places of their letters in `names`."""
     code = {name: place for place, name in enumerate(names)}
     digests = tuple(np.array([rule.digest(key, name) for name in names], np.uint64) for key in (0, 1))
@@ -61,7 +63,7 @@ def stream(rows: Sequence[Row], rule: Rules, sizes: Sequence[int] = (7,), names:
             (np.array([row[3] or 0 for row in part], np.int32), None if there.all() else there),
             (np.array([row[4] for row in part], np.int32), None),
         )
-        yield Rows(np.array([row[0] for row in part], np.int64), groups, values, digests)
+        yield OwnedRows(np.array([row[0] for row in part], np.int64), groups, values, digests)
 
 
 def counted(
@@ -157,8 +159,8 @@ def test_a_choice_of_many_groups_does_not_depend_on_how_many_others_there_are(se
     digests = (np.array([rule.digest(0, code) for code in range(3000)], np.uint64),)
     owners, groups = np.repeat(np.arange(10), 3000), np.tile(np.arange(3000, dtype=np.uint16), 10)
     crowd = np.arange(10, 30_010)
-    few = Rows(owners, groups, (), digests)
-    more = Rows(np.append(owners, crowd), np.append(groups, np.zeros(30_000, np.uint16)), (), digests)
+    few = OwnedRows(owners, groups, (), digests)
+    more = OwnedRows(np.append(owners, crowd), np.append(groups, np.zeros(30_000, np.uint16)), (), digests)
     alone = tally([few], rule, 1).units
     among = tally([more], rule, 1).units
     assert sum(alone) == 10 * 1500

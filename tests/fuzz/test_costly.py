@@ -13,7 +13,7 @@ from fuzz.costly import ALIKE, HOSTILE, ROWS, Costly, beyond, home, measured, pl
 from discreet.curator import Curator
 from discreet.declared.table import MOST_ROWS_A_UNIT
 from discreet.errors import Refusal
-from discreet.sql.rows import Capped, Filter, Lookup, Project, Rows, below
+from discreet.sql.rows import Capped, Filter, Project, PublicJoin, Rows, below
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +57,9 @@ def test_it_notices_rows_that_are_not_held(pair: Costly) -> None:
 
 def _free(rows: Rows) -> Rows:
     """The same rows, of which a person brings as many into a public join as they have."""
-    if isinstance(rows, Lookup) and isinstance(rows.source, Capped):
+    if isinstance(rows, PublicJoin) and isinstance(rows.source, Capped):
         return replace(rows, source=rows.source.source)
-    assert isinstance(rows, (Lookup, Filter, Project))
+    assert isinstance(rows, (PublicJoin, Filter, Project))
     return replace(rows, source=_free(rows.source))
 
 

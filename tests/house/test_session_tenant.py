@@ -24,7 +24,7 @@ from discreet.curator.custody import Custody
 from discreet.desk import Desk
 from discreet.errors import OverBudget
 from discreet.ledger import Answer, SqliteLedger, verify
-from discreet.mechanisms import REGISTRY, Allowance, Openable, Pair, Takes, registered
+from discreet.mechanisms import REGISTRY, Openable, Pair, Quota, Takes, registered
 from discreet.noise import SECURE, Entropy, laplace
 from discreet.privacy import AddRemove, Neighbours, Pure
 from discreet.server.http.door import Door
@@ -65,8 +65,8 @@ class Rounds(Openable[Said, int, int, Pure]):
     def answers(self, state: Said) -> Said:
         return state
 
-    def used(self, state: Said) -> tuple[Allowance, ...]:
-        return (Allowance("rounds", len(state), self.rounds),)
+    def used(self, state: Said) -> tuple[Quota, ...]:
+        return (Quota("rounds", len(state), self.rounds),)
 
     def encode(self, state: Said) -> Mapping[str, Any]:
         return {"said": list(state)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import sqlite3
 from contextlib import closing
 from dataclasses import fields
@@ -10,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from discreet.errors import OverBudget, Refusal
 from discreet.ledger import (
+    Adopted,
     Answer,
     Books,
     Dataset,
@@ -26,7 +29,18 @@ from discreet.ledger import (
     SqliteLedger,
     verify,
 )
-from discreet.ledger.entry import REMOVED, Entry, Plain, canonical, read_entry, read_event, write_event
+from discreet.ledger.entry import (
+    GENESIS,
+    REMOVED,
+    Entry,
+    Plain,
+    canonical,
+    read_entry,
+    read_event,
+    session_question,
+    write_event,
+)
+from discreet.ledger.index import beginning, read_checkpoint, seal
 from discreet.privacy import AddRemove, Approximate, Concentrated, Gaussian, Profile, Pure, Renyi
 
 
@@ -291,3 +305,47 @@ def test_no_entry_holds_a_loss_that_it_cannot_be_read_back_from(tmp_path: Path, 
             ledger.append(event)
     ledger.append(Spend("patients", Pure(1), "custodian", "q", [], None))
     assert verify(ledger.rows()).holds
+
+
+# sessions -------------------------------------------------------------------------------------------------------------
+
+
+def session(loss: Any, question: str = "") -> Spend:  # noqa: ANN401
+    return Spend("patients", loss, "custodian", question or session_question("patients"), [], None)
+
+
+def rho(amount: object, delta: object = 0) -> Spend:
+    return Spend("patients", Concentrated(amount, delta), "custodian", "q", [], None)  # type: ignore[arg-type]
+
+
+def test_a_session_is_open_until_its_answer_and_only_then_a_delta_of_rho_fits() -> None:
+    begun = Opened("patients", Concentrated(9, "0.1"), AddRemove("patients"))
+    first, second = session(Concentrated(1)), session(Concentrated(1))
+    events: list[Event] = [begun, rho(1, "0.01"), first, rho(1), second]
+    assert books(*events).accounts["patients"].budget.sessions == 2
+    events.append(Answer(3, first.question, []))
+    with pytest.raises(Refusal, match="beside an open session only charges without a delta"):
+        books(*events, rho(1, "0.01"))
+    events.append(Answer(5, second.question, []))
+    assert books(*events, rho(1, "0.01")).accounts["patients"].budget.spent == Concentrated(5, "0.02")
+    with pytest.raises(Refusal, match="not proven beside other questions"):
+        books(begun, session(Concentrated(1, "0.01")))
+    with pytest.raises(Refusal, match="not a payment that waits"):
+        books(*events, Answer(3, first.question, []))
+    with pytest.raises(Refusal, match="the budget that its question names"):
+        books(begun, session(Concentrated(1), session_question("others")))
+
+
+def test_a_checkpoint_knows_of_open_sessions_and_adoptions() -> None:
+    state = beginning()
+    told: list[Event] = [opened(), session(Pure("0.5")), session(Pure("0.5")), Adopted("copy", "00" * 32)]
+    key = Ed25519PrivateKey.generate()
+    for number, event in enumerate(told, start=1):
+        state, _ = state.following(Entry(number, "", "", state.last, event))
+        again = read_checkpoint(state.text(), seal(state.text(), key), key)
+        assert again.books.accounts == state.books.accounts
+        assert again.books.adopted == state.books.adopted
+    assert (state.books.accounts["patients"].budget.sessions, state.books.adopted) == (2, 4)
+    plain = beginning()
+    plain, _ = plain.following(Entry(1, "", "", GENESIS, opened()))
+    assert not {b"sessions", b"adopted"} & set(re.findall(rb"[a-z]+", plain.text()))  # as it always was

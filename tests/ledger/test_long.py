@@ -27,8 +27,8 @@ from discreet.ledger import (
     verify,
     view,
 )
-from discreet.ledger.checkpoint import EVERY, read_checkpoint, seal
 from discreet.ledger.entry import Entry, Event, read_entry
+from discreet.ledger.index import EVERY, read_checkpoint, seal
 from discreet.ledger.verify import extend, receipt
 from discreet.privacy import AddRemove, Approximate, Concentrated, Pure, Replace
 

@@ -205,7 +205,7 @@ def test_on_a_tilt_with_few_records_it_is_nearer_to_the_truth() -> None:
     before: list[float] = []
     after: list[float] = []
     for seed in range(60):
-        told = Partition(TENTH, (4096,)).found(counts, Seeded(seed))
+        told = Partition(TENTH, (4096,)).parts(counts, Seeded(seed))
         for shown, errors in ((told, before), (plausible(told), after)):
             off = np.cumsum(shown.counts - counts)
             errors.append(np.square(off - off[-1] * np.arange(1, 4097) / 4096).mean())  # the total stays as it is

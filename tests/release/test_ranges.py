@@ -237,7 +237,7 @@ def test_the_automatic_release_tells_what_is_plausible_about_a_partition() -> No
         data = counts.reshape(release.shape)
         told = release(data, rng=Seeded(3))
         assert release.chosen == Partition(TENTH, release.shape, release.most)
-        assert told == plausible(release.chosen.found(data, Seeded(3))).chosen()
+        assert told == plausible(release.chosen.parts(data, Seeded(3))).chosen()
         assert told.counts.min() >= 0
         assert told.bounding == CHOSEN
 

@@ -25,10 +25,10 @@ from discreet.sql.rows import (
     Inline,
     Joined,
     Kept,
-    Lookup,
-    Order,
+    Ordering,
     PerUnit,
     Project,
+    PublicJoin,
     Rows,
     Scan,
     Summary,
@@ -172,7 +172,7 @@ def _rows(rows: Rows) -> Iterator[str]:  # noqa: C901, PLR0912, PLR0915  # one c
             source, most, letters = all_of(rows, "source", "most", "letters")
             yield from _rows(source)
             yield f"at most {most} rows of a person" + ("" if letters is None else f", of {letters} letters")
-        case Lookup():
+        case PublicJoin():
             source, public, condition, kind = all_of(rows, "source", "public", "condition", "kind")
             yield from _rows(source)
             yield f"{kind} lookup{_on(condition, {**_columns(source), **_columns(public)})} in"
@@ -221,7 +221,7 @@ def _window(rows: Windowed) -> Iterator[str]:
     yield text
 
 
-def _order(order: Order, columns: Columns) -> str:
+def _order(order: Ordering, columns: Columns) -> str:
     by, descending, nulls_first = all_of(order, "by", "descending", "nulls_first")
     ends = f"{'down' if descending else 'up'}, null {'first' if nulls_first else 'last'}"
     return f"{expression_text(by, columns)} ({ends})"
@@ -273,7 +273,7 @@ def _columns(rows: Rows) -> Columns:  # noqa: PLR0911  # one case a kind
             return {**_columns(source), name: summary.type}
         case Joined(left, right):
             return {**_columns(left), **_columns(right)}
-        case Lookup(source, public):
+        case PublicJoin(source, public):
             return {**_columns(source), **_columns(public)}
         case Union(sources):
             return _columns(sources[0])

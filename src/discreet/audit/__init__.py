@@ -8,14 +8,20 @@ is the game of Alice and Bob. No audit shows that something is private; that tak
 
 from discreet.audit.bounds import at_least as at_least
 from discreet.audit.bounds import at_most as at_most
+from discreet.audit.claim import Specimen as Specimen
 from discreet.audit.exact import Enumeration as Enumeration
 from discreet.audit.exact import enumerated as enumerated
 from discreet.audit.game import Game as Game
 from discreet.audit.game import bound as bound
 from discreet.audit.game import play as play
-from discreet.audit.specimen import Specimen as Specimen
+from discreet.audit.trial import Hits as Hits
+from discreet.audit.trial import Verdict as Verdict
 from discreet.audit.trial import audit as audit
 from discreet.audit.trial import insist as insist
-from discreet.audit.verdict import Hits as Hits
-from discreet.audit.verdict import Verdict as Verdict
-from discreet.audit.zoo import ZOO as ZOO
+from discreet.audit.zoo_data import DATA, ROWS
+from discreet.audit.zoo_mechanisms import LOCAL, NOISE, SPARSE
+from discreet.audit.zoo_outputs import OBJECTS, RARELY
+
+ZOO: dict[str, Specimen] = {
+    specimen.name: specimen for specimen in (*SPARSE, *NOISE, *DATA, *LOCAL, *RARELY, *OBJECTS, *ROWS)
+}

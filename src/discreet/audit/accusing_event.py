@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.bounds import Counts, Hits
+from discreet.audit.bounds import Counts, HitCounts
 from discreet.audit.features import Features
-from discreet.audit.outputs import Form, Outputs, all_raised, draw, form, parted, together
+from discreet.audit.outputs import Form, Outputs, Raised, all_raised, draw, form, parted, together
 from discreet.audit.score import Likelihood, Sample, Score, scores
-from discreet.audit.visible_parts import Raised
 from discreet.errors import Refusal
 from discreet.mechanisms.mechanism import Pair
 from discreet.noise import SECURE, Entropy
 
 Reals = NDArray[np.float64]
-Gain = Callable[[Hits, Hits, int], Reals]  # of events with so many hits on either side, out of so many outputs
+Gain = Callable[[HitCounts, HitCounts, int], Reals]  # of events with so many hits on either side, of so many
 
 PLAINER = 0.03  # that much is given up for an event that is easier to say
 ENOUGH = 0.2  # of the most that any event can gain: then nothing is left to look for

@@ -23,7 +23,7 @@ _STEP = Fraction(1, 1 << 30)  # a guess that cannot be proven gives way by this 
 
 Counts = NDArray[np.int64]
 Reals = NDArray[np.float64]
-Hits = NDArray[np.int64] | NDArray[np.float64]  # counted, or expected
+HitCounts = NDArray[np.int64] | NDArray[np.float64]  # counted, or expected
 
 
 def at_least(hits: int, trials: int, alpha: Number) -> Fraction:
@@ -109,13 +109,13 @@ def epsilon_at_least(likely: Fraction, unlikely: Fraction, delta: Fraction = ZER
     return max(ZERO, log((likely - delta) / unlikely).down)
 
 
-def roughly_at_least(hits: Hits, trials: int | Hits, alpha: float) -> Reals:
+def roughly_at_least(hits: HitCounts, trials: int | HitCounts, alpha: float) -> Reals:
     """`at_least` of many counts in floats: for choosing an event, never for proving one."""
     some = np.maximum(hits, 1)
     return np.where(hits < 1, 0.0, special.betaincinv(some, np.maximum(trials, some) - some + 1, alpha))
 
 
-def roughly_at_most(hits: Hits, trials: int, alpha: float) -> Reals:
+def roughly_at_most(hits: HitCounts, trials: int, alpha: float) -> Reals:
     """`at_most` of many counts in floats: for choosing an event, never for proving one."""
     some = np.minimum(hits, trials - 1)
     return np.where(hits >= trials, 1.0, special.betainccinv(some + 1, trials - some, alpha))

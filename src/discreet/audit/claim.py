@@ -1,4 +1,4 @@
-"""A claim as points (ε, δ), each of which it promises: what an event can contradict.
+"""Claims of mechanisms as points (ε, δ), each of which is promised: what an event can contradict.
 
 The claim is turned into its curve and never the reverse: an event says nothing about ρ, μ or a Rényi divergence except
 through the (ε, δ) that these imply.
@@ -15,11 +15,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.bounds import Hits, roughly_at_least, roughly_at_most
+from discreet.audit.bounds import HitCounts, roughly_at_least, roughly_at_most
+from discreet.audit.outputs import Outputs
 from discreet.errors import Refusal
 from discreet.exact import ZERO
 from discreet.interval import exp
 from discreet.mechanisms.mechanism import Pair
+from discreet.noise import SECURE, Entropy
 from discreet.privacy.loss import Approximate, Loss, Pure
 
 Pairs: TypeAlias = Iterable[Pair[Any] | tuple[Any, Any]]
@@ -80,7 +82,7 @@ def points(claim: Loss, samples: int) -> tuple[Point, ...]:
     return tuple(point for point in curve if point.delta < 1)
 
 
-def excess(promised: tuple[Point, ...], likely: Hits, unlikely: Hits, samples: int, alpha: float) -> Reals:
+def excess(promised: tuple[Point, ...], likely: HitCounts, unlikely: HitCounts, samples: int, alpha: float) -> Reals:
     """By how much the ε that each event proves exceeds the claim, by the better test; in floats, to choose by.
 
     Counts need not be whole: those of a few runs, scaled to the many that will prove.
@@ -97,7 +99,7 @@ def prefers_odds(promised: tuple[Point, ...], likely: float, unlikely: float, sa
     return bool(odds_excess(promised, one, two, alpha)[0] > limits + CLEARLY)
 
 
-def odds_excess(promised: tuple[Point, ...], likely: Hits, unlikely: Hits, alpha: float) -> Reals:
+def odds_excess(promised: tuple[Point, ...], likely: HitCounts, unlikely: HitCounts, alpha: float) -> Reals:
     """The same if only the odds of a hit to be on the likelier side are tested: of pure claims, for rare events."""
     pure = [float(min(point.epsilon, _FAR)) for point in promised if point.delta == 0]
     total = likely + unlikely
@@ -108,7 +110,9 @@ def odds_excess(promised: tuple[Point, ...], likely: Hits, unlikely: Hits, alpha
         return np.asarray(np.log(low / (1 - low)) - min(pure))
 
 
-def limits_excess(promised: tuple[Point, ...], likely: Hits, unlikely: Hits, samples: int, alpha: float) -> Reals:
+def limits_excess(
+    promised: tuple[Point, ...], likely: HitCounts, unlikely: HitCounts, samples: int, alpha: float
+) -> Reals:
     """The same by a limit on each of the two probabilities."""
     low = roughly_at_least(likely, samples, alpha / 2)
     high = roughly_at_most(unlikely, samples, alpha / 2)
@@ -116,3 +120,34 @@ def limits_excess(promised: tuple[Point, ...], likely: Hits, unlikely: Hits, sam
         over = [np.log(np.maximum(low - float(p.delta), 0.0) / high) - float(min(p.epsilon, _FAR)) for p in promised]
     best: Reals = np.max(over, axis=0)
     return best
+
+
+Draw = Callable[[Any, int, Entropy], Outputs]
+
+
+@dataclass(frozen=True)
+class Specimen:
+    """A mechanism with a false promise: what it claims, where the claim breaks, why, and who found out.
+
+    It has the face of a mechanism, so that `audit(specimen)` is all there is to do. It is registered nowhere: no door
+    leads to it, and nothing outside this room uses it.
+    """
+
+    name: str
+    privacy: Loss
+    pair: Pair[Any]
+    fault: str
+    source: str
+    draw: Draw
+
+    def pairs(self) -> tuple[Pair[Any], ...]:
+        """The neighbouring inputs on which it breaks."""
+        return (self.pair,)
+
+    def sample(self, data: object, size: int, *, rng: Entropy = SECURE) -> Outputs:
+        """Many outputs at once."""
+        return self.draw(data, size, rng)
+
+    def __call__(self, data: object, /, *, rng: Entropy = SECURE) -> object:
+        """One output."""
+        return self.draw(data, 1, rng)[0]

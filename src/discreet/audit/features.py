@@ -18,8 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.outputs import Outputs, keys, listed, rows
-from discreet.audit.visible_parts import Raised, Thing
+from discreet.audit.outputs import Outputs, Raised, Thing, keys, listed, rows
 
 Reals = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.accusing_event import accuse, heard
-from discreet.audit.bounds import Hits, at_least, at_most
+from discreet.audit.bounds import HitCounts, at_least, at_most
 from discreet.audit.claim import neighbouring
 from discreet.audit.outputs import draw
 from discreet.exact import HALF, Number, count, share
@@ -103,6 +103,6 @@ def play(  # noqa: PLR0913  # the rules of the game
     )
 
 
-def _lead(likely: Hits, unlikely: Hits, size: int) -> NDArray[np.float64]:
+def _lead(likely: HitCounts, unlikely: HitCounts, size: int) -> NDArray[np.float64]:
     """Twice what Bob gains over a blind guess by naming the input on which an event is likelier."""
     return _WEIGHT * (likely - unlikely) / size

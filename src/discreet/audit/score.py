@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.features import Feature, Features
-from discreet.audit.outputs import Outputs, keys, listed
-from discreet.audit.visible_parts import raw
+from discreet.audit.outputs import Outputs, keys, listed, raw
 
 Reals = NDArray[np.float64]
 Codes = NDArray[np.intp]

@@ -1,25 +1,190 @@
-"""The audit: does a mechanism lose more than it claims? It can be shown to; it can never be shown not to."""
+"""Audit of a mechanism against its claim, and its verdict: what was found, and all that is needed to check it.
+
+That a mechanism loses more than it claims can be shown; that it does not, never.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from time import monotonic
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
-from discreet.audit.accusing_event import Accusation, accuse, heard
-from discreet.audit.claim import Pairs, excess, neighbouring, points, prefers_odds
-from discreet.audit.outputs import draw
-from discreet.audit.verdict import Verdict, judged
+from discreet.audit.accusing_event import Accusation, Event, accuse, heard
+from discreet.audit.bounds import at_least, at_most, epsilon_at_least
+from discreet.audit.claim import Pairs, Point, excess, neighbouring, points, prefers_odds
+from discreet.audit.outputs import Outputs, draw, keys, listed
 from discreet.errors import Refusal
-from discreet.exact import HALF, Number, count, positive, share
+from discreet.exact import HALF, Number, count, positive, share, spoken
 from discreet.mechanisms.mechanism import Pair
 from discreet.noise import SECURE, Entropy, flips
 from discreet.privacy.loss import Loss
+
+POWER = 0.95  # of the violation that is called detectable
+_FEW = 100
+_FAR = 8.0  # above the claim: a larger violation would be called none
+_FARTHEST = 10**6  # of a claim: floats could not tell a violation from it
+
+
+@dataclass(frozen=True)
+class Hits:
+    """How often an event was seen."""
+
+    hits: int
+    trials: int
+
+    def __str__(self) -> str:
+        return f"{self.hits} of {self.trials}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim after an audit: refuted, or not refuted. No sample can show that a mechanism is private.
+
+    Guarantee: if the claim is true, `refuted` has probability at most `alpha`; and with probability 1 − `alpha`,
+        (ε, `delta`)-privacy on this pair needs an ε of at least `epsilon`.
+    Proof: docs/proofs/audit.md.
+    """
+
+    claim: Loss
+    refuted: bool
+    epsilon: Fraction  # proven: the mechanism is not (ε, delta)-private for any smaller ε
+    promised: Fraction  # what the claim says instead, at this delta
+    delta: Fraction
+    detectable: Fraction | None
+    alpha: Fraction
+    pair: Pair[Any]
+    event: str
+    left: Hits
+    right: Hits
+    samples: int  # runs on either side, those that chose the event included
+    silent: tuple[str, ...] = ()  # the pairs on which every run raised, of which nothing can be said
+    constant: str | None = None  # what every run that was to prove told
+
+    def __str__(self) -> str:
+        at = f" at δ = {spoken(self.delta, 3)}" if self.delta else ""
+        head = f"claimed {self.claim}; proven ε ≥ {_floor(self.epsilon)}{at}"
+        if self.refuted:
+            head += f": refuted (wrongly in at most a share {spoken(self.alpha, 3)} of all audits)"
+        else:
+            head += f", which does not contradict the promised {spoken(self.promised, 4)}; that is no proof of privacy"
+        lines = [
+            head,
+            f"event: {self.event}",
+            f"seen on {_short(self.pair.left)}: {self.left}; on {_short(self.pair.right)}: {self.right}",
+            f"neighbours: {self.pair.why}",
+        ]
+        if not self.refuted:
+            lines.append(self._power())
+        if self.constant is not None and not self.refuted:
+            lines.append(f"every run told the same, {self.constant}: is that all that leaves it?")
+        lines += [f"not judged, for every run raised: {why}" for why in self.silent]
+        return "\n".join(lines)
+
+    def _power(self) -> str:
+        if self.detectable is None:
+            return f"with {self.samples} outputs no violation of this claim can be detected: draw more"
+        at = " at this δ" if self.delta else ""
+        return (
+            f"power: with {self.samples} outputs, ε ≥ {float(self.detectable):.3f}{at} is refuted in"
+            f" {100 * POWER:.0f} % of audits at best"
+        )
+
+
+def _floor(epsilon: Fraction) -> str:
+    return f"{float(epsilon * 1000 // 1) / 1000:.3f}"
+
+
+def _short(data: object) -> str:
+    text = repr(data)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def judged(  # noqa: PLR0913  # everything that a verdict rests on
+    claim: Loss,
+    promised: tuple[Point, ...],
+    pair: Pair[Any],
+    event: Event,
+    *,
+    left: Outputs,
+    right: Outputs,
+    alpha: Fraction,
+    samples: int,
+    by_odds: bool = False,
+) -> Verdict:
+    """The verdict on an event that was fixed before these outputs were drawn.
+
+    `by_odds`, fixed beforehand too, tests on which side the hits are, if a coin named the input of each run; else each
+    side has a limit of its own.
+    """
+    seen = Hits(_hits(event, left), len(left)), Hits(_hits(event, right), len(right))
+    more, fewer = seen if event.left_is_likelier else seen[::-1]
+    if by_odds:
+        promised = tuple(point for point in promised if point.delta == 0)
+        likely = at_least(more.hits, max(1, more.hits + fewer.hits), alpha)
+        unlikely = 1 - likely
+    else:
+        likely = at_least(more.hits, more.trials, alpha / 2) if more.trials else Fraction(0)
+        unlikely = at_most(fewer.hits, fewer.trials, alpha / 2) if fewer.trials else Fraction(1)
+    proven = {point: epsilon_at_least(likely, unlikely, point.delta) for point in promised}
+    contradicted = {point: point.contradicted(likely, unlikely) for point in promised}
+    worst = max(promised, key=lambda p: (contradicted[p], proven[p] > 0, proven[p] - p.epsilon))
+    return Verdict(
+        claim,
+        contradicted[worst],
+        proven[worst],
+        worst.epsilon,
+        worst.delta,
+        detectable(worst, (more.trials + fewer.trials) // 2, float(alpha)),
+        alpha,
+        pair,
+        str(event),
+        *seen,
+        samples,
+        constant=_constant(left, right),
+    )
+
+
+def _hits(event: Event, outputs: Outputs) -> int:
+    return event.hits(outputs) if len(outputs) else 0
+
+
+def _constant(*sides: Outputs) -> str | None:
+    """What every run told, if it was always the same."""
+    for few in (_FEW, max(map(len, sides))):  # mostly the first few show that it was not
+        if len({key for side in sides for key in keys(side[:few])}) != 1:
+            return None
+    return _short(next(output for side in sides for output in listed(side)))
+
+
+@lru_cache(maxsize=256)
+def detectable(point: Point, trials: int, alpha: float) -> Fraction | None:
+    """The smallest ε that would have been refuted at this point with probability `POWER`, at best.
+
+    At best: by the mechanism that shows an ε most plainly, which is randomized response with a leak of δ (Kairouz, Oh
+    & Viswanath 2017; docs/proofs/audit.md), with both counts of hits at their unlucky 2.5 % quantiles. Any other shows
+    that ε less plainly, and its event has to be found first. In floats: no guarantee rests on it.
+    """
+    if point.epsilon > _FARTHEST:
+        return None
+    unlucky, kept = (1 - POWER) / 2, 1 - float(point.delta)
+    low, high = float(point.epsilon), float(point.epsilon) + _FAR
+    while high - low > 1e-4:
+        middle = (low + high) / 2
+        unlikely = kept * math.exp(-middle) / (1 + math.exp(-middle))
+        likely = 1 - unlikely
+        more = stats.binom.ppf([unlucky], trials, likely).astype(np.int64)
+        fewer = stats.binom.ppf([1 - unlucky], trials, unlikely).astype(np.int64)
+        seen = excess((point,), more, fewer, trials, alpha)[0] > 0
+        low, high = (low, middle) if seen else (middle, high)
+    return Fraction(high).limit_denominator(10**4) if high < float(point.epsilon) + _FAR else None
+
 
 Audited = Callable[..., Any]
 

@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.audit.claim import Specimen
 from discreet.audit.outputs import Outputs
-from discreet.audit.specimen import Specimen
 from discreet.mechanisms.additive import LaplaceVector
 from discreet.mechanisms.mechanism import Pair
 from discreet.mechanisms.selection import Exponential

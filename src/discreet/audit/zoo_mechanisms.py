@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.specimen import Specimen
+from discreet.audit.claim import Specimen
 from discreet.local import OptimizedUnary
 from discreet.local.unary import packed
 from discreet.mechanisms.mechanism import Pair

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.specimen import Specimen
+from discreet.audit.claim import Specimen
 from discreet.mechanisms.mechanism import Pair
 from discreet.noise import Entropy, flips, laplaces
 from discreet.privacy.loss import Pure
@@ -96,7 +96,7 @@ class Noted(int):
 
 
 @dataclass(frozen=True)
-class Record:
+class LeakyCount:
     """A noisy count, and for the log what it was made of; equal and printed by the first alone."""
 
     noisy: int
@@ -120,7 +120,7 @@ def noted(count: int, size: int, rng: Entropy) -> list[object]:
 
 def recorded(count: int, size: int, rng: Entropy) -> list[object]:
     """Noisy counts with a field that takes no part in comparisons."""
-    return [Record(count + noise, count) for noise in laplaces(1, size, rng=rng).tolist()]
+    return [LeakyCount(count + noise, count) for noise in laplaces(1, size, rng=rng).tolist()]
 
 
 def _one_by_one(values: Sequence[int], noise: Sequence[int]) -> Iterator[int]:

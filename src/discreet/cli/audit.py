@@ -74,7 +74,7 @@ def _mechanism(target: str, parameters: str | None) -> Callable[..., Any]:
     if parameters is not None:
         raise Refusal(f"--parameters is for registered mechanisms, and {target!r} is not a name of one")
     if module == "zoo":
-        from discreet.audit.zoo import ZOO
+        from discreet.audit import ZOO
 
         if name not in ZOO:
             raise Refusal(f"the zoo has no {name!r}", hint=f"it has {', '.join(ZOO)}")

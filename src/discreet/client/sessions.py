@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from discreet.client import json_values
 from discreet.curator.sessions import SessionStatus
-from discreet.mechanisms import Allowance
+from discreet.mechanisms import Quota
 from discreet.mechanisms.registry import rebuilt
 
 A = TypeVar("A")
@@ -62,7 +62,7 @@ class PaidSession(Protocol[A_co]):
         ...
 
 
-class Call(Protocol):
+class DoorCall(Protocol):
     """How a connection asks its door."""
 
     def __call__(
@@ -77,7 +77,7 @@ class RemoteSession(Generic[A]):
     """A session by the number of its payment. Nothing of it is kept here."""
 
     entry: int
-    _call: Call
+    _call: DoorCall
 
     @property
     def _path(self) -> str:
@@ -136,6 +136,6 @@ def status(told: dict[str, Any]) -> SessionStatus:
         tuple(told["tables"]),
         json_values.price(told["loss"]),
         int(told["asked"]),
-        tuple(Allowance(str(each["name"]), int(each["used"]), int(each["most"])) for each in told["used"]),
+        tuple(Quota(str(each["name"]), int(each["used"]), int(each["most"])) for each in told["used"]),
         str(told["closed"]),
     )

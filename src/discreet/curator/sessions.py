@@ -36,7 +36,7 @@ from discreet.ledger.entry import (
 )
 from discreet.ledger.file_access import locked
 from discreet.ledger.payment import silent
-from discreet.mechanisms import Allowance, Openable, Takes
+from discreet.mechanisms import Openable, Quota, Takes
 from discreet.mechanisms.registry import described, rebuilt
 from discreet.mechanisms.session import AnyInteractive, Session
 from discreet.privacy import AddRemove, Guarantee, Neighbours, Replace, convert
@@ -65,7 +65,7 @@ class SessionStatus:
     tables: tuple[str, ...]
     loss: BudgetLoss
     asked: int
-    used: tuple[Allowance, ...]
+    used: tuple[Quota, ...]
     closed: str = ""  # why; nothing while it may be asked
 
 
@@ -224,7 +224,7 @@ class OpenSession(Generic[A]):
     def status(self) -> SessionStatus:
         """What is public of it; of one that cannot be read, why."""
         asked, why = 0, ""
-        used: tuple[Allowance, ...] = ()
+        used: tuple[Quota, ...] = ()
         try:
             why = self.closed
             if not self._unreadable():

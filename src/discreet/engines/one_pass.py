@@ -64,7 +64,7 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Rows:
+class OwnedRows:
     """Rows in the order of their owners: whose they are, the codes of their groups, and values."""
 
     owners: Whole
@@ -72,12 +72,12 @@ class Rows:
     values: tuple[Value, ...]
     digests: tuple[Unsigned, ...]  # for each key, of each code so far
 
-    def some(self, places: Places | slice) -> Rows:
+    def some(self, places: Places | slice) -> OwnedRows:
         """Those in some places."""
         values = tuple((value[places], None if there is None else there[places]) for value, there in self.values)
-        return Rows(self.owners[places], self.groups[places], values, self.digests)
+        return OwnedRows(self.owners[places], self.groups[places], values, self.digests)
 
-    def copy(self) -> Rows:
+    def copy(self) -> OwnedRows:
         """The same, in memory of their own: a part would keep everything it is a part of."""
         return self.some(np.arange(len(self.owners)))
 
@@ -92,7 +92,7 @@ class Rows:
         """The place of each row's owner among the owners."""
         return np.append(0, np.cumsum(self.changes))[: len(self.owners)]
 
-    def pieces(self) -> Iterator[Rows]:
+    def pieces(self) -> Iterator[OwnedRows]:
         """The same, so few at a time that their owners and groups have narrow numbers."""
         for start in range(0, len(self.owners), NARROW):
             yield self.some(slice(start, start + NARROW))
@@ -135,35 +135,35 @@ class Totals:
     numbers: list[list[int]]
 
 
-def tally(stream: Iterable[Rows], rules: Rules, threads: int) -> Totals:
+def tally(stream: Iterable[OwnedRows], rules: Rules, threads: int) -> Totals:
     """Everything that a stream of rows adds up to."""
-    found: list[Found] = []
-    edges: list[Rows] = []
+    pieces: list[Found] = []
+    edges: list[OwnedRows] = []
 
-    def take(done: Future[tuple[list[Found], tuple[Rows, ...]]]) -> None:
+    def take(done: Future[tuple[list[Found], tuple[OwnedRows, ...]]]) -> None:
         inside, outside = done.result()
-        found.extend(inside)
+        pieces.extend(inside)
         edges.extend(rows for rows in outside if len(rows.owners))
         several = edges and edges[0].owners[0] != edges[-1].owners[-1]
         if several and sum(len(rows.owners) for rows in edges) > NARROW // 2:
             together = _joined(edges)
             last = int(np.searchsorted(together.owners, together.owners[-1]))
-            found.extend(_bounded(together.some(slice(last)), rules))
+            pieces.extend(_bounded(together.some(slice(last)), rules))
             edges[:] = [together.some(slice(last, None)).copy()]  # who may have more
 
     with ThreadPoolExecutor(threads) as workers:
-        waiting: list[Future[tuple[list[Found], tuple[Rows, ...]]]] = []
+        waiting: list[Future[tuple[list[Found], tuple[OwnedRows, ...]]]] = []
         for rows in _in_order(stream):
             waiting.append(workers.submit(_piece, rows, rules))
             if len(waiting) > 2 * threads:
                 take(waiting.pop(0))
         for each in waiting:
             take(each)
-    found += _bounded(_joined(edges), rules) if edges else []
-    return _together(found, len(rules.numbers))
+    pieces += _bounded(_joined(edges), rules) if edges else []
+    return _together(pieces, len(rules.numbers))
 
 
-def _in_order(stream: Iterable[Rows]) -> Iterator[Rows]:
+def _in_order(stream: Iterable[OwnedRows]) -> Iterator[OwnedRows]:
     """The pieces of a stream, as long as each begins where the one before ended."""
     last = None
     for rows in stream:
@@ -174,7 +174,7 @@ def _in_order(stream: Iterable[Rows]) -> Iterator[Rows]:
             yield piece
 
 
-def _piece(rows: Rows, rules: Rules) -> tuple[list[Found], tuple[Rows, ...]]:
+def _piece(rows: OwnedRows, rules: Rules) -> tuple[list[Found], tuple[OwnedRows, ...]]:
     """What the owners add who are all in this piece; and the rows of the first and the last, who may have more."""
     changes = np.flatnonzero(rows.changes) + 1
     if not (rows.owners[changes] > rows.owners[changes - 1]).all():
@@ -184,7 +184,7 @@ def _piece(rows: Rows, rules: Rules) -> tuple[list[Found], tuple[Rows, ...]]:
     return _bounded(rows.some(slice(first, last)), rules), edges
 
 
-def _pairs(rows: Rows) -> Pairs:
+def _pairs(rows: OwnedRows) -> Pairs:
     """Rows of one owner in one group, put together: a stable sort by group leaves them side by side."""
     groups, codes = _narrow(rows.groups)
     order = np.argsort(codes, kind="stable")
@@ -211,8 +211,8 @@ def _narrow(groups: NDArray[np.integer]) -> tuple[Whole, NDArray[np.uint16]]:
     """Groups, and for each row its place among them. Codes that are narrow anyway stay as they are."""
     if groups.dtype == np.uint16:
         return np.arange(int(groups.max(initial=0)) + 1), groups.view(np.uint16)
-    found = pa.array(groups).dictionary_encode()
-    return found.dictionary.to_numpy(), found.indices.to_numpy().astype(np.uint16)
+    coded = pa.array(groups).dictionary_encode()
+    return coded.dictionary.to_numpy(), coded.indices.to_numpy().astype(np.uint16)
 
 
 def _runs(values: NDArray[np.generic], ends: Places) -> Whole:
@@ -220,7 +220,7 @@ def _runs(values: NDArray[np.generic], ends: Places) -> Whole:
     return np.diff(np.cumsum(values, dtype=np.int64)[ends], prepend=0)
 
 
-def _bounded(rows: Rows, rules: Rules) -> list[Found]:
+def _bounded(rows: OwnedRows, rules: Rules) -> list[Found]:
     """What owners who are all here add, each with no more groups than he may have, and then no more rows."""
     pairs, edges = _chosen(_gathered(rows), rows.digests, rules)
     crowded = np.zeros(len(pairs.owners), bool)
@@ -236,7 +236,7 @@ def _bounded(rows: Rows, rules: Rules) -> list[Found]:
     return [_added(pairs.some(np.flatnonzero(~crowded[pairs.owner])), rules), _added(kept, rules)]
 
 
-def _gathered(rows: Rows) -> Pairs:
+def _gathered(rows: OwnedRows) -> Pairs:
     """The pairs of rows of which there may be more than in one piece."""
     return _whole([_pairs(piece) for piece in rows.pieces()] or [_pairs(rows)])
 
@@ -272,15 +272,15 @@ def _chosen(pairs: Pairs, digests: tuple[Unsigned, ...], rules: Rules) -> tuple[
     return pairs.some(np.flatnonzero(kept)), edges
 
 
-def _grouped(rows: Rows, rules: Rules) -> Unsigned:
+def _grouped(rows: OwnedRows, rules: Rules) -> Unsigned:
     """The digest of the group of each row, by which groups are chosen."""
     return mixed(rules.owned(rows.owners) ^ _digest(rows.groups.astype(np.int64), rows.digests))
 
 
-def _fewer(rows: Rows, cap: int, rules: Rules) -> Rows:
+def _fewer(rows: OwnedRows, cap: int, rules: Rules) -> OwnedRows:
     """Of owners who all have too many rows, so many of each: those with the smallest digests.
 
-    As in `sql.choosing`, a digest is made of the owner, of what a row says, and of its number among his rows that say
+    As in `sql.row_choice`, a digest is made of the owner, of what a row says, and of its number among his rows that say
     the same. His choice ends before the (cap + 1)-th smallest; equal ones fall together on the far side.
     """
     digest, contents = _grouped(rows, rules), [rows.groups]
@@ -303,11 +303,11 @@ def _fewer(rows: Rows, cap: int, rules: Rules) -> Rows:
 
 def _digest(groups: Whole, digests: tuple[Unsigned, ...]) -> Unsigned:
     """Of groups: the digests of their keys' values, one after the other."""
-    found = np.zeros(len(groups), np.uint64)
+    digest = np.zeros(len(groups), np.uint64)
     for place, known in enumerate(digests):
         code = (groups >> (WIDTH * place)) & ((1 << WIDTH) - 1)
-        found = mixed(found + known[code])
-    return found
+        digest = mixed(digest + known[code])
+    return digest
 
 
 def mixed(values: Unsigned) -> Unsigned:
@@ -334,7 +334,7 @@ def _number(number: Number, pairs: Pairs) -> Whole:
             return np.zeros_like(pairs.sums[0])
 
 
-def _joined(parts: list[Rows]) -> Rows:
+def _joined(parts: list[OwnedRows]) -> OwnedRows:
     """Rows one after the other. Of a value that is not everywhere in some part, all say where it is."""
     values = []
     for place in range(len(parts[0].values)):
@@ -342,7 +342,7 @@ def _joined(parts: list[Rows]) -> Rows:
         there = [np.ones(len(value), bool) if where is None else where for value, where in each]
         values.append((np.concatenate([value for value, _ in each]), np.concatenate(there)))
     groups = np.concatenate([part.groups for part in parts])
-    return Rows(np.concatenate([part.owners for part in parts]), groups, tuple(values), parts[-1].digests)
+    return OwnedRows(np.concatenate([part.owners for part in parts]), groups, tuple(values), parts[-1].digests)
 
 
 def _whole(parts: list[Pairs]) -> Pairs:
@@ -362,11 +362,11 @@ def _all(parts: list[Whole]) -> Whole:
     return np.concatenate([_NOTHING, *parts])
 
 
-def _together(found: list[Found], width: int) -> Totals:
-    """What several pieces found, added up: in two halves, so that no number of pieces is too large."""
-    groups, place = np.unique(_all([each.groups for each in found]), return_inverse=True)
-    columns = [_all([each.units for each in found])]
-    columns += [_all([each.numbers[i] for each in found]) for i in range(width)]
+def _together(pieces: list[Found], width: int) -> Totals:
+    """What several pieces come to, added up: in two halves, so that no number of pieces is too large."""
+    groups, place = np.unique(_all([each.groups for each in pieces]), return_inverse=True)
+    columns = [_all([each.units for each in pieces])]
+    columns += [_all([each.numbers[i] for each in pieces]) for i in range(width)]
     totals = []
     for column in columns:
         high, low = np.zeros(len(groups), np.int64), np.zeros(len(groups), np.int64)

@@ -24,7 +24,7 @@ from discreet.mechanisms.relation import rate_of, sides, squares
 from discreet.noise import SECURE, Entropy, flips, permutation
 from discreet.noise.uniform import words
 from discreet.privacy import Neighbours
-from discreet.sql.cells import LIMB, BoundedRows, Cut, Keyed, Side, limbs, listed, multiplied, summed
+from discreet.sql.cells import LIMB, BoundedRows, CutColumn, Keyed, Side, limbs, listed, multiplied, summed
 from discreet.sql.render import UNIT, quoted
 from discreet.sql.rows import Rows
 from discreet.sql.shape import shape
@@ -87,7 +87,7 @@ class DuckRelation:
 
     def quantile_counts(self, column: str, edges: Sequence[int], /) -> NDArray[np.int64]:
         """Rows with less than edges[0] steps, in [edges[0], edges[1]), …, and from the last edge on."""
-        cuts = Cut(column, grid_of(self, column), tuple(int(edge) for edge in edges))
+        cuts = CutColumn(column, grid_of(self, column), tuple(int(edge) for edge in edges))
         with self.store.reading(self.tree) as (connection, salt, located):
             cells = connection.sql(summed(self._source, ((cuts,), ()), located, salt)).to_arrow_table()
         counts = np.zeros(len(cuts.cuts) + 1, dtype=np.int64)
@@ -175,7 +175,7 @@ class DuckRelation:
         if isinstance(axis, str):
             return Keyed(axis, keys_of(self, axis))
         *edges, last = axis.edges
-        return Cut(axis.column, grid_of(self, axis.column), (*edges, last + 1))  # the last bin has its upper edge
+        return CutColumn(axis.column, grid_of(self, axis.column), (*edges, last + 1))  # the last bin has its upper edge
 
     def _kind(self, column: str) -> Type:
         return shape(self.tree).columns[column].type
@@ -187,7 +187,7 @@ def _one_bin(axis: Axis) -> Axis:
 
 
 def _places(column: Any, side: Side, kind: Type) -> NDArray[np.int64]:  # noqa: ANN401  # Arrow's arrays have no types
-    if isinstance(side, Cut):
+    if isinstance(side, CutColumn):
         return np.asarray(column.to_numpy(), dtype=np.int64) - 1
     known = {key: place for place, key in enumerate(side.values)}
     coded = column.combine_chunks().dictionary_encode("encode")

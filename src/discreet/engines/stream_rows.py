@@ -13,7 +13,18 @@ from numpy.typing import NDArray
 
 from discreet.declared.key import Key, Type
 from discreet.declared.table import Table
-from discreet.engines.one_pass import FARTHEST, MOST_KEYS, WIDTH, Number, Rows, Rules, Unsigned, Unsuited, Value, tally
+from discreet.engines.one_pass import (
+    FARTHEST,
+    MOST_KEYS,
+    WIDTH,
+    Number,
+    OwnedRows,
+    Rules,
+    Unsigned,
+    Unsuited,
+    Value,
+    tally,
+)
 from discreet.sql.bounding import among, plain, row_cap, summands
 from discreet.sql.expression import Field
 from discreet.sql.plan import GroupKey, Measurement, Statistic
@@ -51,14 +62,14 @@ class Names:
         """A column as codes."""
         if self.wanted is not None:
             return _numbers(column)
-        found = column.dictionary_encode("encode")
-        codes: NDArray[np.integer] = self.learn(found.dictionary.to_pylist())[_numbers(found.indices)]
+        coded = column.dictionary_encode("encode")
+        codes: NDArray[np.integer] = self.learn(coded.dictionary.to_pylist())[_numbers(coded.indices)]
         return codes
 
 
 def _numbers(column: pa.Array) -> NDArray[np.integer]:
-    found: NDArray[np.integer] = column.to_numpy()
-    return found
+    numbers: NDArray[np.integer] = column.to_numpy()
+    return numbers
 
 
 def totals(
@@ -73,13 +84,13 @@ def totals(
     rules = Rules(measurement.max_groups, row_cap(measurement), numbers, salt.to_bytes(8, "little"))
     try:
         names = [_names(connection, measurement, stream, (place, located, rules)) for place in range(len(stream.coded))]
-        found = tally(_rows(connection, stream, names), rules, threads)
+        added = tally(_rows(connection, stream, names), rules, threads)
     except Unsuited:
         return None
     mask = (1 << WIDTH) - 1
-    groups = [tuple(name.values[group >> WIDTH * name.place & mask] for name in names) for group in found.groups]
-    numbers_of = zip(*found.numbers, strict=True) if numbers else [()] * len(groups)
-    return dict(zip(groups, zip(found.units, numbers_of, strict=True), strict=True))
+    groups = [tuple(name.values[group >> WIDTH * name.place & mask] for name in names) for group in added.groups]
+    numbers_of = zip(*added.numbers, strict=True) if numbers else [()] * len(groups)
+    return dict(zip(groups, zip(added.units, numbers_of, strict=True), strict=True))
 
 
 def _names(
@@ -97,14 +108,16 @@ def _names(
     return names
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, stream: Stream, names: Sequence[Names]) -> Iterator[Rows]:
+def _rows(connection: duckdb.DuckDBPyConnection, stream: Stream, names: Sequence[Names]) -> Iterator[OwnedRows]:
     width = 1 + len(names)
     for batch in connection.sql(stream.text).to_arrow_reader(_AT_ONCE):
         if not batch.num_rows:
             continue
         codes = [name.coded(column) for name, column in zip(names, batch.columns[1:width], strict=True)]
         values = tuple(_value(column) for column in batch.columns[width:])
-        rows = Rows(batch.column(0).to_numpy(), _groups(codes, batch.num_rows), values, tuple(n.digests for n in names))
+        rows = OwnedRows(
+            batch.column(0).to_numpy(), _groups(codes, batch.num_rows), values, tuple(n.digests for n in names)
+        )
         yield from _answered(rows, names, codes)
 
 
@@ -114,10 +127,10 @@ def _groups(codes: Sequence[NDArray[np.integer]], number: int) -> NDArray[np.int
         return np.zeros(number, np.uint16)
     if len(codes) == 1:
         return codes[0]
-    found = np.zeros(number, np.int64)
+    joined = np.zeros(number, np.int64)
     for place, code in enumerate(codes):
-        found |= code.astype(np.int64) << (WIDTH * place)
-    return found
+        joined |= code.astype(np.int64) << (WIDTH * place)
+    return joined
 
 
 def _value(column: pa.Array) -> Value:
@@ -126,7 +139,7 @@ def _value(column: pa.Array) -> Value:
     return _numbers(column.fill_null(0)), column.is_valid().to_numpy(zero_copy_only=False)
 
 
-def _answered(rows: Rows, names: Sequence[Names], codes: Sequence[NDArray[np.integer]]) -> Iterator[Rows]:
+def _answered(rows: OwnedRows, names: Sequence[Names], codes: Sequence[NDArray[np.integer]]) -> Iterator[OwnedRows]:
     """Those rows whose keys are answered."""
     tests = [
         name.wanted[code]
@@ -136,9 +149,9 @@ def _answered(rows: Rows, names: Sequence[Names], codes: Sequence[NDArray[np.int
     if not tests:
         yield rows
         return
-    found = rows.some(np.flatnonzero(np.logical_and.reduce(tests)))
-    if len(found.owners):
-        yield found
+    wanted = rows.some(np.flatnonzero(np.logical_and.reduce(tests)))
+    if len(wanted.owners):
+        yield wanted
 
 
 _NAMED = (Type.VARCHAR, Type.BIGINT, Type.BOOLEAN, Type.DATE, Type.TIMESTAMP)  # equal values are one value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import sqlite3
@@ -9,14 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 
+from discreet import durable
 from discreet.errors import Refusal
 from discreet.ledger import index
 from discreet.ledger.books import Books
-from discreet.ledger.checkpoint import EVERY, Checkpoint, beginning, store, stored
 from discreet.ledger.entry import GENESIS, Adopted, Answer, Entry, Event, Hold, Spend, chained
 from discreet.ledger.file_access import ALONE, Glimpse, connect, damaged, glimpse, had, locked, unusable
 from discreet.ledger.head import now
-from discreet.ledger.pending_holds import Owed
+from discreet.ledger.index import EVERY, Checkpoint, beginning, store, stored
 from discreet.ledger.view import View, entries_after
 from discreet.ledger.witness import Outside, Unreachable
 from discreet.ledger.witnessing import Keeper, Pen, binds, nowhere, told_payer
@@ -37,6 +38,41 @@ CREATE TRIGGER IF NOT EXISTS entry_follows BEFORE INSERT ON entry
 WHEN NEW.number <> (SELECT coalesce(max(number), 0) + 1 FROM entry)
 BEGIN SELECT RAISE(ABORT, 'entries are numbered without gaps'); END;
 """
+
+
+class PendingHolds:
+    """Holds that the ledger could not be told yet: those of this process, and of any, as empty files beside it."""
+
+    def __init__(self, ledger: Path) -> None:
+        self._ledger = ledger
+        self._own: dict[str, int] = {}  # populations, and how many entries there were
+
+    def __bool__(self) -> bool:
+        return bool(self._own) or any(self._ledger.parent.glob(f"{self._ledger.name}.hold.*"))
+
+    def note(self, population: str, size: int) -> None:
+        """Owe a hold, here and, if there is room for a name, for everybody to see."""
+        self._own[population] = size
+        with suppress(OSError):
+            os.close(os.open(self._mark(population), os.O_WRONLY | os.O_CREAT, 0o600))
+            durable.sync(self._ledger.parent)
+
+    def marked(self, population: str) -> bool:
+        """Whether anybody left a mark."""
+        return self._mark(population).exists()
+
+    def since(self, population: str) -> int | None:
+        """After how many entries this process came to owe it; None if it does not."""
+        return self._own.get(population)
+
+    def forget(self, population: str) -> None:
+        """It is written."""
+        self._mark(population).unlink(missing_ok=True)
+        self._own.pop(population, None)
+
+    def _mark(self, population: str) -> Path:
+        digest = hashlib.sha256(population.encode(errors="replace")).hexdigest()
+        return self._ledger.with_name(f"{self._ledger.name}.hold.{digest}")
 
 
 class SqliteLedger:
@@ -63,7 +99,7 @@ class SqliteLedger:
         self._state = beginning()  # after the entries that were read
         self._said: dict[str, tuple[int, ...]] = {}  # the entries that answer questions which were looked for
         self._seen: Glimpse | None = None  # what the file looked like before it was last read
-        self._owed = Owed(path)
+        self._owed = PendingHolds(path)
         if not path.exists():
             if not new:
                 raise _missing(path)

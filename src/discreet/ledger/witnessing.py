@@ -26,10 +26,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from discreet import durable
 from discreet.errors import Busy, Fault, Refusal
 from discreet.ledger.books import OWNER
-from discreet.ledger.checkpoint import Checkpoint
 from discreet.ledger.entry import Answer, Event, Hold, Retired, Revoked, Spend
 from discreet.ledger.head import Head, now, public_part, sign_root
-from discreet.ledger.index import WITNESSED, Past, marked
+from discreet.ledger.index import WITNESSED, Checkpoint, Past, marked
 from discreet.ledger.view import View
 from discreet.ledger.witness import (
     STATE,

@@ -65,9 +65,9 @@ from discreet.mechanisms.sample import SampleAggregate as SampleAggregate
 from discreet.mechanisms.selection import Exponential as Exponential
 from discreet.mechanisms.selection import PermuteAndFlip as PermuteAndFlip
 from discreet.mechanisms.selection import ReportNoisyMax as ReportNoisyMax
-from discreet.mechanisms.session import Allowance as Allowance
 from discreet.mechanisms.session import Interactive as Interactive
 from discreet.mechanisms.session import Openable as Openable
+from discreet.mechanisms.session import Quota as Quota
 from discreet.mechanisms.session import Session as Session
 from discreet.mechanisms.smooth import Order as Order
 from discreet.mechanisms.sparse import Above as Above

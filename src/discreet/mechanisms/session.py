@@ -38,7 +38,7 @@ _ROOM = 1 << 26  # characters
 
 
 @dataclass(frozen=True)
-class Allowance:
+class Quota:
     """How much of one thing a session gives in all, and has given."""
 
     name: str
@@ -88,7 +88,7 @@ class Interactive(Protocol[S, Q_contra, A_co, L_co]):
         """All that it answered, in order."""
         ...
 
-    def used(self, state: S) -> tuple[Allowance, ...]:
+    def used(self, state: S) -> tuple[Quota, ...]:
         """What it gives, and what of it is given: when one is used up, the session is closed. Follows from answers."""
         ...
 
@@ -148,7 +148,7 @@ class Session(Generic[S, Q, A]):
         return self.mechanism.answers(self._read()[0])
 
     @property
-    def used(self) -> tuple[Allowance, ...]:
+    def used(self) -> tuple[Quota, ...]:
         """What of it is used up, and how much there is."""
         return self.mechanism.used(self._read()[0])
 

@@ -24,7 +24,7 @@ from discreet.exact import ZERO, Number, count, nonnegative, positive, probabili
 from discreet.interval import log, simpler_up
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, one_way, settle
 from discreet.mechanisms.registry import Plain, registered
-from discreet.mechanisms.session import Allowance, Openable
+from discreet.mechanisms.session import Openable, Quota
 from discreet.noise import Entropy, laplace
 from discreet.privacy import AddRemove, Approximate, Loss, Neighbours, Pure
 from discreet.privacy.calibrate import laplace_error
@@ -194,7 +194,7 @@ class SparseVector(_Sparse[Pure]):
         """Characters of a state, whatever it says."""
         return _room(self)
 
-    def used(self, state: SparseState) -> tuple[Allowance, ...]:
+    def used(self, state: SparseState) -> tuple[Quota, ...]:
         """Hard answers, and questions."""
         return _used(self, state)
 
@@ -293,7 +293,7 @@ class RefreshedSparseVector(_Sparse[Approximate]):
         """Characters of a state, whatever it says."""
         return _room(self)
 
-    def used(self, state: SparseState) -> tuple[Allowance, ...]:
+    def used(self, state: SparseState) -> tuple[Quota, ...]:
         """Hard answers, and questions."""
         return _used(self, state)
 
@@ -360,9 +360,9 @@ def _number(true: int, scale: Fraction | None, rng: Entropy) -> int | None:
     return None if scale is None else true + laplace(scale, rng=rng)
 
 
-def _used(mechanism: SparseVector | RefreshedSparseVector, state: SparseState) -> tuple[Allowance, ...]:
-    hard = Allowance("hard answers", len(state.hard), mechanism.hard)
-    return hard, Allowance("questions", state.asked, mechanism.questions)
+def _used(mechanism: SparseVector | RefreshedSparseVector, state: SparseState) -> tuple[Quota, ...]:
+    hard = Quota("hard answers", len(state.hard), mechanism.hard)
+    return hard, Quota("questions", state.asked, mechanism.questions)
 
 
 def _room(mechanism: SparseVector | RefreshedSparseVector) -> int:

@@ -177,8 +177,8 @@ def _plan(cells: int) -> tuple[int, tuple[Fraction, ...]]:
 
 def _bases(cells: int) -> list[int]:
     """For each height the least base that reaches over the cells."""
-    found = {max(2, math.ceil(cells ** (1 / height) - 1e-9)) for height in _HEIGHTS}
-    return sorted(base for base in found if base <= max(2, 64)) or [2]
+    bases = {max(2, math.ceil(cells ** (1 / height) - 1e-9)) for height in _HEIGHTS}
+    return sorted(base for base in bases if base <= max(2, 64)) or [2]
 
 
 def _shares(levels: int) -> list[tuple[Fraction, ...]]:

@@ -118,8 +118,8 @@ class Histogram:
         if total <= 0:  # fewer records than noise: nothing is known
             return before / line.size, None
         shares = np.clip(sums / total, 0, 1)
-        rising, found = np.maximum.accumulate(shares), self._share_errors(shares[before - 1], total, before)
-        return rising[before - 1], None if found is None else _wider(found, (rising - shares)[before - 1])
+        rising, errors = np.maximum.accumulate(shares), self._share_errors(shares[before - 1], total, before)
+        return rising[before - 1], None if errors is None else _wider(errors, (rising - shares)[before - 1])
 
     def quantile(self, level: Number) -> Estimate:
         """The place on the line, in cells, below which this share of the records lies, straight within a cell.
@@ -284,10 +284,10 @@ class Histogram:
         return np.where(high > low, errors, 0.0), np.where(high > low, self._moved[c + 1] - self._moved[a], 0.0)
 
     def _share_errors(self, shares: Reals, total: float, ends: Whole) -> Reals | None:
-        found = self._contrast_errors(shares, ends)
-        if found is None or self.known is None or total < _CERTAIN * math.sqrt(self.known.total):
+        errors = self._contrast_errors(shares, ends)
+        if errors is None or self.known is None or total < _CERTAIN * math.sqrt(self.known.total):
             return None
-        return found / total
+        return errors / total
 
     def _contrast_errors(self, shares: Reals, ends: Whole) -> Reals | None:
         """Of P − F T, by polarisation: Var = (1 − F) Var P + F Var(T − P) − F (1 − F) Var T."""

@@ -91,9 +91,9 @@ def _questions(shape: tuple[int, ...]) -> tuple[Whole, ...]:
     """On a line all prefixes, or some spread evenly; on a plane rectangles of all sizes and places: always the same."""
     if len(shape) == 1:
         ends = np.unique(np.linspace(1, shape[0], min(shape[0], _QUESTIONS)).astype(np.int64))
-        found: tuple[Whole, ...] = (np.zeros_like(ends), ends)
-        fixed(*found)
-        return found
+        prefixes: tuple[Whole, ...] = (np.zeros_like(ends), ends)
+        fixed(*prefixes)
+        return prefixes
     steps, sides = np.arange(1, _QUESTIONS + 1), []
     for cells, one, two in ((shape[0], 2, 3), (shape[1], 5, 7)):  # square roots of primes: spread evenly together
         length = 1 + np.floor(np.mod(steps * math.sqrt(one), 1) * cells).astype(np.int64)

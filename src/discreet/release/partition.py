@@ -93,10 +93,10 @@ class Partition(Counts):
 
     def __call__(self, counts: Integers, /, *, rng: Entropy = SECURE) -> Histogram:
         """The parts with noise, each divided evenly among its cells."""
-        found = self.found(counts, rng)
-        return found if len(self.pieces) == 1 else found.chosen()  # in one level nothing is chosen
+        parts = self.parts(counts, rng)
+        return parts if len(self.pieces) == 1 else parts.chosen()  # in one level nothing is chosen
 
-    def found(self, counts: Integers, rng: Entropy) -> Histogram:
+    def parts(self, counts: Integers, rng: Entropy) -> Histogram:
         """The same, with the standard errors of the noise alone."""
         values = self.counted(counts).ravel()
         order = np.arange(values.size) if len(self.shape) == 1 else hilbert(*self.shape)
@@ -135,4 +135,4 @@ class Automatic(Counts):
 
     def __call__(self, counts: Integers, /, *, rng: Entropy = SECURE) -> Histogram:
         """The plausible counts of the parts that were found."""
-        return plausible(self.chosen.found(counts, rng)).chosen()
+        return plausible(self.chosen.parts(counts, rng)).chosen()

@@ -66,7 +66,7 @@ def _beginnings(steps: Sequence[tuple[Whole, Reals]]) -> list[Reals]:
     Given that none has begun above, and all that was told below. From the leaves up: how well all below is foretold by
     each kind, and by whatever may be.
     """
-    found: list[Reals] = []
+    beginnings: list[Reals] = []
     cells = steps[-1][1].shape[1] if steps else 1
     kinds, any_ = np.zeros((len(_GENTLE), cells)), np.zeros(cells)
     for children, below in reversed(steps):
@@ -80,8 +80,8 @@ def _beginnings(steps: Sequence[tuple[Whole, Reals]]) -> list[Reals]:
         any_[halved] = np.logaddexp(np.logaddexp.reduce(begun), other)
         begins = np.zeros_like(kinds)
         begins[:, halved] = np.exp(begun - any_[halved])
-        found.append(begins)
-    return found[::-1]
+        beginnings.append(begins)
+    return beginnings[::-1]
 
 
 def _gentler(chances: Reals) -> Reals:
@@ -138,8 +138,8 @@ def expected(told: Reals, variance: Reals, total: Reals, even: Reals) -> Reals:
     """
     logs, means = _divisions(told, variance, total, even)
     weights = np.exp(logs - logs.max(axis=0))
-    found: Reals = np.clip((weights * means).sum(axis=0) / weights.sum(axis=0), 0.0, total)  # a digit may lie beyond
-    return found
+    mean: Reals = np.clip((weights * means).sum(axis=0) / weights.sum(axis=0), 0.0, total)  # a digit may lie beyond
+    return mean
 
 
 def _divisions(told: Reals, variance: Reals, total: Reals, even: Reals) -> tuple[Reals, Reals]:

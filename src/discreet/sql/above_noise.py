@@ -252,7 +252,7 @@ def _counts_every_key(above: exp.Query, parts: Sequence[Part]) -> bool:
 
 
 @dataclass(frozen=True)
-class Above:
+class UpperQuery:
     """A query that stays above the noise; whether something noisy is in it."""
 
     noisy: bool
@@ -262,7 +262,7 @@ class Above:
 
 
 @dataclass(frozen=True)
-class Joining(Above):
+class Joining(UpperQuery):
     """A query above the noise that stands in a FROM clause."""
 
     alias: str = ""
@@ -271,10 +271,10 @@ class Joining(Above):
     names: tuple[str, ...] = ()
 
 
-Taken = Rows | Above
+Taken = Rows | UpperQuery
 
 
-def partial_keys(sources: Sequence[Above]) -> str:
+def partial_keys(sources: Sequence[UpperQuery]) -> str:
     """The keys of groups of which some are missing, in any of several queries."""
     return next((source.partial for source in sources if source.partial), "")
 
@@ -283,7 +283,7 @@ def renamed(taken: Taken, node: exp.Expr) -> Taken:
     """Rows with the column names that an alias gives them: t(a, b)."""
     alias = node.args.get("alias")
     names = [column.name for column in alias.columns] if isinstance(alias, exp.TableAlias) else []
-    if isinstance(taken, Above) or not names:
+    if isinstance(taken, UpperQuery) or not names:
         return taken
     old = shape(taken).columns
     return Project(taken, tuple((new, Field(o, old[o].type)) for new, o in zip(names, old, strict=True)))

@@ -24,7 +24,7 @@ from discreet.declared.key import Key, Type
 from discreet.sql.expression import Expression
 from discreet.sql.plan import Measurement, Rank, Statistic
 from discreet.sql.render import UNIT, Located, constant, expression, number_or_null, quoted, rows, summand
-from discreet.sql.row_choice import Choice, once
+from discreet.sql.row_choice import Choice
 from discreet.sql.rows import Among, Filter, Kept, Project, Rows, Scan
 
 
@@ -209,22 +209,12 @@ class _Bounds:
     @property
     def choice(self) -> Choice:
         """How rows are chosen: by everything that the measurement looks at."""
-        return Choice(self.tree.rows, (*self.names, *self.values.names), self.salt)
+        return Choice(self.tree.rows, (*self.names, *self.values.names), self.salt, costly=self.values.alike)
 
     @property
     def cap(self) -> int | None:
         """How many rows of a unit count."""
         return row_cap(self.tree)
-
-    @property
-    def read(self) -> str:
-        """The rows, as they are or kept for a second look."""
-        return f"base AS {'MATERIALIZED' if self.values.alike else once(self.tree.rows)} ({self.base})"
-
-    def by_rows(self) -> str:
-        """The units that have too many rows, `crowded`."""
-        over = f"SELECT u FROM base GROUP BY u HAVING count(*) > {self.cap}"
-        return f"WITH {self.read}, crowded AS MATERIALIZED ({over})"
 
     def by_groups(self, sums: Sequence[str]) -> str:
         """Pairs of a unit and a group with such sums; the units `beyond` a cap, their `kept` pairs, those `crowded`.
@@ -237,7 +227,7 @@ class _Bounds:
         beyond = f"count(*) > {most}" + ("" if cap is None else f" OR sum(n) > {cap}")
         crowded = "FALSE" if cap is None else f"sum(n) > {cap}"
         return (
-            f"WITH {self.read},"
+            f"WITH {self.choice.named('base', self.base)},"
             f" pairs AS MATERIALIZED (SELECT {', '.join([by, *sums])} FROM base GROUP BY {by}),"
             f" beyond AS MATERIALIZED (SELECT u FROM pairs GROUP BY u HAVING {beyond}),"
             f" heavy AS MATERIALIZED (SELECT pairs.*, {self.group} AS d FROM pairs SEMI JOIN beyond USING (u)),"
@@ -306,12 +296,9 @@ def _added(bounds: _Bounds, units: str, parts: Sequence[str]) -> str:
 def _row_capped(bounds: _Bounds, cap: int) -> str:
     """Units within their rows are added up as they are; only of the others rows are chosen."""
     pairs, by = ", ".join([*bounds.names, *bounds.values.pairs]), _by(bounds.names)
-    heavy = bounds.choice.fewer("SELECT base.* FROM base SEMI JOIN crowded USING (u)", cap)
-    parts = [
-        f"SELECT {pairs} FROM base ANTI JOIN crowded USING (u){by}",
-        f"SELECT {pairs} FROM ({heavy}){by}",
-    ]
-    return f"{bounds.by_rows()} {_added(bounds, '0 AS units', parts)}"
+    first, within, chosen = bounds.choice.apart(bounds.base, cap)
+    parts = [f"SELECT {pairs} FROM ({some}){by}" for some in (within, chosen)]
+    return f"{first} {_added(bounds, '0 AS units', parts)}"
 
 
 def _group_capped(bounds: _Bounds) -> str:
@@ -333,10 +320,9 @@ def _kept(bounds: _Bounds) -> str:
     if one_row_units(bounds.tree.rows):
         return bounds.base
     cap = bounds.tree.needs_rows_cap("this aggregate")
-    columns = ", ".join(["u", *bounds.choice.names])
     if bounds.tree.every_group:
-        heavy = bounds.choice.fewer("SELECT base.* FROM base SEMI JOIN crowded USING (u)", cap)
-        return f"{bounds.by_rows()} SELECT {columns} FROM base ANTI JOIN crowded USING (u) UNION ALL {heavy}"
+        return bounds.choice.capped(bounds.base, cap)
+    columns = ", ".join(["u", *bounds.choice.names])
     light = f"SELECT {columns} FROM base ANTI JOIN beyond USING (u) UNION ALL {bounds.near('ANTI')}"
     return f"{bounds.by_groups(['count(*) AS n'])} {light} UNION ALL {bounds.choice.fewer(bounds.near('SEMI'), cap)}"
 

@@ -17,7 +17,7 @@ from discreet.sql.shape import shape
 
 
 @dataclass(frozen=True)
-class Cut:
+class CutColumn:
     """A numeric column cut at rising steps: place 0 lies below the first of them, each next one from a cut on."""
 
     column: str
@@ -33,7 +33,7 @@ class Keyed:
     values: tuple[Key, ...]
 
 
-Side = Cut | Keyed
+Side = CutColumn | Keyed
 LIMB = 64  # bits of the lower part of a product
 
 

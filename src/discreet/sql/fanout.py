@@ -24,9 +24,9 @@ from discreet.sql.rows import (
     Filter,
     Joined,
     Kept,
-    Lookup,
     PerUnit,
     Project,
+    PublicJoin,
     Rows,
     Union,
     Windowed,
@@ -64,7 +64,7 @@ def _shaped(made: Rows, like: Rows) -> Rows:
 
 def _held(rows: Rows, public: Alike, room: int) -> Rows:
     match rows:
-        case Lookup():
+        case PublicJoin():
             return _chain(rows, public, room)
         case Filter() | Project() | PerUnit() | Windowed() | Among() | Capped():
             return replace(rows, source=held(rows.source, public, room))
@@ -83,15 +83,15 @@ def _held(rows: Rows, public: Alike, room: int) -> Rows:
 _PASSING = (Filter, Project, Windowed, Among, Kept)  # rows in, at most as many out
 
 
-def _lookups(rows: Rows) -> Iterator[Lookup]:
+def _lookups(rows: Rows) -> Iterator[PublicJoin]:
     """The joins with public rows that multiply each other, from the last to the first."""
-    while isinstance(rows, (Lookup, *_PASSING)):
-        if isinstance(rows, Lookup):
+    while isinstance(rows, (PublicJoin, *_PASSING)):
+        if isinstance(rows, PublicJoin):
             yield rows
         rows = rows.source
 
 
-def _chain(last: Lookup, public: Alike, room: int) -> Rows:
+def _chain(last: PublicJoin, public: Alike, room: int) -> Rows:
     """A chain of joins, held before the first of them that makes more rows of one."""
     numbers = {id(each): partners(each, public) for each in _lookups(last)}
     product = math.prod(numbers.values())
@@ -106,8 +106,8 @@ def _chain(last: Lookup, public: Alike, room: int) -> Rows:
     return _held_before(last, first[0] if first else None, room // product, public)
 
 
-def _held_before(rows: Rows, first: Lookup | None, most: int, public: Alike) -> Rows:
-    if not isinstance(rows, (Lookup, *_PASSING)):
+def _held_before(rows: Rows, first: PublicJoin | None, most: int, public: Alike) -> Rows:
+    if not isinstance(rows, (PublicJoin, *_PASSING)):
         return held(rows, public)
     if rows is first:
         source = held(rows.source, public)
@@ -135,7 +135,7 @@ def _single(rows: Rows) -> bool:
     return alone or (isinstance(rows, PerUnit) and one_each(rows))
 
 
-def partners(join: Lookup, public: Alike) -> int:
+def partners(join: PublicJoin, public: Alike) -> int:
     """The most public rows that one row can meet in a join; at least 1."""
     return max(1, public.alike(join.public, _compared(join.condition, join.source, join.public)))
 
@@ -143,13 +143,13 @@ def partners(join: Lookup, public: Alike) -> int:
 def _compared(condition: Expression | None, source: Rows, public: Rows) -> tuple[Expression, ...]:
     """What equalities of a condition compare of the public rows with something of the others alone."""
     ours, theirs = set(shape(source).columns), set(shape(public).columns)
-    found: list[Expression] = []
+    compared: list[Expression] = []
     for part in _conjuncts(condition):
         if isinstance(part, Call) and part.function == "=":
             for one, two in (part.arguments, part.arguments[::-1]):
                 if _fields(one) <= ours and _fields(two) and _fields(two) <= theirs:
-                    found.append(two)
-    return tuple(dict.fromkeys(found))
+                    compared.append(two)
+    return tuple(dict.fromkeys(compared))
 
 
 def _conjuncts(condition: Expression | None) -> Iterator[Expression]:
@@ -186,7 +186,7 @@ def counted(public: Rows, values: tuple[Expression, ...], located: Located) -> s
     return f"SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM ({inner}){where}{by})"  # noqa: S608
 
 
-def _refused(joins: Iterable[Lookup], numbers: dict[int, int], product: int) -> Refusal:
+def _refused(joins: Iterable[PublicJoin], numbers: dict[int, int], product: int) -> Refusal:
     """What multiplies, and by how much."""
     each = [f"{numbers[id(join)]:,} of {' and '.join(sorted(shape(join.public).tables)) or 'a list'}" for join in joins]
     return Refusal(

@@ -12,7 +12,7 @@ from discreet.errors import Refusal, Unsupported
 from discreet.sql.conditions import conjuncts, tables_of, unwrapped
 from discreet.sql.expression import Call, Expression, Field
 from discreet.sql.named_rows import Reading
-from discreet.sql.rows import Among, Capped, Filter, Joined, Kept, Lookup, PerUnit, Project, Rows
+from discreet.sql.rows import Among, Capped, Filter, Joined, Kept, PerUnit, Project, PublicJoin, Rows
 from discreet.sql.shape import Facts, one_each, same_population, shape
 from discreet.sql.translate import all_of, call, translate
 from discreet.sql.wording import Edit, Misasked, keyword, shown
@@ -146,10 +146,10 @@ def _looked_up(private: Reading, public: Reading, kind: str, given: _Given) -> R
             hint="join a public table on an equality, for example ON private.code = public.code",
         )
     names = {**private.names, **public.names}
-    placeholder = Reading(Lookup(private.rows, public.rows, _TRUE, kind), names)
+    placeholder = Reading(PublicJoin(private.rows, public.rows, _TRUE, kind), names)
     condition = _condition(placeholder, public, given)
     assert condition is not None  # noqa: S101  # there is an equality
-    return private.beside(public, Lookup(private.rows, public.rows, condition, kind))
+    return private.beside(public, PublicJoin(private.rows, public.rows, condition, kind))
 
 
 def _outer(public: Reading, private: Reading, kind: str, given: _Given, *, alone: bool) -> Reading:

@@ -14,7 +14,7 @@ from discreet.sql.functions import LONGEST_TEXT
 from discreet.sql.group_keys import answered
 from discreet.sql.plan import GroupKey, Measurement, Rank, Statistic
 from discreet.sql.range import Range
-from discreet.sql.rows import Capped, Filter, Joined, Lookup, PerUnit, Rows, Windowed, below
+from discreet.sql.rows import Capped, Filter, Joined, PerUnit, PublicJoin, Rows, Windowed, below
 from discreet.sql.rows import scanned as tables_of
 from discreet.sql.shape import Shape, one_row, shape
 from discreet.sql.unmatched_constants import expressions
@@ -90,12 +90,12 @@ def _inner_caps(rows: Rows) -> Iterator[int]:
     if isinstance(rows, Capped):
         yield rows.most
     for source in below(rows):
-        yield from _inner_caps(source.source if isinstance(rows, Lookup) and isinstance(source, Capped) else source)
+        yield from _inner_caps(source.source if isinstance(rows, PublicJoin) and isinstance(source, Capped) else source)
 
 
 def _brought(rows: Rows) -> Iterator[str]:
     """How many rows of a person are joined with public rows that make several of one."""
-    if isinstance(rows, Lookup) and isinstance(rows.source, Capped):
+    if isinstance(rows, PublicJoin) and isinstance(rows.source, Capped):
         most, letters = rows.source.most, rows.source.letters
         yield f"Of a person with more than {most:,} rows, {most:,} are joined with {_tables(rows.public)}."
         if letters is not None:
@@ -265,7 +265,7 @@ def _partners(rows: Rows) -> Iterator[str]:
             yield f"Rows of {_tables(left)} and {_tables(right)} without a partner in the join are left out."
         case Joined(left, right, _, "left"):
             yield f"Rows of {_tables(right)} without a partner in {_tables(left)} are left out."
-        case Lookup(source, public, _, "inner"):
+        case PublicJoin(source, public, _, "inner"):
             yield f"Rows of {_tables(source)} that fit no row of {_tables(public)} are left out."
         case _:
             pass

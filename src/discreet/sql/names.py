@@ -20,7 +20,7 @@ Columns = tuple[str, ...]
 
 
 @dataclass
-class FromItem:
+class SourceNames:
     """What stands in a FROM clause: its columns, and the one that nobody wrote but a link brought along."""
 
     columns: Columns
@@ -31,7 +31,7 @@ class FromItem:
 class Scope:
     """What the names in one SELECT can mean; outside it, what they mean in the queries around it."""
 
-    sources: dict[str, FromItem]
+    sources: dict[str, SourceNames]
     around: Scope | None
     using: set[str] = field(default_factory=set)  # columns that USING made one of two
     merged: dict[str, tuple[str, str]] = field(default_factory=dict)  # where two spellings did: source and column
@@ -241,28 +241,30 @@ class _Speller:
             own(alias.this)
             alias.this.meta.clear()  # its copies will stand before columns, and would say that these are there
             alias.this.meta["given"] = True
-        source = FromItem(())
+        source = SourceNames(())
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             source = self._table(node.this, named)
             if alias is None:  # else one would be made up for it, in small letters
                 node.set("alias", exp.TableAlias(this=exp.to_identifier(node.name, quoted=True)))
         elif isinstance(node, exp.Subquery):
-            source = FromItem(self.query(node, named, scope.around))
+            source = SourceNames(self.query(node, named, scope.around))
         source.columns = _renamed(node, source.columns)
         scope.sources[node.alias_or_name or f"#{len(scope.sources)}"] = source
         for join in node.args.get("joins") or []:
             self._source(join.this, named, scope)
 
-    def _table(self, name: exp.Identifier, named: Mapping[str, Columns]) -> FromItem:
+    def _table(self, name: exp.Identifier, named: Mapping[str, Columns]) -> SourceNames:
         cte = match(name, named)
         if cte is not None:
             respell(name, cte)
-            return FromItem(named[cte])
+            return SourceNames(named[cte])
         table = self.schema.tables.get(match(name, self.schema.tables) or "")
         if table is None:
             table = _refused_table(name, self.schema)
         respell(name, table.name)
-        return FromItem(tuple(column.name for column in table.columns), table.unit if table.link is not None else None)
+        return SourceNames(
+            tuple(column.name for column in table.columns), table.unit if table.link is not None else None
+        )
 
     # names -----------------------------------------------------------------------------------------------------------
 
@@ -319,7 +321,7 @@ def _listed(value: object) -> list[exp.Expr]:
     return [part for part in (value if isinstance(value, list) else [value]) if isinstance(part, exp.Expr)]
 
 
-def _using(join: exp.Join, before: Mapping[str, FromItem], scope: Scope) -> None:
+def _using(join: exp.Join, before: Mapping[str, SourceNames], scope: Scope) -> None:
     """USING names a column of both sides. Where they spell it in two ways, it is written out as ON."""
     (alias,) = [alias for alias in scope.sources if alias not in before][:1] or [""]
     if join.method == "NATURAL":

@@ -19,10 +19,10 @@ from discreet.sql.rows import (
     Inline,
     Joined,
     Kept,
-    Lookup,
-    Order,
+    Ordering,
     PerUnit,
     Project,
+    PublicJoin,
     Rows,
     Scan,
     Summary,
@@ -233,7 +233,7 @@ def rows(tree: Rows, located: Located) -> str:  # noqa: C901, PLR0911  # one cas
             return f"SELECT *, {_window(tree)} AS {quoted(tree.name)} FROM ({rows(tree.source, located)})"
         case Joined(left, right, condition, kind):
             return _joined(tree, rows(left, located), rows(right, located), condition, kind)
-        case Lookup(source, public, condition, kind):
+        case PublicJoin(source, public, condition, kind):
             on = f"{kind.upper()} JOIN ({rows(public, located)}) ON {expression(condition)}"
             return f"SELECT * FROM ({rows(source, located)}) {on}"
         case Kept(source, others, condition, negated):
@@ -358,7 +358,7 @@ def _ends(before: int | None, after: int | None) -> str:
     return f"{first} AND {last}"
 
 
-def _order(each: Order) -> str:
+def _order(each: Ordering) -> str:
     direction = "DESC" if each.descending else "ASC"
     return f"{expression(each.by)} {direction} NULLS {'FIRST' if each.nulls_first else 'LAST'}"
 
@@ -384,8 +384,8 @@ def _kept(tree: Kept, source: str, others: str, condition: Expression | None, *,
 
 def _union(sources: tuple[Rows, ...], located: Located) -> str:
     names = list(shape(sources[0]).columns)
-    found = []
+    sides = []
     for source in sources:
         own = [f"{quoted(old)} AS {quoted(new)}" for old, new in zip(shape(source).columns, names, strict=True)]
-        found.append(f"SELECT {', '.join([*_owner(source), *own])} FROM ({rows(source, located)})")
-    return " UNION ALL ".join(found)
+        sides.append(f"SELECT {', '.join([*_owner(source), *own])} FROM ({rows(source, located)})")
+    return " UNION ALL ".join(sides)

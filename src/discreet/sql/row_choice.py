@@ -38,6 +38,7 @@ class Choice:
     names: tuple[str, ...]
     salt: int
     unit: str = "u"
+    costly: bool = False  # whether the rows are computed once for a second look, whatever they are made of
 
     def digest(self, names: Sequence[str]) -> str:
         """A salted hash of columns of a unit. A row that is its own unit has no name, only a place: it is left out."""
@@ -56,21 +57,24 @@ class Choice:
             test += f" AND sum({room.text}) {over} ROWS UNBOUNDED PRECEDING) <= {room.letters}"
         return f"SELECT * EXCLUDE ({_COPY}) FROM ({numbered}) QUALIFY {test}"
 
-    def capped(self, source: str, cap: int, room: Room | None = None) -> str:
-        """A source with at most so many rows of each unit. Only units that have more are looked at closely."""
+    def named(self, name: str, source: str) -> str:
+        """A source under a name, for WITH: kept for a second look if it is costly."""
+        again = "MATERIALIZED" if self.costly or not is_plain(self.tree) else "NOT MATERIALIZED"
+        return f"{name} AS {again} ({source})"
+
+    def apart(self, source: str, cap: int, room: Room | None = None) -> tuple[str, str, str]:
+        """A list for WITH; the rows of units that have no more than they may; those of the others that are chosen."""
         unit = self.unit
         beyond = f"count(*) > {cap}" + ("" if room is None else f" OR sum({room.text}) > {room.letters}")
-        return (
-            f"WITH every AS {once(self.tree)} ({source}),"
-            f" many AS MATERIALIZED (SELECT {unit} FROM every GROUP BY {unit} HAVING {beyond})"
-            f" SELECT * FROM every ANTI JOIN many USING ({unit}) UNION ALL "
-            + self.fewer(f"SELECT every.* FROM every SEMI JOIN many USING ({unit})", cap, room)
-        )
+        many = f"many AS MATERIALIZED (SELECT {unit} FROM every GROUP BY {unit} HAVING {beyond})"
+        within = f"SELECT * FROM every ANTI JOIN many USING ({unit})"
+        chosen = self.fewer(f"SELECT every.* FROM every SEMI JOIN many USING ({unit})", cap, room)
+        return f"WITH {self.named('every', source)}, {many}", within, chosen
 
-
-def once(tree: Rows) -> str:
-    """Whether rows are kept for a second look: what is costly is computed once."""
-    return "NOT MATERIALIZED" if is_plain(tree) else "MATERIALIZED"
+    def capped(self, source: str, cap: int, room: Room | None = None) -> str:
+        """A source with at most so many rows of each unit. Only units that have more are looked at closely."""
+        first, within, chosen = self.apart(source, cap, room)
+        return f"{first} {within} UNION ALL {chosen}"
 
 
 def is_plain(tree: Rows) -> bool:

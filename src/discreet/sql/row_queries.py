@@ -13,7 +13,7 @@ from discreet.sql.aggregates import MOST_WHOLE, grid_of, is_aggregate, no_option
 from discreet.sql.conditions import swapped
 from discreet.sql.expression import Call, Expression, Field
 from discreet.sql.named_rows import Reading
-from discreet.sql.rows import Order, PerUnit, Project, Rows, Summary, Union, Windowed
+from discreet.sql.rows import Ordering, PerUnit, Project, Rows, Summary, Union, Windowed
 from discreet.sql.shape import same_population, shape
 from discreet.sql.translate import is_whole, translate
 from discreet.sql.wording import keyword, shown
@@ -56,13 +56,13 @@ def per_unit(select: exp.Select, keys: Sequence[exp.Expr], reading: Reading) -> 
     here = Reading.of(_HERE, made)
     if (having := select.args.get("having")) is not None:
         here = here.where(having.this)
-    found = projected(select, here)
+    rows = projected(select, here)
     if not select.args.get("distinct") or not select.args.get("group"):
-        return found
-    columns = shape(found).columns
+        return rows
+    columns = shape(rows).columns
     if not any(known.unit or known.link for known in columns.values()):
         raise Refusal("DISTINCT would compare rows of different people", hint="select the unit too, or leave it out")
-    return PerUnit(found, tuple((name, Field(name, known.type)) for name, known in columns.items()), ())
+    return PerUnit(rows, tuple((name, Field(name, known.type)) for name, known in columns.items()), ())
 
 
 def projected(select: exp.Select, reading: Reading) -> Rows:
@@ -179,8 +179,10 @@ def _number(node: exp.Expr, whole: exp.Expr) -> int:
     return int(node.this)
 
 
-def _order(each: exp.Expr, reading: Reading) -> Order:
-    return Order(translate(each.this, reading.column), bool(each.args.get("desc")), bool(each.args.get("nulls_first")))
+def _order(each: exp.Expr, reading: Reading) -> Ordering:
+    return Ordering(
+        translate(each.this, reading.column), bool(each.args.get("desc")), bool(each.args.get("nulls_first"))
+    )
 
 
 def _frame(spec: exp.WindowSpec | None) -> tuple[int | None, int | None] | None:

@@ -15,6 +15,7 @@ from discreet.errors import Refusal
 from discreet.sql.expression import Expression, Value
 
 LATER = "later"  # marks a field that plans did not have at first: where it is None, they are described as they were
+_FIRST_CALLED = {"PublicJoin": "Lookup", "Ordering": "Order"}  # names that keys of stored answers are made of
 LARGEST = 2000  # relations in a plan, each as often as it is read
 DEEPEST = 200  # relations above each other
 
@@ -95,7 +96,7 @@ class PerUnit(_Relation):
 
 
 @dataclass(frozen=True)
-class Order:
+class Ordering:
     """One column to order by."""
 
     by: Expression
@@ -114,7 +115,7 @@ class Windowed(_Relation):
     name: str
     summary: Summary
     partition: tuple[Expression, ...]
-    order: tuple[Order, ...]
+    order: tuple[Ordering, ...]
     frame: tuple[int | None, int | None] | None = None  # rows before and after, None: all of them; or the usual frame
 
 
@@ -141,7 +142,7 @@ class Capped(_Relation):
 
 
 @dataclass(frozen=True)
-class Lookup(_Relation):
+class PublicJoin(_Relation):
     """Each row with every public row that fits; `left` keeps rows that fit none."""
 
     source: Rows
@@ -177,7 +178,7 @@ class Union(_Relation):
     sources: tuple[Rows, ...]
 
 
-Rows = Scan | Inline | Capped | Filter | Project | PerUnit | Windowed | Joined | Lookup | Kept | Among | Union
+Rows = Scan | Inline | Capped | Filter | Project | PerUnit | Windowed | Joined | PublicJoin | Kept | Among | Union
 
 
 def below(tree: Rows) -> tuple[Rows, ...]:
@@ -189,7 +190,7 @@ def below(tree: Rows) -> tuple[Rows, ...]:
             return (tree.source,)
         case Joined():
             return tree.left, tree.right
-        case Lookup() | Among():
+        case PublicJoin() | Among():
             return tree.source, tree.public
         case Kept():
             return tree.source, tree.others
@@ -203,8 +204,8 @@ def scanned(tree: Rows) -> tuple[Table, ...]:
         return (tree.table,)
     if isinstance(tree, Inline):
         return ()
-    found = {table.name: table for part in below(tree) for table in scanned(part)}
-    return tuple(found[name] for name in sorted(found))
+    tables = {table.name: table for part in below(tree) for table in scanned(part)}
+    return tuple(tables[name] for name in sorted(tables))
 
 
 def described(value: object) -> str:
@@ -221,5 +222,6 @@ def described(value: object) -> str:
             each.name for each in fields(value) if not each.metadata.get(LATER) or getattr(value, each.name) is not None
         ]
         parts = ", ".join(f"{name}={described(getattr(value, name))}" for name in told)
-        return f"{type(value).__name__}({parts})"
+        kind = type(value).__name__
+        return f"{_FIRST_CALLED.get(kind, kind)}({parts})"
     return repr(value)

@@ -14,10 +14,10 @@ from sqlglot import exp
 from discreet.declared.table import Caps, Schema
 from discreet.errors import Refusal, Unsupported
 from discreet.sql.above_noise import (
-    Above,
     Grouped,
     Joining,
     Taken,
+    UpperQuery,
     collapses,
     has_part,
     is_one_row,
@@ -70,7 +70,7 @@ class _Cut:
         for cte in list(with_.expressions) if with_ else []:
             self.named[cte.alias_or_name] = cte.copy()
             known[cte.alias_or_name] = renamed(self.take(cte.this, known), cte)
-            if not isinstance(known[cte.alias_or_name], Above):
+            if not isinstance(known[cte.alias_or_name], UpperQuery):
                 cte.pop()
         if with_ and not with_.expressions:
             with_.pop()
@@ -87,11 +87,11 @@ class _Cut:
             raise Unsupported("UNION BY NAME is not supported", hint="put the columns of both sides in one order")
         named_alike(query.right, query.left.named_selects)
         sides = [self.take(side, known) for side in (query.left, query.right)]
-        rows = [side for side in sides if not isinstance(side, Above)]
+        rows = [side for side in sides if not isinstance(side, UpperQuery)]
         if not rows:
             self._nested(query, known)
-            above = [side for side in sides if isinstance(side, Above)]
-            return Above(any(side.noisy for side in above), query, partial_keys(above))
+            above = [side for side in sides if isinstance(side, UpperQuery)]
+            return UpperQuery(any(side.noisy for side in above), query, partial_keys(above))
         if len(rows) < len(sides):
             raise Refusal(
                 f"UNION combines rows of people, each of one {shape(rows[0]).population}, with rows that are nobody's",
@@ -113,16 +113,18 @@ class _Cut:
             return self._measured(select, keys, reading, known)
         return self._handed_on(select, reading)
 
-    def _measured(self, select: exp.Select, keys: list[exp.Expr], reading: Reading, known: dict[str, Taken]) -> Above:
+    def _measured(
+        self, select: exp.Select, keys: list[exp.Expr], reading: Reading, known: dict[str, Taken]
+    ) -> UpperQuery:
         """A SELECT over what is measured of private rows."""
         written, texts = select.copy(), tuple(key.copy() for key in keys)
         self._nested(select, known, skip=("where",))
         bench = Bench(self.parts, self.caps, self.at_hand)
         groups = Grouped(written, texts, reading, measured(select, keys, reading, bench).measurement.declared)
         self.partial = self.partial or (not groups.declared and speaks_of_all(written, ()))
-        return Above(noisy=True, query=select, partial="" if groups.declared else groups.named, groups=groups)
+        return UpperQuery(noisy=True, query=select, partial="" if groups.declared else groups.named, groups=groups)
 
-    def _above(self, select: exp.Select, sources: list[Source | Above], known: dict[str, Taken]) -> Above:
+    def _above(self, select: exp.Select, sources: list[Source | UpperQuery], known: dict[str, Taken]) -> UpperQuery:
         """A SELECT over noisy tables and public ones; or over rows, if they tell what it asks of their groups."""
         noisy = [source for source in sources if isinstance(source, Joining)]
         if len(sources) == 1 and noisy and noisy[0].groups is not None and collapses(select):
@@ -134,17 +136,17 @@ class _Cut:
             refuse_partial(select, keys or nested)
             sides = [source.kind for source in sources if isinstance(source, (Source, Joining))]
             self.partial = self.partial or speaks_of_all(select, sides)
-        return Above(any(source.noisy for source in noisy) or has_part(select), select, keys or nested)
+        return UpperQuery(any(source.noisy for source in noisy) or has_part(select), select, keys or nested)
 
     def _read(
         self,
         select: exp.Select,
-        sources: list[Source | Above],
+        sources: list[Source | UpperQuery],
         known: dict[str, Taken],
         without: Sequence[exp.Expr],
     ) -> Reading:
         """The rows of FROM and WHERE, but for some conditions."""
-        if any(isinstance(source, Above) for source in sources):
+        if any(isinstance(source, UpperQuery) for source in sources):
             raise Refusal(
                 "noisy results are joined with rows of people, which would use them as if they were exact",
                 hint="aggregate the rows first, then join the results",
@@ -178,25 +180,27 @@ class _Cut:
     def _rows(self, query: exp.Query, known: dict[str, Taken]) -> Rows:
         """The rows of a query inside an expression: private, or of one public table."""
         taken = self.take(query, known)
-        return taken if not isinstance(taken, Above) else self._public(taken, known)
+        return taken if not isinstance(taken, UpperQuery) else self._public(taken, known)
 
     # sources ---------------------------------------------------------------------------------------------------------
 
-    def _sources(self, select: exp.Select, known: dict[str, Taken]) -> list[Source | Above]:
+    def _sources(self, select: exp.Select, known: dict[str, Taken]) -> list[Source | UpperQuery]:
         from_ = select.args.get("from_")
-        found: list[Source | Above] = [self._source(from_.this, "inner", (), known)] if from_ else []
+        sources: list[Source | UpperQuery] = [self._source(from_.this, "inner", (), known)] if from_ else []
         for join in select.args.get("joins") or []:
             odd = join.args.get("using") or join.args.get("method") or join.args.get("match_condition")
             if odd or (join.kind or "INNER").upper() not in ("INNER", "CROSS", "OUTER"):
                 raise Unsupported(f"{shown(join)} is not supported", hint="write the join with ON")
             kind = (join.side or "inner").lower()
             on = tuple(conjuncts(join.args.get("on")))
-            found.append(self._source(join.this, kind, on, known))
-        if any(isinstance(s, Source) and not s.reading.public for s in found):
-            return [self._as_public(s, known) for s in found]
-        return found
+            sources.append(self._source(join.this, kind, on, known))
+        if any(isinstance(s, Source) and not s.reading.public for s in sources):
+            return [self._as_public(s, known) for s in sources]
+        return sources
 
-    def _source(self, node: exp.Expr, kind: str, on: tuple[exp.Expr, ...], known: dict[str, Taken]) -> Source | Above:
+    def _source(
+        self, node: exp.Expr, kind: str, on: tuple[exp.Expr, ...], known: dict[str, Taken]
+    ) -> Source | UpperQuery:
         if node.args.get("joins"):
             raise Unsupported(
                 f"{shown(node)}: a join inside a join is not supported", hint="write one join after another"
@@ -212,18 +216,18 @@ class _Cut:
                 self.public.add(table.name)
         else:
             raise Unsupported(f"{shown(node)} is not supported in FROM", hint="name a table or a query in parentheses")
-        if isinstance(taken, Above):
+        if isinstance(taken, UpperQuery):
             names = tuple(node.alias_column_names or taken.query.named_selects)
             return Joining(taken.noisy, taken.query, taken.partial, taken.groups, node.alias_or_name, kind, on, names)
         return Source(Reading.of(node.alias_or_name, taken), kind, on)
 
-    def _as_public(self, source: Source | Above, known: dict[str, Taken]) -> Source | Above:
+    def _as_public(self, source: Source | UpperQuery, known: dict[str, Taken]) -> Source | UpperQuery:
         """A query of public rows, where private rows are to be joined with it."""
         if not isinstance(source, Joining) or source.noisy:
             return source
         return Source(Reading.of(source.alias, self._public(source, known)), source.kind, source.on)
 
-    def _public(self, above: Above, known: dict[str, Taken]) -> Rows:
+    def _public(self, above: UpperQuery, known: dict[str, Taken]) -> Rows:
         """The rows of a query over public tables: read in place if it only names columns of one, else computed now."""
         select = above.query.unnest() if isinstance(above.query, exp.Subquery) else above.query
         if above.noisy or not isinstance(select, exp.Query):
@@ -270,7 +274,7 @@ class _Cut:
             for node in nodes:
                 for inner in inner_queries(node) if isinstance(node, exp.Expr) else ():
                     taken = self.take(inner, known)
-                    if not isinstance(taken, Above):
+                    if not isinstance(taken, UpperQuery):
                         raise Refusal(
                             f"{shown(inner)} gives rows of people", hint="aggregate them: COUNT, SUM, AVG, MEDIAN, …"
                         )
@@ -317,7 +321,7 @@ class _Cut:
     def _question(self, tree: exp.Query) -> Question:
         cut = _Cut(self.schema, self.caps, self.at_hand, ())
         text = shown(tree)
-        if not isinstance(cut.take(tree, {}), Above) or cut.first or not is_one_row(tree, cut.parts):
+        if not isinstance(cut.take(tree, {}), UpperQuery) or cut.first or not is_one_row(tree, cut.parts):
             raise Refusal(f"{text} does not give one number", hint="aggregate inside, without GROUP BY")
         return cut.asked(tree, tuple(tree.named_selects))
 
@@ -367,7 +371,7 @@ def _asked(text: str, schema: Schema, caps: Caps, at_hand: Public, scalars: Sequ
     cut = _Cut(schema, caps, at_hand, scalars)
     names = output_names(tree)
     taken = cut.take(tree, {})
-    if not isinstance(taken, Above):
+    if not isinstance(taken, UpperQuery):
         raise Misasked(
             f"this question would return rows of people{_names_of(taken)}",
             hint="aggregate them: COUNT, SUM, AVG, MEDIAN, …",
@@ -385,6 +389,6 @@ def rows_of(text: str, schema: Schema, at_hand: Public = _NONE) -> Rows:
     """The private rows that `text` selects, for a mechanism that takes rows."""
     tree, cut = plain(parsed(text, schema)), _Cut(schema, _DECLARED, at_hand, ())
     rows = cut.take(tree, {})
-    if isinstance(rows, Above) or cut.parts or cut.first:
+    if isinstance(rows, UpperQuery) or cut.parts or cut.first:
         raise Refusal("expected a SELECT of private rows, without aggregates", hint="SELECT age, sex FROM patients")
     return held(rows, at_hand)

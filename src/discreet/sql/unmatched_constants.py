@@ -21,9 +21,9 @@ from discreet.sql.rows import (
     Filter,
     Joined,
     Kept,
-    Lookup,
     PerUnit,
     Project,
+    PublicJoin,
     Rows,
     Windowed,
     below,
@@ -40,14 +40,14 @@ _MOST_SHOWN = 8  # keys in a sentence
 def doubts(measurement: Measurement) -> tuple[str, ...]:
     """A sentence for each comparison that every declared value fails, or passes."""
     columns = {(table.name, column.name): column for table in scanned(measurement.rows) for column in table.columns}
-    found = [
+    sentences = [
         sentence
         for expression, known in expressions(measurement)
         for call in parts(expression)
         if isinstance(call, Call)
         for sentence in _doubtful(call, known, columns)
     ]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(sentences))
 
 
 def expressions(measurement: Measurement) -> Iterator[tuple[Expression, Shape]]:
@@ -75,7 +75,7 @@ def _of_rows(rows: Rows) -> Iterator[tuple[Expression, Shape]]:
             yield summary.value, shape(source)
         case Joined(_, _, condition, _) if condition is not None:
             yield condition, shape(rows)
-        case Lookup(_, _, condition, _):
+        case PublicJoin(_, _, condition, _):
             yield condition, shape(rows)
         case Among(source, value, _, _):
             yield value, shape(source)

@@ -59,6 +59,25 @@ class _Marginal(ABC):
     workload: tuple[tuple[str, ...], ...]
     weights: tuple[Fraction, ...]
     most: int
+    neighbours: Neighbours
+
+    def check(self, price: str, choice: str, choices: tuple[str, ...]) -> None:
+        """Put all fields into their one form; refused if no plan can be made of them."""
+        domain = Domain(self.columns, self.sizes)
+        wanted = Workload.of(domain, self.workload, self.weights)
+        if getattr(self, choice) not in choices:
+            raise Refusal(f"expected {choice} as one of {choices}, got {choice}={shown(getattr(self, choice))}")
+        fields = {price: positive(getattr(self, price), price)}
+        settle(
+            self,
+            **fields,
+            sizes=domain.sizes,
+            workload=tuple(tuple(names) for names in self.workload),
+            weights=wanted.weights if self.weights else (),
+            most=count(self.most, "most"),
+            neighbours=added_or_removed(self.neighbours),
+        )
+        self.plan.checked(price)
 
     @property
     @abstractmethod
@@ -146,20 +165,7 @@ class ResidualMarginals(_Marginal):
     neighbours: Neighbours = AddRemove()
 
     def __post_init__(self) -> None:
-        domain = Domain(self.columns, self.sizes)
-        wanted = Workload.of(domain, self.workload, self.weights)
-        if self.objective not in OBJECTIVES:
-            raise Refusal(f"expected objective as one of {OBJECTIVES}, got objective={shown(self.objective)}")
-        settle(
-            self,
-            sizes=domain.sizes,
-            workload=tuple(tuple(names) for names in self.workload),
-            rho=positive(self.rho, "rho"),
-            weights=wanted.weights if self.weights else (),
-            most=count(self.most, "most"),
-            neighbours=added_or_removed(self.neighbours),
-        )
-        self.plan.checked("rho")
+        self.check("rho", "objective", OBJECTIVES)
 
     @cached_property
     def plan(self) -> Plan:
@@ -209,20 +215,7 @@ class FourierMarginals(_Marginal):
     neighbours: Neighbours = AddRemove()
 
     def __post_init__(self) -> None:
-        domain = Domain(self.columns, self.sizes)
-        wanted = Workload.of(domain, self.workload, self.weights)
-        if self.basis not in BASES:
-            raise Refusal(f"expected basis as one of {BASES}, got basis={shown(self.basis)}")
-        settle(
-            self,
-            sizes=domain.sizes,
-            workload=tuple(tuple(names) for names in self.workload),
-            epsilon=positive(self.epsilon, "epsilon"),
-            weights=wanted.weights if self.weights else (),
-            most=count(self.most, "most"),
-            neighbours=added_or_removed(self.neighbours),
-        )
-        self.plan.checked("epsilon")
+        self.check("epsilon", "basis", BASES)
 
     @cached_property
     def plan(self) -> Plan:
@@ -294,13 +287,13 @@ def neighbours_of(domain: Domain, tables: Sequence[Axes], most: int) -> tuple[Pa
     needed = maximal(tables)
 
     def filled(first: int, last: int) -> Tables:
-        found: Tables = {}
+        tables: Tables = {}
         for axes in needed:
             counts = np.zeros(domain.shape(axes), dtype=np.int64)
             counts[(0,) * len(axes)] += first
             counts[(-1,) * len(axes)] += last
-            found[domain.names(axes)] = counts.tolist()
-        return found
+            tables[domain.names(axes)] = counts.tolist()
+        return tables
 
     return (
         Pair(filled(0, 0), filled(most, 0), "no records at all, or all records of one unit in the first cell"),

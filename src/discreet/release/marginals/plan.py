@@ -149,14 +149,14 @@ class Plan:
         Estimates of one residual from two parts have independent noise with covariances that are multiples of one
         matrix, so the weights are those of the inverse multiples.
         """
-        found: dict[Axes, list[tuple[int, float]]] = {}
+        sources: dict[Axes, list[tuple[int, float]]] = {}
         for place, (part, variance) in enumerate(zip(self.parts, self.variances, strict=True)):
             for residual in part.informs():
                 precision = 1 / (float(part.gain(residual, self.domain)) * variance)
-                found.setdefault(residual, []).append((place, precision))
+                sources.setdefault(residual, []).append((place, precision))
         return {
             residual: tuple((place, precision / sum(p for _, p in told)) for place, precision in told)
-            for residual, told in found.items()
+            for residual, told in sources.items()
         }
 
     @cached_property

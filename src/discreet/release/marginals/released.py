@@ -234,10 +234,11 @@ class Marginals:
         return [consistent.cells(self.domain, self._sums, axes) for axes in self.sets]
 
     def _residuals(self) -> dict[Axes, Reals]:
-        found: dict[Axes, Reals] = {}
+        residuals: dict[Axes, Reals] = {}
         for axes, own in zip(self.sets, self._whole_tables(), strict=True):
-            found[axes] = consistent.residual(self.domain, np.ldexp(own.astype(np.float64), -self.bits), axes, axes)
-        return found
+            table = np.ldexp(own.astype(np.float64), -self.bits)
+            residuals[axes] = consistent.residual(self.domain, table, axes, axes)
+        return residuals
 
     def _from(self, tables: Mapping[Axes, Integers], bits: int) -> Marginals:
         """Of whole tables that agree, one for each largest set."""

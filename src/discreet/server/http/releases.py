@@ -160,8 +160,8 @@ releases = APIRouter(prefix=f"{api.prefix}/releases", responses=api.responses)
 @releases.get("")
 async def listed(door: Door, who: Who) -> Releases:
     """What was published of tables that one may ask about, the latest first."""
-    found: list[PaidRelease] = await door.pool.asked(who, door.desk.releases, who)
-    return Releases(releases=[_published(each) for each in found])
+    paid: list[PaidRelease] = await door.pool.asked(who, door.desk.releases, who)
+    return Releases(releases=[_published(each) for each in paid])
 
 
 @releases.post("", responses=schemas.OVER_BUDGET)
@@ -170,20 +170,20 @@ async def publish(asked: Ordered, request: Request, door: Door, who: Who) -> Pub
     told = request.scope["told"]
     told.outcome = "fault"
     try:
-        found, note, free = await door.pool.asked(who, _made, door, who, asked)
+        made, note, free = await door.pool.asked(who, _made, door, who, asked)
     except (DiscreetError, HttpError) as refused:
         told.outcome = error_response(refused).kind
         raise
-    told.outcome, told.entry = "free" if free else "answered", str(found.entry)
-    return _published(found, note)
+    told.outcome, told.entry = "free" if free else "answered", str(made.entry)
+    return _published(made, note)
 
 
 def _made(door: ApiDoor, who: Who, asked: Ordered) -> tuple[PaidRelease, str, bool]:
     """The release, what is to be said of its name, and whether it had been paid for."""
     order = asked.order()
     before = door.desk.offered(who, order).entry
-    found = door.desk.published(who, order)
-    return found, called(order, found), found.entry == before
+    made = door.desk.published(who, order)
+    return made, called(order, made), made.entry == before
 
 
 @releases.post("/offer")
@@ -193,9 +193,9 @@ async def offer(asked: Ordered, door: Door, who: Who) -> Proposed:
 
 
 def _offered(door: ApiDoor, who: Who, asked: Ordered) -> Proposed:
-    found = door.desk.offered(who, asked.order())
-    left = door.desk.budgets(who)[found.run.outline.population.name].left
-    return _proposed(offered(found, left))
+    offer = door.desk.offered(who, asked.order())
+    left = door.desk.budgets(who)[offer.run.outline.population.name].left
+    return _proposed(offered(offer, left))
 
 
 @releases.get("/{entry}", response_model=CertificateJson)

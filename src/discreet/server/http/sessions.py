@@ -45,7 +45,7 @@ class SessionAsked(BaseModel):
     max_rows: schemas.Cap | None = None
 
 
-class Used(BaseModel):
+class QuotaJson(BaseModel):
     """How much of one thing a session gives in all, and has given."""
 
     name: str
@@ -64,7 +64,7 @@ class SessionShown(BaseModel):
     tables: list[str]
     loss: schemas.LossJson
     asked: int
-    used: list[Used]
+    used: list[QuotaJson]
     closed: str
 
 
@@ -167,6 +167,6 @@ def _shown(value: SessionStatus) -> SessionShown:
         tables=list(value.tables),
         loss=json_values.loss(value.loss),
         asked=value.asked,
-        used=[Used(name=each.name, used=each.used, most=each.most) for each in value.used],
+        used=[QuotaJson(name=each.name, used=each.used, most=each.most) for each in value.used],
         closed=value.closed,
     )

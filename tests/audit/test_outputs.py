@@ -16,8 +16,7 @@ from audit.controls import BITS, Held
 from doubles import Seeded
 
 from discreet.audit import Specimen, audit, insist, play
-from discreet.audit.outputs import draw
-from discreet.audit.visible_parts import DEEPEST, MOST_ITEMS, Raised, Thing, seen
+from discreet.audit.outputs import DEEPEST, MOST_ITEMS, Raised, Thing, draw, seen
 from discreet.errors import Refusal
 from discreet.mechanisms import Laplace
 from discreet.noise import SECURE, Entropy, laplace
