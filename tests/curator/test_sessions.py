@@ -30,7 +30,7 @@ from discreet.curator.quote import Terms
 from discreet.curator.sessions import OpenSession, Sessions, scalar, span
 from discreet.engines import DuckStore
 from discreet.errors import Fault, OverBudget, Refusal
-from discreet.ledger import Answer, Spend, SqliteLedger, adopt, verify
+from discreet.ledger import Spend, SqliteLedger, StoredAnswer, adopt, verify
 from discreet.mechanisms import Above, Below, Laplace, RefreshedSparseVector, SparseVector
 from discreet.mechanisms.session import Session
 from discreet.noise import Entropy
@@ -83,7 +83,7 @@ def test_the_last_hard_answer_closes_it_in_the_ledger_with_all_that_was_said(hom
     with pytest.raises(OverBudget, match="2 hard answers of 2"):
         session.ask(PEOPLE)
     said = events(home)[-1]
-    assert isinstance(said, Answer)
+    assert isinstance(said, StoredAnswer)
     assert said.spend == session.entry
     assert said.answer == {"closed": "it is used up", "answers": [{"above": each == Above()} for each in given]}
     assert sessions(home).one(session.entry).answers == tuple(given)
@@ -362,7 +362,7 @@ def test_a_kill_while_it_answers_leaves_the_state_before_or_the_answer_and_never
         assert again.answers == (*before, Above())
         with pytest.raises(OverBudget):
             again.ask(ALL)
-        assert {event.spend for event in events(home) if isinstance(event, Answer)} >= {entry}
+        assert {event.spend for event in events(home) if isinstance(event, StoredAnswer)} >= {entry}
     assert set(outcomes) == {1, 2}
     assert spent(home) == 400 * many
 
@@ -567,4 +567,4 @@ def test_many_who_ask_at_once_get_no_hard_answer_more_than_was_paid(home: Path) 
     for thread in threads:
         thread.join()
     assert given == [Above()] * 5
-    assert sum(isinstance(event, Answer) for event in events(home)) == 1
+    assert sum(isinstance(event, StoredAnswer) for event in events(home)) == 1

@@ -20,7 +20,7 @@ import discreet as dp
 from discreet.audit import audit
 from discreet.curator.custody import Custody
 from discreet.desk import HOME, Desk, ReleaseOrder
-from discreet.ledger import Answer, Spend, SqliteLedger
+from discreet.ledger import Spend, SqliteLedger, StoredAnswer
 from discreet.privacy import AddRemove, Pure
 from discreet.release import Wish, kind, kinds, register
 from discreet.release.folder import checked, read
@@ -77,7 +77,7 @@ def test_it_is_paid_once_and_stands_in_the_ledger(home: Path, entry: int) -> Non
     assert isinstance(release, Totals)
     assert release.to_arrow()["totals"].num_rows == 1
     events = [each.event for each in SqliteLedger(home / "ledger.db", new=False).entries()]
-    assert [type(each) for each in events[-2:]] == [Spend, Answer]
+    assert [type(each) for each in events[-2:]] == [Spend, StoredAnswer]
     assert isinstance(events[-2], Spend)
     assert events[-2].what["mechanism"] == {"release": WISH}  # type: ignore[call-overload, index]
 

@@ -87,11 +87,11 @@ def canonical(value: object, kind: Type, what: str = "") -> Key:
         ) from None
 
 
-def canonical_groups(found: Mapping[tuple[Any, ...], V], kinds: Sequence[Type]) -> Mapping[tuple[Key, ...], V]:
-    """What an engine found, by canonical keys. Values that are equal there are one group there already."""
+def canonical_groups(groups: Mapping[tuple[Any, ...], V], kinds: Sequence[Type]) -> Mapping[tuple[Key, ...], V]:
+    """Groups of an engine by canonical keys. Values that are equal there are one group there already."""
     if not any(kind is Type.DOUBLE or kind.dated for kind in kinds):
-        return found  # an engine's text, whole numbers and truth values are Python's
-    return {tuple(map(canonical, group, kinds)): value for group, value in found.items()}
+        return groups  # an engine's text, whole numbers and truth values are Python's
+    return {tuple(map(canonical, group, kinds)): value for group, value in groups.items()}
 
 
 def value_of(key: Key, kind: Type) -> object:

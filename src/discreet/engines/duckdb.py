@@ -242,10 +242,10 @@ class DuckStore:
         wanted = self._names(table)
         try:
             connection.execute(f"ATTACH '{file}' AS {name} (READ_ONLY)")
-            found = connection.execute(f"SELECT name FROM {name}.file").fetchall() if wanted else []
+            names = connection.execute(f"SELECT name FROM {name}.file").fetchall() if wanted else []
         except duckdb.Error:
             raise Refusal(f"the file of table {table.name!r} cannot be opened", hint="restore the home") from None
-        if wanted and found != [(wanted,)]:
+        if wanted and names != [(wanted,)]:
             raise Refusal(
                 f"the file of table {table.name!r} is not the one that the ledger knows",
                 hint="put the right one back, or bring the rows again with discreet update",
@@ -262,28 +262,28 @@ class DuckStore:
     def counted(self, measurement: Measurement) -> Counted:
         """The statistics of the bounded rows. An empty table still has its one group if there are no keys."""
         with self.reading(measurement.rows) as (connection, salt, located):
-            found = stream_rows.totals(connection, measurement, located, salt, self._threads)
-            if found is None:
+            groups = stream_rows.totals(connection, measurement, located, salt, self._threads)
+            if groups is None:
                 rows = connection.execute(bounding.counts(measurement, located, salt)).fetchall()
                 width = len(measurement.keys)
-                found = {
+                groups = {
                     tuple(row[:width]): (int(row[width]), bounding.numbers(measurement, row[width + 1 :]))
                     for row in rows
                 }
-        if not measurement.keys and not found:
-            found = {(): (0, (0,) * len(bounding.plain(measurement)))}
+        if not measurement.keys and not groups:
+            groups = {(): (0, (0,) * len(bounding.plain(measurement)))}
         return Counted(
-            {group: units for group, (units, _) in found.items()},
-            {group: numbers for group, (_, numbers) in found.items()},
+            {group: units for group, (units, _) in groups.items()},
+            {group: numbers for group, (_, numbers) in groups.items()},
         )
 
     def ranked(self, measurement: Measurement, rank: Rank) -> Mapping[Group, Mapping[int, int]]:
         """For each group, how many bounded rows have each value in steps."""
         rows = self._run(measurement.rows, lambda located, salt: bounding.ranks(measurement, rank, located, salt))
-        found: dict[Group, dict[int, int]] = {}
+        groups: dict[Group, dict[int, int]] = {}
         for *group, value, number in rows:
-            found.setdefault(tuple(group), {})[int(value)] = int(number)
-        return found
+            groups.setdefault(tuple(group), {})[int(value)] = int(number)
+        return groups
 
     def distinct(self, measurement: Measurement, statistic: Statistic) -> Mapping[Group, int]:
         """For each group, how many values the bounded rows have."""
@@ -296,8 +296,8 @@ class DuckStore:
         """The values of a public column, in their own order. Nobody's data is read."""
         text = render.rows(public, render.Located(_where))
         name = render.quoted(column)
-        found = self._connection(scanned(public)).execute(f"SELECT DISTINCT {name} FROM ({text}) ORDER BY {name}")
-        return tuple(row[0] for row in found.fetchall())
+        values = self._connection(scanned(public)).execute(f"SELECT DISTINCT {name} FROM ({text}) ORDER BY {name}")
+        return tuple(row[0] for row in values.fetchall())
 
     def alike(self, public: Rows, values: tuple[Expression, ...]) -> int:
         """The largest number of public rows that have the same values, none of them NULL. Nobody's data is read."""
@@ -359,8 +359,8 @@ def _own(connection: duckdb.DuckDBPyConnection, table: Table) -> tuple[int, froz
     """The secret salt of a file, and the columns of ours that it has: those of an older one are fewer."""
     try:
         [(salt,)] = connection.execute(f"SELECT salt FROM {render.quoted('t_' + table.name)}.salt").fetchall()
-        found = connection.execute(f"SELECT * FROM {_where(table)} LIMIT 0").description or []
-        stored = frozenset(name for name, *_ in found if name.startswith(RESERVED))
+        columns = connection.execute(f"SELECT * FROM {_where(table)} LIMIT 0").description or []
+        stored = frozenset(name for name, *_ in columns if name.startswith(RESERVED))
         for name in filter(render.is_steps, stored):
             _refuse_beyond(connection, table, name)
     except (duckdb.Error, ValueError, TypeError, ArithmeticError):

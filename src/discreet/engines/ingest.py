@@ -48,10 +48,10 @@ def unread_columns(table: Table, source: object) -> tuple[str, ...]:
             tests = [f"coalesce(bool_or({_lost(column, own[column.name], table)}), false)" for column in columns]
             if not tests:
                 return ()
-            [found] = connection.execute(f"SELECT {', '.join(tests)} FROM {rows}").fetchall()
+            [unread] = connection.execute(f"SELECT {', '.join(tests)} FROM {rows}").fetchall()
         except duckdb.Error as broken:
             raise unreadable(table, broken) from None
-    return tuple(column.name for column, lost in zip(columns, found, strict=True) if lost)
+    return tuple(column.name for column, lost in zip(columns, unread, strict=True) if lost)
 
 
 def _lost(column: Column, own: str, table: Table) -> str:
@@ -131,14 +131,14 @@ def _code(connection: duckdb.DuckDBPyConnection, column: str) -> bool:
 
 def _steps(table: Table) -> dict[str, str]:
     """Names and contents of the steps of columns that can be summed. Too many are refused when they are asked for."""
-    found = {}
+    steps_by_name = {}
     for column in table.columns:
         with suppress(Refusal):
             grid = grid_of(Field(column.name, column.type), shape(Scan(table)), exp.column(column.name))
             steps = stored_steps(column.name, grid)
             if steps is not None:
-                found[steps_name(column.name, grid)] = steps
-    return found
+                steps_by_name[steps_name(column.name, grid)] = steps
+    return steps_by_name
 
 
 def _text(value: str) -> str:

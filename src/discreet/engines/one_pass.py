@@ -137,18 +137,18 @@ class Totals:
 
 def tally(stream: Iterable[OwnedRows], rules: Rules, threads: int) -> Totals:
     """Everything that a stream of rows adds up to."""
-    found: list[Found] = []
+    pieces: list[Found] = []
     edges: list[OwnedRows] = []
 
     def take(done: Future[tuple[list[Found], tuple[OwnedRows, ...]]]) -> None:
         inside, outside = done.result()
-        found.extend(inside)
+        pieces.extend(inside)
         edges.extend(rows for rows in outside if len(rows.owners))
         several = edges and edges[0].owners[0] != edges[-1].owners[-1]
         if several and sum(len(rows.owners) for rows in edges) > NARROW // 2:
             together = _joined(edges)
             last = int(np.searchsorted(together.owners, together.owners[-1]))
-            found.extend(_bounded(together.some(slice(last)), rules))
+            pieces.extend(_bounded(together.some(slice(last)), rules))
             edges[:] = [together.some(slice(last, None)).copy()]  # who may have more
 
     with ThreadPoolExecutor(threads) as workers:
@@ -159,8 +159,8 @@ def tally(stream: Iterable[OwnedRows], rules: Rules, threads: int) -> Totals:
                 take(waiting.pop(0))
         for each in waiting:
             take(each)
-    found += _bounded(_joined(edges), rules) if edges else []
-    return _together(found, len(rules.numbers))
+    pieces += _bounded(_joined(edges), rules) if edges else []
+    return _together(pieces, len(rules.numbers))
 
 
 def _in_order(stream: Iterable[OwnedRows]) -> Iterator[OwnedRows]:
@@ -211,8 +211,8 @@ def _narrow(groups: NDArray[np.integer]) -> tuple[Whole, NDArray[np.uint16]]:
     """Groups, and for each row its place among them. Codes that are narrow anyway stay as they are."""
     if groups.dtype == np.uint16:
         return np.arange(int(groups.max(initial=0)) + 1), groups.view(np.uint16)
-    found = pa.array(groups).dictionary_encode()
-    return found.dictionary.to_numpy(), found.indices.to_numpy().astype(np.uint16)
+    coded = pa.array(groups).dictionary_encode()
+    return coded.dictionary.to_numpy(), coded.indices.to_numpy().astype(np.uint16)
 
 
 def _runs(values: NDArray[np.generic], ends: Places) -> Whole:
@@ -303,11 +303,11 @@ def _fewer(rows: OwnedRows, cap: int, rules: Rules) -> OwnedRows:
 
 def _digest(groups: Whole, digests: tuple[Unsigned, ...]) -> Unsigned:
     """Of groups: the digests of their keys' values, one after the other."""
-    found = np.zeros(len(groups), np.uint64)
+    digest = np.zeros(len(groups), np.uint64)
     for place, known in enumerate(digests):
         code = (groups >> (WIDTH * place)) & ((1 << WIDTH) - 1)
-        found = mixed(found + known[code])
-    return found
+        digest = mixed(digest + known[code])
+    return digest
 
 
 def mixed(values: Unsigned) -> Unsigned:
@@ -362,11 +362,11 @@ def _all(parts: list[Whole]) -> Whole:
     return np.concatenate([_NOTHING, *parts])
 
 
-def _together(found: list[Found], width: int) -> Totals:
-    """What several pieces found, added up: in two halves, so that no number of pieces is too large."""
-    groups, place = np.unique(_all([each.groups for each in found]), return_inverse=True)
-    columns = [_all([each.units for each in found])]
-    columns += [_all([each.numbers[i] for each in found]) for i in range(width)]
+def _together(pieces: list[Found], width: int) -> Totals:
+    """What several pieces come to, added up: in two halves, so that no number of pieces is too large."""
+    groups, place = np.unique(_all([each.groups for each in pieces]), return_inverse=True)
+    columns = [_all([each.units for each in pieces])]
+    columns += [_all([each.numbers[i] for each in pieces]) for i in range(width)]
     totals = []
     for column in columns:
         high, low = np.zeros(len(groups), np.int64), np.zeros(len(groups), np.int64)

@@ -62,14 +62,14 @@ class Names:
         """A column as codes."""
         if self.wanted is not None:
             return _numbers(column)
-        found = column.dictionary_encode("encode")
-        codes: NDArray[np.integer] = self.learn(found.dictionary.to_pylist())[_numbers(found.indices)]
+        coded = column.dictionary_encode("encode")
+        codes: NDArray[np.integer] = self.learn(coded.dictionary.to_pylist())[_numbers(coded.indices)]
         return codes
 
 
 def _numbers(column: pa.Array) -> NDArray[np.integer]:
-    found: NDArray[np.integer] = column.to_numpy()
-    return found
+    numbers: NDArray[np.integer] = column.to_numpy()
+    return numbers
 
 
 def totals(
@@ -84,13 +84,13 @@ def totals(
     rules = Rules(measurement.max_groups, row_cap(measurement), numbers, salt.to_bytes(8, "little"))
     try:
         names = [_names(connection, measurement, stream, (place, located, rules)) for place in range(len(stream.coded))]
-        found = tally(_rows(connection, stream, names), rules, threads)
+        added = tally(_rows(connection, stream, names), rules, threads)
     except Unsuited:
         return None
     mask = (1 << WIDTH) - 1
-    groups = [tuple(name.values[group >> WIDTH * name.place & mask] for name in names) for group in found.groups]
-    numbers_of = zip(*found.numbers, strict=True) if numbers else [()] * len(groups)
-    return dict(zip(groups, zip(found.units, numbers_of, strict=True), strict=True))
+    groups = [tuple(name.values[group >> WIDTH * name.place & mask] for name in names) for group in added.groups]
+    numbers_of = zip(*added.numbers, strict=True) if numbers else [()] * len(groups)
+    return dict(zip(groups, zip(added.units, numbers_of, strict=True), strict=True))
 
 
 def _names(
@@ -127,10 +127,10 @@ def _groups(codes: Sequence[NDArray[np.integer]], number: int) -> NDArray[np.int
         return np.zeros(number, np.uint16)
     if len(codes) == 1:
         return codes[0]
-    found = np.zeros(number, np.int64)
+    joined = np.zeros(number, np.int64)
     for place, code in enumerate(codes):
-        found |= code.astype(np.int64) << (WIDTH * place)
-    return found
+        joined |= code.astype(np.int64) << (WIDTH * place)
+    return joined
 
 
 def _value(column: pa.Array) -> Value:
@@ -149,9 +149,9 @@ def _answered(rows: OwnedRows, names: Sequence[Names], codes: Sequence[NDArray[n
     if not tests:
         yield rows
         return
-    found = rows.some(np.flatnonzero(np.logical_and.reduce(tests)))
-    if len(found.owners):
-        yield found
+    wanted = rows.some(np.flatnonzero(np.logical_and.reduce(tests)))
+    if len(wanted.owners):
+        yield wanted
 
 
 _NAMED = (Type.VARCHAR, Type.BIGINT, Type.BOOLEAN, Type.DATE, Type.TIMESTAMP)  # equal values are one value

@@ -337,11 +337,11 @@ def _no_private_left(select: exp.Select, reading: Reading) -> None:
     for name in ("expressions", "having", "order"):
         value = select.args.get(name)
         for node in value if isinstance(value, list) else [value]:
-            for found in node.find_all(exp.Column) if node is not None else ():
-                if found.table in reading.aliases:
+            for column in node.find_all(exp.Column) if node is not None else ():
+                if column.table in reading.aliases:
                     raise Misasked(
-                        f"column {shown(found)} is neither grouped nor aggregated",
+                        f"column {shown(column)} is neither grouped nor aggregated",
                         hint="add it to GROUP BY, or aggregate it",
-                        node=found,
-                        edits=[Edit(found, GROUPED)],
+                        node=column,
+                        edits=[Edit(column, GROUPED)],
                     )

@@ -199,14 +199,14 @@ def _few(expression: Expression) -> bool:
 
 def shared(predicate: Expression | None, columns: Mapping[str, Origins]) -> Mapping[str, Origins]:
     """What columns carry where a condition holds: two that are equal carry what either does."""
-    found = dict(columns)
+    carriers = dict(columns)
     for one, two in _equalities(predicate):
         for here, there in ((one, two), (two, one)):
             brought = carried(there, columns)
             for part in parts(here) if brought else ():
                 if isinstance(part, Field):
-                    found[part.name] = found.get(part.name, NOTHING) | brought
-    return found
+                    carriers[part.name] = carriers.get(part.name, NOTHING) | brought
+    return carriers
 
 
 def _equalities(predicate: Expression | None) -> Iterator[tuple[Expression, Expression]]:

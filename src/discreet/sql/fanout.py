@@ -143,13 +143,13 @@ def partners(join: PublicJoin, public: Alike) -> int:
 def _compared(condition: Expression | None, source: Rows, public: Rows) -> tuple[Expression, ...]:
     """What equalities of a condition compare of the public rows with something of the others alone."""
     ours, theirs = set(shape(source).columns), set(shape(public).columns)
-    found: list[Expression] = []
+    compared: list[Expression] = []
     for part in _conjuncts(condition):
         if isinstance(part, Call) and part.function == "=":
             for one, two in (part.arguments, part.arguments[::-1]):
                 if _fields(one) <= ours and _fields(two) and _fields(two) <= theirs:
-                    found.append(two)
-    return tuple(dict.fromkeys(found))
+                    compared.append(two)
+    return tuple(dict.fromkeys(compared))
 
 
 def _conjuncts(condition: Expression | None) -> Iterator[Expression]:

@@ -60,16 +60,16 @@ def read(text: str) -> exp.Expr:
     if len(text) > LONGEST:
         raise Refusal(f"a question has at most {LONGEST} characters, got {len(text)}")
     try:
-        found = [tree for tree in statements(text) if tree is not None]
+        trees = [tree for tree in statements(text) if tree is not None]
     except (ParseError, TokenError) as broken:
         raise Refusal(
             f"this is not SQL: {_where(broken)}", hint="write it as Postgres would read it", ground=Ground.SYNTAX
         ) from None
     except RecursionError:
         raise Refusal("this question is nested too deeply", hint="split it") from None
-    if len(found) != 1:
-        raise Refusal(f"expected one question, got {len(found)}", hint="ask them one by one", ground=Ground.SYNTAX)
-    return marked(found[0], text)
+    if len(trees) != 1:
+        raise Refusal(f"expected one question, got {len(trees)}", hint="ask them one by one", ground=Ground.SYNTAX)
+    return marked(trees[0], text)
 
 
 def _where(broken: ParseError | TokenError) -> str:

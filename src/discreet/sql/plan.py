@@ -279,11 +279,11 @@ class Question:
 
 def direct(tree: exp.Query) -> tuple[tuple[str, str] | None, ...]:
     """Which output columns are columns of a noisy table, untouched."""
-    found: list[tuple[str, str] | None] = []
+    sources: list[tuple[str, str] | None] = []
     for item in tree.selects if isinstance(tree, exp.Select) else [None] * len(tree.named_selects):
         inner = item.unalias() if item is not None else None
         if isinstance(inner, exp.Column) and inner.table.startswith(PART):
-            found.append((inner.table, inner.name))
+            sources.append((inner.table, inner.name))
         else:
-            found.append(None)
-    return tuple(found)
+            sources.append(None)
+    return tuple(sources)

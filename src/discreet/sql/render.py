@@ -384,8 +384,8 @@ def _kept(tree: Kept, source: str, others: str, condition: Expression | None, *,
 
 def _union(sources: tuple[Rows, ...], located: Located) -> str:
     names = list(shape(sources[0]).columns)
-    found = []
+    sides = []
     for source in sources:
         own = [f"{quoted(old)} AS {quoted(new)}" for old, new in zip(shape(source).columns, names, strict=True)]
-        found.append(f"SELECT {', '.join([*_owner(source), *own])} FROM ({rows(source, located)})")
-    return " UNION ALL ".join(found)
+        sides.append(f"SELECT {', '.join([*_owner(source), *own])} FROM ({rows(source, located)})")
+    return " UNION ALL ".join(sides)

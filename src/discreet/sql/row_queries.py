@@ -56,13 +56,13 @@ def per_unit(select: exp.Select, keys: Sequence[exp.Expr], reading: Reading) -> 
     here = Reading.of(_HERE, made)
     if (having := select.args.get("having")) is not None:
         here = here.where(having.this)
-    found = projected(select, here)
+    rows = projected(select, here)
     if not select.args.get("distinct") or not select.args.get("group"):
-        return found
-    columns = shape(found).columns
+        return rows
+    columns = shape(rows).columns
     if not any(known.unit or known.link for known in columns.values()):
         raise Refusal("DISTINCT would compare rows of different people", hint="select the unit too, or leave it out")
-    return PerUnit(found, tuple((name, Field(name, known.type)) for name, known in columns.items()), ())
+    return PerUnit(rows, tuple((name, Field(name, known.type)) for name, known in columns.items()), ())
 
 
 def projected(select: exp.Select, reading: Reading) -> Rows:

@@ -204,8 +204,8 @@ def scanned(tree: Rows) -> tuple[Table, ...]:
         return (tree.table,)
     if isinstance(tree, Inline):
         return ()
-    found = {table.name: table for part in below(tree) for table in scanned(part)}
-    return tuple(found[name] for name in sorted(found))
+    tables = {table.name: table for part in below(tree) for table in scanned(part)}
+    return tuple(tables[name] for name in sorted(tables))
 
 
 def described(value: object) -> str:

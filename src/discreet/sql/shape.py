@@ -97,8 +97,8 @@ def _shape(rows: Rows) -> Shape:  # noqa: C901, PLR0911  # one case a kind
             return _joined(rows)
         case PublicJoin(source, public, condition, kind):
             below, other = shape(source), shape(public)
-            found = {name: replace(each, optional=kind == "left") for name, each in other.columns.items()}
-            both = _carrying(_merged(below.columns, found), condition)
+            partners = {name: replace(each, optional=kind == "left") for name, each in other.columns.items()}
+            both = _carrying(_merged(below.columns, partners), condition)
             return replace(below, columns=both, tables=below.tables | other.tables)
         case Kept(source, others):
             return _kept(rows, shape(source), shape(others))

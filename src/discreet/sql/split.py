@@ -186,17 +186,17 @@ class _Cut:
 
     def _sources(self, select: exp.Select, known: dict[str, Taken]) -> list[Source | UpperQuery]:
         from_ = select.args.get("from_")
-        found: list[Source | UpperQuery] = [self._source(from_.this, "inner", (), known)] if from_ else []
+        sources: list[Source | UpperQuery] = [self._source(from_.this, "inner", (), known)] if from_ else []
         for join in select.args.get("joins") or []:
             odd = join.args.get("using") or join.args.get("method") or join.args.get("match_condition")
             if odd or (join.kind or "INNER").upper() not in ("INNER", "CROSS", "OUTER"):
                 raise Unsupported(f"{shown(join)} is not supported", hint="write the join with ON")
             kind = (join.side or "inner").lower()
             on = tuple(conjuncts(join.args.get("on")))
-            found.append(self._source(join.this, kind, on, known))
-        if any(isinstance(s, Source) and not s.reading.public for s in found):
-            return [self._as_public(s, known) for s in found]
-        return found
+            sources.append(self._source(join.this, kind, on, known))
+        if any(isinstance(s, Source) and not s.reading.public for s in sources):
+            return [self._as_public(s, known) for s in sources]
+        return sources
 
     def _source(
         self, node: exp.Expr, kind: str, on: tuple[exp.Expr, ...], known: dict[str, Taken]

@@ -96,13 +96,13 @@ def translate(node: exp.Expr, columns: Columns) -> Expression:  # noqa: C901, PL
 
 def all_of(parts: Iterable[exp.Expr], columns: Columns) -> Expression | None:
     """The condition that every part holds; None of no parts."""
-    found: Expression | None = None
+    condition: Expression | None = None
     for part in parts:
         made = translate(part, columns)
         if made.type is not Type.BOOLEAN:
             raise Refusal(f"{shown(part)} is not a condition", hint="compare it with something")
-        found = made if found is None else Call("and", (found, made), Type.BOOLEAN)
-    return found
+        condition = made if condition is None else Call("and", (condition, made), Type.BOOLEAN)
+    return condition
 
 
 def _negated(made: Expression, node: exp.Expr) -> Expression:
@@ -114,11 +114,11 @@ def _arguments(node: exp.Expr) -> list[exp.Expr]:
     unread = [name for name, value in node.args.items() if value and name not in (*_HARMLESS, *_ARGUMENTS)]
     if unread:
         raise Refusal(f"{shown(node)} has an option that cannot be used on private rows", hint="leave the option out")
-    found: list[exp.Expr] = []
+    nodes: list[exp.Expr] = []
     for name in _ARGUMENTS:
         value = node.args.get(name)
-        found += value if isinstance(value, list) else [value] if isinstance(value, exp.Expr) else []
-    return found
+        nodes += value if isinstance(value, list) else [value] if isinstance(value, exp.Expr) else []
+    return nodes
 
 
 def call(function: str, arguments: Sequence[Expression], node: exp.Expr) -> Expression:
@@ -222,12 +222,12 @@ def _moved(text: str, unit: str, number: int) -> Literal:
 def _coerced(arguments: Sequence[Expression]) -> list[Expression]:
     """Constants take the type of what they stand beside: NULL any, text that of a date; dates beside timestamps."""
     others = [argument.type for argument in arguments if not _loose(argument)]
-    found = list(arguments)
+    matched = list(arguments)
     if others:
-        found = [_retyped(argument, others[0]) if _loose(argument) else argument for argument in arguments]
-    if {argument.type for argument in found} == {Type.DATE, Type.TIMESTAMP}:
-        found = [a if a.type is Type.TIMESTAMP else Call("cast", (a,), Type.TIMESTAMP) for a in found]
-    return found
+        matched = [_retyped(argument, others[0]) if _loose(argument) else argument for argument in arguments]
+    if {argument.type for argument in matched} == {Type.DATE, Type.TIMESTAMP}:
+        matched = [a if a.type is Type.TIMESTAMP else Call("cast", (a,), Type.TIMESTAMP) for a in matched]
+    return matched
 
 
 def _comparable(arguments: Sequence[Expression]) -> list[Expression]:

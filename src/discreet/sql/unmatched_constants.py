@@ -40,14 +40,14 @@ _MOST_SHOWN = 8  # keys in a sentence
 def doubts(measurement: Measurement) -> tuple[str, ...]:
     """A sentence for each comparison that every declared value fails, or passes."""
     columns = {(table.name, column.name): column for table in scanned(measurement.rows) for column in table.columns}
-    found = [
+    sentences = [
         sentence
         for expression, known in expressions(measurement)
         for call in parts(expression)
         if isinstance(call, Call)
         for sentence in _doubtful(call, known, columns)
     ]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(sentences))
 
 
 def expressions(measurement: Measurement) -> Iterator[tuple[Expression, Shape]]:

@@ -168,12 +168,12 @@ def statements(text: str) -> list[exp.Expr | None]:
 
 def labelled(tokens: Sequence[Token]) -> list[Token]:
     """The tokens of a question; keywords where only a name can stand are names."""
-    found = list(tokens)
-    if found and found[0].token_type in _BEGINNINGS:
-        for i in _labels(found):
-            old = found[i]
-            found[i] = Token(TokenType.VAR, old.text, old.line, old.col, old.start, old.end, old.comments)
-    return found
+    made = list(tokens)
+    if made and made[0].token_type in _BEGINNINGS:
+        for i in _labels(made):
+            old = made[i]
+            made[i] = Token(TokenType.VAR, old.text, old.line, old.col, old.start, old.end, old.comments)
+    return made
 
 
 def _labels(tokens: Sequence[Token]) -> Iterator[int]:
