@@ -21,7 +21,7 @@ import pyarrow as pa
 from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.desk import HOME, Desk, ReleaseOrder
-from discreet.ledger import Answer, Event, Spend, SqliteLedger, open_ledger, verify
+from discreet.ledger import Event, Spend, SqliteLedger, StoredAnswer, open_ledger, verify
 from discreet.privacy import Pure
 from discreet.release import Wish
 
@@ -55,7 +55,7 @@ def paid(first: int, many: int) -> list[Event]:
         (Spend("person", Pure(1), "custodian", f"{number:064x}", ["visits"], {"sql": f"SELECT {number}"}), number)
         for number in range(first, first + max(many, 2) - 1, 2)
     ]
-    return [event for spend, number in pairs for event in (spend, Answer(number, spend.question, [["41"]]))]
+    return [event for spend, number in pairs for event in (spend, StoredAnswer(number, spend.question, [["41"]]))]
 
 
 class Uses:

@@ -17,7 +17,7 @@ from warm import Warm, finished, started
 from discreet.curator import Curator
 from discreet.curator.purchase import SingleFlight
 from discreet.errors import OverBudget
-from discreet.ledger import Answer, Spend, SqliteLedger, verify
+from discreet.ledger import Spend, SqliteLedger, StoredAnswer, verify
 from discreet.privacy import Approximate
 
 
@@ -88,7 +88,7 @@ def test_killed_askers_never_get_a_second_draw_for_one_payment(tmp_path: Path, r
     assert verify(ledger.rows()).holds
     events = [entry.event for entry in ledger.entries()]
     spends = [event for event in events if isinstance(event, Spend)]
-    answers = [event for event in events if isinstance(event, Answer)]
+    answers = [event for event in events if isinstance(event, StoredAnswer)]
     assert len({answer.spend for answer in answers}) == len(answers)
     assert len(said) <= len(answers) <= len(spends)  # whatever was said was recorded, whatever was recorded was paid
     assert Curator(home).budget("patient").spent == len(spends) * Approximate("0.1")

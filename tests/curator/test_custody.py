@@ -15,7 +15,7 @@ from clinic import COUNT
 from discreet.curator import Curator, Terms
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.errors import Refusal
-from discreet.ledger import Answer, SqliteLedger
+from discreet.ledger import SqliteLedger, StoredAnswer
 from discreet.privacy import Approximate
 
 
@@ -128,7 +128,7 @@ def test_bad_toml_is_refused_with_its_place(home: Path, text: str, complaint: st
 def test_what_is_stored_of_an_answer_is_what_was_said(home: Path) -> None:
     found = Curator(home).query("SELECT region, count(*) FROM visits GROUP BY region", epsilon=1)
     events = [entry.event for entry in SqliteLedger(home / "ledger.db").entries()]
-    stored = next(event for event in events if isinstance(event, Answer)).answer
+    stored = next(event for event in events if isinstance(event, StoredAnswer)).answer
     assert isinstance(stored, dict)
     pairs = zip(stored["groups"], stored["values"], strict=True)  # type: ignore[arg-type]
     assert {(group[0], int(value[0])) for group, value in pairs} == set(found.rows)  # type: ignore[index,arg-type]

@@ -14,7 +14,7 @@ import pytest
 from discreet.curator.custody import Custody
 from discreet.desk import HOME, Desk, ReleaseOrder, publisher
 from discreet.errors import Refusal
-from discreet.ledger import Answer, Spend, SqliteLedger
+from discreet.ledger import Spend, SqliteLedger, StoredAnswer
 from discreet.release import Wish
 from discreet.release.folder import checked, write
 
@@ -112,7 +112,7 @@ def test_a_release_from_before_payments_were_told_is_listed_and_read_but_gets_no
     ledger = SqliteLedger(home / "ledger.db", new=False)
     paid = next(each.event for each in ledger.entries() if isinstance(each.event, Spend))
     number = ledger.append(replace(paid, question="early")).number
-    early = ledger.append(Answer(number, "early", {"release": {"sha256": listed.digest, "name": "early"}})).number
+    early = ledger.append(StoredAnswer(number, "early", {"release": {"sha256": listed.digest, "name": "early"}})).number
     assert [each.name for each in desk.releases(HOME)] == ["early", listed.name]
     assert desk.release(HOME, early) == desk.release(HOME, listed.entry)
     with pytest.raises(Refusal, match="does not say what was paid"):

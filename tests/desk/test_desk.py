@@ -13,6 +13,7 @@ import pytest
 from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared
 from discreet.curator.declarations import CLOSED
+from discreet.curator.named_run import NamedRun
 from discreet.desk import HOME, Desk, ReleaseOrder, Visitor
 from discreet.errors import Refusal
 from discreet.ledger import Grant, SqliteLedger
@@ -24,6 +25,7 @@ from discreet.release import Wish
 Doing = Callable[[Desk, Visitor], object]
 
 ORDER = ReleaseOrder.of("visits", Wish.of("histogram", ("region",), epsilon="0.1"))
+MEAN = NamedRun.of("mean", "visits", {"epsilon": "0.1", "column": "cost"})
 DOINGS: dict[str, Doing] = {
     "asked": lambda desk, who: desk.asked(who, clinic.COUNT, {"epsilon": "0.1"}),
     "shown": lambda desk, who: (
@@ -56,6 +58,9 @@ DOINGS: dict[str, Doing] = {
     "kept": lambda desk, who: desk.kept(who, desk.head(HOME).key),
     "keep": lambda desk, who: desk.keep(who, desk.head(HOME), 0, ()),
     "proof": lambda desk, who: desk.proof(who, 1),
+    "run": lambda desk, who: desk.run(who, MEAN),
+    "run_quoted": lambda desk, who: desk.run_quoted(who, MEAN),
+    "sessions": lambda desk, who: desk.sessions(who),
 }
 
 

@@ -18,7 +18,7 @@ from discreet.desk import HOME, Desk, PaidRelease, ReleaseOrder
 from discreet.desk.publisher import called
 from discreet.engines import DuckStore
 from discreet.errors import Fault, OverBudget, Refusal
-from discreet.ledger import Answer, Spend, SqliteLedger
+from discreet.ledger import Spend, SqliteLedger, StoredAnswer
 from discreet.privacy import Approximate
 from discreet.release import Wish
 from discreet.release.folder import checked, read
@@ -86,7 +86,7 @@ def test_a_release_is_kept_before_the_ledger_knows_of_it(home: Path, monkeypatch
     desk, append = Desk(home), SqliteLedger.append
 
     def watched(self: SqliteLedger, event: object) -> object:
-        if isinstance(event, Answer):
+        if isinstance(event, StoredAnswer):
             assert isinstance(event.answer, dict)
             known = event.answer["release"]
             assert isinstance(known, dict)

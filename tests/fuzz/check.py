@@ -19,8 +19,7 @@ from discreet.curator.price import reach
 from discreet.curator.purchase import total
 from discreet.engines import DuckStore
 from discreet.errors import Fault, Refusal
-from discreet.ledger import Answer as Said
-from discreet.ledger import Spend
+from discreet.ledger import Spend, StoredAnswer
 from discreet.ledger.entry import BudgetLoss
 from discreet.privacy import Approximate, Concentrated
 from discreet.sql.plan import Measurement, Question, Rank, Statistic
@@ -144,7 +143,7 @@ def _answered(curator: Curator, text: str, asked: Terms, seed: int) -> tuple[obj
         raise _Failed("unlike", "there are not as many intervals as rows", "intervals")
     events = [curator.ledger.entry(n).event for n in range(before + 1, curator.ledger.books().size + 1)]
     _paid([event.loss for event in events if isinstance(event, Spend)], asked)
-    said = [event.answer for event in events if isinstance(event, Said)]
+    said = [event.answer for event in events if isinstance(event, StoredAnswer)]
     parts = curator._question(text, asked).every_part
     groups = [
         str(each["groups"])

@@ -22,7 +22,7 @@ from discreet.curator.custody import Custody, found_home
 from discreet.desk import HOME, Desk, ReleaseOrder
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
-from discreet.ledger import Answer, Opened, Spend, SqliteLedger, open_ledger, sign, signing_key
+from discreet.ledger import Opened, Spend, SqliteLedger, StoredAnswer, open_ledger, sign, signing_key
 from discreet.ledger.entry import Entry, Event
 from discreet.ledger.head import Head
 from discreet.ledger.home import add_witness
@@ -168,7 +168,7 @@ def test_a_release_is_on_the_disk_before_the_ledger_is_told(tmp_path: Path, monk
     disk = Disk(tmp_path, monkeypatch)
 
     def watched(ledger: SqliteLedger, event: Event) -> Entry:
-        if isinstance(event, Answer):
+        if isinstance(event, StoredAnswer):
             told.extend(disk.left(path) == path.read_bytes() for path in _named(home / "releases", "*.json"))
         return append(ledger, event)
 

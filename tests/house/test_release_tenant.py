@@ -20,7 +20,7 @@ import discreet as dp
 from discreet.audit import audit
 from discreet.curator.custody import Custody
 from discreet.desk import HOME, Desk, ReleaseOrder
-from discreet.ledger import Answer, Spend, SqliteLedger
+from discreet.ledger import Spend, SqliteLedger, StoredAnswer
 from discreet.privacy import AddRemove, Pure
 from discreet.release import Wish, kind, kinds, register
 from discreet.release.folder import checked, read
@@ -77,7 +77,7 @@ def test_it_is_paid_once_and_stands_in_the_ledger(home: Path, entry: int) -> Non
     assert isinstance(release, Totals)
     assert release.to_arrow()["totals"].num_rows == 1
     events = [each.event for each in SqliteLedger(home / "ledger.db", new=False).entries()]
-    assert [type(each) for each in events[-2:]] == [Spend, Answer]
+    assert [type(each) for each in events[-2:]] == [Spend, StoredAnswer]
     assert isinstance(events[-2], Spend)
     assert events[-2].what["mechanism"] == {"release": WISH}  # type: ignore[call-overload, index]
 
@@ -97,6 +97,16 @@ def test_a_part_that_it_has_is_read_and_one_that_it_has_not_is_refused(home: Pat
     assert db.offer("visits", **wish, parts={"unit": "euro"}).entry is None  # type: ignore[arg-type]
     with pytest.raises(dp.Refusal, match=r"totals has no part \['ways'\]; it has .*'unit'.*that is for marginals"):
         db.offer("visits", **wish, ways=2)  # type: ignore[arg-type]
+
+
+def test_where_it_is_not_installed_it_is_listed_and_what_is_missing_is_named(
+    home: Path, entry: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(kind._KINDS, "totals")
+    (listed,) = [each for each in dp.open(home).releases() if each.entry == entry]
+    assert (listed.wish.kind, listed.wish.columns, listed.wish.epsilon) == ("totals", ("cost",), "0.5")
+    with pytest.raises(dp.Refusal, match=r"expected kind as one of .*, got kind='totals'"):
+        dp.open(home).release(entry)
 
 
 def test_its_folder_verifies_and_what_was_changed_in_it_does_not(home: Path, entry: int, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from discreet.audit import audit
 from discreet.curator.custody import Custody
 from discreet.desk import Desk
 from discreet.errors import OverBudget
-from discreet.ledger import Answer, SqliteLedger, verify
+from discreet.ledger import SqliteLedger, StoredAnswer, verify
 from discreet.mechanisms import REGISTRY, Openable, Pair, Quota, Takes, registered
 from discreet.noise import SECURE, Entropy, laplace
 from discreet.privacy import AddRemove, Neighbours, Pure
@@ -112,7 +112,7 @@ def test_it_is_opened_asked_and_closed_in_python(tmp_path: Path) -> None:
     ledger = SqliteLedger(home / "ledger.db")
     assert verify(ledger.rows()).holds
     said = ledger.entries()[-1].event
-    assert isinstance(said, Answer)
+    assert isinstance(said, StoredAnswer)
     assert said.answer == {"closed": "it is used up", "answers": list(session.answers)}
 
 

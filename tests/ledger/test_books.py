@@ -16,7 +16,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from discreet.errors import OverBudget, Refusal
 from discreet.ledger import (
     Adopted,
-    Answer,
     Books,
     Dataset,
     Event,
@@ -27,6 +26,7 @@ from discreet.ledger import (
     Revoked,
     Spend,
     SqliteLedger,
+    StoredAnswer,
     verify,
 )
 from discreet.ledger.entry import (
@@ -156,9 +156,9 @@ def test_a_price_beyond_an_allowance_is_refused_as_such() -> None:
 
 def test_an_answer_answers_the_question_that_was_paid() -> None:
     found = books(opened(), spend())
-    found.check(Answer(2, "q", None))
+    found.check(StoredAnswer(2, "q", None))
     with pytest.raises(Refusal, match="not a payment"):
-        found.check(Answer(2, "another", None))
+        found.check(StoredAnswer(2, "another", None))
 
 
 @pytest.mark.parametrize("loss", [Pure(f"1/{2**200}"), Pure(f"{2**200 - 1}/{2**200 + 1}")])
@@ -200,7 +200,7 @@ WRITTEN: list[Event] = [
     Grant("ana", "analyst", ["visits"], Pure(1), {"sha256": "ab"}, require_price=True),
     Revoked("ana"),
     spend(versions={"visits": 1}),
-    Answer(2, "q", None),
+    StoredAnswer(2, "q", None),
     Retired("patients"),
     Hold("patients", held=True),
 ]
@@ -323,15 +323,15 @@ def test_a_session_is_open_until_its_answer_and_only_then_a_delta_of_rho_fits() 
     first, second = session(Concentrated(1)), session(Concentrated(1))
     events: list[Event] = [begun, rho(1, "0.01"), first, rho(1), second]
     assert books(*events).accounts["patients"].budget.sessions == 2
-    events.append(Answer(3, first.question, []))
+    events.append(StoredAnswer(3, first.question, []))
     with pytest.raises(Refusal, match="beside an open session only charges without a delta"):
         books(*events, rho(1, "0.01"))
-    events.append(Answer(5, second.question, []))
+    events.append(StoredAnswer(5, second.question, []))
     assert books(*events, rho(1, "0.01")).accounts["patients"].budget.spent == Concentrated(5, "0.02")
     with pytest.raises(Refusal, match="not proven beside other questions"):
         books(begun, session(Concentrated(1, "0.01")))
     with pytest.raises(Refusal, match="not a payment that waits"):
-        books(*events, Answer(3, first.question, []))
+        books(*events, StoredAnswer(3, first.question, []))
     with pytest.raises(Refusal, match="the budget that its question names"):
         books(begun, session(Concentrated(1), session_question("others")))
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import Refusal
-from discreet.ledger import Answer, Dataset, Hold, Opened, Spend, SqliteLedger, merkle, sign, signing_key, verify
+from discreet.ledger import Dataset, Hold, Opened, Spend, SqliteLedger, StoredAnswer, merkle, sign, signing_key, verify
 from discreet.ledger import sqlite as ledger_file
 from discreet.ledger.entry import Entry, canonical, read_entry, read_loss, write_loss
 from discreet.ledger.file_access import connect
@@ -271,7 +271,7 @@ def test_a_live_process_serves_no_tampered_answer(tmp_path: Path) -> None:
     ledger = SqliteLedger(tmp_path / "l")
     ledger.append(opened())
     paid = ledger.append(spend())
-    ledger.append(Answer(paid.number, "q", [["41"]]))
+    ledger.append(StoredAnswer(paid.number, "q", [["41"]]))
     assert len(ledger.answered("q")) == 1
     _tampered(tmp_path / "l", 3, ("41", "99"))
     with pytest.raises(Refusal, match="replaced, cut or rolled back"):

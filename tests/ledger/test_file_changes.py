@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import Refusal
-from discreet.ledger import Answer, Opened, Spend, SqliteLedger
+from discreet.ledger import Opened, Spend, SqliteLedger, StoredAnswer
 from discreet.ledger.file_access import glimpse
 from discreet.privacy import AddRemove, Approximate
 
@@ -73,7 +73,7 @@ def test_an_answer_that_somebody_else_was_given_is_found_where_there_was_none(pa
     spend(path)
     assert ledger.answered("q") == []
     other = SqliteLedger(path)
-    said = other.append(Answer(2, "q", "seven"))
+    said = other.append(StoredAnswer(2, "q", "seven"))
     assert [(answer.answer, number) for _, answer, number in ledger.answered("q")] == [("seven", said.number)]
 
 

@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 
 from discreet.errors import OverBudget, Refusal
 from discreet.ledger import (
-    Answer,
     Dataset,
     Event,
     Grant,
@@ -32,6 +31,7 @@ from discreet.ledger import (
     Revoked,
     Spend,
     SqliteLedger,
+    StoredAnswer,
     prove,
     read_head,
     sign,
@@ -64,7 +64,7 @@ EVENTS: list[Event] = [
     Grant("bob", "custodian", None, None, None),
     Revoked("ada"),
     spend(Fraction(1, 3)),
-    Answer(7, "q", {"rows": [["1", None, True]], "é": "ü"}),
+    StoredAnswer(7, "q", {"rows": [["1", None, True]], "é": "ü"}),
     Retired("patients"),
     Hold("patients", held=True),
 ]
@@ -120,7 +120,7 @@ def test_books_refuse_what_does_not_fit(ledger: SqliteLedger) -> None:
     with pytest.raises(Refusal, match="kept in epsilon, got a price in rho and delta"):
         ledger.append(Spend("patients", Concentrated("0.1"), "custodian", "q", [], None))
     with pytest.raises(Refusal, match="not a payment"):
-        ledger.append(Answer(1, "q", None))
+        ledger.append(StoredAnswer(1, "q", None))
     with pytest.raises(Refusal, match="no user 'eve'"):
         ledger.append(Revoked("eve"))
     assert ledger.books().size == 1
@@ -172,10 +172,10 @@ def test_an_answer_is_found_again_and_given_once(ledger: SqliteLedger) -> None:
     ledger.append(opened())
     paid = ledger.append(spend(question="k"))
     assert ledger.answered("k") == []
-    said = ledger.append(Answer(paid.number, "k", [["41"]]))
+    said = ledger.append(StoredAnswer(paid.number, "k", [["41"]]))
     assert ledger.answered("k") == [(paid.event, said.event, said.number)]
     with pytest.raises(Refusal):
-        ledger.append(Answer(paid.number, "k", [["42"]]))
+        ledger.append(StoredAnswer(paid.number, "k", [["42"]]))
 
 
 def test_many_threads_never_overspend_by_one_unit(ledger: SqliteLedger) -> None:

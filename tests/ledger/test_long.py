@@ -13,7 +13,6 @@ import pytest
 
 from discreet.errors import OverBudget, Refusal
 from discreet.ledger import (
-    Answer,
     Books,
     Dataset,
     Grant,
@@ -22,6 +21,7 @@ from discreet.ledger import (
     Retired,
     Spend,
     SqliteLedger,
+    StoredAnswer,
     sign,
     signing_key,
     verify,
@@ -47,7 +47,7 @@ def events(first: int, many: int) -> list[Event]:
         found.append(spend(f"q{number % 50}", "ada" if number % 3 else "custodian"))
         if number % 7:
             said = {"release": {"name": "a"}} if number % 10 == 0 else [["41"]]
-            found.append(Answer(number, f"q{number % 50}", said))  # type: ignore[arg-type]
+            found.append(StoredAnswer(number, f"q{number % 50}", said))  # type: ignore[arg-type]
     return found
 
 
@@ -154,10 +154,10 @@ def test_proofs_from_the_index_are_those_from_all_entries(path: Path) -> None:
 def test_what_is_looked_up_is_what_reading_all_of_it_finds(path: Path) -> None:
     ledger = SqliteLedger(path)
     every = ledger.entries()
-    said = {e.event.spend: e for e in every if isinstance(e.event, Answer)}
+    said = {e.event.spend: e for e in every if isinstance(e.event, StoredAnswer)}
     paid = [(e, said.get(e.number)) for e in every if isinstance(e.event, Spend)][::-1]
     ada = [each for each in paid if each[0].event.principal == "ada"]  # type: ignore[union-attr]
-    published = [e for e in every[::-1] if isinstance(e.event, Answer) and isinstance(e.event.answer, dict)]
+    published = [e for e in every[::-1] if isinstance(e.event, StoredAnswer) and isinstance(e.event.answer, dict)]
     with ledger.looked_at() as now:
         assert now.payments(None) == paid
         assert now.payments("ada") == ada
@@ -166,7 +166,7 @@ def test_what_is_looked_up_is_what_reading_all_of_it_finds(path: Path) -> None:
         assert now.release(published[0].number) == now.releases()[0]
         assert now.release(1) is now.release(0) is now.release(10**9) is None
         for question in ("q1", "q7", "none"):
-            answers = [e.number for e in every if isinstance(e.event, Answer) and e.event.question == question]
+            answers = [e.number for e in every if isinstance(e.event, StoredAnswer) and e.event.question == question]
             assert [number for _, _, number in now.answered(question)] == answers
 
 
@@ -176,7 +176,7 @@ def test_answers_that_are_remembered_grow_with_the_ledger(path: Path) -> None:
     assert one.answers_at_hand("q1") == before
     assert one.answers_at_hand("q2") is None
     paid = two.append(spend("q1"))
-    said = two.append(Answer(paid.number, "q1", "more"))
+    said = two.append(StoredAnswer(paid.number, "q1", "more"))
     assert one.answers("q1") == (*before, said.number)
 
 

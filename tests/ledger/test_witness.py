@@ -16,10 +16,10 @@ from ledger.kept import QUESTION, copied, held, kept, left, name_of, root, spend
 from discreet.errors import Busy, OverBudget, Refusal
 from discreet.ledger import (
     Adopted,
-    Answer,
     Hold,
     Opened,
     SqliteLedger,
+    StoredAnswer,
     adopt,
     file_access,
     found_ledger,
@@ -226,7 +226,7 @@ def test_a_head_that_cannot_be_kept_stops_paying_and_not_reading(home: Path, sta
     with pytest.raises(Outside, match="nothing can be paid here for now") as refused:
         ledger.append(spend("0.1", who="ada"))
     assert str(state) not in str(refused.value)  # a visitor hears of no folder
-    ledger.append(Answer(paid.number, QUESTION, "said"))  # paid before: it is recorded in any case
+    ledger.append(StoredAnswer(paid.number, QUESTION, "said"))  # paid before: it is recorded in any case
     ledger.append(Hold("patients", held=True))  # what closes is written too
     assert len(ledger.answered(QUESTION)) == 1
     state.unlink()
@@ -247,7 +247,7 @@ def test_a_state_folder_that_another_program_holds_is_waited_for_and_told_as_bus
                 ledger.append(spend("0.1", who=who))
         with pytest.raises(Busy):
             open_ledger(home)
-        ledger.append(Answer(paid.number, QUESTION, "said"))  # paid before: it is recorded in any case
+        ledger.append(StoredAnswer(paid.number, QUESTION, "said"))  # paid before: it is recorded in any case
     assert len(ledger.rows()) == 4
     assert left(home) == Pure("0.4")
     assert kept(home).size == 4  # what was written meanwhile is known as soon as the home is opened again

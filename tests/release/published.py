@@ -9,7 +9,7 @@ import numpy as np
 from doubles import Seeded
 from numpy.typing import ArrayLike
 
-from discreet.ledger import Answer, Dataset, Opened, Spend, SqliteLedger, sign, signing_key
+from discreet.ledger import Dataset, Opened, Spend, SqliteLedger, StoredAnswer, sign, signing_key
 from discreet.ledger.entry import Plain, read_loss
 from discreet.ledger.verify import Receipt, receipt
 from discreet.mechanisms import Column, Frame, Outline
@@ -72,7 +72,7 @@ def paid(home: Path, release: Release, name: str = "Ages of patients", held: Pla
     spend = Spend("patients", loss, ASKER, "one", ["visits"], what, {"visits": 3})
     number = ledger.append(spend).number
     answer = held or kept(folders.digest(release.to_json()), name, spend)
-    said = ledger.append(Answer(number, "one", answer))
+    said = ledger.append(StoredAnswer(number, "one", answer))
     ledger.append(Spend("patients", loss, ASKER, "another", ["visits"], what, {"visits": 3}))
     rows = ledger.rows()
     head = sign([stored for _, stored, _ in rows], NIGHT, signing_key(home / "ledger.key"))

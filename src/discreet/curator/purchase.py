@@ -14,9 +14,8 @@ from discreet.curator.price import Priced, priced
 from discreet.curator.quote import Terms, fitting
 from discreet.engines import DuckStore
 from discreet.errors import Ground, OverBudget, Refusal
-from discreet.ledger import Answer, Grant, Spend, SqliteLedger, payment
-from discreet.ledger import Answer as Said
-from discreet.ledger.entry import BudgetLoss, Entry, Plain
+from discreet.ledger import Grant, Spend, SqliteLedger, StoredAnswer, payment
+from discreet.ledger.entry import BudgetLoss, Entry, Plain, session_population
 from discreet.noise import Entropy
 from discreet.privacy import Budget
 from discreet.sql.rows import scanned
@@ -134,7 +133,7 @@ class Buyer:
                     bought[price.part.name] = self._bought(price, paid.loss, said, number)
         return bought
 
-    def _bought(self, price: Priced, paid: BudgetLoss, said: Said, number: int) -> BoughtTable:
+    def _bought(self, price: Priced, paid: BudgetLoss, said: StoredAnswer, number: int) -> BoughtTable:
         return BoughtTable(
             priced([price.part], paid, self.population.neighbours)[0],
             restored(said.answer, price.part.measurement),
@@ -229,6 +228,7 @@ class PastPayment:
     tables: tuple[str, ...]
     answer: int | None
     release: str | None = None  # its name, if it is one that was bought: then the answer is no rows
+    session: bool = False  # whether a session was bought: then its answer comes when it is closed
 
 
 def past_payments(payments: Iterable[tuple[Entry, Entry | None]]) -> list[PastPayment]:
@@ -237,7 +237,7 @@ def past_payments(payments: Iterable[tuple[Entry, Entry | None]]) -> list[PastPa
 
 
 def _past(entry: Entry, spend: Spend, said: Entry | None) -> PastPayment:
-    name = _name(said.event.answer) if said is not None and isinstance(said.event, Answer) else ""
+    name = _name(said.event.answer) if said is not None and isinstance(said.event, StoredAnswer) else ""
     return PastPayment(
         entry.number,
         entry.time,
@@ -248,6 +248,7 @@ def _past(entry: Entry, spend: Spend, said: Entry | None) -> PastPayment:
         tuple(spend.tables),
         None if said is None else said.number,
         name if _is_release(spend.what) else None,
+        session_population(spend.question) is not None,
     )
 
 

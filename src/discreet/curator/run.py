@@ -12,8 +12,7 @@ from discreet.curator.catalogue import Catalogue, Population
 from discreet.engines import DuckRelation, DuckStore
 from discreet.errors import Refusal
 from discreet.exact import Number
-from discreet.ledger import Answer as Said
-from discreet.ledger import Spend, SqliteLedger, payment
+from discreet.ledger import Spend, SqliteLedger, StoredAnswer, payment
 from discreet.ledger.entry import BudgetLoss, Plain
 from discreet.mechanisms import Caps, Column, TableMechanism, Takes
 from discreet.mechanisms.mechanism import OfRows, loss_of_units
@@ -126,7 +125,7 @@ class Offer(Generic[T]):
     """A run before it is paid, and what it said when it was paid before."""
 
     run: Run[T]
-    said: list[tuple[Spend, Said, int]]
+    said: list[tuple[Spend, StoredAnswer, int]]
 
     @property
     def entry(self) -> int | None:

@@ -25,7 +25,7 @@ from discreet.curator.quote import Terms
 from discreet.declared.table import Table
 from discreet.engines import DuckStore
 from discreet.errors import OverBudget, Refusal
-from discreet.ledger import Answer, Entry, Spend, SqliteLedger
+from discreet.ledger import Entry, Spend, SqliteLedger, StoredAnswer
 from discreet.ledger.entry import (
     REMOVED,
     BudgetLoss,
@@ -214,11 +214,11 @@ class OpenSession(Generic[A]):
 
     def _record(self, why: str) -> None:
         if self._unreadable():
-            self._ledger.append(Answer(self.entry, self._spend.question, {"closed": why, "answers": []}))
+            self._ledger.append(StoredAnswer(self.entry, self._spend.question, {"closed": why, "answers": []}))
             return
         with self._session.sealed.locked():  # nobody is answered between what is written here and the closing
             said: Plain = {"closed": why, "answers": self.told}
-            self._ledger.append(Answer(self.entry, self._spend.question, said))
+            self._ledger.append(StoredAnswer(self.entry, self._spend.question, said))
 
     @property
     def status(self) -> SessionStatus:

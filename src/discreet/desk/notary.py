@@ -11,7 +11,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from discreet.errors import Busy, Refusal
-from discreet.ledger import Answer, Event, Grant, Head, Spend, SqliteLedger, signing_key, verify
+from discreet.ledger import Event, Grant, Head, Spend, SqliteLedger, StoredAnswer, signing_key, verify
 from discreet.ledger.books import Books
 from discreet.ledger.entry import Entry
 from discreet.ledger.head import now
@@ -129,7 +129,7 @@ def _readable(reader: Grant | None, books: Books, view: View, event: Event) -> b
     match event:
         case Spend():
             return event.principal == reader.principal
-        case Answer():
+        case StoredAnswer():
             paid = view.entry(event.spend).event
             return isinstance(paid, Spend) and books.may_read(reader, paid)
         case _:

@@ -17,7 +17,7 @@ from discreet.declared.table import chosen
 from discreet.desk.notary import Notary
 from discreet.errors import Refusal
 from discreet.exact import shown
-from discreet.ledger import Answer, Grant, Spend
+from discreet.ledger import Grant, Spend, StoredAnswer
 from discreet.ledger.entry import BudgetLoss, Entry, Plain, refuse_half_characters
 from discreet.mechanisms.mechanism import USUAL
 from discreet.release import Release, Wish
@@ -192,7 +192,7 @@ def tried(curator: Curator, order: ReleaseOrder) -> Release:
 
 
 def _listed(entry: Entry, spend: Spend) -> PaidRelease:
-    known, name = held(entry.event.answer if isinstance(entry.event, Answer) else None)
+    known, name = held(entry.event.answer if isinstance(entry.event, StoredAnswer) else None)
     what: Any = spend.what
     wish = Wish.recalled(what["mechanism"]["release"])
     paid = spend.principal, spend.population, spend.loss, str(what["sql"]), tuple(spend.tables)

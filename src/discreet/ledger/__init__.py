@@ -8,7 +8,6 @@ unnoticed. What is left of a budget is not stored anywhere: it is what the entri
 from discreet.ledger.books import Account as Account
 from discreet.ledger.books import Books as Books
 from discreet.ledger.entry import Adopted as Adopted
-from discreet.ledger.entry import Answer as Answer
 from discreet.ledger.entry import Dataset as Dataset
 from discreet.ledger.entry import Entry as Entry
 from discreet.ledger.entry import Event as Event
@@ -18,6 +17,7 @@ from discreet.ledger.entry import Opened as Opened
 from discreet.ledger.entry import Retired as Retired
 from discreet.ledger.entry import Revoked as Revoked
 from discreet.ledger.entry import Spend as Spend
+from discreet.ledger.entry import StoredAnswer as StoredAnswer
 from discreet.ledger.head import Head as Head
 from discreet.ledger.head import read_head as read_head
 from discreet.ledger.head import sign as sign

@@ -8,7 +8,6 @@ from discreet.errors import Ground, OverBudget, Refusal
 from discreet.ledger.entry import (
     REMOVED,
     Adopted,
-    Answer,
     BudgetLoss,
     Dataset,
     Entry,
@@ -18,6 +17,7 @@ from discreet.ledger.entry import (
     Retired,
     Revoked,
     Spend,
+    StoredAnswer,
     session_population,
 )
 from discreet.privacy import Budget, Guarantee, Neighbours
@@ -96,7 +96,7 @@ class Books:
             case Spend():
                 self._spend(event)
                 self.unanswered[entry.number] = event.question
-            case Answer():
+            case StoredAnswer():
                 del self.unanswered[event.spend]
                 self._close(session_population(event.question))
             case Grant():
@@ -123,7 +123,7 @@ class Books:
                 )
             case Spend():
                 self._check_spend(event)
-            case Answer():
+            case StoredAnswer():
                 if self.unanswered.get(event.spend) != event.question:
                     raise Refusal(f"entry {event.spend} is not a payment that waits for its answer")
             case Dataset():

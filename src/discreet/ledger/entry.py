@@ -98,7 +98,7 @@ def session_population(question: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class Answer:
+class StoredAnswer:
     """What was said for a payment: noisy, so it may be said again."""
 
     kind: ClassVar[str] = "answer"
@@ -135,9 +135,9 @@ class Adopted:
 
 # parts that were added to a kind after the first ledgers were written
 _LATER = ("file", "link", "versions", "require_price")
-Event = Opened | Dataset | Grant | Revoked | Spend | Answer | Retired | Hold | Adopted
+Event = Opened | Dataset | Grant | Revoked | Spend | StoredAnswer | Retired | Hold | Adopted
 _KINDS: dict[str, type[Any]] = {
-    event.kind: event for event in (Opened, Dataset, Grant, Revoked, Spend, Answer, Retired, Hold, Adopted)
+    event.kind: event for event in (Opened, Dataset, Grant, Revoked, Spend, StoredAnswer, Retired, Hold, Adopted)
 }
 
 

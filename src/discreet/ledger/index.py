@@ -28,7 +28,6 @@ from discreet.ledger.books import Account, Books
 from discreet.ledger.entry import (
     GENESIS,
     SESSION,
-    Answer,
     BudgetLoss,
     Dataset,
     Entry,
@@ -36,6 +35,7 @@ from discreet.ledger.entry import (
     Grant,
     Plain,
     Spend,
+    StoredAnswer,
     canonical,
     read_event,
     read_neighbours,
@@ -74,7 +74,7 @@ def note(file: sqlite3.Connection, entry: Entry, nodes: Iterable[tuple[int, int,
         case Spend() as spend:
             new = entry.number, spend.principal, spend.question
             file.execute("INSERT INTO payment (number, principal, question) VALUES (?, ?, ?)", new)
-        case Answer() as said:
+        case StoredAnswer() as said:
             more = entry.number, is_release(said.answer), said.spend
             file.execute("UPDATE payment SET answer = ?, release = ? WHERE number = ?", more)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from discreet.errors import Fault
-from discreet.ledger.entry import Answer, Entry, Plain, Spend
+from discreet.ledger.entry import Entry, Plain, Spend, StoredAnswer
 from discreet.ledger.sqlite import SqliteLedger
 
 
@@ -22,7 +22,7 @@ class Payment:
     def record(self, entry: Entry, answer: Plain) -> int:
         """Write down what was said for one of them: the number of the entry that holds it."""
         spend = cast("Spend", entry.event)
-        return self._ledger.append(Answer(entry.number, spend.question, answer)).number
+        return self._ledger.append(StoredAnswer(entry.number, spend.question, answer)).number
 
 
 @contextmanager

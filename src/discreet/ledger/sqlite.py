@@ -14,7 +14,7 @@ from discreet import durable
 from discreet.errors import Refusal
 from discreet.ledger import index
 from discreet.ledger.books import Books
-from discreet.ledger.entry import GENESIS, Adopted, Answer, Entry, Event, Hold, Spend, chained
+from discreet.ledger.entry import GENESIS, Adopted, Entry, Event, Hold, Spend, StoredAnswer, chained
 from discreet.ledger.file_access import ALONE, Glimpse, connect, damaged, glimpse, had, locked, unusable
 from discreet.ledger.head import now
 from discreet.ledger.index import EVERY, Checkpoint, beginning, store, stored
@@ -296,7 +296,7 @@ class SqliteLedger:
             self._reindex(file)
         for entry in entries_after(file, self._books.size, self._state.last):
             self._state, _ = self._state.following(entry)
-            if isinstance(entry.event, Answer) and entry.event.question in self._said:
+            if isinstance(entry.event, StoredAnswer) and entry.event.question in self._said:
                 self._said[entry.event.question] += (entry.number,)
 
     def _reindex(self, file: sqlite3.Connection) -> None:
@@ -367,7 +367,7 @@ class SqliteLedger:
         with self.looked_at() as view:
             return view.entry(number)
 
-    def answered(self, question: str) -> list[tuple[Spend, Answer, int]]:
+    def answered(self, question: str) -> list[tuple[Spend, StoredAnswer, int]]:
         """Every answer that a question was ever given, with what was paid for it and its entry's number."""
         if not self.answers(question):
             return []

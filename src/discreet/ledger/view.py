@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from discreet.errors import Refusal
 from discreet.ledger import index
-from discreet.ledger.entry import GENESIS, Answer, Entry, Spend, read_entry
+from discreet.ledger.entry import GENESIS, Entry, Spend, StoredAnswer, read_entry
 from discreet.ledger.head import Head, sign_root
 from discreet.ledger.index import Past
 from discreet.ledger.verify import Extension, Receipt
@@ -52,7 +52,7 @@ class View:
         rows = self.file.execute("SELECT hash FROM entry WHERE number = ?", (number,)).fetchall()
         return str(rows[0][0]) if rows else ""
 
-    def answered(self, question: str) -> list[tuple[Spend, Answer, int]]:
+    def answered(self, question: str) -> list[tuple[Spend, StoredAnswer, int]]:
         """Every answer that a question was ever given, with what was paid for it and its entry's number."""
         return [
             (paid, said, number)
@@ -61,11 +61,11 @@ class View:
             if said.question == question
         ]
 
-    def _both(self, number: int) -> tuple[Spend, Answer]:
+    def _both(self, number: int) -> tuple[Spend, StoredAnswer]:
         """A payment and its answer, by the number of the answer."""
         said = self.entry(number).event
-        paid = self.entry(said.spend).event if isinstance(said, Answer) else None
-        if not isinstance(said, Answer) or not isinstance(paid, Spend):
+        paid = self.entry(said.spend).event if isinstance(said, StoredAnswer) else None
+        if not isinstance(said, StoredAnswer) or not isinstance(paid, Spend):
             raise Refusal("the ledger's index does not fit its entries", hint="run discreet ledger upgrade")
         return paid, said
 
@@ -93,7 +93,7 @@ class View:
     def release(self, number: int) -> tuple[Spend, Entry] | None:
         """One of them by the number of its entry; None if that is no release."""
         entry = self.entry(number) if 1 <= number <= self.size else None
-        if entry is None or not isinstance(entry.event, Answer) or not index.is_release(entry.event.answer):
+        if entry is None or not isinstance(entry.event, StoredAnswer) or not index.is_release(entry.event.answer):
             return None
         return self._both(number)[0], entry
 

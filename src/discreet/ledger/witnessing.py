@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from discreet import durable
 from discreet.errors import Busy, Fault, Refusal
 from discreet.ledger.books import OWNER
-from discreet.ledger.entry import Answer, Event, Hold, Retired, Revoked, Spend
+from discreet.ledger.entry import Event, Hold, Retired, Revoked, Spend, StoredAnswer
 from discreet.ledger.head import Head, now, public_part, sign_root
 from discreet.ledger.index import WITNESSED, Checkpoint, Past, marked
 from discreet.ledger.view import View
@@ -382,7 +382,7 @@ def binds(event: Event) -> bool:
 
     So people are shut out, and populations closed, also while a witness cannot be reached.
     """
-    return not isinstance(event, Answer | Revoked | Retired) and not (isinstance(event, Hold) and event.held)
+    return not isinstance(event, StoredAnswer | Revoked | Retired) and not (isinstance(event, Hold) and event.held)
 
 
 def told_payer(outside: Outside, events: Sequence[Event]) -> Exception:

@@ -1,4 +1,4 @@
-"""What comes with a release: what was promised to whom, how it was made, and the proof that it was paid for.
+"""Certificate of a release: what was promised to whom, how it was made, and the proof that it was paid for.
 
 A certificate says nothing on its own word. The facts are those that the release itself carries, whose digest stands in
 the ledger; the question, the tables and the price are those that the same entry of the ledger holds; all else follows.
@@ -18,7 +18,16 @@ from typing import Any
 from discreet import __version__
 from discreet.errors import Refusal
 from discreet.exact import spoken
-from discreet.ledger.entry import Answer, BudgetLoss, Plain, Spend, canonical, read_loss, read_neighbours, write_loss
+from discreet.ledger.entry import (
+    BudgetLoss,
+    Plain,
+    Spend,
+    StoredAnswer,
+    canonical,
+    read_loss,
+    read_neighbours,
+    write_loss,
+)
 from discreet.ledger.head import is_hex, strict_json
 from discreet.ledger.verify import Pinned, Receipt, read_proof
 from discreet.privacy import Approximate, Concentrated, Neighbours, Replace, convert
@@ -43,7 +52,7 @@ class Certificate:
 
     def __post_init__(self) -> None:
         said = self.answer.entry.event
-        if not isinstance(said, Answer):
+        if not isinstance(said, StoredAnswer):
             raise Refusal("a certificate names the entry that holds what was said for a payment")
         if clash := sorted(set(self.facts) & set(_OWN)):
             raise Refusal(f"a release names no facts as a certificate does, got {clash}")
@@ -281,8 +290,8 @@ def _covers(charged: BudgetLoss, lost: BudgetLoss) -> bool:
     return bool(lost <= charged)  # type: ignore[operator]  # they are of one measure
 
 
-def _answer(proof: Receipt) -> Answer:
-    if not isinstance(proof.entry.event, Answer):
+def _answer(proof: Receipt) -> StoredAnswer:
+    if not isinstance(proof.entry.event, StoredAnswer):
         raise TypeError(proof)
     return proof.entry.event
 

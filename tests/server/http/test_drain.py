@@ -15,7 +15,7 @@ from server.served import Server, served
 from discreet.client import Lost
 from discreet.curator import Curator
 from discreet.errors import DiscreetError, Refusal
-from discreet.ledger import Answer, Spend, SqliteLedger, verify
+from discreet.ledger import Spend, SqliteLedger, StoredAnswer, verify
 from discreet.privacy import Approximate
 
 PRICE = Approximate("0.01")
@@ -63,7 +63,7 @@ def spent_and_said(home: Path) -> tuple[int, int]:
     ledger = SqliteLedger(home / "ledger.db")
     assert verify(ledger.rows()).holds
     events = [entry.event for entry in ledger.entries()]
-    return sum(isinstance(event, Spend) for event in events), sum(isinstance(event, Answer) for event in events)
+    return sum(isinstance(event, Spend) for event in events), sum(isinstance(event, StoredAnswer) for event in events)
 
 
 @pytest.mark.parametrize(("people", "answers"), [(8, 10), pytest.param(24, 30, marks=pytest.mark.slow)])
