@@ -24,6 +24,7 @@ from discreet.curator.custody import Custody
 from discreet.curator.significant_digits import measured
 from discreet.desk import HOME, Desk
 from discreet.ledger import Hold, SqliteLedger
+from discreet.mechanisms import SparseVector
 
 GROUPED = "SELECT region, count(*) AS n FROM visits GROUP BY region ORDER BY region"
 
@@ -68,6 +69,26 @@ def card(page: Page, name: str) -> Locator:
 
 def spent(place: Place) -> object:
     return Desk(place.home).budgets(HOME)["patient"].spent
+
+
+# sessions -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_what_is_left_of_a_session_stands_with_its_budget(
+    chromium: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with opened(tmp_path_factory.mktemp("sessions"), epsilon=500) as place:
+        session = place.server.connect(place.tokens["ann"]).open_session(SparseVector.of(400, 100, 2), "visits")
+        session.ask("SELECT count(DISTINCT patient) FROM visits")
+        with watched(chromium, place) as visitor:
+            patient = card(shown(visitor, "ann", "/budget"), "patient")
+            row = patient.get_by_role("region", name="Sessions").locator("tbody tr")
+            told = f"{session.entry}sparse-vectorann0 hard answers of 2, 1 questions of 1000open"
+            expect(row).to_have_text(told)
+            page = shown(visitor, "ann", "/history")
+            expect(page.locator(".d-asked").first).to_contain_text("a session of sparse-vector")
+            expect(page.locator(".d-asked").first).not_to_contain_text("has no answer")
 
 
 # budget ---------------------------------------------------------------------------------------------------------------

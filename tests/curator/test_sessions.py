@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
-import subprocess
-import sys
-from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -20,46 +14,24 @@ import clinic
 import hospital
 import pyarrow.compute as pc
 import pytest
+from curator.sessions import ALL, DEAR, PEOPLE, SURE, UNANSWERED, events, opened, sessions, spent
 from doubles import Seeded
 
-from discreet import durable
 from discreet.curator import Curator
 from discreet.curator import sessions as sessions_room
 from discreet.curator.custody import Custody, Declared
-from discreet.curator.quote import Terms
-from discreet.curator.sessions import OpenSession, Sessions, scalar, span
 from discreet.engines import DuckStore
 from discreet.errors import Fault, OverBudget, Refusal
 from discreet.ledger import Spend, SqliteLedger, StoredAnswer, adopt, verify
 from discreet.mechanisms import Above, Below, Laplace, RefreshedSparseVector, SparseVector
 from discreet.mechanisms.session import Session
 from discreet.noise import Entropy
-from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Replace, convert
-
-ALL, DEAR = clinic.COUNT, "SELECT count(*) FROM visits WHERE cost > 800"
-PEOPLE = "SELECT count(DISTINCT patient) FROM visits"
-SURE = SparseVector.of(400, 100, 2, sensitivity=50, questions=6)  # noise of a few: 60 patients are below, 300 rows not
+from discreet.privacy import AddRemove, Approximate, Concentrated, Replace, convert
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     return clinic.home(tmp_path / "home", epsilon=10**12)
-
-
-def sessions(home: Path, who: str = "custodian") -> Sessions:
-    return Curator(home, principal=who).paid_sessions()
-
-
-def opened(home: Path, mechanism: Any = SURE, who: str = "custodian") -> OpenSession[Any]:  # noqa: ANN401
-    return sessions(home, who).open(mechanism, "visits")
-
-
-def events(home: Path) -> list[Any]:
-    return [entry.event for entry in SqliteLedger(home / "ledger.db").entries()]
-
-
-def spent(home: Path) -> Fraction:
-    return Curator(home).budget("patient").spent.amount
 
 
 # paying ---------------------------------------------------------------------------------------------------------------
@@ -143,62 +115,7 @@ def test_a_budget_for_replaced_people_pays_twice(tmp_path: Path) -> None:
     assert spent(home) == 3
 
 
-# what may be asked ----------------------------------------------------------------------------------------------------
-
-UNANSWERED = [
-    "SELECT avg(cost) FROM visits",
-    "SELECT count(*) + 1 FROM visits",
-    "SELECT count(*), count(*) FROM visits",
-    "SELECT count(*), sum(cost) FROM visits",
-    "SELECT count(*) FROM visits LIMIT 0",
-    "SELECT count(*) FROM visits HAVING count(*) > 3",
-    "SELECT DISTINCT count(*) FROM visits ORDER BY 1",
-    "SELECT n FROM (SELECT count(*) AS n FROM visits) WHERE n > 3",
-    "SELECT region, count(*) FROM visits GROUP BY region",
-    "SELECT count(*) FROM visits WHERE cost > (SELECT avg(cost) FROM visits)",
-    "SELECT median(cost) FROM visits",
-    "SELECT max(cost) FROM visits",
-    "SELECT 1",
-]
-
-
-def test_only_one_number_that_is_counted_or_summed_is_answered(home: Path) -> None:
-    session = opened(home)
-    for sql in UNANSWERED:
-        with pytest.raises(Refusal, match="one number that is counted or summed"):
-            session.ask(sql)
-    for sql, unit in [(ALL, 50), ("SELECT sum(cost) FROM visits", 50_000)]:
-        for sensitivity in (unit, unit - 1):
-            other = opened(home, SparseVector.of(1, 100, sensitivity=sensitivity))
-            if sensitivity == unit:
-                assert isinstance(other.ask(sql), Above | Below)
-                continue
-            with pytest.raises(Refusal, match=f"one patient may move this by {unit}, .* opened for {sensitivity}"):
-                other.ask(sql)
-    assert session.status.asked == 0
-
-
-@pytest.mark.parametrize(
-    ("column", "moved", "rises"),
-    [("least(cost, 7)", 7, True), ("cost - 1000", 1000, False), ("cost / 8 - 25", 100, False), ("-cost", 1000, False)],
-)
-def test_how_far_one_person_moves_a_sum(home: Path, column: str, moved: int, rises: bool) -> None:  # noqa: FBT001
-    sql = f"SELECT sum({column}) FROM visits"
-    found = Curator(home).paid_sessions().planned(sql, Terms(max_rows=1))
-    expected: dict[Neighbours, int] = {
-        AddRemove("patient"): moved,
-        Replace("patient"): {7: 7, 100: 125}.get(moved, 1000),
-    }
-    for neighbours, far in expected.items():
-        reach, up = span(*scalar(found), neighbours)
-        assert (reach, up) == (Fraction(far), rises)
-
-
-def test_a_monotone_session_sums_nothing_negative(home: Path) -> None:
-    session = opened(home, SparseVector.of(9, 100, sensitivity=50_000, monotone=True))
-    with pytest.raises(Refusal, match="monotone"):
-        session.ask("SELECT sum(cost - 500) FROM visits")
-    assert isinstance(session.ask("SELECT sum(cost) FROM visits"), Above)
+# what is answered ---------------------------------------------------------------------------------------------------
 
 
 def test_the_value_is_the_plain_one(home: Path) -> None:
@@ -261,137 +178,6 @@ def test_a_question_asked_again_by_its_number_is_answered_as_before(home: Path) 
             session.ask(sql, number=number, max_rows=rows)
     session.ask(PEOPLE, number=2)
     assert session.status.asked == 2
-
-
-EVERY = pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])  # of the moments
-
-
-class Killed(BaseException):
-    """The process is no more: nothing after it is done, and no handler of errors sees it."""
-
-
-def killing(patch: pytest.MonkeyPatch, at: int) -> list[str]:
-    """Before and after everything that is made durable there is a moment at which the process may be killed.
-
-    Once it is killed, nothing is written any more. What was met so far is listed.
-    """
-    met: list[str] = []
-
-    def moment(name: str) -> None:
-        met.append(name)
-        if len(met) > at:
-            raise Killed
-
-    def around(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        def called(*given: Any, **named: Any) -> Any:  # noqa: ANN401
-            moment(f"before {name}")
-            done = call(*given, **named)
-            moment(f"after {name}")
-            return done
-
-        return called
-
-    patch.setattr(SqliteLedger, "_append_all", around("entry", SqliteLedger._append_all))
-    for name in ("create", "move", "keep", "make_folder"):
-        patch.setattr(durable, name, around(name, getattr(durable, name)))
-    return met
-
-
-@EVERY
-def test_a_kill_while_it_is_opened_leaves_nothing_or_a_payment_that_says_so_or_a_session(
-    tmp_path: Path, every: int
-) -> None:
-    outcomes = Counter[str]()
-    for at in range(every > 1, 100, every):
-        home = clinic.home(tmp_path / f"home{at}", epsilon=10**12)
-        with pytest.MonkeyPatch.context() as patch:
-            opener, met = sessions(home), killing(patch, at)
-            try:
-                opener.open(SURE, "visits")
-            except Killed:
-                pass
-            else:
-                break
-        statuses = sessions(home).all()
-        if not statuses:
-            outcomes["nothing"] += 1
-            assert spent(home) == 0
-            continue
-        (status,) = statuses
-        assert spent(home) == 400
-        session = sessions(home).one(status.entry)
-        if status.closed:
-            outcomes["lost"] += 1
-            assert "paid for nothing" in status.closed
-            with pytest.raises(OverBudget, match="is closed: it has no state"):
-                session.ask(ALL)
-            session.close()
-            assert events(home)[-1].answer == {"closed": status.closed, "answers": []}
-        else:
-            outcomes["opened"] += 1
-            assert session.ask(ALL, number=1) == Above()
-        assert spent(home) == 400
-    assert set(outcomes) == {"nothing", "lost", "opened"}
-    assert met.count("before entry") == 1
-
-
-@EVERY
-def test_a_kill_while_it_answers_leaves_the_state_before_or_the_answer_and_never_two(
-    tmp_path: Path, every: int
-) -> None:
-    """Also that of the last answer, which closes it: what the ledger did not hear, it hears from whoever asks next."""
-    home, outcomes, many = clinic.home(tmp_path / "home", epsilon=10**12), Counter[int](), 0
-    for at in range(every > 1, 100, every):
-        many += 1
-        entry = opened(home, SparseVector.of(400, 100, 1, sensitivity=50)).entry
-        session, before = sessions(home).one(entry), (Below(),)
-        assert (session.ask(PEOPLE),) == before
-        with pytest.MonkeyPatch.context() as patch:
-            killing(patch, at)
-            try:
-                session.ask(ALL)
-            except Killed:
-                pass
-            else:
-                break
-        again = sessions(home).one(entry)
-        outcomes[again.status.asked] += 1
-        known = again.answers
-        assert known in (before, (*before, Above()))
-        assert again.ask(ALL, number=2) == Above()
-        assert again.answers == (*before, Above())
-        with pytest.raises(OverBudget):
-            again.ask(ALL)
-        assert {event.spend for event in events(home) if isinstance(event, StoredAnswer)} >= {entry}
-    assert set(outcomes) == {1, 2}
-    assert spent(home) == 400 * many
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("moment", ["before", "after"])
-def test_a_process_that_is_really_killed(home: Path, moment: str) -> None:
-    session = opened(home)
-    script = """
-import os, signal, sys
-from pathlib import Path
-from discreet import durable
-from discreet.curator import Curator
-session = Curator(Path(sys.argv[1])).paid_sessions().one(int(sys.argv[2]))
-move = durable.move
-def killed(aside, path):
-    if sys.argv[3] == "after":
-        move(aside, path)
-    os.kill(os.getpid(), signal.SIGKILL)
-durable.move = killed
-session.ask(sys.argv[4], number=1)
-"""
-    given = [str(home), str(session.entry), moment, ALL]
-    done = subprocess.run([sys.executable, "-c", script, *given], capture_output=True, check=False, env=os.environ)
-    assert (done.returncode, done.stdout) == (-signal.SIGKILL, b""), done.stderr
-    again = sessions(home).one(session.entry)
-    assert again.status.asked == (moment == "after")
-    assert again.ask(ALL, number=1) == Above()
-    assert again.status.asked == 1
 
 
 # what it is bound to --------------------------------------------------------------------------------------------------

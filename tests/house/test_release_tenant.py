@@ -99,6 +99,16 @@ def test_a_part_that_it_has_is_read_and_one_that_it_has_not_is_refused(home: Pat
         db.offer("visits", **wish, ways=2)  # type: ignore[arg-type]
 
 
+def test_where_it_is_not_installed_it_is_listed_and_what_is_missing_is_named(
+    home: Path, entry: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(kind._KINDS, "totals")
+    (listed,) = [each for each in dp.open(home).releases() if each.entry == entry]
+    assert (listed.wish.kind, listed.wish.columns, listed.wish.epsilon) == ("totals", ("cost",), "0.5")
+    with pytest.raises(dp.Refusal, match=r"expected kind as one of .*, got kind='totals'"):
+        dp.open(home).release(entry)
+
+
 def test_its_folder_verifies_and_what_was_changed_in_it_does_not(home: Path, entry: int, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     certificate = dp.open(home).certified(entry, folder)

@@ -8,11 +8,11 @@ from fractions import Fraction
 import pytest
 
 from discreet.errors import Refusal
-from discreet.mechanisms.geometric import Geometric
+from discreet.mechanisms.additive import Geometric
 from discreet.mechanisms.median import PureRank, SmoothRank
-from discreet.mechanisms.noisymax import ReportNoisyMax
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.quantiles import Quantiles
+from discreet.mechanisms.selection import ReportNoisyMax
 from discreet.mechanisms.sparse import RefreshedSparseVector, SparseVector
 from discreet.mechanisms.topk import ConcentratedTopK, TopK
 from discreet.mechanisms.tulap import Tulap

@@ -20,14 +20,11 @@ from mechanisms.chances import Whatever
 
 from discreet.declared.grid import Grid
 from discreet.exact import Number
-from discreet.mechanisms.additive import Gaussian, GaussianVector, Laplace, LaplaceVector
+from discreet.mechanisms.additive import Gaussian, GaussianVector, Geometric, Laplace, LaplaceVector
 from discreet.mechanisms.auction import PostedPrice
-from discreet.mechanisms.exponential import Exponential, PermuteAndFlip
-from discreet.mechanisms.geometric import Geometric
 from discreet.mechanisms.keys import GaussianKeys, LaplaceKeys, OptimalKeys
 from discreet.mechanisms.median import SmoothMedian, SmoothRank
 from discreet.mechanisms.moments import Mean, Variance
-from discreet.mechanisms.noisymax import ReportNoisyMax
 from discreet.mechanisms.propose import ProposedMedian, ProposeTestRelease
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.quantile_end import QuantileEnd
@@ -36,6 +33,7 @@ from discreet.mechanisms.real import GaussianReal, LaplaceReal
 from discreet.mechanisms.registry import REGISTRY
 from discreet.mechanisms.response import RandomizedResponse
 from discreet.mechanisms.sample import BlockMean
+from discreet.mechanisms.selection import Exponential, PermuteAndFlip, ReportNoisyMax
 from discreet.mechanisms.sparse import RefreshedSparseVector, SparseVector
 from discreet.mechanisms.topk import ConcentratedTopK, TopK
 from discreet.mechanisms.tulap import Tulap

@@ -14,8 +14,7 @@ from mechanisms.chances import Whatever, covers, fits
 from numpy.typing import NDArray
 
 from discreet.errors import Refusal
-from discreet.mechanisms.exponential import PermuteAndFlip
-from discreet.mechanisms.noisymax import NOISES, ReportNoisyMax, _overtakes
+from discreet.mechanisms.selection import NOISES, PermuteAndFlip, ReportNoisyMax, _overtakes
 
 FAR = 250  # the rest of the noise at the rates used here is below 1e-20
 

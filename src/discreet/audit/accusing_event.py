@@ -79,15 +79,15 @@ def accuse(  # noqa: PLR0913  # what is accused, of what, and how much there is 
     weigh = getattr(mechanism, "log_weight", None)
     exact = Likelihood(weigh, pair.left, pair.right) if callable(weigh) else None
     candidates = scores(Sample(left[train], features), Sample(right[train], features), exact)
-    found = worst(candidates, Sample(left[choose], features), Sample(right[choose], features), gain, proof)
-    return replace(found, raised=all_raised(left) if all_raised(right) else None)
+    accusation = worst(candidates, Sample(left[choose], features), Sample(right[choose], features), gain, proof)
+    return replace(accusation, raised=all_raised(left) if all_raised(right) else None)
 
 
-def heard(found: Accusation) -> None:
+def heard(accusation: Accusation) -> None:
     """Refuse to go on where no run did anything but raise, on both inputs."""
-    if found.raised is not None:
+    if accusation.raised is not None:
         raise Refusal(
-            f"every run raised {found.raised.kind}: {found.raised.text[:_LONGEST]}; nothing could be judged",
+            f"every run raised {accusation.raised.kind}: {accusation.raised.text[:_LONGEST]}; nothing could be judged",
             hint="call it once by hand; pass inputs that it takes, as pairs=[(left, right)] or --pair",
         )
 
@@ -101,9 +101,9 @@ def worst(candidates: Iterable[Score], left: Sample, right: Sample, gain: Gain, 
     most = float(gain(*expected.hits(np.array([len(left)]), np.array([0])), expected.size)[0])
     best: Accusation | None = None
     for score in candidates:
-        for found in _tails(score, left, right, gain, expected):
-            if best is None or found.gain > best.gain + (0 if type(score) is type(best.event.score) else PLAINER):
-                best = found
+        for accusation in _tails(score, left, right, gain, expected):
+            if best is None or accusation.gain > best.gain + (0 if type(score) is type(best.event.score) else PLAINER):
+                best = accusation
         if best is not None and best.gain > most - ENOUGH:
             break
     if best is None:

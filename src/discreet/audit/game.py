@@ -83,9 +83,9 @@ def play(  # noqa: PLR0913  # the rules of the game
     """
     total, trust = count(rounds, "rounds"), share(confidence, "confidence")
     two = neighbouring(mechanism, None if pair is None else [pair])[0]
-    found = accuse(mechanism, two, count(practice, "practice", least=40), _lead, rng=rng)
-    heard(found)
-    event = found.event
+    accusation = accuse(mechanism, two, count(practice, "practice", least=40), _lead, rng=rng)
+    heard(accusation)
+    event = accusation.event
     tails = int(np.count_nonzero(flips(HALF, total, rng=rng)))
     left, right = draw(mechanism, two.left, tails, rng=rng), draw(mechanism, two.right, total - tails, rng=rng)
     hits = [event.hits(side) if len(side) else 0 for side in (left, right)]

@@ -219,13 +219,13 @@ def audit(  # noqa: PLR0913  # what is audited, against what, and how hard
         raise Refusal(f"{promise} promises nothing that {samples} outputs could contradict", hint=hint)
     gain = partial(excess, promised, alpha=float(risk))
     accused = [accuse(mechanism, pair, half // len(known), gain, proof=proof, rng=rng) for pair in known]
-    pair, found = max(zip(known, accused, strict=True), key=lambda entry: entry[1].gain)
-    by_odds = prefers_odds(promised, found.likely, found.unlikely, proof, float(risk))
+    pair, accusation = max(zip(known, accused, strict=True), key=lambda entry: entry[1].gain)
+    by_odds = prefers_odds(promised, accusation.likely, accusation.unlikely, proof, float(risk))
     on_left = int(np.count_nonzero(flips(HALF, 2 * proof, rng=rng))) if by_odds else proof
     left = draw(mechanism, pair.left, on_left, rng=rng)
     right = draw(mechanism, pair.right, 2 * proof - on_left, rng=rng)
     verdict = judged(
-        promise, promised, pair, found.event, left=left, right=right, alpha=risk, samples=samples, by_odds=by_odds
+        promise, promised, pair, accusation.event, left=left, right=right, alpha=risk, samples=samples, by_odds=by_odds
     )
     return _told(verdict, known, accused)
 

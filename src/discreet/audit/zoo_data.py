@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from discreet.audit.claim import Specimen
 from discreet.audit.outputs import Outputs
 from discreet.mechanisms.additive import LaplaceVector
-from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.mechanism import Pair
+from discreet.mechanisms.selection import Exponential
 from discreet.noise import Entropy, laplaces
 from discreet.privacy.loss import Pure
 

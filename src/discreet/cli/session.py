@@ -94,10 +94,11 @@ def _sessions(home: Any) -> Sessions:  # noqa: ANN401  # a path; typer has read 
 
 
 def _mechanism(name: str, param: list[str] | None) -> Any:  # noqa: ANN401  # which mechanism, the name says
-    from discreet.mechanisms import REGISTRY, rebuilt
+    from discreet.mechanisms import rebuilt
+    from discreet.mechanisms.registry import known
 
     values = {key: _value(text) for key, text in pairs(param, "--param")}
-    split = getattr(REGISTRY.get(name), "of", None)
+    split = getattr(known(name), "of", None)
     if "epsilon" in values and split is not None:
         try:
             return split(**values)

@@ -7,4 +7,6 @@ from discreet.client.connection import Connection as Connection
 from discreet.client.connection import Lost as Lost
 from discreet.client.database import Database as Database
 from discreet.client.home import Home as Home
+from discreet.curator.named_run import RunAnswer as RunAnswer
+from discreet.curator.named_run import RunQuote as RunQuote
 from discreet.desk.publisher import Offered as Offered

@@ -17,6 +17,7 @@ from discreet.console.pages import Visit
 from discreet.console.prices import figure, moment
 from discreet.curator.explain import said
 from discreet.curator.purchase import PastPayment
+from discreet.curator.sessions import SessionStatus
 from discreet.desk import Desk, Visitor
 from discreet.desk.desk import Person
 from discreet.errors import Refusal
@@ -45,6 +46,7 @@ class _BudgetRead:
     people: Sequence[Person]
     receipts: Sequence[PastPayment]
     usual: Mapping[str, BudgetLoss]  # what a question about a population costs if nobody names a price
+    sessions: Sequence[SessionStatus]
 
 
 @page("/budget")
@@ -78,7 +80,8 @@ async def budget(visit: Visit) -> None:
 
 
 def _seen(desk: Desk, who: Visitor) -> _BudgetRead:
-    return _BudgetRead(desk.accounts(who), desk.people(who), desk.history(who), _usual(desk, who))
+    accounts, people, sessions = desk.accounts(who), desk.people(who), desk.sessions(who).all()
+    return _BudgetRead(accounts, people, desk.history(who), _usual(desk, who), sessions)
 
 
 def _usual(desk: Desk, who: Visitor) -> dict[str, BudgetLoss]:
@@ -117,7 +120,20 @@ def _population(name: str, seen: _BudgetRead, visit: Visit, lifted: Lifted) -> N
             and type(seen.people[0].allowance) is type(account.budget.total)
         ):
             _allowance(name, seen.people[0], seen.people[0].allowance)
+        _sessions([each for each in seen.sessions if each.population == name])
         _for_experts(account)
+
+
+def _sessions(bought: Sequence[SessionStatus]) -> None:
+    """What is left of each: it was paid whole when it was opened, so asking it costs nothing more."""
+    if not bought:
+        return
+    theme.heading("Sessions", 3)
+    with theme.table((("Session", "d-num"), ("Of", ""), ("By", ""), ("Used", ""), ("State", "")), "Sessions"):
+        for each in bought:
+            used, state = ", ".join(map(str, each.used)), f"closed: {each.closed}" if each.closed else "open"
+            named = str(each.mechanism.get("name", ""))
+            theme.row((str(each.entry), "d-num"), (named, ""), (each.principal, ""), (used, ""), (state, ""))
 
 
 def _state(account: Account, *, custodian: bool) -> None:

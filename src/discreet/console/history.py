@@ -218,8 +218,8 @@ class PaidQuestion:
 
     @property
     def unanswered(self) -> bool:
-        """Whether something was paid for which no answer is kept."""
-        return any(each.answer is None for each in self.payments)
+        """Whether something was paid for which no answer is kept. That of a session comes when it is closed."""
+        return any(each.answer is None and not each.session for each in self.payments)
 
     def holds(self, text: str) -> bool:
         """Whether somebody who looks for this text would want to see it."""

@@ -15,7 +15,7 @@ from discreet.curator.quote import Terms, fitting
 from discreet.engines import DuckStore
 from discreet.errors import Ground, OverBudget, Refusal
 from discreet.ledger import Grant, Spend, SqliteLedger, StoredAnswer, payment
-from discreet.ledger.entry import BudgetLoss, Entry, Plain
+from discreet.ledger.entry import BudgetLoss, Entry, Plain, session_population
 from discreet.noise import Entropy
 from discreet.privacy import Budget
 from discreet.sql.rows import scanned
@@ -228,6 +228,7 @@ class PastPayment:
     tables: tuple[str, ...]
     answer: int | None
     release: str | None = None  # its name, if it is one that was bought: then the answer is no rows
+    session: bool = False  # whether a session was bought: then its answer comes when it is closed
 
 
 def past_payments(payments: Iterable[tuple[Entry, Entry | None]]) -> list[PastPayment]:
@@ -247,6 +248,7 @@ def _past(entry: Entry, spend: Spend, said: Entry | None) -> PastPayment:
         tuple(spend.tables),
         None if said is None else said.number,
         name if _is_release(spend.what) else None,
+        session_population(spend.question) is not None,
     )
 
 

@@ -15,7 +15,7 @@ from discreet.exact import Number
 from discreet.ledger import Spend, SqliteLedger, StoredAnswer, payment
 from discreet.ledger.entry import BudgetLoss, Plain
 from discreet.mechanisms import Caps, Column, TableMechanism, Takes
-from discreet.mechanisms.mechanism import OfRows, loss_of_units
+from discreet.mechanisms.mechanism import RowPromise, loss_of_units
 from discreet.mechanisms.registry import digest
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import Approximate, Loss, Neighbours, Pure, convert
@@ -58,7 +58,7 @@ def drawn(public: Shape, population: Population, max_rows: int | None = None, ow
     return Drawn(schema, Caps(caps.rows), population, people, public.columns)  # refused where nothing is said of rows
 
 
-class RowMechanism(OfRows, Protocol[T_co]):
+class RowMechanism(RowPromise, Protocol[T_co]):
     """A mechanism whose data are rows: one cell each if one column was selected, else tuples.
 
     They come in an order that is drawn for this run, so its promise need not hold for any order that a unit chooses.

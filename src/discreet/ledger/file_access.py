@@ -50,14 +50,14 @@ def glimpse(path: Path) -> Glimpse | None:
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            found, header = os.fstat(file), os.read(file, 100)
+            status, header = os.fstat(file), os.read(file, 100)
         finally:
             os.close(file)
     except OSError:
         return None
     if os.path.exists(journal):  # noqa: PTH110  # begun meanwhile: its counter may be rolled back, and counted again
         return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, header
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, header
 
 
 def patience(path: Path) -> float:

@@ -63,10 +63,10 @@ def strict_json(text: str) -> object:
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    named = dict(pairs)
+    if len(named) != len(pairs):
         raise ValueError("a name stands twice")
-    return found
+    return named
 
 
 def head_of(body: object) -> Head:

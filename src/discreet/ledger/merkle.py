@@ -142,10 +142,10 @@ class Frontier:
         """The root of all leaves."""
         if not self.peaks:
             return root([])
-        found = self.peaks[-1]
+        hashed = self.peaks[-1]
         for peak in self.peaks[-2::-1]:
-            found = _node(peak, found)
-        return found
+            hashed = _node(peak, hashed)
+        return hashed
 
     def grown(self, hashed: bytes) -> tuple[Frontier, list[tuple[int, int, bytes]]]:
         """With one leaf more; and the whole trees that are new with it: level, place and root of each."""

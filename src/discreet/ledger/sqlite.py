@@ -347,10 +347,10 @@ class SqliteLedger:
             if question not in self._said:
                 with self._file() as file:
                     self._catch_up(file)
-                    found = index.answers(file, question)
+                    entries = index.answers(file, question)
                 while len(self._said) >= _MOST:
                     del self._said[next(iter(self._said))]
-                self._said[question] = found
+                self._said[question] = entries
             return self._said[question]
 
     def answers_at_hand(self, question: str) -> tuple[int, ...] | None:

@@ -45,8 +45,8 @@ def verify(rows: Sequence[Row], *, heads: Sequence[Head] = (), key: str | None =
             entry = _in_place(place, row, previous)
             books.apply(entry)
             _refuse_another_head(entry, frontier)
-        except (Refusal, *_MALFORMED) as found:
-            faults.append(f"entry {place}: {found}")
+        except (Refusal, *_MALFORMED) as broken:
+            faults.append(f"entry {place}: {broken}")
             break
         previous = entry.hash
         leaves.append(merkle.leaf(bytes.fromhex(previous)))
@@ -183,8 +183,8 @@ class Receipt:
 
     def faults(self, pinned: Pinned) -> tuple[str, ...]:
         """Why it does not show that the entry is in the ledger of whom it is held against; empty if it does."""
-        if found := _signed(self.head, pinned):
-            return found
+        if faults := _signed(self.head, pinned):
+            return faults
         if not Inclusion(self.entry.number, self.entry.hash, self.siblings, self.head).holds():
             return (f"entry {self.entry.number} is not under its head as it stands here",)
         if pinned.head is None or (self.head.size, self.head.root) == (pinned.head.size, pinned.head.root):
@@ -228,8 +228,8 @@ def receipt(rows: Sequence[Row], number: int, head: Head, kept: Head | None = No
     inclusion = prove([stored for _, stored, _ in rows], number, head)
     try:
         entry = _in_place(number, rows[number - 1], rows[number - 2][1] if number > 1 else GENESIS)
-    except (Refusal, *_MALFORMED) as found:
-        raise Refusal(f"entry {number}: {found}", hint="run discreet ledger verify") from None
+    except (Refusal, *_MALFORMED) as broken:
+        raise Refusal(f"entry {number}: {broken}", hint="run discreet ledger verify") from None
     return Receipt(entry, inclusion.siblings, head, None if kept is None else extend(rows, kept, head))
 
 

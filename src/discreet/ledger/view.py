@@ -73,11 +73,11 @@ class View:
         self, principal: str | None, before: int | None = None, most: int | None = None
     ) -> list[tuple[Entry, Entry | None]]:
         """The latest payments of a person, or of everybody, and what was answered."""
-        found = index.payments(self.file, principal, before, most)
+        numbers = index.payments(self.file, principal, before, most)
         entry = (
-            self.entry if len(found) < self.size // 20 else self._every()
+            self.entry if len(numbers) < self.size // 20 else self._every()
         )  # each by its proof, or all by their chain
-        return [(entry(paid), None if said is None else entry(said)) for paid, said in found]
+        return [(entry(paid), None if said is None else entry(said)) for paid, said in numbers]
 
     def _every(self) -> Callable[[int], Entry]:
         """All entries, each checked against the one before it, and the last against the root."""
@@ -99,8 +99,8 @@ class View:
 
     def sessions(self) -> list[tuple[Entry, Entry | None]]:
         """The payments for sessions, the latest first, and the entries that closed them."""
-        found = index.sessions(self.file)
-        return [(self.entry(paid), None if said is None else self.entry(said)) for paid, said in found]
+        numbers = index.sessions(self.file)
+        return [(self.entry(paid), None if said is None else self.entry(said)) for paid, said in numbers]
 
     # proofs ----------------------------------------------------------------------------------------------------------
 

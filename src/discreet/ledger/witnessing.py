@@ -259,8 +259,8 @@ class Keeper:
 
     @property
     def _place(self) -> str:
-        found = os.stat(self.home)  # noqa: PTH116  # every payment looks
-        return f"{found.st_dev}:{found.st_ino}"
+        folder = os.stat(self.home)  # noqa: PTH116  # every payment looks
+        return f"{folder.st_dev}:{folder.st_ino}"
 
     # other witnesses -------------------------------------------------------------------------------------------------
 

@@ -20,13 +20,11 @@ from discreet.declared.table import Caps as Caps
 from discreet.declared.table import Outline as Outline
 from discreet.mechanisms.additive import Gaussian as Gaussian
 from discreet.mechanisms.additive import GaussianVector as GaussianVector
+from discreet.mechanisms.additive import Geometric as Geometric
 from discreet.mechanisms.additive import Laplace as Laplace
 from discreet.mechanisms.additive import LaplaceVector as LaplaceVector
 from discreet.mechanisms.auction import PostedPrice as PostedPrice
-from discreet.mechanisms.exponential import Exponential as Exponential
-from discreet.mechanisms.exponential import PermuteAndFlip as PermuteAndFlip
 from discreet.mechanisms.frame import Frame as Frame
-from discreet.mechanisms.geometric import Geometric as Geometric
 from discreet.mechanisms.keys import GaussianKeys as GaussianKeys
 from discreet.mechanisms.keys import LaplaceKeys as LaplaceKeys
 from discreet.mechanisms.keys import OptimalKeys as OptimalKeys
@@ -42,7 +40,6 @@ from discreet.mechanisms.moments import Average as Average
 from discreet.mechanisms.moments import Mean as Mean
 from discreet.mechanisms.moments import Spread as Spread
 from discreet.mechanisms.moments import Variance as Variance
-from discreet.mechanisms.noisymax import ReportNoisyMax as ReportNoisyMax
 from discreet.mechanisms.propose import ProposedMedian as ProposedMedian
 from discreet.mechanisms.propose import ProposeTestRelease as ProposeTestRelease
 from discreet.mechanisms.propose import Stability as Stability
@@ -65,6 +62,9 @@ from discreet.mechanisms.response import Share as Share
 from discreet.mechanisms.sample import Aggregate as Aggregate
 from discreet.mechanisms.sample import BlockMean as BlockMean
 from discreet.mechanisms.sample import SampleAggregate as SampleAggregate
+from discreet.mechanisms.selection import Exponential as Exponential
+from discreet.mechanisms.selection import PermuteAndFlip as PermuteAndFlip
+from discreet.mechanisms.selection import ReportNoisyMax as ReportNoisyMax
 from discreet.mechanisms.session import Interactive as Interactive
 from discreet.mechanisms.session import Openable as Openable
 from discreet.mechanisms.session import Quota as Quota

@@ -17,7 +17,7 @@ from discreet.declared.grid import Grid
 from discreet.declared.table import Caps, Outline, grid_of
 from discreet.errors import Ground, Refusal
 from discreet.exact import Number, shown
-from discreet.mechanisms.mechanism import USUAL, OfRows, Takes, loss_of_units
+from discreet.mechanisms.mechanism import USUAL, RowPromise, Takes, loss_of_units
 from discreet.mechanisms.quantile import counting_stride
 from discreet.mechanisms.registry import REGISTRY, Plain, completed, known, names
 from discreet.mechanisms.relation import Relation, TableMechanism
@@ -29,7 +29,7 @@ T_co = TypeVar("T_co", covariant=True)
 _DEEPEST = 8  # parameters in parameters: none of ours has three
 
 
-class ColumnMechanism(OfRows, Protocol[T_co]):
+class ColumnMechanism(RowPromise, Protocol[T_co]):
     """A mechanism of numbers that can look at them in a column of a relation."""
 
     def error(self, confidence: Number = USUAL, /) -> Fraction | int | None:

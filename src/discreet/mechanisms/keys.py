@@ -9,7 +9,8 @@ None, or a tuple of these; anything else is refused, as 1.0 is, which Python hol
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -22,9 +23,9 @@ from discreet.errors import Ground, Refusal
 from discreet.exact import Number, count, positive, share, shown, spoken
 from discreet.interval import exp, log, simpler_down
 from discreet.mechanisms.additive import GaussianVector, LaplaceVector
-from discreet.mechanisms.exponential import first
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
+from discreet.mechanisms.selection import first
 from discreet.noise import SECURE, Entropy, flip
 from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Replace
 from discreet.privacy.calibrate import gaussian_tail, laplace_tail
@@ -114,9 +115,65 @@ class OptimalKeys:
         return ordered(key for key, n in zip(keys, numbers, strict=True) if flip(chances[min(n, last)], rng=rng))
 
 
+class _Reaching(ABC):
+    """Each key whose number of units, with noise, reaches a threshold."""
+
+    takes: ClassVar[Takes] = Takes.COUNTS
+
+    delta: Fraction
+    max_groups: int
+    neighbours: Neighbours
+
+    @abstractmethod
+    def _beyond(self, noise: int) -> Fraction:
+        """The probability of more noise than this, rounded up."""
+
+    @abstractmethod
+    def _noisy(self, numbers: NDArray[np.int64], rng: Entropy) -> NDArray[np.int64]:
+        """Numbers of units with noise."""
+
+    def _settle(self, **price: Fraction) -> None:
+        settle(
+            self,
+            **{name: positive(value, name) for name, value in price.items()},
+            delta=share(self.delta, "delta"),
+            max_groups=count(self.max_groups, "max_groups"),
+            neighbours=_added_or_removed(self.neighbours),
+        )
+
+    @cached_property
+    def threshold(self) -> int:
+        """The smallest noisy number that is named."""
+        rare = each(self.delta, self.max_groups)
+        return 2 + first(lambda noise: self._beyond(noise) <= rare)
+
+    @property
+    def chance(self) -> Fraction:
+        """How likely a key with as many units as the threshold is named, rounded down: above 1/2, as noise may be 0."""
+        return 1 - self._beyond(0)
+
+    def error(self, confidence: Number = USUAL) -> int:
+        """A number of units with which a key is named with this probability.
+
+        The smallest n ≥ threshold with Pr[n + noise < threshold] = Pr[noise > n − threshold] ≤ 1 − confidence.
+        """
+        rare = 1 - share(confidence, "confidence")
+        return self.threshold + first(lambda noise: self._beyond(noise) <= rare)
+
+    def pairs(self) -> tuple[Pair[dict[Key, int]], ...]:
+        """A unit alone in its keys; and one more in keys at the threshold."""
+        return _pairs(self.max_groups, self.threshold)
+
+    def __call__(self, units: Counts, /, *, rng: Entropy = SECURE) -> Named:
+        """The keys that may be named, each with its noisy number of units."""
+        keys, numbers = _present(units)
+        noisy = self._noisy(np.array(numbers, dtype=np.int64), rng)
+        return ordered((keys[i], int(noisy[i])) for i in np.flatnonzero(noisy >= self.threshold))
+
+
 @registered("laplace-keys")
 @dataclass(frozen=True)
-class LaplaceKeys:
+class LaplaceKeys(_Reaching):
     """Names each key whose number of units, with discrete Laplace noise, reaches a threshold; and that noisy number.
 
     Guarantee: Approximate(epsilon, delta), when one unit, in at most `max_groups` keys, is added or removed.
@@ -126,21 +183,13 @@ class LaplaceKeys:
     Source: Korolova, Kenthapadi, Mishra & Ntoulas 2009, here for discrete noise and several keys.
     """
 
-    takes: ClassVar[Takes] = Takes.COUNTS
-
     epsilon: Fraction
     delta: Fraction
     max_groups: int = 1
     neighbours: Neighbours = AddRemove()
 
     def __post_init__(self) -> None:
-        settle(
-            self,
-            epsilon=positive(self.epsilon, "epsilon"),
-            delta=share(self.delta, "delta"),
-            max_groups=count(self.max_groups, "max_groups"),
-            neighbours=_added_or_removed(self.neighbours),
-        )
+        self._settle(epsilon=self.epsilon)
 
     @property
     def scale(self) -> Fraction:
@@ -152,39 +201,16 @@ class LaplaceKeys:
         """(ε, δ) as asked for."""
         return Approximate(self.epsilon, self.delta)
 
-    @cached_property
-    def threshold(self) -> int:
-        """The smallest noisy number that is named."""
-        rare = each(self.delta, self.max_groups)
-        return 2 + first(lambda noise: self._beyond(noise) <= rare)
-
     def _beyond(self, noise: int) -> Fraction:
-        """The probability of more noise than this, rounded up."""
         return laplace_tail(noise, self.scale).up / 2
 
-    @property
-    def chance(self) -> Fraction:
-        """How likely a key with as many units as the threshold is named, rounded down: above 1/2, as noise may be 0."""
-        return 1 - self._beyond(0)
-
-    def error(self, confidence: Number = USUAL) -> int:
-        """A number of units with which a key is named with this probability: the smallest, if that is above 1/2."""
-        return _sure(self.threshold, self._beyond, confidence)
-
-    def pairs(self) -> tuple[Pair[dict[Key, int]], ...]:
-        """A unit alone in its keys; and one more in keys at the threshold."""
-        return _pairs(self.max_groups, self.threshold)
-
-    def __call__(self, units: Counts, /, *, rng: Entropy = SECURE) -> Named:
-        """The keys that may be named, each with its noisy number of units."""
-        keys, numbers = _present(units)
-        noisy = LaplaceVector(self.scale, self.max_groups)(np.array(numbers, dtype=np.int64), rng=rng)
-        return _reaching(keys, noisy, self.threshold)
+    def _noisy(self, numbers: NDArray[np.int64], rng: Entropy) -> NDArray[np.int64]:
+        return LaplaceVector(self.scale, self.max_groups)(numbers, rng=rng)
 
 
 @registered("gaussian-keys")
 @dataclass(frozen=True)
-class GaussianKeys:
+class GaussianKeys(_Reaching):
     """Names each key whose number of units, with discrete Gaussian noise, reaches a threshold; and that noisy number.
 
     Guarantee: Concentrated(rho, delta), when one unit, in at most `max_groups` keys, is added or removed.
@@ -194,21 +220,13 @@ class GaussianKeys:
         2020, Theorem 4; Bun & Steinke 2016, Definition 8.1.
     """
 
-    takes: ClassVar[Takes] = Takes.COUNTS
-
     rho: Fraction
     delta: Fraction
     max_groups: int = 1
     neighbours: Neighbours = AddRemove()
 
     def __post_init__(self) -> None:
-        settle(
-            self,
-            rho=positive(self.rho, "rho"),
-            delta=share(self.delta, "delta"),
-            max_groups=count(self.max_groups, "max_groups"),
-            neighbours=_added_or_removed(self.neighbours),
-        )
+        self._settle(rho=self.rho)
 
     @property
     def variance(self) -> Fraction:
@@ -220,34 +238,11 @@ class GaussianKeys:
         """(ρ, δ) as asked for."""
         return Concentrated(self.rho, self.delta)
 
-    @cached_property
-    def threshold(self) -> int:
-        """The smallest noisy number that is named."""
-        rare = each(self.delta, self.max_groups)
-        return 2 + first(lambda noise: self._beyond(noise) <= rare)
-
     def _beyond(self, noise: int) -> Fraction:
-        """The probability of more noise than this, rounded up."""
         return gaussian_tail(noise, self.variance).up / 2
 
-    @property
-    def chance(self) -> Fraction:
-        """How likely a key with as many units as the threshold is named, rounded down: above 1/2, as noise may be 0."""
-        return 1 - self._beyond(0)
-
-    def error(self, confidence: Number = USUAL) -> int:
-        """A number of units with which a key is named with this probability."""
-        return _sure(self.threshold, self._beyond, confidence)
-
-    def pairs(self) -> tuple[Pair[dict[Key, int]], ...]:
-        """A unit alone in its keys; and one more in keys at the threshold."""
-        return _pairs(self.max_groups, self.threshold)
-
-    def __call__(self, units: Counts, /, *, rng: Entropy = SECURE) -> Named:
-        """The keys that may be named, each with its noisy number of units."""
-        keys, numbers = _present(units)
-        noisy = GaussianVector(self.variance, self.max_groups)(np.array(numbers, dtype=np.int64), rng=rng)
-        return _reaching(keys, noisy, self.threshold)
+    def _noisy(self, numbers: NDArray[np.int64], rng: Entropy) -> NDArray[np.int64]:
+        return GaussianVector(self.variance, self.max_groups)(numbers, rng=rng)
 
 
 def each(delta: Fraction, groups: int) -> Fraction:
@@ -310,16 +305,6 @@ def _present(units: Counts) -> tuple[list[Key], list[int]]:
     numbers = [min(int(n), _LARGEST) for n in units.values()]
     there = [i for i, n in enumerate(numbers) if n > 0]
     return [keys[i] for i in there], [numbers[i] for i in there]
-
-
-def _reaching(keys: list[Key], noisy: NDArray[np.int64], threshold: int) -> Named:
-    return ordered((keys[i], int(noisy[i])) for i in np.flatnonzero(noisy >= threshold))
-
-
-def _sure(threshold: int, beyond: Callable[[int], Fraction], confidence: Number) -> int:
-    """The smallest n ≥ threshold with Pr[n + noise < threshold] = Pr[noise > n − threshold] ≤ 1 − confidence."""
-    rare = 1 - share(confidence, "confidence")
-    return threshold + first(lambda noise: beyond(noise) <= rare)
 
 
 def _pairs(groups: int, number: int) -> tuple[Pair[dict[Key, int]], ...]:

@@ -82,8 +82,8 @@ class Mechanism(Protocol[D_contra, T_co, L_co]):
         ...
 
 
-class OfRows(Protocol):
-    """A mechanism of rows: what of it says what all rows of a unit cost."""
+class RowPromise(Protocol):
+    """Promise of a mechanism of rows: what says what all rows of a unit cost."""
 
     @property
     def takes(self) -> Takes:
@@ -109,7 +109,7 @@ class Audited(Protocol[D]):
         ...
 
 
-def loss_of_units(mechanism: OfRows, max_rows: int, neighbours: Neighbours) -> Loss:
+def loss_of_units(mechanism: RowPromise, max_rows: int, neighbours: Neighbours) -> Loss:
     """What a mechanism of rows loses when all rows of a unit change, of which it has at most so many (SOUNDNESS 2).
 
     Proof: docs/proofs/run.md, "All rows of one unit".

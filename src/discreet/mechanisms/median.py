@@ -21,6 +21,39 @@ from discreet.privacy import AddRemove, Approximate, Neighbours, Pure, Replace
 _SLOWEST = Fraction(1, 1 << 14)  # of a growth minus 1: some 2^20 weights until they come to nothing
 
 
+class _WithLaplace:
+    """Laplace noise: (ε, δ)."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    @property
+    def tails(self) -> LaplaceTails:
+        """Discrete Laplace."""
+        return LaplaceTails(self.epsilon, self.delta)
+
+    @property
+    def privacy(self) -> Approximate:
+        """(ε, δ)."""
+        return Approximate(self.epsilon, self.delta)
+
+
+class _WithStudent:
+    """Student's noise: ε alone."""
+
+    epsilon: Fraction
+
+    @property
+    def tails(self) -> StudentTails:
+        """Discrete Student."""
+        return StudentTails(self.epsilon)
+
+    @property
+    def privacy(self) -> Pure:
+        """ε."""
+        return Pure(self.epsilon)
+
+
 class _Median(Fitted):
     """The median when one value is added or removed. How many there are stays private; no values count as `lower`."""
 
@@ -60,7 +93,7 @@ class _Median(Fitted):
 
 @registered("smooth-median")
 @dataclass(frozen=True)
-class SmoothMedian(_Median):
+class SmoothMedian(_WithLaplace, _Median):
     """The median with Laplace noise of a scale that follows the gaps around the middle.
 
     Guarantee: Approximate(epsilon, delta) when one value is added or removed.
@@ -81,20 +114,10 @@ class SmoothMedian(_Median):
         _added_or_removed(self.neighbours)
         _ = self.tails.growth  # refuses an epsilon that is too small
 
-    @property
-    def tails(self) -> LaplaceTails:
-        """Discrete Laplace."""
-        return LaplaceTails(self.epsilon, self.delta)
-
-    @property
-    def privacy(self) -> Approximate:
-        """(ε, δ)."""
-        return Approximate(self.epsilon, self.delta)
-
 
 @registered("pure-median")
 @dataclass(frozen=True)
-class PureMedian(_Median):
+class PureMedian(_WithStudent, _Median):
     """The median with heavy-tailed noise of a scale that follows the gaps around the middle: no δ at all.
 
     Guarantee: Pure(epsilon) when one value is added or removed.
@@ -112,16 +135,6 @@ class PureMedian(_Median):
         settle(self, **_read(self))
         _added_or_removed(self.neighbours)
         _ = self.tails.growth  # refuses an epsilon that is too small
-
-    @property
-    def tails(self) -> StudentTails:
-        """Discrete Student."""
-        return StudentTails(self.epsilon)
-
-    @property
-    def privacy(self) -> Pure:
-        """ε."""
-        return Pure(self.epsilon)
 
 
 class _Rank(Fitted):
@@ -159,7 +172,7 @@ class _Rank(Fitted):
 
 @registered("smooth-rank")
 @dataclass(frozen=True)
-class SmoothRank(_Rank):
+class SmoothRank(_WithLaplace, _Rank):
     """The value of a given rank among a public number of values, with Laplace noise that follows the gaps around it.
 
     Guarantee: Approximate(epsilon, delta) when one value is replaced. The number of values is public.
@@ -181,20 +194,10 @@ class SmoothRank(_Rank):
         _replaced(self)
         _ = self.tails.growth  # refuses an epsilon that is too small
 
-    @property
-    def tails(self) -> LaplaceTails:
-        """Discrete Laplace."""
-        return LaplaceTails(self.epsilon, self.delta)
-
-    @property
-    def privacy(self) -> Approximate:
-        """(ε, δ)."""
-        return Approximate(self.epsilon, self.delta)
-
 
 @registered("pure-rank")
 @dataclass(frozen=True)
-class PureRank(_Rank):
+class PureRank(_WithStudent, _Rank):
     """The value of a given rank among a public number of values, with heavy-tailed noise: no δ at all.
 
     Guarantee: Pure(epsilon) when one value is replaced. The number of values is public.
@@ -214,16 +217,6 @@ class PureRank(_Rank):
         settle(self, **_read(self))
         _replaced(self)
         _ = self.tails.growth  # refuses an epsilon that is too small
-
-    @property
-    def tails(self) -> StudentTails:
-        """Discrete Student."""
-        return StudentTails(self.epsilon)
-
-    @property
-    def privacy(self) -> Pure:
-        """ε."""
-        return Pure(self.epsilon)
 
 
 def _read(mechanism: SmoothMedian | PureMedian | SmoothRank | PureRank) -> dict[str, object]:

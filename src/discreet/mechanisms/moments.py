@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,17 +42,9 @@ class Spread:
     variance: Fraction
 
 
-@registered("mean")
 @dataclass(frozen=True)
-class Mean:
-    """The mean of numbers on a grid, and their number.
-
-    Guarantee: Pure(epsilon), when the rows of one unit (at most `max_rows`) are added or removed.
-    Proof: noise goes to Σ(x − lower) and Σ(upper − x). A row adds x − lower to one and upper − x to the other, together
-        upper − lower for every x: that is the L1 sensitivity. The rest only uses the two sums. docs/proofs/moments.md
-        shows that this halves the variance of the usual noisy sum and noisy count.
-    Source: Dwork, McSherry, Nissim & Smith 2006, Proposition 1; the two sums are the axes of Hardt & Talwar 2010's K.
-    """
+class _OfSums:
+    """What noisy sums of powers of bounded numbers say."""
 
     takes: ClassVar[Takes] = Takes.OWNED_ROWS
     declared: ClassVar[tuple[str, ...]] = ("lower", "upper", "step", "max_rows")
@@ -68,7 +60,7 @@ class Mean:
         settle(self, **_read(self.epsilon, self.grid, self.max_rows, self.neighbours))
 
     @classmethod
-    def of(cls, grid: Grid, epsilon: Number, max_rows: int = 1) -> Mean:
+    def of(cls, grid: Grid, epsilon: Number, max_rows: int = 1) -> Self:
         """Of values on this grid, at the price `epsilon`."""
         return cls(positive(epsilon, "epsilon"), grid.lower, grid.upper, grid.step, max_rows)
 
@@ -79,8 +71,29 @@ class Mean:
 
     @property
     def privacy(self) -> Pure:
-        """ε as asked for, for the mean and the number of rows together."""
+        """ε as asked for, for everything that is told together."""
         return Pure(self.epsilon)
+
+    def pairs(self) -> tuple[Pair[tuple[Fraction, ...]], ...]:
+        """All of a unit's rows at one bound: one of the sums takes the whole distance."""
+        low, high = ((self.grid.value(end),) * self.max_rows for end in (self.grid.low, self.grid.high))
+        return tuple(
+            Pair(before, before + after, "all rows of a unit at one bound, beside as many at the other, or none")
+            for after, before in ((low, ()), (high, ()), (low, high), (high, low))
+        )
+
+
+@registered("mean")
+@dataclass(frozen=True)
+class Mean(_OfSums):
+    """The mean of numbers on a grid, and their number.
+
+    Guarantee: Pure(epsilon), when the rows of one unit (at most `max_rows`) are added or removed.
+    Proof: noise goes to Σ(x − lower) and Σ(upper − x). A row adds x − lower to one and upper − x to the other, together
+        upper − lower for every x: that is the L1 sensitivity. The rest only uses the two sums. docs/proofs/moments.md
+        shows that this halves the variance of the usual noisy sum and noisy count.
+    Source: Dwork, McSherry, Nissim & Smith 2006, Proposition 1; the two sums are the axes of Hardt & Talwar 2010's K.
+    """
 
     @cached_property
     def scale(self) -> Fraction:
@@ -106,10 +119,6 @@ class Mean:
         """Both draws of noise are at most this large."""
         return laplace_error(self.scale, _each(confidence, 2))
 
-    def pairs(self) -> tuple[Pair[tuple[Fraction, ...]], ...]:
-        """All of a unit's rows at one bound: one of the sums takes the whole distance."""
-        return _ends(self.grid, self.max_rows)
-
     def __call__(self, values: ArrayLike, /, *, rng: Entropy = SECURE) -> Average:
         """The mean. Values outside the bounds count as the nearer bound, and what is no number as the lower one."""
         steps = self.grid.steps(values).ravel() - self.grid.low
@@ -129,7 +138,7 @@ class Mean:
 
 @registered("variance")
 @dataclass(frozen=True)
-class Variance:
+class Variance(_OfSums):
     """The variance of numbers on a grid (the mean square distance from their mean), their mean and their number.
 
     Guarantee: Pure(epsilon), when the rows of one unit (at most `max_rows`) are added or removed.
@@ -137,34 +146,6 @@ class Variance:
         them in all, (s − t + t)² = s² for every t: that is the L1 sensitivity. docs/proofs/moments.md.
     Source: Dwork, McSherry, Nissim & Smith 2006, Proposition 1, in the basis of Bernstein 1912.
     """
-
-    takes: ClassVar[Takes] = Takes.OWNED_ROWS
-    declared: ClassVar[tuple[str, ...]] = ("lower", "upper", "step", "max_rows")
-
-    epsilon: Fraction
-    lower: Fraction
-    upper: Fraction
-    step: Fraction
-    max_rows: int = 1
-    neighbours: Neighbours = AddRemove()
-
-    def __post_init__(self) -> None:
-        settle(self, **_read(self.epsilon, self.grid, self.max_rows, self.neighbours))
-
-    @classmethod
-    def of(cls, grid: Grid, epsilon: Number, max_rows: int = 1) -> Variance:
-        """Of values on this grid, at the price `epsilon`."""
-        return cls(positive(epsilon, "epsilon"), grid.lower, grid.upper, grid.step, max_rows)
-
-    @cached_property
-    def grid(self) -> Grid:
-        """What the numbers are rounded to."""
-        return Grid(self.lower, self.upper, self.step)
-
-    @property
-    def privacy(self) -> Pure:
-        """ε as asked for, for the variance, the mean and the number of rows together."""
-        return Pure(self.epsilon)
 
     @cached_property
     def scale(self) -> Fraction:
@@ -191,10 +172,6 @@ class Variance:
     def _noise(self, confidence: Number) -> int:
         """All three draws of noise are at most this large."""
         return laplace_error(self.scale, _each(confidence, 3))
-
-    def pairs(self) -> tuple[Pair[tuple[Fraction, ...]], ...]:
-        """All of a unit's rows at one bound: one of the sums takes the whole distance."""
-        return _ends(self.grid, self.max_rows)
 
     def __call__(self, values: ArrayLike, /, *, rng: Entropy = SECURE) -> Spread:
         """The variance. Values outside the bounds count as the nearer bound, and what is no number as the lower one."""
@@ -248,14 +225,6 @@ def _spread(between: int, far: int, whole: int) -> Fraction:
 def _each(confidence: Number, draws: int) -> Fraction:
     """How sure one of several draws must be for all of them to be as sure as asked."""
     return 1 - (1 - share(confidence, "confidence")) / draws
-
-
-def _ends(grid: Grid, most: int) -> tuple[Pair[tuple[Fraction, ...]], ...]:
-    ends = tuple((grid.value(end),) * most for end in (grid.low, grid.high))
-    return tuple(
-        Pair(before, before + after, "all rows of a unit at one bound, beside as many at the other, or none")
-        for after, before in ((ends[0], ()), (ends[1], ()), (ends[0], ends[1]), (ends[1], ends[0]))
-    )
 
 
 def _read(epsilon: Fraction, grid: Grid, max_rows: int, neighbours: Neighbours) -> dict[str, object]:

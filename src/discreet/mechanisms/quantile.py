@@ -170,8 +170,8 @@ class Rows:
     def quantile(self, level: Fraction, rate: Fraction, *, rng: Entropy) -> int:
         """A candidate y with Pr[y] ∝ exp(−rate · gap(y))."""
         starts, lengths, ahead, equal = self.runs()
-        found = segment(gaps(ahead, equal, self.size, level), lengths, rate / level.denominator, rng=rng)
-        return int(starts[found]) + below(int(lengths[found]), rng=rng)
+        piece = segment(gaps(ahead, equal, self.size, level), lengths, rate / level.denominator, rng=rng)
+        return int(starts[piece]) + below(int(lengths[piece]), rng=rng)
 
     def runs(self) -> tuple[Whole, Whole, Whole, Whole]:
         """The candidates cut at the points: where each piece starts, its length, the rows below it and those at it."""
@@ -224,10 +224,10 @@ def segment(gaps: Whole, lengths: Whole, rate: Fraction, *, rng: Entropy, top: i
             if below(within[-1], rng=rng) >= int(lengths[near].sum()):
                 continue
         sums = np.cumsum(np.where(near, lengths, 0))
-        found = int(np.searchsorted(sums, below(int(sums[-1]), rng=rng), side="right"))
-        exponent = int(rises[found]) * rate
+        index = int(np.searchsorted(sums, below(int(sums[-1]), rng=rng), side="right"))
+        exponent = int(rises[index]) * rate
         if flip_exp(exponent - math.floor(exponent), rng=rng):
-            return found
+            return index
 
 
 def _fine(level: Fraction) -> Fraction:

@@ -101,11 +101,11 @@ class QuantileEnd:
         """Where the cells begin, in steps: one, two, … eight steps around, and then growing by 2^(1/4) each."""
         low, high = self.grid.low, self.grid.high
         middle = min(max(math.floor(self.around / self.step), low), high)
-        found, distance = {low, middle}, 1
+        starts, distance = {low, middle}, 1
         while middle - distance > low or middle + distance <= high:
-            found.update(place for place in (middle - distance, middle + distance) if low < place <= high)
+            starts.update(place for place in (middle - distance, middle + distance) if low < place <= high)
             distance = max(distance + 1, math.floor(distance * 2**0.25)) if distance >= 8 else distance + 1
-        return np.array(sorted(found), dtype=np.int64)
+        return np.array(sorted(starts), dtype=np.int64)
 
     @cached_property
     def shift(self) -> int:

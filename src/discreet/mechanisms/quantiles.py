@@ -190,11 +190,11 @@ def divided(rows: Rows, level: Fraction, rate: Fraction, parts: int, *, rng: Ent
     starts, lengths, ahead, own = pieces(rows, parts)
     top, bottom = level.numerator, level.denominator
     misses = np.abs(bottom * ahead - top * rows.size)
-    found = segment(misses, lengths, rate / bottom, rng=rng)
-    place = int(starts[found])
-    if own[found] < 0:  # no row is there, so every part of every candidate in the run is as good
-        place += below(int(lengths[found]) // parts, rng=rng)
-    return place, *_split(rows, place, max(0, int(own[found])))
+    piece = segment(misses, lengths, rate / bottom, rng=rng)
+    place = int(starts[piece])
+    if own[piece] < 0:  # no row is there, so every part of every candidate in the run is as good
+        place += below(int(lengths[piece]) // parts, rng=rng)
+    return place, *_split(rows, place, max(0, int(own[piece])))
 
 
 def pieces(rows: Rows, parts: int) -> tuple[Whole, Whole, Whole, Whole]:

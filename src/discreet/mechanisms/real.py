@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -21,9 +22,64 @@ from discreet.privacy import AddRemove, Concentrated, Neighbours, Pure
 Real: TypeAlias = int | float | Fraction | Decimal  # what data holds; a text is for parameters, which people write
 
 
+class _OnGrid(ABC):
+    """A real number rounded to a grid, with noise in whole steps."""
+
+    takes: ClassVar[Takes] = Takes.NUMBER
+
+    sensitivity: Fraction
+    lower: Fraction
+    upper: Fraction
+    step: Fraction
+    neighbours: Neighbours
+
+    @property
+    @abstractmethod
+    def noise(self) -> Laplace | Gaussian:
+        """The mechanism on whole steps."""
+
+    def _settle(self, **price: Fraction) -> None:
+        grid = Grid(self.lower, self.upper, self.step)
+        settle(
+            self,
+            **{name: positive(value, name) for name, value in price.items()},
+            sensitivity=positive(self.sensitivity, "sensitivity"),
+            lower=grid.lower,
+            upper=grid.upper,
+            step=grid.step,
+            neighbours=self.neighbours,
+        )
+
+    @cached_property
+    def grid(self) -> Grid:
+        """Where values and answers lie."""
+        return Grid(self.lower, self.upper, self.step)
+
+    def error(self, confidence: Number = USUAL) -> Fraction:
+        """An α such that a value within the bounds comes out within α with this confidence."""
+        return self.noise.error(confidence) * self.step + self.grid.slack
+
+    def pairs(self) -> tuple[Pair[Fraction], ...]:
+        """Values at full distance whose images are as far apart as rounding can bring them.
+
+        The left value is so close below the middle between two steps that the right one is just above a middle.
+        """
+        rest = self.sensitivity / self.step % 1
+        offset = (1 - rest) / 2 if rest else Fraction(0)
+        left = (self.grid.low + offset) * self.step
+        right = min(left + self.sensitivity, self.upper)
+        return (Pair(left, right, "values whose images are as far apart as they get"),)
+
+    def __call__(self, value: Real, /, *, rng: Entropy = SECURE) -> Fraction:
+        """The value with noise."""
+        cell = np.empty(1, dtype=object)  # as it is, of whatever type
+        cell[0] = value
+        return self.grid.value(self.noise(int(self.grid.steps(cell)[0]), rng=rng))
+
+
 @registered("laplace-real")
 @dataclass(frozen=True)
-class LaplaceReal:
+class LaplaceReal(_OnGrid):
     """Rounds a real number to a grid and adds discrete Laplace noise in steps. The answer lies on the grid, exactly.
 
     A value below `lower` counts as `lower`, one above `upper` as `upper`, and what is not a number as `lower`: also a
@@ -35,8 +91,6 @@ class LaplaceReal:
     Source: Dwork, McSherry, Nissim & Smith 2006, Proposition 1; why a grid: Mironov 2012.
     """
 
-    takes: ClassVar[Takes] = Takes.NUMBER
-
     epsilon: Fraction
     sensitivity: Fraction
     lower: Fraction
@@ -45,21 +99,7 @@ class LaplaceReal:
     neighbours: Neighbours = AddRemove()
 
     def __post_init__(self) -> None:
-        grid = Grid(self.lower, self.upper, self.step)
-        settle(
-            self,
-            epsilon=positive(self.epsilon, "epsilon"),
-            sensitivity=positive(self.sensitivity, "sensitivity"),
-            lower=grid.lower,
-            upper=grid.upper,
-            step=grid.step,
-            neighbours=self.neighbours,
-        )
-
-    @cached_property
-    def grid(self) -> Grid:
-        """Where values and answers lie."""
-        return Grid(self.lower, self.upper, self.step)
+        self._settle(epsilon=self.epsilon)
 
     @cached_property
     def noise(self) -> Laplace:
@@ -71,22 +111,10 @@ class LaplaceReal:
         """ε."""
         return Pure(self.epsilon)
 
-    def error(self, confidence: Number = USUAL) -> Fraction:
-        """An α such that a value within the bounds comes out within α with this confidence."""
-        return self.noise.error(confidence) * self.step + self.grid.slack
-
-    def pairs(self) -> tuple[Pair[Fraction], ...]:
-        """Values at full distance whose images are as far apart as rounding can bring them."""
-        return (_worst(self.grid, self.sensitivity),)
-
-    def __call__(self, value: Real, /, *, rng: Entropy = SECURE) -> Fraction:
-        """The value with noise."""
-        return self.grid.value(self.noise(_image(self.grid, value), rng=rng))
-
 
 @registered("gaussian-real")
 @dataclass(frozen=True)
-class GaussianReal:
+class GaussianReal(_OnGrid):
     """Rounds a real number to a grid and adds discrete Gaussian noise in steps. The answer lies on the grid, exactly.
 
     A value below `lower` counts as `lower`, one above `upper` as `upper`, and what is not a number as `lower`: also a
@@ -98,8 +126,6 @@ class GaussianReal:
     Source: Canonne, Kamath & Steinke 2020, Theorem 4; why a grid: Mironov 2012.
     """
 
-    takes: ClassVar[Takes] = Takes.NUMBER
-
     rho: Fraction
     sensitivity: Fraction
     lower: Fraction
@@ -108,21 +134,7 @@ class GaussianReal:
     neighbours: Neighbours = AddRemove()
 
     def __post_init__(self) -> None:
-        grid = Grid(self.lower, self.upper, self.step)
-        settle(
-            self,
-            rho=positive(self.rho, "rho"),
-            sensitivity=positive(self.sensitivity, "sensitivity"),
-            lower=grid.lower,
-            upper=grid.upper,
-            step=grid.step,
-            neighbours=self.neighbours,
-        )
-
-    @cached_property
-    def grid(self) -> Grid:
-        """Where values and answers lie."""
-        return Grid(self.lower, self.upper, self.step)
+        self._settle(rho=self.rho)
 
     @cached_property
     def noise(self) -> Gaussian:
@@ -133,29 +145,3 @@ class GaussianReal:
     def privacy(self) -> Concentrated:
         """ρ."""
         return Concentrated(self.rho)
-
-    def error(self, confidence: Number = USUAL) -> Fraction:
-        """An α such that a value within the bounds comes out within α with this confidence."""
-        return self.noise.error(confidence) * self.step + self.grid.slack
-
-    def pairs(self) -> tuple[Pair[Fraction], ...]:
-        """Values at full distance whose images are as far apart as rounding can bring them."""
-        return (_worst(self.grid, self.sensitivity),)
-
-    def __call__(self, value: Real, /, *, rng: Entropy = SECURE) -> Fraction:
-        """The value with noise."""
-        return self.grid.value(self.noise(_image(self.grid, value), rng=rng))
-
-
-def _image(grid: Grid, value: Real) -> int:
-    cell = np.empty(1, dtype=object)  # as it is, of whatever type
-    cell[0] = value
-    return int(grid.steps(cell)[0])
-
-
-def _worst(grid: Grid, sensitivity: Fraction) -> Pair[Fraction]:
-    """The left value so close below the middle between two steps that the right one is just above a middle."""
-    rest = sensitivity / grid.step % 1
-    offset = (1 - rest) / 2 if rest else Fraction(0)
-    left = (grid.low + offset) * grid.step
-    return Pair(left, min(left + sensitivity, grid.upper), "values whose images are as far apart as they get")

@@ -252,10 +252,10 @@ def _nested(value: dict[str, Plain], kind: Any, name: str) -> Any:  # noqa: ANN4
     """A mechanism inside another one."""
     if value.keys() != {"name", "parameters"}:
         raise Refusal(f"expected {name} as {getattr(kind, '__name__', kind)}, got {shown(value)}")
-    found = rebuilt(value["name"], value["parameters"])
-    if isinstance(kind, type) and not isinstance(found, kind) and not getattr(kind, "_is_protocol", False):
+    mechanism = rebuilt(value["name"], value["parameters"])
+    if isinstance(kind, type) and not isinstance(mechanism, kind) and not getattr(kind, "_is_protocol", False):
         raise Refusal(f"expected {name} as {kind.__name__}, got {shown(value)}")
-    return found
+    return mechanism
 
 
 def _one_of(value: Plain, kinds: tuple[Any, ...], name: str) -> Any:  # noqa: ANN401  # a type at run time

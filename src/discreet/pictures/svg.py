@@ -1,4 +1,4 @@
-"""What pictures are drawn on: scales, marks and numbers, as SVG text in which no label can be more than text."""
+"""SVG parts of a picture: scales, marks and numbers, as text in which no label can be more than text."""
 
 from __future__ import annotations
 

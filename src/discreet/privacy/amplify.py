@@ -135,8 +135,8 @@ def _amplified(loss: P, rate: Fraction) -> P:
 
 def _sampled_epsilon(epsilon: Fraction, rate: Fraction) -> Fraction:
     """ln(1 + q(e^ε − 1)), written as ε + ln(q + (1 − q)e^{−ε}), which no ε overflows; never above ε."""
-    found = (epsilon + (rate + (1 - rate) * exp(-epsilon)).log()).up
-    return simpler_up(min(epsilon, max(found, Fraction(0))))
+    less = (epsilon + (rate + (1 - rate) * exp(-epsilon)).log()).up
+    return simpler_up(min(epsilon, max(less, Fraction(0))))
 
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -205,10 +205,10 @@ class Clones:
         if self._looks > _GLANCES:
             rough = float(Clones(self._price, self._reports, self._chance, _GLANCES).epsilon_at(rare))
             low, high = (0.9 * rough, rough) if self._crosses(0.9 * rough, rough, rare) else (low, high)
-        found, step = self._root(low, high, rare), 1e-6
-        while self.delta_at(found) > rare:
-            found, step = found * (1 + step), 2 * step
-        return min(Fraction(found), self._price)
+        root, step = self._root(low, high, rare), 1e-6
+        while self.delta_at(root) > rare:
+            root, step = root * (1 + step), 2 * step
+        return min(Fraction(root), self._price)
 
     def _crosses(self, low: float, high: float, rare: Fraction) -> bool:
         return 0 < low < high < self._price and self.delta_at(low) > rare >= self.delta_at(high)

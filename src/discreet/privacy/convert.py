@@ -37,10 +37,10 @@ def convert(loss: Loss, to: type[T], *, delta: Number | None = None) -> T:
     if isinstance(loss, to) and delta is None:
         return loss
     rule = _RULES.get(to)
-    found = rule(loss, None if delta is None else probability(delta, "delta")) if rule else None
-    if not isinstance(found, to):
+    converted = rule(loss, None if delta is None else probability(delta, "delta")) if rule else None
+    if not isinstance(converted, to):
         raise Refusal(f"no conversion of {loss} to {to.__name__} is proven", hint=_HINTS.get(to, ""))
-    return found
+    return converted
 
 
 def epsilon_at(loss: Loss, delta: Number) -> Fraction:

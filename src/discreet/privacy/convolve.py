@@ -135,11 +135,11 @@ class Composed:
         most = self.blur + (self.log_moment + self.slop + 1 - math.log(spare)) / self.theta  # Chernoff: adds spare/e
         if self.delta_at(most) > delta:
             return math.inf
-        found = float(optimize.brentq(lambda e: math.log(self.delta_at(e) / delta), 0.0, most, xtol=1e-12, rtol=1e-11))
+        root = float(optimize.brentq(lambda e: math.log(self.delta_at(e) / delta), 0.0, most, xtol=1e-12, rtol=1e-11))
         step = 1e-10
-        while self.delta_at(found) > delta:
-            found, step = found + step * max(1.0, found), 2 * step
-        return found
+        while self.delta_at(root) > delta:
+            root, step = root + step * max(1.0, root), 2 * step
+        return root
 
 
 def compose(events: Sequence[tuple[Event, int]], mu: float, direction: Direction, aim: Aim) -> Composed:

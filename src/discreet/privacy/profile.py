@@ -158,10 +158,10 @@ class Profile:
         from discreet.privacy.convolve import near_delta  # noqa: PLC0415  # numpy and scipy load when needed
 
         near = math.nextafter(float(total), 0.0)
-        found = max(composed.epsilon_at(near) for composed in self._composed(near_delta(near)))
-        if math.isinf(found):
+        epsilon = max(composed.epsilon_at(near) for composed in self._composed(near_delta(near)))
+        if math.isinf(epsilon):
             raise Refusal(f"{self} fails with a probability above delta={spoken(total)}", hint="allow a larger delta")
-        return Fraction(found)
+        return Fraction(epsilon)
 
     @property
     def _grainy(self) -> list[tuple[Event, int]]:

@@ -1,4 +1,4 @@
-"""The columns of a release as its readers see them: keys, or bins between numbers in the column's own unit."""
+"""Axes of a release: its columns as readers see them, by keys or by bins between numbers in their own unit."""
 
 from __future__ import annotations
 

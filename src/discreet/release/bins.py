@@ -1,4 +1,4 @@
-"""How a column of numbers is to be cut into bins: from what somebody wrote to edges on the column's grid.
+"""Bins of a column of numbers: from what somebody wrote to edges on the column's grid.
 
 Nothing here looks at data. Bins that nobody asked for follow from the declared bounds and step alone.
 """

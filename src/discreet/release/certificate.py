@@ -1,4 +1,4 @@
-"""What comes with a release: what was promised to whom, how it was made, and the proof that it was paid for.
+"""Certificate of a release: what was promised to whom, how it was made, and the proof that it was paid for.
 
 A certificate says nothing on its own word. The facts are those that the release itself carries, whose digest stands in
 the ledger; the question, the tables and the price are those that the same entry of the ledger holds; all else follows.

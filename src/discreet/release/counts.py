@@ -1,4 +1,4 @@
-"""What every release of counts shares: a declared shape, a distance between neighbours, and noise on whole numbers."""
+"""Counts: what every mechanism over cells shares, a shape, a distance between neighbours, and whole noise."""
 
 from __future__ import annotations
 

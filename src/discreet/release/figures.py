@@ -1,4 +1,4 @@
-"""Which pictures a release gets, and what is said under each: how it was drawn, and what it does not show."""
+"""Figures of released counts: which pictures there are, and what is said under each of how it was drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A release as a folder that anybody can read, and check without whoever published it.
+"""Folder of a release, which anybody can read, and check without whoever published it.
 
 certificate.json   what was promised, how it was made, the digest of each other file, and the proof of the ledger
 release.json       the release itself: everything else follows from it

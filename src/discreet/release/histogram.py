@@ -1,4 +1,4 @@
-"""What a release of counts gives: cells, and from them any range, share or quantile, with an error where one covers."""
+"""Histogram: released counts of cells, and from them any range, share or quantile, with errors that cover."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two baselines: noise on every cell, and noise on the total alone."""
+"""Baselines: noise on every cell (identity), and noise on the total alone (uniform)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ways to publish, by the names that people write."""
+"""Methods of counting, by the names that people write."""
 
 from __future__ import annotations
 

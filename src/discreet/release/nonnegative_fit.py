@@ -1,4 +1,4 @@
-"""Counts that are not negative, and counts that are whole: fitted on a tree, so that sums stay what they were.
+"""Fit of counts on a tree: none negative, or whole ones, so that sums stay what they were.
 
 Cutting negative cells off one by one adds up to a large error in every range. Here all cells move together: first to
 the nearest non-negative counts, then to whole ones from the root down.

@@ -1,4 +1,4 @@
-"""A release as one page to read: no script, no request, nothing that was not released.
+"""HTML page of a release: no script, no request, nothing that was not released.
 
 Every name and key on it is escaped; the one style sheet is inside, and the page allows no other by its digest.
 """

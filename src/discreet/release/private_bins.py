@@ -1,4 +1,4 @@
-"""Bins that hold about as many records each: chosen with one part of ε, counted with the rest."""
+"""Private bins, which hold about as many records each: chosen with one part of ε, counted with the rest."""
 
 from __future__ import annotations
 

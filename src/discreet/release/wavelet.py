@@ -1,4 +1,4 @@
-"""Noisy Haar coefficients in whole numbers: a total, and at every node its left half less its right half."""
+"""Wavelet: noisy Haar coefficients in whole numbers, a total and at every node its left half less its right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The columns of a contingency table: how many keys each has, and which tables over them are meant.
+"""Domain of contingency tables: how many keys each column has, and which tables over them are meant.
 
 A table is known by its axes, the places of its columns in rising order. Nothing here has the size of the full table.
 """

@@ -17,7 +17,7 @@ from mechanisms.chances import Whatever, covers, fits
 
 from discreet.errors import Refusal
 from discreet.interval import Interval, exp, log
-from discreet.mechanisms.exponential import FARTHEST, Exponential, PermuteAndFlip
+from discreet.mechanisms.selection import FARTHEST, Exponential, PermuteAndFlip
 from discreet.privacy import AddRemove, Replace
 
 Scores = tuple[int, ...]
