@@ -198,6 +198,15 @@ def test_more_reports_hide_more_and_shuffling_never_hurts() -> None:
     assert found[-1] < found[0] / 10
 
 
+def test_counts_of_clones_are_looked_at_one_by_one_or_each_stands_for_those_up_to_the_next() -> None:
+    for crowd, single in ((2, True), (600, True), (700, False), (100_000, False)):
+        clones = Clones(1.0, crowd, 0.5)
+        counts = clones._counts
+        assert (counts == list(range(counts[0], counts[0] + len(counts)))) == single
+        assert len(counts) <= (640 if single else 160)
+        assert sum(clones._chances) >= 1
+
+
 def test_a_large_delta_needs_no_epsilon() -> None:
     assert shuffled(local("0.1"), 1000, delta="0.1").loss == Approximate(0, "0.1")
 

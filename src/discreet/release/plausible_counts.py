@@ -19,7 +19,7 @@ from scipy.special import ndtr
 from discreet.release.histogram import Histogram
 from discreet.release.tree import Reals, Splits, Whole, starts
 
-# Chosen with the constants of `descent` and `partition`; other weights change errors by some per cent.
+# Chosen with the constants of `tree_search` and `partition`; other weights change errors by some per cent.
 _ROUGH = 0.2  # the standard deviation of a rough division of the total, for equal halves
 _EVEN, _ROUGHLY, _ANYHOW, _ONE_SIDE = (math.log(weight) for weight in (1 / 6, 1 / 6, 1 / 6, 1 / 4))
 _GENTLE = np.array([[2 / 5], [1 / 5], [1 / 10], [1 / 20], [1 / 40], [0.0]])  # as `_ROUGH`; one half down, the next one
