@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from discreet.curator import catalogue
 from discreet.curator.run import drawn
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.engines import DuckRelation, DuckStore
 from discreet.errors import Refusal
 from discreet.mechanisms import Axis, Bins, Caps, Column, Frame

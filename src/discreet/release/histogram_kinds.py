@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from discreet.declared.key import Type
-from discreet.declared.key import written as day_written
+from discreet.declared.group_key import Type
+from discreet.declared.group_key import written as day_written
 from discreet.declared.table import chosen, column_of
 from discreet.errors import Refusal, about
 from discreet.exact import Number, positive, share, shown
