@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections import namedtuple
+from array import array
+from collections import deque, namedtuple
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
@@ -95,6 +96,26 @@ def text(value: int) -> Text:
     return given
 
 
+def through(value: int) -> object:
+    """It carries nothing under a name, and can be gone through."""
+
+    class Through:
+        def __iter__(self) -> Iterator[int]:
+            return iter([value])
+
+    return Through()
+
+
+def numbered(value: int) -> object:
+    """The same, item by item."""
+
+    class Numbered:
+        def __getitem__(self, place: int) -> int:
+            return [value][place]
+
+    return Numbered()
+
+
 def yielding(value: int) -> Iterator[int]:
     yield 1
     if value:
@@ -133,6 +154,18 @@ LEAKS: dict[str, tuple[Callable[[int], object], str]] = {
     "iterator in a tuple": (lambda x: (1, iter([x])), "output[1][0]"),
     "map": (lambda x: map(abs, [x]), "output[0]"),
     "endless": (count, "output[0]"),
+    "deque": (lambda x: deque([1, x]), "output[1]"),
+    "bytearray": (lambda x: bytearray([1, x]), "output"),
+    "array of a long one's end": (lambda x: array("b", [0] * 1000 + [x]), "output"),
+    "view of bytes": (lambda x: memoryview(bytes([1, x])), "output"),
+    "range": (range, "output"),
+    "values of a dictionary": (lambda x: {1: x}.values(), "output[0]"),
+    "whatever can be gone through": (through, "output[0]"),
+    "items by number": (numbered, "output[0]"),
+    "function": (lambda x: lambda: x, "output.__closure__[0]"),
+    "function with a default": (lambda x: lambda y=x: y, "output.__defaults__[0]"),
+    "method": (lambda x: Held(x).__repr__, "output.__self__.noisy"),
+    "exception that is returned": (ValueError, "output as raised: its "),
     "complex": (lambda x: complex(1, x), "output.imag"),
     "day": (lambda x: date(2024, 1, 1 + x), "output.day"),
     "array of texts": (lambda x: np.array(["a", "b" * x]), "output"),

@@ -15,6 +15,7 @@ from clinic import COUNT
 
 from discreet.curator import Curator, postprocessing
 from discreet.curator.custody import Custody, Declared, found_home
+from discreet.curator.named_run import NamedRun, answered_run
 from discreet.errors import OverBudget, Refusal
 from discreet.ledger import Account, SqliteLedger
 from discreet.mechanisms import Takes
@@ -280,6 +281,23 @@ def test_noise_that_fits_no_number_is_refused_before_it_is_paid(
     with pytest.raises(Refusal, match="larger than any number"):
         Curator(home).query(COUNT, **price)
     assert account(home).budget.spent in (Approximate(0), Concentrated(0))
+
+
+@pytest.mark.parametrize("price", ["1e-25", "1e-19"])
+def test_a_quantile_at_next_to_nothing_is_refused_before_it_is_paid(home: Path, price: str) -> None:
+    """Its ends lay beyond 64 bits: the population went on hold, or a row more or less was seen in the answer."""
+    db = Curator(home)
+    for sql in (
+        "SELECT median(cost) AS m FROM visits",
+        "SELECT percentile_cont(0.3) WITHIN GROUP (ORDER BY cost) FROM visits",
+    ):
+        with pytest.raises(Refusal, match="larger than any number"):
+            db.query(sql, epsilon=price)
+    order = NamedRun.of("quantile-end", "visits", {"column": "cost", "around": 5, "epsilon": price})
+    with pytest.raises(Refusal, match="too small for an end"):
+        answered_run(db, order)
+    assert account(home).budget.spent == Approximate(0)
+    assert not account(home).held
 
 
 def test_a_tiny_rest_buys_nothing(home: Path) -> None:

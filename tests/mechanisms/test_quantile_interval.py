@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
@@ -15,6 +16,7 @@ from doubles import Seeded
 
 from discreet.errors import Refusal
 from discreet.mechanisms import QuantileEnd
+from discreet.mechanisms.quantile_interval import _CELLS
 from discreet.privacy import Replace
 
 GRID = (Fraction(0), Fraction(40), Fraction(1))
@@ -131,6 +133,44 @@ def test_its_cells_tile_the_grid_and_grow() -> None:
     assert (np.diff(starts) >= 1).all()
     assert len(starts) < 200
     assert {999, 1000, 1001} <= set(starts.tolist())
+
+
+def test_no_grid_is_cut_into_more_cells_than_the_least_epsilon_is_refused_for() -> None:
+    most = Fraction((1 << 53) - 1)
+    for around in (Fraction(0), most / 2, most):
+        assert len(QuantileEnd(Fraction(1), -most, most, Fraction(1), around).starts) <= _CELLS
+
+
+@pytest.mark.parametrize("side", ["lower", "upper"])
+@pytest.mark.parametrize("level", [Fraction(1, 2), Fraction((1 << 19) + 1, 1 << 20)])
+def test_gaps_never_leave_64_bits(level: Fraction, side: str) -> None:
+    """A shift of 2^63 fine steps wrapped around: with a row more the outermost cell went from probability 1 to 1/42."""
+
+    def end(epsilon: Fraction) -> QuantileEnd:
+        return QuantileEnd(epsilon, *GRID, Fraction(20), level, 1 - Fraction(1, 10**9), side)
+
+    few, cheap = Fraction(1), end(Fraction(1))
+    with suppress(Refusal):
+        while True:
+            cheap = end(few)
+            few /= 2
+    with pytest.raises(Refusal, match="too small"):
+        end(few)
+    assert cheap.shift * level.denominator > 1 << 57  # it is not refused long before it must be
+    rows = 1 << 40
+    for first in (0, 1, rows // 2, rows):
+        within = np.zeros(len(cheap.starts), dtype=np.int64)
+        within[0], within[-1] = first, rows - first
+        ahead = np.cumsum(within) - within
+        gaps = cheap._gaps(ahead, within).tolist()
+        target = level * rows + (cheap.shift if side == "upper" else -cheap.shift)
+        for place, gap in enumerate(gaps):
+            low, high = int(ahead[place]), int(ahead[place] + within[place])
+            outermost = place == (0 if side == "lower" else len(gaps) - 1)
+            under = low - target if not (outermost and side == "lower") else 0
+            over = target - high if not (outermost and side == "upper") else 0
+            assert gap == level.denominator * max(0, under, over)
+            assert gap < 1 << 62
 
 
 def test_what_it_cannot_promise_is_refused() -> None:

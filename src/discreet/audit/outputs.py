@@ -2,13 +2,16 @@
 
 Whatever comes out is an output: numbers, a text, nothing at all, an exception. Two may be equal and look different: a
 number that carries a note, a record with a field that is not compared. So each is turned into plain values, by which
-outputs are compared, counted and told apart: of an object its class and attributes, of a generator what it yields.
+outputs are compared, counted and told apart: of an object its class and attributes, of whatever can be gone through its
+items, of a function what it has closed over.
 """
 
 from __future__ import annotations
 
 import inspect
+from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
@@ -16,7 +19,14 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import islice
 from operator import eq
-from types import GetSetDescriptorType, MemberDescriptorType
+from types import (
+    BuiltinMethodType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodType,
+    MethodWrapperType,
+)
 from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
@@ -32,6 +42,7 @@ DEEPEST = 6  # objects within objects
 _PLAIN = {int, float, bool, str, bytes, type(None), type(Ellipsis), Fraction, Decimal}
 _KINDS = (int, float, str, bytes, Fraction, Decimal)  # what may carry attributes beside its value
 _FOREIGN = {"builtins", "abc", "typing", "numbers", "fractions", "decimal", "collections.abc", "numpy"}
+_METHODS = (MethodType, BuiltinMethodType, MethodWrapperType)  # of an object that whoever holds them gets too
 _COMPUTED = (property, cached_property, MemberDescriptorType, GetSetDescriptorType)
 
 Parts = tuple[tuple[str, object], ...]
@@ -137,14 +148,39 @@ class Looking:
             yield from ((f"[{key!r}]", self.at(value)) for key, value in islice(output.items(), MOST_ITEMS))
         elif isinstance(output, (tuple, list, set, frozenset)):
             yield from ((f"[{i}]", self.at(part)) for i, part in enumerate(islice(output, MOST_ITEMS)))
-        elif isinstance(output, Iterator):
+        else:
+            yield from self._brought(output)
+
+    def _brought(self, output: Any) -> Iterator[tuple[str, object]]:  # noqa: ANN401  # anything
+        """What comes along with bytes, exceptions, functions, and whatever can be gone through."""
+        if isinstance(output, (bytearray, memoryview, array)):
+            yield "", bytes(output)
+        elif isinstance(output, BaseException):
+            yield " as raised", Raised.of(output, self)
+        elif isinstance(output, FunctionType):
+            yield from self._captured(output)
+        elif isinstance(output, _METHODS):
+            yield ".__self__", self.at(output.__self__)
+        elif isinstance(output, Iterator) or not _is_ours(output):
             yield from self._yielded(output)
 
-    def _yielded(self, output: Iterator[object]) -> Iterator[tuple[str, object]]:
-        """What an iterator yields, as far as it is followed; that it raises is seen too."""
+    def _captured(self, output: FunctionType) -> Iterator[tuple[str, object]]:
+        """What a function brings with it: defaults, and what it has closed over."""
+        yield from ((f".__defaults__[{i}]", self.at(value)) for i, value in enumerate(output.__defaults__ or ()))
+        yield from ((f".__kwdefaults__[{name!r}]", self.at(v)) for name, v in (output.__kwdefaults__ or {}).items())
+        for place, cell in enumerate(output.__closure__ or ()):
+            with suppress(ValueError):  # a cell that is empty
+                yield f".__closure__[{place}]", self.at(cell.cell_contents)
+
+    def _yielded(self, output: Any) -> Iterator[tuple[str, object]]:  # noqa: ANN401  # anything
+        """What an object yields if it can be gone through, as far as it is followed; that it raises is seen too."""
+        try:
+            items = iter(output)
+        except TypeError:
+            return
         for place in range(MOST_ITEMS):
             try:
-                part = next(output)
+                part = next(items)
             except StopIteration:
                 yield " items", place
                 return
@@ -159,19 +195,23 @@ def _is_plain_array(output: object) -> TypeGuard[NDArray[Any]]:
     return type(output) is np.ndarray and output.dtype.kind in "biufcmM"
 
 
+def _is_ours(output: object) -> bool:
+    """Whether an object is of this package: properties and items of such are functions of what it carries."""
+    return type(output).__module__.startswith("discreet.")
+
+
 def _attributes(output: object) -> dict[str, object]:
     """What an object carries under a name, and what its class computes under one."""
     kept: dict[str, object] = {
         name: value for name, value in (getattr(output, "__dict__", None) or {}).items() if not name.startswith("__")
     }
-    ours = type(output).__module__.startswith("discreet.")  # properties of ours are functions of what they carry
     for base in type(output).__mro__:
         if base.__module__.split(".")[0] in _FOREIGN:
             continue
         for name, member in vars(base).items():
             if name.startswith("__") or name in kept or not isinstance(member, _COMPUTED):
                 continue
-            if ours and isinstance(member, (property, cached_property)):
+            if _is_ours(output) and isinstance(member, (property, cached_property)):
                 continue
             try:
                 kept[name] = getattr(output, name)

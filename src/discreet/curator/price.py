@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.errors import Refusal
+from discreet.errors import Ground, Refusal
 from discreet.interval import exp, simpler_down
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector, Quantile, QuantileEnd
@@ -154,7 +154,12 @@ def _charge(
         return Charge(what, _mechanism(what, measurement, loss, neighbours))
     point = _POINT if what.bracketed else Fraction(1)
     own, end = (_pure(loss, share) for share in (point, (1 - point) / 2))
-    return Charge(what, _quantile(what, measurement, own, neighbours), end)
+    charge = Charge(what, _quantile(what, measurement, own, neighbours), end)
+    try:
+        charge.ends(Fraction(0))  # wherever they will be, they are refused here or not at all: before it is paid
+    except Refusal:
+        raise too_low() from None
+    return charge
 
 
 def _mechanism(
@@ -175,6 +180,11 @@ def _quantile(rank: Rank, measurement: Measurement, epsilon: Fraction, neighbour
     grid = rank.grid
     rows = measurement.needs_rows_cap("a quantile")
     return Quantile(epsilon, grid.low * grid.step, grid.high * grid.step, grid.step, level, rows, neighbours)
+
+
+def too_low() -> Refusal:
+    """Refusal of a price at which nothing can be said."""
+    return Refusal("at this price the noise is larger than any number", hint="name a higher one", ground=Ground.VALUE)
 
 
 def _pure(loss: BudgetLoss, share: Fraction) -> Fraction:

@@ -10,7 +10,7 @@ from typing import TypedDict, cast
 
 from discreet.curator.catalogue import Population
 from discreet.curator.explain import error_of, expected
-from discreet.curator.price import Priced, each, priced
+from discreet.curator.price import Priced, each, priced, too_low
 from discreet.errors import Ground, Refusal
 from discreet.exact import Number, positive, probability, share, shown, spoken
 from discreet.ledger.entry import BudgetLoss
@@ -112,9 +112,7 @@ def fitting(prices: tuple[Priced, ...]) -> tuple[Priced, ...]:
             if (isinstance(wide, LaplaceVector) and wide.scale > widest) or (
                 isinstance(wide, GaussianVector) and wide.variance > widest**2
             ):
-                raise Refusal(
-                    "at this price the noise is larger than any number", hint="name a higher one", ground=Ground.VALUE
-                )
+                raise too_low()
     return prices
 
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from discreet.declared.grid import Grid
 from discreet.declared.table import grid_of
 from discreet.errors import Refusal
-from discreet.exact import Number, count, exact, positive, share, shown
+from discreet.exact import Number, count, exact, positive, share, shown, spoken
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.quantile import FINEST, Whole, gaps, rank_error, segment
 from discreet.mechanisms.registry import registered
@@ -23,6 +23,8 @@ from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Neighbours, Pure
 
 _SIDES = ("lower", "upper")
+_CELLS = 512  # more than any grid is cut into
+_FARTHEST = 1 << 61  # from the target to the ranks of a cell, in 64 bits with those of 2^40 rows: no table has as many
 
 
 @registered("quantile-end")
@@ -74,6 +76,10 @@ class QuantileEnd:
             raise Refusal(
                 f"expected AddRemove neighbours, got {self.neighbours}", hint="replacing is removing, then adding"
             )
+        if (self._beyond(_CELLS) + 1) * self.level.denominator > _FARTHEST:
+            raise Refusal(
+                f"epsilon={spoken(self.epsilon)} is too small for an end of a quantile", hint="take a larger epsilon"
+            )
 
     @cached_property
     def grid(self) -> Grid:
@@ -104,16 +110,19 @@ class QuantileEnd:
     @cached_property
     def shift(self) -> int:
         """How many rows the target is beyond level · n: what the choice may miss, and what interpolation may take."""
-        between = 1 + self.level if self.side == "lower" else 2 - self.level
-        return math.ceil(self._missed(self.confidence) + between)
+        return self._beyond(len(self.starts))
 
-    def _missed(self, confidence: Number) -> Fraction:
+    def _beyond(self, cells: int) -> int:
+        between = 1 + self.level if self.side == "lower" else 2 - self.level
+        return math.ceil(self._missed(self.confidence, cells) + between)
+
+    def _missed(self, confidence: Number, cells: int) -> Fraction:
         bottom = self.level.denominator
-        return Fraction(rank_error(len(self.starts), self.rate / bottom, confidence), bottom)
+        return Fraction(rank_error(cells, self.rate / bottom, confidence), bottom)
 
     def error(self, confidence: Number = USUAL) -> Fraction:
         """The number of rows by which the rank of the cell may be from that of the quantile, with this probability."""
-        return self.shift + self._missed(confidence)
+        return self.shift + self._missed(confidence, len(self.starts))
 
     def pairs(self) -> tuple[Pair[tuple[Fraction, ...]], ...]:
         """A row on the far side of a target that lies just beyond many equal rows."""
