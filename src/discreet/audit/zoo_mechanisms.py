@@ -142,7 +142,7 @@ SPARSE = (
         "svt-4",
         Pure(1),
         Pair((0,) * 8 + (1,) * 2, (1,) * 8 + (0,) * 2, "one person moves from the last two queries to the first eight"),
-        "the noise of a query does not grow with the number c of answers above: what it loses is (1 + 6c)/4 times ε",
+        "the noise of a query does not grow with the number c of answers above: it may lose up to (1 + 6c)/4 times ε",
         f"{_SOURCE}, Algorithm 4, after Lee & Clifton 2014",
         lambda queries, size, rng: sparse_vector(
             queries, size, threshold_scale=4, query_scale=Fraction(4, 3), most=2, rng=rng
