@@ -25,6 +25,7 @@ from discreet.errors import Fault, OverBudget, Refusal
 from discreet.ledger import Spend, SqliteLedger, StoredAnswer, adopt, verify
 from discreet.mechanisms import Above, Below, Laplace, RefreshedSparseVector, SparseVector
 from discreet.mechanisms.session import Session
+from discreet.mechanisms.sparse import SparseState
 from discreet.noise import Entropy
 from discreet.privacy import AddRemove, Approximate, Concentrated, Replace, convert
 
@@ -300,13 +301,17 @@ def test_a_failure_among_rows_is_one_sentence_and_a_hold(home: Path, monkeypatch
     assert session.ask(ALL) == Above()
 
 
-def test_a_mechanism_that_raises_is_one_sentence_too(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("method", ["step", "answers", "encode"])
+def test_a_mechanism_that_raises_is_one_sentence_too(home: Path, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
     session = opened(home)
+    right = getattr(SparseVector, method)
 
-    def raising(*given: object) -> None:
-        raise ValueError(f"the value is {given}")
+    def raising(mechanism: SparseVector, state: SparseState, *more: object) -> object:
+        if state.asked or method == "step":  # a state in which an answer stands
+            raise ValueError(f"the value is {more}, the state {state}")
+        return right(mechanism, state, *more)
 
-    monkeypatch.setattr(SparseVector, "step", raising)
+    monkeypatch.setattr(SparseVector, method, raising)
     with pytest.raises(Fault) as fault:
         session.ask(ALL)
     assert (str(fault.value), fault.value.__context__ is None or fault.value.__suppress_context__) == (

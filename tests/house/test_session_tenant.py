@@ -22,7 +22,7 @@ import discreet as dp
 from discreet.audit import audit
 from discreet.curator.custody import Custody
 from discreet.desk import Desk
-from discreet.errors import OverBudget
+from discreet.errors import OverBudget, Refusal
 from discreet.ledger import SqliteLedger, StoredAnswer, verify
 from discreet.mechanisms import REGISTRY, Openable, Pair, Quota, Takes, registered
 from discreet.noise import SECURE, Entropy, laplace
@@ -45,7 +45,7 @@ class Rounds(Openable[Said, int, int, Pure]):
     takes: ClassVar[Takes] = Takes.STREAM
     epsilon: Fraction
     rounds: int
-    sensitivity: int = 1
+    sensitivity: Fraction = Fraction(1)
     neighbours: Neighbours = AddRemove()
 
     @property
@@ -75,7 +75,7 @@ class Rounds(Openable[Said, int, int, Pure]):
         return tuple(content["said"])
 
     def pairs(self) -> tuple[Pair[Said], ...]:
-        return (Pair((0,) * self.rounds, (self.sensitivity,) * self.rounds, "every number moves"),)
+        return (Pair((0,) * self.rounds, (int(self.sensitivity),) * self.rounds, "every number moves"),)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -114,6 +114,16 @@ def test_it_is_opened_asked_and_closed_in_python(tmp_path: Path) -> None:
     said = ledger.entries()[-1].event
     assert isinstance(said, StoredAnswer)
     assert said.answer == {"closed": "it is used up", "answers": list(session.answers)}
+
+
+def test_a_sum_that_is_rounded_down_may_move_by_one(tmp_path: Path) -> None:
+    """One visit adds ½ at most, and ⌊x⌋ moves by 1 then: noise for ½ does not hide it."""
+    home = clinic.home(tmp_path / "home", epsilon=1000)
+    halves = "SELECT sum(CASE WHEN urgent THEN 0.5 ELSE 0.0 END) FROM visits"
+    fine = dp.open(home).open_session(Rounds(Fraction(200), 2, Fraction(1, 2)), "visits")
+    with pytest.raises(Refusal, match="may move this by 1, and the session was opened for 1/2"):
+        fine.ask(halves, max_rows=1)
+    dp.open(home).open_session(SURE, "visits").ask(halves, max_rows=1)
 
 
 def test_it_is_asked_on_the_command_line(tmp_path: Path) -> None:

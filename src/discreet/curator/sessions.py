@@ -144,8 +144,8 @@ class OpenSession(Generic[A]):
                 )
 
     def _refuse_beyond(self, moved: Fraction, rises: bool, unit: str) -> None:  # noqa: FBT001
-        sensitivity: int = getattr(self.mechanism, "sensitivity", 0)
-        if moved > sensitivity:
+        sensitivity: Fraction | int = getattr(self.mechanism, "sensitivity", 0)
+        if math.ceil(moved) > sensitivity:  # the value is rounded down, and two that differ by less may go apart by 1
             raise Refusal(
                 f"one {unit} may move this by {math.ceil(moved)}, and the session was opened for {sensitivity}",
                 hint="ask COUNT(DISTINCT unit), lower max_rows or closer bounds, or open one of a larger sensitivity",

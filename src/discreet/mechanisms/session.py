@@ -191,8 +191,9 @@ class Session(Generic[S, Q, A]):
                 raise OverBudget(f"the session is closed: {used}", hint="open and pay for a new one")
             with measured() as query:
                 after = self.mechanism.step(state, query(), self.rng)
+                answer = self.mechanism.answers(after)[-1]  # here, where what fails is told to nobody
                 self._write(after, label)
-        return self.mechanism.answers(after)[-1]
+        return answer
 
     def open(self, pay: Callable[[Guarantee[Any]], object]) -> None:
         """Pay the whole price, then draw the secret and write it, encrypted (SOUNDNESS 9).
