@@ -18,7 +18,8 @@ from discreet.release.plausible_counts import plausible
 from discreet.release.tree import Whole, fixed
 from discreet.release.tree_search import Search, descend
 
-# Chosen like those of `tree_search`, on a plane on SF-CABS-E, BEIJING-CABS-E, LOAN-FUNDED-INCOME, MDSALARY-OVERT, TWITTER
+# Chosen like those of `tree_search`, on a plane on SF-CABS-E, BEIJING-CABS-E, LOAN-FUNDED-INCOME, MDSALARY-OVERT and
+# TWITTER.
 _LINE_BITS, _PLANE_BITS = 3, 4  # an interval has about eight pieces, a square sixteen
 _COARSEST = 6  # bits of the first level on a plane, at least: a rectangle has a long rim
 _LINE_SLOPE, _PLANE_SLOPE = Fraction(7, 8), Fraction(5, 4)  # of a level's share to the one above
