@@ -13,7 +13,7 @@ import template
 
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.declared.column import Column
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import Schema, Table
 
 REGIONS = ("north", "south", "east")

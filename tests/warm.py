@@ -38,7 +38,7 @@ _SIZE = struct.Struct("!Q")
 _NURSERY = ("discreet.curator.planner", "discreet.server.catalogue", "discreet.server.pgwire.parameter_types")
 _SERVER = (
     "discreet.cli.serve",
-    "discreet.cli.console_host",
+    "discreet.cli.console_adapter",
     "discreet.desk",
     "discreet.server.http",
     "discreet.server.pgwire",

@@ -31,7 +31,7 @@ from discreet.mechanisms.median import PureMedian, PureRank, SmoothMedian, Smoot
 from discreet.mechanisms.moments import Mean, Variance
 from discreet.mechanisms.propose import ProposedMedian, ProposeTestRelease
 from discreet.mechanisms.quantile import Quantile
-from discreet.mechanisms.quantile_end import QuantileEnd
+from discreet.mechanisms.quantile_interval import QuantileEnd
 from discreet.mechanisms.quantiles import Quantiles
 from discreet.mechanisms.sample import BlockMean
 from discreet.mechanisms.sparse import RefreshedSparseVector, SparseVector

@@ -15,7 +15,7 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.cli import command
+from discreet.cli import commands
 from discreet.curator import Curator
 from discreet.errors import Fault
 from discreet.ledger import SqliteLedger, sign, signing_key
@@ -164,9 +164,9 @@ def test_what_may_quote_a_row_is_one_constant_sentence(
     def failing() -> None:
         raise error
 
-    monkeypatch.setattr(command, "app", failing)
+    monkeypatch.setattr(commands, "app", failing)
     monkeypatch.setattr(os, "umask", lambda mask: mask)
     with pytest.raises(SystemExit) as ended:
-        command.main()
+        commands.main()
     assert ended.value.code == 1
     assert capsys.readouterr().err == f"fault: {Fault.SENTENCE}\n"

@@ -10,7 +10,7 @@ import clinic
 import pytest
 from typer.testing import CliRunner
 
-from discreet.cli.command import app
+from discreet.cli.commands import app
 from discreet.privacy import Omission, account
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from commandline import discreet
 
-from discreet.cli.command import COMMANDS, opened
+from discreet.cli.commands import COMMANDS, opened
 from discreet.privacy import account
 from discreet.privacy.account import lifetime
 

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-from discreet.cli.command import app
+from discreet.cli.commands import app
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.declared.column import Column
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import Table
 from discreet.engines.ingest import unread_columns
 from discreet.errors import Refusal

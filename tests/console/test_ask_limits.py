@@ -18,7 +18,7 @@ from discreet.console.data_dictionary import shelf
 from discreet.console.prices import PriceWish, counter, promised, tagged
 from discreet.curator.custody import Custody, Declared
 from discreet.declared.column import Column
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import Table
 from discreet.errors import OverBudget, Refusal
 

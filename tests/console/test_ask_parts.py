@@ -42,7 +42,7 @@ from discreet.curator import Answer
 from discreet.curator.custody import Custody
 from discreet.curator.significant_digits import error, key, measured, plain
 from discreet.declared.column import Column
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import Schema, Table
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal

@@ -32,9 +32,9 @@ from discreet.console.table_draft import (
 from discreet.console.tables import looked
 from discreet.curator import catalogue
 from discreet.curator.custody import Custody, Declared, found_home
-from discreet.curator.source_columns import SourceColumn, found
+from discreet.curator.source_schema import SourceColumn, found
 from discreet.declared.column import Column
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.errors import Refusal
 
 CSV = "person,ward,age,cost\np1,north,34,1.5\np2,south,51,80\n"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import clinic
 import pytest
 
-from discreet.curator import above_noise
+from discreet.curator import postprocessing
 from discreet.sql.split import question
 
 LARGE = 1 << 62
@@ -39,26 +39,26 @@ LARGE = 1 << 62
 )
 def test_what_has_no_answer_is_null(expression: str, cells: list[float | None]) -> None:
     sql = f"SELECT {expression}, count(*), count(cost) FROM visits GROUP BY urgent, diagnosis"
-    found = above_noise.rehearse(question(sql, clinic.schema()), {})
+    found = postprocessing.rehearse(question(sql, clinic.schema()), {})
     (part,) = found.question.parts
     numbers = {"rows": [400, LARGE, 0, LARGE], "present": [7, -LARGE, 0, 0]}
     kinds = [aggregate.statistics[0].kind for aggregate in part.aggregates]  # type: ignore[union-attr]
     rows = [[numbers[kind][i] for kind in kinds] for i in range(4)]
     groups = [(True, "a"), (False, "a"), (True, "b"), (False, "b")]
-    told = above_noise.run(found, {"#0": above_noise.noisy_table(part, groups, rows)}, {}).rows
+    told = postprocessing.run(found, {"#0": postprocessing.noisy_table(part, groups, rows)}, {}).rows
     assert [row[0] for row in told] == [cell if cell is None else pytest.approx(cell, rel=1e-12) for cell in cells]
 
 
 def test_a_day_is_still_so_many_days_after_another() -> None:
     sql = "SELECT day + (1 + 2), count(*) FROM visits GROUP BY day"
-    found = above_noise.rehearse(question(sql, clinic.schema()), {})
+    found = postprocessing.rehearse(question(sql, clinic.schema()), {})
     assert found.columns[0][1] == "date"
 
 
 @pytest.mark.parametrize("operator", ["/", "*", "-"])
 def test_a_query_that_gives_one_number_is_combined_with_whole_ones(operator: str) -> None:
     sql = f"SELECT 7 + count(*) {operator} (SELECT count(*) FROM visits WHERE urgent) FROM visits"
-    found = above_noise.rehearse(question(sql, clinic.schema()), {})
+    found = postprocessing.rehearse(question(sql, clinic.schema()), {})
     assert found.columns[0][1] == "bigint"
 
 
@@ -86,15 +86,15 @@ DAYS = (400, 2_914_000, 3_000_000, -800_000, 2_000_000_000, 0, LARGE, -LARGE)  #
 )
 def test_a_day_that_is_in_no_calendar_is_null(expression: str, moved: Callable[[int], object]) -> None:
     sql = f"SELECT diagnosis, {expression} FROM visits GROUP BY diagnosis"
-    found = above_noise.rehearse(question(sql, clinic.schema()), {})
+    found = postprocessing.rehearse(question(sql, clinic.schema()), {})
     groups = [(str(place),) for place in range(len(DAYS))]
     tables = {
-        part.name: above_noise.noisy_table(part, groups, [[n] for n in DAYS])
+        part.name: postprocessing.noisy_table(part, groups, [[n] for n in DAYS])
         if part.measurement.keys
-        else above_noise.noisy_table(part, [()], [[0]])
+        else postprocessing.noisy_table(part, [()], [[0]])
         for part in found.question.parts
     }
-    told = {row[0]: row[1] for row in above_noise.run(found, tables, {}).rows}
+    told = {row[0]: row[1] for row in postprocessing.run(found, tables, {}).rows}
     assert [told[str(place)] for place in range(len(DAYS))] == [_or_none(moved, n) for n in DAYS]
 
 
@@ -107,9 +107,9 @@ def _or_none(moved: Callable[[int], object], n: int) -> object:
 
 def test_a_span_of_time_that_is_longer_than_the_calendar_is_null() -> None:
     sql = "SELECT diagnosis, INTERVAL '1 day' * count(*) FROM visits GROUP BY diagnosis"
-    found = above_noise.rehearse(question(sql, clinic.schema()), {})
+    found = postprocessing.rehearse(question(sql, clinic.schema()), {})
     groups, numbers = [("a",), ("b",), ("c",)], [-3, 10**9, LARGE]
-    table = above_noise.noisy_table(found.question.parts[0], groups, [[n] for n in numbers])
-    assert sorted(row for row in above_noise.run(found, {"#0": table}, {}).rows) == [
+    table = postprocessing.noisy_table(found.question.parts[0], groups, [[n] for n in numbers])
+    assert sorted(row for row in postprocessing.run(found, {"#0": table}, {}).rows) == [
         ("a", -3 * DAY), ("b", None), ("c", None),
     ]  # fmt: skip

@@ -20,7 +20,7 @@ from discreet.curator.noisy_statistics import NoisyTable
 from discreet.curator.price import priced
 from discreet.curator.purchase import BoughtTable
 from discreet.curator.share_intervals import compatible
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import MOST_ROWS_A_UNIT
 from discreet.errors import Fault, OverBudget, Refusal
 from discreet.mechanisms import Gaussian, Laplace, LaplaceVector, Quantile, Takes

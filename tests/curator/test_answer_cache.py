@@ -11,9 +11,9 @@ import clinic
 import pytest
 
 from discreet.curator import Answer, Curator
-from discreet.curator.above_noise import rehearse
 from discreet.curator.cache import LARGEST, MOST, Recall
 from discreet.curator.custody import Custody, Declared
+from discreet.curator.postprocessing import rehearse
 from discreet.curator.quote import TermsGiven
 from discreet.errors import Refusal
 from discreet.privacy import Approximate

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.curator import Curator, above_noise
+from discreet.curator import Curator, postprocessing
+from discreet.curator.answer_formulas import Side
 from discreet.curator.explain import COVERED, STAGED, explained
 from discreet.curator.formula import Given, Rounded, every, leaves, rounded
 from discreet.curator.noise_sums import bar
 from discreet.curator.price import priced
-from discreet.curator.provenance import Side
 from discreet.errors import Refusal
 from discreet.mechanisms import GaussianVector
 from discreet.privacy import AddRemove, Pure
@@ -24,7 +24,7 @@ from discreet.sql.split import question
 
 
 def sides(sql: str) -> tuple[Side, ...]:
-    return above_noise.upper(question(sql, clinic.schema(max_rows=1, max_groups=1))).sides
+    return postprocessing.upper(question(sql, clinic.schema(max_rows=1, max_groups=1))).sides
 
 
 def test_wide_noise_beside_narrow_noise_is_not_listed() -> None:
@@ -81,9 +81,9 @@ def test_noise_that_orders_rows_chooses_those_that_a_limit_keeps(sql: str, chose
 
 def test_a_name_inside_an_expression_of_order_by_is_one_of_the_rows() -> None:
     sql = f"SELECT z.region AS n, z.n AS m FROM {COUNTED.format('')} ORDER BY -n LIMIT 1"
-    found = above_noise.upper(question(sql, clinic.schema()))
-    table = above_noise.noisy_table(found.question.parts[0], [("north",), ("south",)], [[3], [9]])
-    assert above_noise.run(found, {"#0": table}, {}).rows == (("south", 9),)
+    found = postprocessing.upper(question(sql, clinic.schema()))
+    table = postprocessing.noisy_table(found.question.parts[0], [("north",), ("south",)], [[3], [9]])
+    assert postprocessing.run(found, {"#0": table}, {}).rows == (("south", 9),)
 
 
 def test_a_number_of_one_group_beside_all_groups_is_answered() -> None:
@@ -91,9 +91,9 @@ def test_a_number_of_one_group_beside_all_groups_is_answered() -> None:
         "WITH a AS (SELECT region, count(*) AS n FROM visits GROUP BY region) "
         "SELECT a.region, 1.0 * a.n / (SELECT b.n FROM a AS b WHERE b.region = 'north') AS share FROM a"
     )
-    found = above_noise.rehearse(question(sql, clinic.schema()), {})
-    table = above_noise.noisy_table(found.question.parts[0], [("north",), ("south",)], [[3], [9]])
-    assert above_noise.run(found, {"#0": table}, {}).rows == (("north", 1.0), ("south", 3.0))
+    found = postprocessing.rehearse(question(sql, clinic.schema()), {})
+    table = postprocessing.noisy_table(found.question.parts[0], [("north",), ("south",)], [[3], [9]])
+    assert postprocessing.run(found, {"#0": table}, {}).rows == (("north", 1.0), ("south", 3.0))
 
 
 @pytest.mark.parametrize("inner", ["sum(nullif(z.n, 5))", "sum(y.m)"])
@@ -127,7 +127,7 @@ def test_no_interval_is_sold_for_a_level_that_is_not_measured() -> None:
         found = question(sql, clinic.schema())
         (price,) = priced(found.parts, Pure(1), AddRemove("patient"))
         assert bool(price.charges[0].each_end) is has
-        assert (above_noise.upper(found).sides[0].formulas[0] is not None) is has
+        assert (postprocessing.upper(found).sides[0].formulas[0] is not None) is has
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,9 @@ def test_no_interval_is_sold_for_a_level_that_is_not_measured() -> None:
 )
 def test_a_window_with_a_name_is_the_one_that_it_names(named: str, plain: str) -> None:
     rows = "AS x FROM visits GROUP BY region"
-    texts = [above_noise.upper(question(f"SELECT {sql.format(rows)}", clinic.schema())).text for sql in (named, plain)]
+    texts = [
+        postprocessing.upper(question(f"SELECT {sql.format(rows)}", clinic.schema())).text for sql in (named, plain)
+    ]
     assert texts[0] == texts[1]
 
 
@@ -221,20 +223,20 @@ COUNTS = "FROM (SELECT region, count(*) AS n, count(cost) AS u FROM visits GROUP
     ],
 )
 def test_a_whole_number_over_a_whole_number_is_whole_however_it_is_spelled(sql: str, cells: list[float | None]) -> None:
-    found = above_noise.rehearse(question(sql, clinic.schema()), {})
+    found = postprocessing.rehearse(question(sql, clinic.schema()), {})
     (part,) = found.question.parts
     rows = [(400, 7), (-400, 7), (0, 0)]
-    table = above_noise.noisy_table(
+    table = postprocessing.noisy_table(
         part, [(region,) for region in clinic.REGIONS], [row[: len(part.aggregates)] for row in rows]
     )
-    assert [row[0] for row in above_noise.run(found, {"#0": table}, {}).rows] == cells
+    assert [row[0] for row in postprocessing.run(found, {"#0": table}, {}).rows] == cells
 
 
 def test_a_key_that_is_divided_is_whole_before_and_after_grouping() -> None:
     after = question(
         "SELECT extract(year FROM day) / 10 AS d, count(*) FROM visits GROUP BY extract(year FROM day)", clinic.schema()
     )
-    found = above_noise.rehearse(after, {})
+    found = postprocessing.rehearse(after, {})
     assert found.columns[0][1] == "bigint"
 
 

@@ -16,7 +16,7 @@ from clinic import COUNT
 from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared
 from discreet.curator.quote import TermsGiven
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.errors import Fault, OverBudget, Refusal
 from discreet.ledger import SqliteLedger
 from discreet.privacy import Approximate

@@ -11,7 +11,7 @@ import pytest
 from clinic import COUNT
 from warm import finished
 
-from discreet.curator import Curator, above_noise
+from discreet.curator import Curator, postprocessing
 from discreet.curator.custody import Custody
 from discreet.engines import Counted, DuckStore
 from discreet.errors import Fault, Refusal
@@ -89,15 +89,15 @@ def test_a_change_while_rows_are_read_disturbs_nobody(home: Path, change: str) -
 def test_a_change_between_planning_and_paying_charges_nothing(
     home: Path, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    curator, real = Curator(home), above_noise.rehearse
+    curator, real = Curator(home), postprocessing.rehearse
 
     def meddle(*given: Any) -> object:  # noqa: ANN401
-        monkeypatch.setattr(above_noise, "rehearse", real)
+        monkeypatch.setattr(postprocessing, "rehearse", real)
         found = real(*given)
         Custody(home).update("visits", clinic.visits(5)) if change == "update" else Custody(home).remove("visits")
         return found
 
-    monkeypatch.setattr(above_noise, "rehearse", meddle)
+    monkeypatch.setattr(postprocessing, "rehearse", meddle)
     if change == "update":  # the same question, under the new declarations
         assert curator.query(COUNT, epsilon=1).cost == Approximate(1)
     else:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from clinic import COUNT
 
-from discreet.curator import Curator, above_noise
+from discreet.curator import Curator, postprocessing
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.curator.named_run import NamedRun, answered_run
 from discreet.errors import OverBudget, Refusal
@@ -214,7 +214,7 @@ def test_a_grant_taken_away_while_a_question_is_planned_pays_for_nothing(
 ) -> None:
     Custody(home).add("more", clinic.visits(3), clinic.declared(epsilon=2))
     Custody(home).let_in("ana", "analyst")
-    curator, real = Curator(home, principal="ana"), above_noise.rehearse
+    curator, real = Curator(home, principal="ana"), postprocessing.rehearse
 
     def meddle(*given: Any) -> object:  # noqa: ANN401
         found = real(*given)
@@ -222,7 +222,7 @@ def test_a_grant_taken_away_while_a_question_is_planned_pays_for_nothing(
         Custody(home).let_in("ana", "analyst", tables=["more"])
         return found
 
-    monkeypatch.setattr(above_noise, "rehearse", meddle)
+    monkeypatch.setattr(postprocessing, "rehearse", meddle)
     with pytest.raises(Refusal, match="there is no table 'visits'"):
         curator.query(COUNT, epsilon="0.1")
     assert account(home).budget.spent == Approximate(0)

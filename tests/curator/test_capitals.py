@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import discreet as dp
-from discreet.cli.command import app
+from discreet.cli.commands import app
 from discreet.curator import Curator
 from discreet.curator.catalogue import read
 from discreet.curator.custody import Custody, Declared

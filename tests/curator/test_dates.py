@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-from discreet.cli.command import app
+from discreet.cli.commands import app
 from discreet.curator import Curator
 from discreet.curator.catalogue import read
 from discreet.curator.custody import Custody, Declared, found_home
-from discreet.declared.key import Type, number, written
+from discreet.declared.group_key import Type, number, written
 from discreet.desk import HOME, Desk, ReleaseOrder
 from discreet.errors import Refusal
 from discreet.release import Wish

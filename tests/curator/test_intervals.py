@@ -8,7 +8,7 @@ from fractions import Fraction
 import clinic
 import pytest
 
-from discreet.curator import above_noise
+from discreet.curator import postprocessing
 from discreet.curator.answer import estimates
 from discreet.curator.error_bars import Spans
 from discreet.curator.explain import explained
@@ -43,15 +43,15 @@ def spans(
     """The error bars of a question whose noisy tables are these, each group named by its place."""
     found = question(sql, clinic.schema(max_rows=1, max_groups=1))
     paid = priced(found.parts, Pure(1), AddRemove("patient"))
-    upper, tables, bought = above_noise.upper(found), {}, {}
+    upper, tables, bought = postprocessing.upper(found), {}, {}
     for price in paid:
         rows = values[price.part.name]
         keyed = [key.values for key in price.part.measurement.keys]
         groups = tuple((keys[0][i],) if (keys := [k for k in keyed if k]) else () for i in range(len(rows)))
         noisy = NoisyTable(groups, tuple(rows))
         bought[price.part.name] = BoughtTable(price, noisy, 1)
-        tables[price.part.name] = above_noise.noisy_table(price.part, groups, estimates(price.part, rows))
-    result = above_noise.run(upper, tables, {})
+        tables[price.part.name] = postprocessing.noisy_table(price.part, groups, estimates(price.part, rows))
+    result = postprocessing.run(upper, tables, {})
     return list(Spans(upper.sides, bought, 1 - Fraction(confidence)).of(result.rows, result.hidden))
 
 
@@ -113,7 +113,7 @@ def test_a_row_minus_itself_is_nothing_and_minus_another_is_not() -> None:
 )
 def test_which_expressions_have_a_formula(expression: str, has: bool) -> None:  # noqa: FBT001
     found = question(f"SELECT {expression} AS x FROM visits", clinic.schema())
-    (side,) = above_noise.upper(found).sides
+    (side,) = postprocessing.upper(found).sides
     assert side.noisy == (True,)
     assert (side.formulas[0] is not None) is has
     prices = priced(found.parts, Pure(1), AddRemove("patient"))
@@ -132,7 +132,7 @@ def test_two_laws_do_not_mix() -> None:
 
 
 def test_keys_and_constants_have_no_bar_and_no_noise() -> None:
-    (side,) = above_noise.upper(question("SELECT region, 7 FROM visits GROUP BY region", clinic.schema())).sides
+    (side,) = postprocessing.upper(question("SELECT region, 7 FROM visits GROUP BY region", clinic.schema())).sides
     assert side.noisy == (False, False)
     assert side.formulas == (None, None)
 
@@ -151,7 +151,7 @@ def test_keys_and_constants_have_no_bar_and_no_noise() -> None:
 )
 def test_rows_are_chosen_by_noise_or_not(clause: str, chosen: bool) -> None:  # noqa: FBT001
     sql = f"SELECT region, count(*) AS n FROM visits GROUP BY region {clause}"
-    (side,) = above_noise.upper(question(sql, clinic.schema())).sides
+    (side,) = postprocessing.upper(question(sql, clinic.schema())).sides
     assert side.chosen is chosen
 
 
@@ -190,7 +190,7 @@ def test_a_place_in_a_noisy_order_chooses_by_noise(window: str, rows: str, chose
     first, *more = window.split(", ")
     items = ", ".join([f"{first} AS k", *more])
     sql = f"SELECT u.n FROM (SELECT s.region, s.n, {items} FROM ({rows}) AS s) AS u WHERE u.k"
-    (side,) = above_noise.upper(question(sql, clinic.schema())).sides
+    (side,) = postprocessing.upper(question(sql, clinic.schema())).sides
     assert side.chosen is chosen
 
 

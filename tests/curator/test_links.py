@@ -10,7 +10,7 @@ import pytest
 import template
 from typer.testing import CliRunner
 
-from discreet.cli.command import app
+from discreet.cli.commands import app
 from discreet.curator import Curator, catalogue
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.errors import Refusal

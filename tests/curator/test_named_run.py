@@ -14,7 +14,7 @@ from discreet.curator import catalogue
 from discreet.curator.named_run import NamedRun
 from discreet.curator.run import planned
 from discreet.engines import DuckRelation, DuckStore
-from discreet.mechanisms.door import OfColumn
+from discreet.mechanisms.by_name import OfColumn
 from discreet.sql.cells import BoundedRows
 from discreet.sql.split import rows_of
 

@@ -11,7 +11,7 @@ import pytest
 from discreet.curator import Curator, catalogue
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.declared.column import Column
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import Table
 from discreet.engines.duckdb import DuckStore
 from discreet.errors import Refusal

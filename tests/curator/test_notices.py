@@ -17,7 +17,7 @@ from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared
 from discreet.curator.explain import COVERED
 from discreet.declared.column import Column
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import Schema, Table
 from discreet.mechanisms import GaussianKeys, LaplaceKeys
 from discreet.sql.split import question

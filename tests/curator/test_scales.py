@@ -20,7 +20,7 @@ from clinic import REGIONS
 from discreet.curator.noisy_statistics import Group, measure
 from discreet.curator.price import Priced, priced
 from discreet.declared.column import Column
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import Schema, Table
 from discreet.engines import Counted
 from discreet.ledger.entry import BudgetLoss

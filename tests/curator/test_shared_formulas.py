@@ -9,7 +9,7 @@ from fractions import Fraction
 import clinic
 import pytest
 
-from discreet.curator import above_noise, formula, provenance
+from discreet.curator import answer_formulas, formula, postprocessing
 from discreet.curator.formula import (
     Constant,
     Formula,
@@ -36,8 +36,8 @@ def chained(step: str, steps: int = STEPS, first: str = "SELECT count(*) AS a FR
     return f"WITH {', '.join([f'c0 AS ({first})', *queries])} SELECT a FROM c{steps}"
 
 
-def traced(sql: str) -> provenance.Side:
-    (side,) = above_noise.upper(question(sql, clinic.schema(max_rows=1, max_groups=1))).sides
+def traced(sql: str) -> answer_formulas.Side:
+    (side,) = postprocessing.upper(question(sql, clinic.schema(max_rows=1, max_groups=1))).sides
     return side
 
 
@@ -46,7 +46,7 @@ def times(monkeypatch: pytest.MonkeyPatch, sql: str, *names: str) -> list[int]:
     found = Counter[str]()
 
     def counted(name: str) -> Callable[..., object]:
-        plain = getattr(provenance._Scope, name)
+        plain = getattr(answer_formulas._Scope, name)
 
         def called(*args: object) -> object:
             found[name] += 1
@@ -55,7 +55,7 @@ def times(monkeypatch: pytest.MonkeyPatch, sql: str, *names: str) -> list[int]:
         return called
 
     for name in names:
-        monkeypatch.setattr(provenance._Scope, name, counted(name))
+        monkeypatch.setattr(answer_formulas._Scope, name, counted(name))
     traced(sql)
     return [found[name] for name in names]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import clinic
 import pytest
 
-from discreet.curator import Curator, above_noise, catalogue
+from discreet.curator import Curator, catalogue, postprocessing
 from discreet.curator.price import priced
 from discreet.curator.quote import TermsGiven
 from discreet.errors import Fault, Refusal
@@ -113,7 +113,7 @@ def test_an_edited_declaration_is_noted_in_the_ledger(tmp_path: Path) -> None:
 
 def test_what_takes_too_long_above_the_noise_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     curator = Curator(clinic.home(tmp_path / "home", keys={"region": [f"r{i}" for i in range(3000)]}))
-    monkeypatch.setattr(above_noise, "LONGEST", 0.2)
+    monkeypatch.setattr(postprocessing, "LONGEST", 0.2)
     side = "(SELECT region, count(*) n FROM visits GROUP BY region)"
     with pytest.raises(Fault):
         curator.query(f"SELECT sum(a.n * b.n + c.n * d.n) FROM {side} a, {side} b, {side} c, {side} d", epsilon="0.1")

@@ -13,7 +13,7 @@ from discreet.curator import catalogue
 from discreet.curator.catalogue import declaration
 from discreet.curator.run import Wanted, planned
 from discreet.declared.column import Column
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import Schema, Table
 from discreet.desk.publisher import ReleaseOrder
 from discreet.mechanisms import Grid, Mean

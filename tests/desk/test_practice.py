@@ -18,7 +18,7 @@ import pytest
 from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared
 from discreet.declared.column import Column
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import Table
 from discreet.desk import HOME, Desk
 from discreet.desk.practice import ROWS, UNITS, made_up

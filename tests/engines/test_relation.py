@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from discreet.curator import catalogue
 from discreet.curator.run import drawn
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.engines import DuckRelation, DuckStore
 from discreet.errors import Refusal
 from discreet.mechanisms import Axis, Bins, Caps, Column, Frame
-from discreet.release.publication import counter
+from discreet.release.counting_mechanism import counter
 from discreet.sql.cells import _place
 from discreet.sql.shape import shape
 from discreet.sql.split import rows_of

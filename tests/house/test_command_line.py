@@ -13,7 +13,7 @@ from bare import BARE
 from house.tree import ROOT
 
 import discreet
-from discreet.cli.command import COMMANDS
+from discreet.cli.commands import COMMANDS
 
 HEAVY = {"numpy", "scipy", "dp_accounting", "cryptography", "rich", "discreet.noise", "discreet.privacy"}
 
@@ -59,7 +59,7 @@ def test_the_installed_command_and_the_module_are_one() -> None:
 def test_help_imports_nothing_heavy() -> None:
     done = run(sys.executable, "-X", "importtime", "-m", "discreet", "--help")
     imported = {line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
-    assert "discreet.cli.command" in imported
+    assert "discreet.cli.commands" in imported
     assert {name for name in imported for heavy in HEAVY if name == heavy or name.startswith(f"{heavy}.")} == set()
 
 

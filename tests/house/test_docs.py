@@ -17,7 +17,7 @@ import pytest
 from commandline import discreet
 from house.tree import ROOT, pages
 
-from discreet.cli.command import COMMANDS, opened
+from discreet.cli.commands import COMMANDS, opened
 
 OUTPUT = 'text title="output"'
 SESSION = 'console title="session"'

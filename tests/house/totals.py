@@ -17,8 +17,8 @@ from discreet.noise import SECURE, Entropy, laplace
 from discreet.privacy import Neighbours, Pure
 from discreet.privacy.calibrate import laplace_error
 from discreet.release import Kind, Release, Wish
+from discreet.release.counting_mechanism import facts_of
 from discreet.release.kind import Option, Preview, part
-from discreet.release.publication import facts_of
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from discreet.curator.noisy_statistics import NoisyTable
 from discreet.curator.price import Priced, priced
 from discreet.curator.purchase import BoughtTable
 from discreet.declared.column import Column
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import Table
 from discreet.mechanisms import GaussianVector, LaplaceVector
 from discreet.privacy import AddRemove, Concentrated, Pure

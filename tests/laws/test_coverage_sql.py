@@ -22,7 +22,7 @@ import pytest
 from covering import RUNS, Coverage, coverage
 from doubles import Seeded
 
-from discreet.curator import Curator, above_noise
+from discreet.curator import Curator, postprocessing
 from discreet.curator.error_bars import Spans
 from discreet.curator.noisy_statistics import Engine, Group, measure
 from discreet.curator.price import Priced
@@ -290,7 +290,7 @@ def test_rows_that_noise_chose_are_covered(worlds: Callable[..., World], name: s
     clause, choose = CHOSEN[name]
     sql = f"SELECT region, count(*) AS n FROM visits GROUP BY region {clause}"
     (paid,) = world.priced(sql, price)
-    sides = above_noise.upper(world.curator._question(sql, terms_of(law, price))).sides
+    sides = postprocessing.upper(world.curator._question(sql, terms_of(law, price))).sides
     assert [side.chosen for side in sides] == [True]
     engine, rng = Repeated(world.curator._store, GROUPS[:SHORT]), Seeded(7)
     error = float(paid.charge(paid.part.measurement.statistics[0]).mechanism.error(CONFIDENCE))

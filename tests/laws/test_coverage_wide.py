@@ -12,14 +12,14 @@ import pytest
 from covering import RUNS, Coverage, coverage
 from doubles import Seeded
 
-from discreet.curator import above_noise, catalogue
+from discreet.curator import catalogue, postprocessing
 from discreet.curator.answer import estimates
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.curator.error_bars import Spans
 from discreet.curator.noisy_statistics import measure
 from discreet.curator.price import priced
 from discreet.curator.purchase import BoughtTable
-from discreet.declared.key import Key
+from discreet.declared.group_key import Key
 from discreet.engines import Counted, DuckStore
 from discreet.privacy import AddRemove, Approximate, Concentrated
 from discreet.sql.plan import Measurement, Rank, Statistic
@@ -63,7 +63,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_sum_of_nanoseconds_under_a_cap(home: Path, loss: Approximate | Concentrated) -> None:
     """About the rows that are kept. The best bar has the exact quantile of its noise."""
     asked = question("SELECT sum(moment) FROM t", catalogue.read(home).schema)
-    (price,), upper = priced(asked.parts, loss, AddRemove("who")), above_noise.upper(asked)
+    (price,), upper = priced(asked.parts, loss, AddRemove("who")), postprocessing.upper(asked)
     store = DuckStore(home / "tables")
     exact = store.counted(price.part.measurement)
     truth = exact.values[()][0]
@@ -71,8 +71,8 @@ def test_a_sum_of_nanoseconds_under_a_cap(home: Path, loss: Approximate | Concen
     rng, spans = Seeded(11), []
     for _ in range(RUNS):
         noisy = measure(price, Once(exact), rng=rng)
-        table = above_noise.noisy_table(price.part, noisy.groups, estimates(price.part, noisy.values))
-        result = above_noise.run(upper, {price.part.name: table}, {})
+        table = postprocessing.noisy_table(price.part, noisy.groups, estimates(price.part, noisy.values))
+        result = postprocessing.run(upper, {price.part.name: table}, {})
         bars = Spans(upper.sides, {price.part.name: BoughtTable(price, noisy, 1)}, 1 - SURE)
         ((span,),) = bars.of(result.rows, result.hidden)
         assert span is not None

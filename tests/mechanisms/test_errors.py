@@ -27,11 +27,11 @@ from discreet.mechanisms.median import SmoothMedian, SmoothRank
 from discreet.mechanisms.moments import Mean, Variance
 from discreet.mechanisms.propose import ProposedMedian, ProposeTestRelease
 from discreet.mechanisms.quantile import Quantile
-from discreet.mechanisms.quantile_end import QuantileEnd
+from discreet.mechanisms.quantile_interval import QuantileEnd
 from discreet.mechanisms.quantiles import Quantiles
+from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.real import GaussianReal, LaplaceReal
 from discreet.mechanisms.registry import REGISTRY
-from discreet.mechanisms.response import RandomizedResponse
 from discreet.mechanisms.sample import BlockMean
 from discreet.mechanisms.selection import Exponential, PermuteAndFlip, ReportNoisyMax
 from discreet.mechanisms.sparse import RefreshedSparseVector, SparseVector

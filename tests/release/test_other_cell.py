@@ -22,8 +22,8 @@ from discreet.mechanisms import Bins, Column, Frame
 from discreet.mechanisms.registry import digest
 from discreet.release import OTHER, CountedRelease, KeyAxis, NumberAxis, Wish
 from discreet.release.axis import other_label, read_rule, read_side
+from discreet.release.counting_mechanism import completed, counter
 from discreet.release.folder import checked
-from discreet.release.publication import completed, counter
 
 AGE = Column("age", bounds=(0, 100), step=1)
 SEX, REGION = Column("sex", keys=("f", "m")), Column("region", keys=("north", "south", None))

@@ -26,6 +26,7 @@ from discreet.release import (
     Release,
     Wish,
 )
+from discreet.release.estimate import error_bar
 from discreet.release.histogram import NONE
 from discreet.release.release import CUT_OFF
 
@@ -348,3 +349,18 @@ def test_a_release_holds_what_was_published() -> None:
     assert isinstance(TABLES.content, Marginals)
     assert LINE.tables == (("age",),)
     assert CHOSEN.facts["mechanism"]["name"] == "private-bins"  # type: ignore[index,call-overload]
+
+
+def test_a_range_has_the_bar_of_its_cells_where_a_draw_of_noise_counts_more_than_once() -> None:
+    keyed = [Column(name, keys=tuple("abcdef")) for name in ("x", "y", "z", "w")]
+    frame = Frame.of({column.name: np.array(list("abcdef") * 20) for column in keyed}, *keyed)
+    asked = {"kind": "marginals", "columns": ["x", "y", "z", "w"], "epsilon": "30", "ways": 3}
+    told = publication(frame, Wish.read(asked))(frame, rng=Seeded(1))
+    picked = {"x": list("abcdef"), "y": list("abcdf"), "z": list("abcdef")}
+    weights = np.ones(())
+    for keys in picked.values():
+        weights = np.multiply.outer(weights, np.isin([*"abcdef", "other"], keys).astype(np.float64))
+    cells = told.weighed(("x", "y", "z"), weights)
+    assert cells.span is not None
+    assert cells.span[1] - cells.value > 1.2 * error_bar(cells.error or 0.0, 0.5)
+    assert told.range(**picked) == cells

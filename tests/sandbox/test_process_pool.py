@@ -19,7 +19,7 @@ from sqlglot import exp, parse_one, serde
 from discreet.errors import Exceeded, Fault, Ground, OverBudget, Refusal, Unsupported
 from discreet.sandbox import DIRECT, Limits, Processes, SharedValue
 from discreet.sandbox import process_pool as pool
-from discreet.sandbox.calls import heard, restored, said
+from discreet.sandbox.call_messages import heard, restored, said
 from discreet.sandbox.worker import read, written
 
 SMALL = Limits(cpu_seconds=0.3, seconds=5.0, memory=64 << 20, reply=1 << 20, processes=3, each=1)

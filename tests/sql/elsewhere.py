@@ -11,7 +11,7 @@ from fractions import Fraction
 import pyarrow as pa
 
 from discreet.declared.column import Column
-from discreet.declared.key import Key, Type
+from discreet.declared.group_key import Key, Type
 from discreet.declared.table import Schema, Table
 
 

@@ -8,7 +8,7 @@ from dataclasses import fields
 from fractions import Fraction
 from typing import Any
 
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
 
 Columns = Mapping[str, Type]

@@ -32,7 +32,7 @@ from sqlglot import exp
 
 from discreet.curator.catalogue import Catalogue, Population
 from discreet.curator.declarations import Declared, declared
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import Caps, Schema, Table
 from discreet.errors import Refusal
 from discreet.sql import fanout, render

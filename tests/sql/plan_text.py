@@ -14,7 +14,7 @@ from sql.expression_text import Columns, Unknown, all_of, expression_text, name_
 
 from discreet.declared.column import Column
 from discreet.declared.grid import Grid
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import Schema, Table
 from discreet.sql.expression import Expression, Field
 from discreet.sql.plan import AggregateColumn, GroupKey, Measurement, Part, Question, Rank, Statistic

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from discreet.curator.price import reach
 from discreet.declared.column import Column
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import Schema, Table
 from discreet.sql.bounding import counts, distinct, numbers, plain, ranks, summands
 from discreet.sql.plan import Measurement, Rank

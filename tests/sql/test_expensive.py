@@ -14,13 +14,13 @@ import pytest
 
 from discreet.declared.column import Column
 from discreet.declared.grid import Grid
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import Schema
 from discreet.errors import Refusal
 from discreet.sql import bounding, render
 from discreet.sql.expression import Call, Expression, Field, Literal
 from discreet.sql.functions import LONGEST_PATTERN, once
-from discreet.sql.row_choice import Choice, Room
+from discreet.sql.row_cap import Choice, Room
 from discreet.sql.rows import Capped, Scan, described
 from discreet.sql.split import question
 

@@ -10,7 +10,7 @@ import clinic
 import pytest
 
 from discreet.declared.column import Column
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import Schema, Table
 from discreet.errors import Refusal
 from discreet.sql.split import question

@@ -10,7 +10,7 @@ import clinic
 import pytest
 
 from discreet.declared.column import Column
-from discreet.declared.key import Key, Type
+from discreet.declared.group_key import Key, Type
 from discreet.declared.table import Schema, Table
 from discreet.errors import Refusal
 from discreet.sql import bounding

@@ -10,7 +10,7 @@ import pytest
 from sqlglot import exp
 
 from discreet.declared.column import Column
-from discreet.declared.key import Key, Type
+from discreet.declared.group_key import Key, Type
 from discreet.declared.table import Schema, Table
 from discreet.errors import Ground, Refusal
 from discreet.sql.expression import Expression

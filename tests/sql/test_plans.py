@@ -18,7 +18,7 @@ from sql.plan_text import measurement_lines, schema_text
 
 from discreet.declared.column import Column
 from discreet.declared.grid import Grid
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import Schema, Table
 from discreet.sql.expression import Expression, Literal
 from discreet.sql.plan import GroupKey, Measurement, Question, Statistic

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 from sqlglot import exp
 
-from discreet.declared.key import Type, zoned
+from discreet.declared.group_key import Type, zoned
 from discreet.errors import Refusal
 from discreet.server.catalogue.parser import read as read_catalogue
 from discreet.server.catalogue.types import facts

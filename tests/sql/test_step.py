@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.declared.grid import MOST_STEPS, fine_step, finest_step, usual_step
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
 from discreet.sql.expression_facts import step_of
 from discreet.sql.range import Range

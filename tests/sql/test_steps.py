@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from discreet.declared.grid import Grid
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.sql.expression import Field
 from discreet.sql.render import steps
 

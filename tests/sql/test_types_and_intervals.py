@@ -6,7 +6,7 @@ import pytest
 from sqlglot import exp
 
 from discreet.declared.column import Column
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import Schema, Table
 from discreet.errors import Refusal
 from discreet.sql.expression import Field

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import duckdb
 import pytest
 
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.sql.expression import Call, Field, Literal
 from discreet.sql.render import expression
 

@@ -229,7 +229,7 @@ def _columns(home: Path, source: str, kind: Kind) -> list[str]:
 def _countable(home: Path, source: str) -> list[str]:
     """The columns of a table that something is declared of, but for its unit."""
     from discreet.curator import Curator
-    from discreet.declared.key import Type
+    from discreet.declared.group_key import Type
     from discreet.declared.table import chosen
 
     tables = {table.name: table for table in Curator(home).tables()}

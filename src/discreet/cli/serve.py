@@ -271,7 +271,7 @@ async def _first(one: Awaitable[object], other: Awaitable[object]) -> None:
 
 
 async def _http(desk: Desk, address: Address, shared: Shared, wire: _Wire) -> Open:
-    from discreet.cli.console_host import Console
+    from discreet.cli.console_adapter import Console
     from discreet.server.http import serve as open_door
     from discreet.server.limits import HttpLimits
 

@@ -14,7 +14,7 @@ from discreet.curator.answer import Spans
 from discreet.curator.named_run import RunAnswer, RunQuote
 from discreet.curator.purchase import PastPayment
 from discreet.declared.column import Column
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import Table
 from discreet.desk import PaidRelease
 from discreet.desk.publisher import Offered

@@ -11,7 +11,7 @@ from discreet.console import theme
 from discreet.console.sql_editor import written
 from discreet.console.table_draft import KINDS
 from discreet.declared.column import Column, ends
-from discreet.declared.key import Key
+from discreet.declared.group_key import Key
 from discreet.declared.table import Table
 from discreet.exact import spoken
 from discreet.ledger.books import Account

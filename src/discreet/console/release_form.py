@@ -13,7 +13,7 @@ from nicegui import ui
 from discreet.console import theme
 from discreet.console.data_dictionary import facts
 from discreet.declared.column import Column
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import Table
 from discreet.desk import ReleaseOrder
 from discreet.errors import Refusal, about

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from discreet.curator.custody import Declared
-from discreet.curator.source_columns import SourceColumn
-from discreet.declared.key import Type
+from discreet.curator.source_schema import SourceColumn
+from discreet.declared.group_key import Type
 from discreet.errors import Refusal
 from discreet.exact import exact
 

@@ -19,7 +19,7 @@ from discreet.console.table_draft import BUDGET, COLUMNS, FILE, OWNER, REVIEW, S
 from discreet.console.upload import UploadedFile, said_size
 from discreet.curator.custody import Declared
 from discreet.curator.declarations import stale
-from discreet.curator.source_columns import SourceColumn, found, source_types
+from discreet.curator.source_schema import SourceColumn, found, source_types
 from discreet.declared.table import Table
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal

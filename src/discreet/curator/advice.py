@@ -15,7 +15,7 @@ from functools import lru_cache
 from discreet.curator.purchase import BoughtTable
 from discreet.curator.share_intervals import ShareInterval, compatible
 from discreet.declared.grid import Grid
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import MOST_ROWS_A_UNIT, Table
 from discreet.errors import Refusal
 from discreet.ledger.entry import BudgetLoss

@@ -7,10 +7,10 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
-from discreet.curator.above_noise import Upper
 from discreet.curator.answer import Answer
 from discreet.curator.catalogue import Catalogue
 from discreet.curator.declarations import Declarations
+from discreet.curator.postprocessing import Upper
 from discreet.curator.quote import Terms
 from discreet.declared.table import Caps
 from discreet.ledger import Grant, SqliteLedger

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from discreet import durable
 from discreet.curator.explain import said
 from discreet.declared.column import Column
-from discreet.declared.key import Key, Type, number, written
+from discreet.declared.group_key import Key, Type, number, written
 from discreet.declared.table import Schema, Table
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, positive, probability, shown

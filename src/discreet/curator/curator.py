@@ -9,7 +9,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar, Unpack
 
-from discreet.curator import above_noise, advice, catalogue
+from discreet.curator import advice, catalogue, postprocessing
 from discreet.curator.answer import Answer
 from discreet.curator.cache import Allow, AtHand, Plans, Recall, answer_key, key_of
 from discreet.curator.catalogue import Population
@@ -320,10 +320,10 @@ class Curator:
             self._recall.keep(key, self._catalogue, answer, (paid.cells, uppers[-1]))
         return answer
 
-    def _uppers(self, sql: str, asked: Terms, question: Question) -> tuple[above_noise.Upper, ...]:
+    def _uppers(self, sql: str, asked: Terms, question: Question) -> tuple[postprocessing.Upper, ...]:
         """The upper halves of what comes first and of the question itself, rehearsed."""
 
-        def rehearsed(allow: Allow) -> tuple[above_noise.Upper, ...]:
+        def rehearsed(allow: Allow) -> tuple[postprocessing.Upper, ...]:
             allow(question.tables)
             every = (*question.first, question)
             return tuple(self._planner.rehearsed(self._principal, each, self._files(each)) for each in every)
@@ -334,7 +334,7 @@ class Curator:
     def _staged(
         self,
         sql: str,
-        uppers: tuple[above_noise.Upper, ...],
+        uppers: tuple[postprocessing.Upper, ...],
         prices: tuple[Priced, ...],
         asked: Terms,
         by: tuple[Engine, Entropy],
@@ -394,6 +394,6 @@ class Curator:
         tables = [self._catalogue.schema.table(name) for name in question.public_above]
         return {table.name: str(self._store.checked(table)) for table in tables}
 
-    def _spoken(self, upper: above_noise.Upper, paid: Purchase, asked: Terms) -> Answer:
+    def _spoken(self, upper: postprocessing.Upper, paid: Purchase, asked: Terms) -> Answer:
         at = share(asked.confidence, "confidence"), self._left_of(paid.population)
         return self._planner.spoken(self._principal, upper, paid, self._files(upper.question), at)

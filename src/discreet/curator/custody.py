@@ -28,8 +28,8 @@ from discreet.curator.declarations import (
     refuse_followed,
     spelled,
 )
-from discreet.curator.source_columns import guessed, source_types, untyped
-from discreet.declared.key import Type
+from discreet.curator.source_schema import guessed, source_types, untyped
+from discreet.declared.group_key import Type
 from discreet.declared.table import Table, chosen, refuse_hidden_owners
 from discreet.engines.duckdb import DuckStore
 from discreet.engines.ingest import Progress, Unread, hear

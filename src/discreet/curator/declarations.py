@@ -21,7 +21,7 @@ from discreet.curator.catalogue import (
 )
 from discreet.curator.explain import said
 from discreet.declared.column import Column
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import Table, chosen, linked_to
 from discreet.errors import Refusal
 from discreet.exact import Number, exact

@@ -9,6 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 
+from discreet.curator.answer_formulas import Side
 from discreet.curator.formula import (
     ColumnTotal,
     Constant,
@@ -28,7 +29,6 @@ from discreet.curator.intervals import Barred, Row
 from discreet.curator.noise_sums import Additive
 from discreet.curator.noisy_statistics import ends_of
 from discreet.curator.price import RARE
-from discreet.curator.provenance import Side
 from discreet.curator.purchase import BoughtTable
 from discreet.errors import Fault
 from discreet.mechanisms import GaussianVector, LaplaceVector

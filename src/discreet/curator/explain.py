@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
+from discreet.curator.answer_formulas import Side, traced
 from discreet.curator.formula import Formula, ratio
 from discreet.curator.noise_sums import bar
 from discreet.curator.price import Priced
-from discreet.curator.provenance import Side, traced
 from discreet.exact import spoken
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector

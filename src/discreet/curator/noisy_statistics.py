@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from discreet.curator.price import Charge, Priced
-from discreet.declared.key import Key, Type, canonical, canonical_groups
+from discreet.declared.group_key import Key, Type, canonical, canonical_groups
 from discreet.engines import Counted
 from discreet.errors import Fault
 from discreet.ledger.entry import Plain

@@ -13,18 +13,18 @@ from pathlib import Path
 
 from sqlglot import exp
 
-from discreet.curator import above_noise
-from discreet.curator.above_noise import Upper
+from discreet.curator import postprocessing
 from discreet.curator.answer import Answer, Spans, estimates
+from discreet.curator.answer_formulas import Side
 from discreet.curator.cache import Allow
 from discreet.curator.catalogue import Catalogue, Population
 from discreet.curator.error_bars import Spans as Bars
 from discreet.curator.explain import Explanation, bounding, explained, notices
+from discreet.curator.postprocessing import Upper
 from discreet.curator.price import Priced
-from discreet.curator.provenance import Side
 from discreet.curator.purchase import BoughtTable, Purchase
 from discreet.curator.quote import Terms, quote
-from discreet.declared.key import Type, canonical
+from discreet.declared.group_key import Type, canonical
 from discreet.declared.table import Caps, Schema
 from discreet.engines import DuckStore
 from discreet.errors import Exceeded, Fault, Refusal
@@ -81,8 +81,8 @@ class PublicTables:
                 raise Refusal(f"table {table.name!r} is not public", hint="aggregate its rows first")
             self.allow({table.name})
         asked = Question((), query, frozenset(table.name for table in tables), names, tuple(None for _ in names))
-        result = above_noise.run(
-            above_noise.upper(asked), {}, {table.name: str(self.store.checked(table)) for table in tables}
+        result = postprocessing.run(
+            postprocessing.upper(asked), {}, {table.name: str(self.store.checked(table)) for table in tables}
         )
         if len(result.rows) > MOST_ROWS:
             raise Refusal(
@@ -100,28 +100,30 @@ class PublicTables:
 
 
 def computed(
-    upper: above_noise.Upper, bought: Mapping[str, BoughtTable], files: Mapping[str, str], confidence: Fraction
-) -> tuple[above_noise.Result, Spans]:
+    upper: postprocessing.Upper, bought: Mapping[str, BoughtTable], files: Mapping[str, str], confidence: Fraction
+) -> tuple[postprocessing.Result, Spans]:
     """Rows and their error bars: nothing here reads more than what was bought and the public tables in these files."""
     tables = {
-        name: above_noise.noisy_table(each.price.part, each.noisy.groups, estimates(each.price.part, each.noisy.values))
+        name: postprocessing.noisy_table(
+            each.price.part, each.noisy.groups, estimates(each.price.part, each.noisy.values)
+        )
         for name, each in bought.items()
     }
-    result = above_noise.run(upper, tables, files)
+    result = postprocessing.run(upper, tables, files)
     return result, barred(upper, bought, result, confidence)
 
 
 def barred(
-    upper: above_noise.Upper, bought: Mapping[str, BoughtTable], result: above_noise.Result, confidence: Fraction
+    upper: postprocessing.Upper, bought: Mapping[str, BoughtTable], result: postprocessing.Result, confidence: Fraction
 ) -> Spans:
     """The error bars of rows."""
     return Bars(upper.sides, bought, 1 - confidence).of(result.rows, result.hidden)
 
 
 def spoken(
-    upper: above_noise.Upper,
+    upper: postprocessing.Upper,
     paid: Purchase,
-    told: tuple[above_noise.Result, Spans],
+    told: tuple[postprocessing.Result, Spans],
     again: tuple[Fraction, Callable[[Fraction], Spans]],
     left: BudgetLoss | None,
 ) -> Answer:
@@ -202,7 +204,7 @@ class Planner:
     def upper(self, who: str, asked: Question) -> Upper:
         """The upper half of a question that was paid already, not tried."""
         try:
-            return self._sandbox.call(who, above_noise.upper, asked)
+            return self._sandbox.call(who, postprocessing.upper, asked)
         except Exceeded:
             raise Fault from None
 
@@ -256,7 +258,7 @@ def _rehearsed(
     asked: Question, files: Mapping[str, str]
 ) -> tuple[str, tuple[Side, ...], int, tuple[tuple[str, str], ...]]:
     """All of an upper half but the question, which whoever asks for it has."""
-    above = above_noise.rehearse(asked, files)
+    above = postprocessing.rehearse(asked, files)
     return above.text, above.sides, above.hidden, above.columns
 
 

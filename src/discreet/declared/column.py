@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from discreet.declared.grid import Grid, usual_step
-from discreet.declared.key import Key, Type, canonical, written
+from discreet.declared.group_key import Key, Type, canonical, written
 from discreet.errors import Ground, Refusal
 from discreet.exact import Number, exact, shown
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from discreet.declared.column import Column
 from discreet.declared.grid import Grid
-from discreet.declared.key import Key, Type
+from discreet.declared.group_key import Key, Type
 from discreet.errors import Ground, Refusal
 from discreet.exact import count, shown
 from discreet.privacy import Neighbours

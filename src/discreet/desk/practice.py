@@ -22,7 +22,7 @@ from discreet.curator.catalogue import Catalogue, declaration
 from discreet.curator.custody import found_home
 from discreet.curator.quote import given
 from discreet.declared.column import Column
-from discreet.declared.key import Type, value_of, written
+from discreet.declared.group_key import Type, value_of, written
 from discreet.declared.table import Table
 from discreet.engines import DuckStore
 from discreet.errors import OverBudget

@@ -23,7 +23,7 @@ import duckdb
 import pyarrow as pa
 
 from discreet import durable
-from discreet.declared.key import Key
+from discreet.declared.group_key import Key
 from discreet.declared.table import RESERVED, Table
 from discreet.engines import stream_rows
 from discreet.engines.ingest import SAFE, Progress, copy_rows, watched

@@ -12,7 +12,7 @@ import duckdb
 from sqlglot import exp
 
 from discreet.declared.column import Column
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import Table
 from discreet.errors import Refusal
 from discreet.sql.aggregates import grid_of

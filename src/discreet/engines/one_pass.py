@@ -280,7 +280,7 @@ def _grouped(rows: OwnedRows, rules: Rules) -> Unsigned:
 def _fewer(rows: OwnedRows, cap: int, rules: Rules) -> OwnedRows:
     """Of owners who all have too many rows, so many of each: those with the smallest digests.
 
-    As in `sql.row_choice`, a digest is made of the owner, of what a row says, and of its number among his rows that say
+    As in `sql.row_cap`, a digest is made of the owner, of what a row says, and of its number among his rows that say
     the same. His choice ends before the (cap + 1)-th smallest; equal ones fall together on the far side.
     """
     digest, contents = _grouped(rows, rules), [rows.groups]

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.declared.grid import Grid, whole
-from discreet.declared.key import Type, canonical
+from discreet.declared.group_key import Type, canonical
 from discreet.declared.table import grid_of, keys_of
 from discreet.engines.duckdb import DuckStore
 from discreet.exact import Number, count

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.declared.key import Key, Type
+from discreet.declared.group_key import Key, Type
 from discreet.declared.table import Table
 from discreet.engines.one_pass import (
     FARTHEST,
@@ -29,7 +29,7 @@ from discreet.sql.bounding import among, plain, row_cap, summands
 from discreet.sql.expression import Field
 from discreet.sql.plan import GroupKey, Measurement, Statistic
 from discreet.sql.render import UNIT, Located, code_name, expression, kept_code, kept_column, quoted, rows
-from discreet.sql.row_choice import is_plain
+from discreet.sql.row_cap import is_plain
 from discreet.sql.rows import scanned
 
 Group = tuple[Key, ...]

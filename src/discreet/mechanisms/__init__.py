@@ -24,7 +24,6 @@ from discreet.mechanisms.additive import Geometric as Geometric
 from discreet.mechanisms.additive import Laplace as Laplace
 from discreet.mechanisms.additive import LaplaceVector as LaplaceVector
 from discreet.mechanisms.auction import PostedPrice as PostedPrice
-from discreet.mechanisms.frame import Frame as Frame
 from discreet.mechanisms.keys import GaussianKeys as GaussianKeys
 from discreet.mechanisms.keys import LaplaceKeys as LaplaceKeys
 from discreet.mechanisms.keys import OptimalKeys as OptimalKeys
@@ -36,6 +35,7 @@ from discreet.mechanisms.median import PureMedian as PureMedian
 from discreet.mechanisms.median import PureRank as PureRank
 from discreet.mechanisms.median import SmoothMedian as SmoothMedian
 from discreet.mechanisms.median import SmoothRank as SmoothRank
+from discreet.mechanisms.memory_relation import Frame as Frame
 from discreet.mechanisms.moments import Average as Average
 from discreet.mechanisms.moments import Mean as Mean
 from discreet.mechanisms.moments import Spread as Spread
@@ -45,8 +45,10 @@ from discreet.mechanisms.propose import ProposeTestRelease as ProposeTestRelease
 from discreet.mechanisms.propose import Stability as Stability
 from discreet.mechanisms.propose import median_stability as median_stability
 from discreet.mechanisms.quantile import Quantile as Quantile
-from discreet.mechanisms.quantile_end import QuantileEnd as QuantileEnd
+from discreet.mechanisms.quantile_interval import QuantileEnd as QuantileEnd
 from discreet.mechanisms.quantiles import Quantiles as Quantiles
+from discreet.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
+from discreet.mechanisms.randomized_response import Share as Share
 from discreet.mechanisms.real import GaussianReal as GaussianReal
 from discreet.mechanisms.real import LaplaceReal as LaplaceReal
 from discreet.mechanisms.registry import REGISTRY as REGISTRY
@@ -57,8 +59,6 @@ from discreet.mechanisms.relation import Axis as Axis
 from discreet.mechanisms.relation import Bins as Bins
 from discreet.mechanisms.relation import Relation as Relation
 from discreet.mechanisms.relation import TableMechanism as TableMechanism
-from discreet.mechanisms.response import RandomizedResponse as RandomizedResponse
-from discreet.mechanisms.response import Share as Share
 from discreet.mechanisms.sample import Aggregate as Aggregate
 from discreet.mechanisms.sample import BlockMean as BlockMean
 from discreet.mechanisms.sample import SampleAggregate as SampleAggregate

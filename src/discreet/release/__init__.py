@@ -13,6 +13,7 @@ from discreet.release.axis import OTHER as OTHER
 from discreet.release.axis import KeyAxis as KeyAxis
 from discreet.release.axis import NumberAxis as NumberAxis
 from discreet.release.counted import CountedRelease as CountedRelease
+from discreet.release.counting_mechanism import Publication as Publication
 from discreet.release.estimate import Curve as Curve
 from discreet.release.estimate import Estimate as Estimate
 from discreet.release.grids import AdaptiveGrid as AdaptiveGrid
@@ -40,6 +41,5 @@ from discreet.release.multiplicative_weights import MultiplicativeWeights as Mul
 from discreet.release.partition import Automatic as Automatic
 from discreet.release.partition import Partition as Partition
 from discreet.release.private_bins import PrivateBins as PrivateBins
-from discreet.release.publication import Publication as Publication
 from discreet.release.release import Release as Release
 from discreet.release.wavelet import Wavelet as Wavelet

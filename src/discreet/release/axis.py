@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.declared.key import Key
+from discreet.declared.group_key import Key
 from discreet.errors import Refusal
 from discreet.exact import exact, positive, shown
 from discreet.mechanisms import Bins, Column

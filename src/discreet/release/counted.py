@@ -152,7 +152,9 @@ class CountedRelease(Release):
         weights: Reals = reduce(np.multiply.outer, sides, np.ones(()))
         note = "; ".join(asked[name][1] for name in columns if name in asked and asked[name][1])
         weighed = self.weighed(columns, weights)
-        return Estimate(weighed.value, None if note else weighed.error, note=note and note + _IN_A_BIN)
+        if note:
+            return Estimate(weighed.value, None, note=note + _IN_A_BIN)
+        return weighed
 
     def cdf(self) -> Curve:
         """The share of all records up to the upper edge of each bin."""

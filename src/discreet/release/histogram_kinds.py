@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from discreet.declared.key import Type
-from discreet.declared.key import written as day_written
+from discreet.declared.group_key import Type
+from discreet.declared.group_key import written as day_written
 from discreet.declared.table import chosen, column_of
 from discreet.errors import Refusal, about
 from discreet.exact import Number, positive, share, shown
@@ -30,13 +30,13 @@ from discreet.release import figures
 from discreet.release.axis import IN_OTHER, NumberAxis, read_rule
 from discreet.release.bins import FINEST, Cut, Private, read_cut, usual
 from discreet.release.counted import CountedRelease
+from discreet.release.counting_mechanism import Publication
 from discreet.release.counts import MOST_CELLS
 from discreet.release.estimate import Curve, Estimate
 from discreet.release.histogram import Histogram
 from discreet.release.kind import Kind, Option, Wish, part, register
 from discreet.release.method import COUNTING, counting
 from discreet.release.private_bins import PrivateBins
-from discreet.release.publication import Publication
 from discreet.release.release import no_line
 from discreet.release.tree import Reals
 from discreet.sql.render import quoted

@@ -25,6 +25,7 @@ from discreet.release import figures
 from discreet.release.axis import IN_OTHER, LEFT_OUT
 from discreet.release.bins import Private
 from discreet.release.counted import CountedRelease
+from discreet.release.counting_mechanism import CellMechanism, Publication
 from discreet.release.counts import MOST_CELLS
 from discreet.release.estimate import Estimate
 from discreet.release.histogram import EXACT, FITTED
@@ -33,7 +34,6 @@ from discreet.release.kind import Kind, Option, listed, names_of, part, register
 from discreet.release.marginals import FourierMarginals, Marginals, ResidualMarginals
 from discreet.release.marginals.consistent import can_be_whole
 from discreet.release.marginals.domain import MOST_TABLES, maximal
-from discreet.release.publication import CellMechanism, Publication
 from discreet.release.tree import Reals
 
 _LOWER = 1 - Fraction(1, 1 << 40)

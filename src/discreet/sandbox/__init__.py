@@ -6,10 +6,10 @@ the one sentence that it was too much. Another process, which did nothing but lo
 ends them. In one's own home there is nobody to fear, and functions are just called (`Direct`).
 """
 
-from discreet.sandbox.calls import DIRECT as DIRECT
-from discreet.sandbox.calls import Direct as Direct
-from discreet.sandbox.calls import Sandbox as Sandbox
-from discreet.sandbox.calls import SharedValue as SharedValue
+from discreet.sandbox.call_messages import DIRECT as DIRECT
+from discreet.sandbox.call_messages import Direct as Direct
+from discreet.sandbox.call_messages import Sandbox as Sandbox
+from discreet.sandbox.call_messages import SharedValue as SharedValue
 from discreet.sandbox.process_pool import Processes as Processes
 from discreet.sandbox.worker import Limits as Limits
 from discreet.sandbox.worker import room as room

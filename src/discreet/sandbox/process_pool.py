@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 
 from discreet.errors import Exceeded, Fault
 from discreet.sandbox import worker
-from discreet.sandbox.calls import Over, Said, SharedValue, heard, receive, restored, send
+from discreet.sandbox.call_messages import Over, Said, SharedValue, heard, receive, restored, send
 from discreet.sandbox.worker import BROKEN, SAID, VALUE, Limits
 
 T = TypeVar("T")

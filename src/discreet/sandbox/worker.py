@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from discreet.errors import DiscreetError
-from discreet.sandbox.calls import Over, SharedValue, receive, said, send
+from discreet.sandbox.call_messages import Over, SharedValue, receive, said, send
 
 MEGABYTE = 1 << 20
 _MAPS = Path("/proc/self/statm")  # where there is none, memory is limited by the engine alone

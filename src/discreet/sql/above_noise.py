@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.errors import Refusal
 from discreet.sql.aggregates import aggregates, is_aggregate
 from discreet.sql.conditions import swapped, within

@@ -11,7 +11,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from discreet.declared.grid import Grid, finest_step
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import Caps
 from discreet.errors import Refusal, Unsupported
 from discreet.exact import exact, spoken

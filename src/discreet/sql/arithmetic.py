@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 
 _WHOLE = "whole"
 _GROWING = (exp.Add, exp.Sub, exp.Mul)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from discreet.declared.grid import Grid
-from discreet.declared.key import Key, Type
+from discreet.declared.group_key import Key, Type
 from discreet.sql.bounding import among, one_row_units
 from discreet.sql.expression import Field
 from discreet.sql.render import UNIT, Located, quoted, rows, summand
-from discreet.sql.row_choice import Choice
+from discreet.sql.row_cap import Choice
 from discreet.sql.rows import Rows
 from discreet.sql.shape import shape
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 
 Value = bool | int | float | str | None
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
-from discreet.declared.key import Type, number, written
+from discreet.declared.group_key import Type, number, written
 from discreet.declared.table import Table
 from discreet.sql.expression import A_DAY, Call, Case, Expression, Field, Literal, parts
 from discreet.sql.functions import FUNCTIONS

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Protocol
 
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import MOST_ROWS_A_UNIT
 from discreet.errors import Refusal
 from discreet.sql.expression import Call, Expression, Field, parts

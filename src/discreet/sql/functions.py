@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.sql.expression import Expression, Literal
 from discreet.sql.range import Range, union
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from discreet.declared.key import Key, Type, canonical
+from discreet.declared.group_key import Key, Type, canonical
 from discreet.errors import Refusal
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
 from discreet.sql.expression_facts import links, owners

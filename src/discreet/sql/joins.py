@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.errors import Refusal, Unsupported
 from discreet.sql.conditions import conjuncts, tables_of, unwrapped
 from discreet.sql.expression import Call, Expression, Field

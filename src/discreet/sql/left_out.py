@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 from discreet.declared.grid import MOST_STEPS, Grid
-from discreet.declared.key import Type, written
+from discreet.declared.group_key import Type, written
 from discreet.exact import spoken
 from discreet.sql.expression import Call, Case, Expression, Field, Literal, is_numbered, parts
 from discreet.sql.expression_facts import ranged, step_of

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.errors import Refusal
 from discreet.sql.expression import Expression, Field
 from discreet.sql.rows import Filter, Project, Rows

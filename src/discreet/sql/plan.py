@@ -12,7 +12,7 @@ from functools import cached_property
 from sqlglot import exp
 
 from discreet.declared.grid import Grid
-from discreet.declared.key import Key, Type
+from discreet.declared.group_key import Key, Type
 from discreet.declared.table import check_caps
 from discreet.errors import Refusal
 from discreet.sql.expression import Call, Case, Expression, Field, Literal, is_numbered

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from discreet.declared.key import Type, canonical, zoned
+from discreet.declared.group_key import Type, canonical, zoned
 from discreet.errors import Ground, Refusal, Unsupported
 from discreet.sql.conditions import unwrapped
 from discreet.sql.wording import shown

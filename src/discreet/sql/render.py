@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from discreet.declared.grid import Grid
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import Table
 from discreet.sql.expression import Call, Case, Expression, Field, Literal, Value
 from discreet.sql.functions import FUNCTIONS, once, within
-from discreet.sql.row_choice import Choice, Room
+from discreet.sql.row_cap import Choice, Room
 from discreet.sql.rows import (
     Among,
     Capped,

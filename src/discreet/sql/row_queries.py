@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from discreet.declared.grid import Grid
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.errors import Refusal, Unsupported
 from discreet.sql.aggregates import MOST_WHOLE, grid_of, is_aggregate, no_options
 from discreet.sql.conditions import swapped

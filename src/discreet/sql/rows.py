@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, is_dataclass
 
 from discreet.declared.grid import Grid
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import Table, distinct_names
 from discreet.errors import Refusal
 from discreet.sql.expression import Expression, Value

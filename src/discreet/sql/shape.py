@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from discreet.declared.column import Column
 from discreet.declared.grid import MOST_STEPS, Grid, fine_step, usual_step
-from discreet.declared.key import Key, Type
+from discreet.declared.group_key import Key, Type
 from discreet.declared.table import MOST_ROWS_A_UNIT, distinct_names, refuse_hidden_owners
 from discreet.errors import Refusal
 from discreet.sql.expression import NUMBERS, Call, Expression, Field, Literal

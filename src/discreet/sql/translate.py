@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.declared.key import Type, canonical
+from discreet.declared.group_key import Type, canonical
 from discreet.errors import Refusal
 from discreet.sql.conditions import unwrapped
 from discreet.sql.expression import NUMBERS, Call, Case, Expression, Literal, parts, seconds

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from discreet.declared.column import Column
-from discreet.declared.key import Key, Type
+from discreet.declared.group_key import Key, Type
 from discreet.exact import spoken
 from discreet.sql.expression import Call, Expression, Field, Literal, Value, parts
 from discreet.sql.plan import Measurement

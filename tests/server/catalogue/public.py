@@ -7,7 +7,7 @@ from fractions import Fraction
 from clinic import schema
 
 from discreet.declared.column import Column
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import Table
 from discreet.desk import Visitor
 from discreet.sandbox import DIRECT

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import Table
 from discreet.server.catalogue.rows import comment_on_column, comment_on_table
 

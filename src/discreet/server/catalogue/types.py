@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.errors import Refusal
 
 FILE = Path(__file__).with_name("postgres.json")

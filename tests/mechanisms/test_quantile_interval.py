@@ -16,7 +16,7 @@ from doubles import Seeded
 
 from discreet.errors import Refusal
 from discreet.mechanisms import QuantileEnd
-from discreet.mechanisms.quantile_end import _CELLS
+from discreet.mechanisms.quantile_interval import _CELLS
 from discreet.privacy import Replace
 
 GRID = (Fraction(0), Fraction(40), Fraction(1))

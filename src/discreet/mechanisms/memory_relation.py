@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.declared.column import Column
 from discreet.declared.grid import LIMIT, cells, real, whole
-from discreet.declared.key import Key
+from discreet.declared.group_key import Key
 from discreet.declared.table import Caps, column_of, grid_of, keys_of
 from discreet.errors import Refusal
 from discreet.exact import Number, count

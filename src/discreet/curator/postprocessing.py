@@ -18,8 +18,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from discreet.curator.answer import Estimate
-from discreet.curator.provenance import ROW, Side, traced
-from discreet.declared.key import Key, Type
+from discreet.curator.answer_formulas import ROW, Side, traced
+from discreet.declared.group_key import Key, Type
 from discreet.errors import Exceeded, Fault, Refusal
 from discreet.sandbox import room
 from discreet.sql import arithmetic, postgres_forms

@@ -16,7 +16,7 @@ from mechanisms.chances import Whatever, covers, fits
 
 from discreet.errors import Refusal
 from discreet.interval import exp, log
-from discreet.mechanisms.response import RandomizedResponse
+from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.noise import Entropy
 from discreet.privacy import AddRemove, Pure
 

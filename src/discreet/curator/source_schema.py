@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 
 from discreet.curator.catalogue import type_of
-from discreet.declared.key import Type
+from discreet.declared.group_key import Type
 from discreet.declared.table import distinct_names
 from discreet.engines.ingest import read_source
 from discreet.errors import Refusal

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.declared.column import Column
-from discreet.declared.key import Key, Type, canonical, canonical_groups, value_of
+from discreet.declared.group_key import Key, Type, canonical, canonical_groups, value_of
 from discreet.errors import Refusal
 
 DAY = dt.date(2024, 1, 5)

@@ -35,7 +35,7 @@ from discreet.mechanisms import (
     Variance,
     registered,
 )
-from discreet.mechanisms.door import OfColumn, admitted, as_json, plain_parameters, rounding
+from discreet.mechanisms.by_name import OfColumn, admitted, as_json, plain_parameters, rounding
 from discreet.mechanisms.quantile import MOST_POINTS, Rows
 from discreet.mechanisms.registry import CLAIMS
 from discreet.privacy import AddRemove, Approximate, Neighbours, Pure, Replace

@@ -48,7 +48,7 @@ COMMANDS = {
 _MODULES = {
     **dict.fromkeys(("init", "doctor"), "home"),
     **dict.fromkeys(("add", "update", "remove"), "tables"),
-    **dict.fromkeys(("bounds", "caps"), "advise"),
+    **dict.fromkeys(("bounds", "caps"), "bounds_advice"),
     **dict.fromkeys(("lift", "retire"), "budget"),
     "explain": "query",
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from discreet.curator import above_noise
+from discreet.curator import postprocessing
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from discreet.curator import above_noise
 def test_no_file_is_reached(tmp_path: Path, sql: str) -> None:
     file = tmp_path / "secret.csv"
     file.write_text("who\nann\n", encoding="utf-8")
-    database = above_noise._opened()
+    database = postprocessing._opened()
     with pytest.raises((duckdb.PermissionException, duckdb.InvalidInputException, duckdb.CatalogException)):
         database.execute(sql.format(file))
     database.close()
