@@ -36,6 +36,8 @@ GUARDED = [
     ("GET", "/api/v1/sessions/1"),
     ("POST", "/api/v1/sessions/1/questions"),
     ("POST", "/api/v1/sessions/1/close"),
+    ("POST", "/api/v1/run"),
+    ("POST", "/api/v1/run/offer"),
 ]
 COUNT = {"sql": "SELECT count(*) AS n FROM visits", "epsilon": "0.5"}
 
