@@ -1,9 +1,9 @@
 """Ten thousand adaptive counts on nltcs cost fewer than 500 hard answers: all others are free.
 
 21,574 people, 16 yes-or-no columns, 65,536 cells, one row a person. A question is a condition on one, two or three
-columns. The analyst adapts: after a hard answer the next question is that one with another column, else one at random; so harder
-ones are asked more often. `off` is what an answer is off by, in percent of all people, and `told` is the error that was
-stated beforehand for every answer of the session, at 95 %. `one by one` is that of the same questions asked alone
+columns. The analyst adapts: after a hard answer the next question is that one with another column, else one at random;
+so harder ones are asked more often. `off` is what an answer is off by, in percent of all people, `told` the error that
+was stated beforehand for every answer of the session, at 95 %. `one by one` is that of the same questions asked alone
 at the same total ε, each with a 10,000th of it. Then CPU seconds of the whole session in memory, without measuring
 counts. `--data DIR` says where aim_suite/nltcs.zip lies.
 """

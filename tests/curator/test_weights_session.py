@@ -119,7 +119,7 @@ def test_a_domain_that_the_table_has_not_is_refused_before_it_is_paid(home: Path
 def test_it_answers_learns_and_closes(home: Path) -> None:
     session, plain = opened(home, SURE), Curator(home)
     assert spent(home) == PRICE
-    truth = round(plain.query(NORTH, epsilon=10**6).rows[0][0])
+    truth = int(str(plain.query(NORTH, epsilon=10**6).rows[0][0]))
     first = session.ask(NORTH)
     again = session.ask(NORTH)
     assert not again.hard

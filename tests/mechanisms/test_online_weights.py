@@ -133,7 +133,7 @@ def test_it_learns_until_it_knows() -> None:
 
 
 def test_its_error_covers_whole_sessions() -> None:
-    """Every answer of a session within α, at the confidence that is told; with numbers sixty times as noisy it is refuted."""
+    """Every answer of a session within α, so confidently; with numbers sixty times as noisy it is refuted."""
     mechanism, level = replace(SMALL, threshold=1, hard=1, questions=4), Fraction(1, 2)
     alpha = mechanism.error(level)
     assert not within(mechanism, alpha).refuted(level)
