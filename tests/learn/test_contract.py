@@ -124,7 +124,7 @@ def test_it_names_its_worst_inputs_and_passes_its_audit(mechanism: Any) -> None:
 def test_the_same_audit_refutes_a_promise_that_is_far_too_small(name: str) -> None:
     dear = dataclasses.replace(EXAMPLES[name][0], epsilon=200, delta=0, rho=None)
     pairs = [(pair.left, pair.right) for pair in dear.pairs()]
-    assert audit(dear, pairs, Pure(1), samples=SAMPLES, alpha=ALPHA, rng=Seeded(1)).refuted
+    assert audit(dear, pairs, Pure(1), samples=2 * SAMPLES, alpha=ALPHA, rng=Seeded(1)).refuted
 
 
 # estimators -----------------------------------------------------------------------------------------------------------
