@@ -81,7 +81,7 @@ def test_an_estimators_mechanism_runs_in_the_home_and_by_its_name(home: Path) ->
     answer = db.run("linear-regression", ROWS, features=["days"], label="cost", epsilon=str(HUGE))
     assert LinearModel.read(answer.value).predict([[100]]) == pytest.approx([220], abs=0.01)
     after = db.budget("patient").spent
-    assert isinstance(after, Approximate)
+    assert isinstance(before, Approximate)
     assert after == before + Approximate(HUGE)
     again = db.run("linear-regression", ROWS, features=["days"], label="cost", epsilon=str(HUGE))
     assert (again.value, again.cost) == (answer.value, None)
