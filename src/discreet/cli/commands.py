@@ -50,9 +50,8 @@ COMMANDS = {
 _MODULES = {
     **dict.fromkeys(("init", "doctor"), "home"),
     **dict.fromkeys(("add", "update", "remove"), "tables"),
-    **dict.fromkeys(("bounds", "caps"), "bounds_advice"),
     **dict.fromkeys(("lift", "retire"), "budget"),
-    "explain": "query",
+    **dict.fromkeys(("explain", "bounds", "caps"), "query"),
     "predict": "fit",
 }
 _ENGINES = ("duckdb", "pyarrow", "sqlite3")
