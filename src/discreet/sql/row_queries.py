@@ -10,9 +10,9 @@ from discreet.declared.grid import Grid
 from discreet.declared.group_key import Type
 from discreet.errors import Refusal, Unsupported
 from discreet.sql.aggregates import MOST_WHOLE, grid_of, is_aggregate, no_options
-from discreet.sql.conditions import swapped
 from discreet.sql.expression import Call, Expression, Field
 from discreet.sql.named_rows import Reading
+from discreet.sql.rewrite import swapped
 from discreet.sql.rows import Ordering, PerUnit, Project, Rows, Summary, Union, Windowed
 from discreet.sql.shape import same_population, shape
 from discreet.sql.translate import is_whole, translate
