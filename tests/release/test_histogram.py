@@ -141,7 +141,7 @@ def test_shares_and_their_errors_are_those_of_a_ratio() -> None:
 
 
 def two_cells(scale: int, total: int, first: int) -> tuple[float, float]:
-    """How often a share of two noisy cells is stated, and how often it is and is wrong: all noise there is, summed up."""
+    """How often a share of two noisy cells is stated, and how often it is and is wrong, summed over all noise."""
     noise = np.arange(-14 * scale, 14 * scale + 1)
     law, variance = math.tanh(1 / (2 * scale)) * np.exp(-np.abs(noise) / scale), noise_variance(Fraction(scale))
     one = (first + noise)[:, None]
@@ -155,7 +155,7 @@ def two_cells(scale: int, total: int, first: int) -> tuple[float, float]:
 
 
 def test_shares_of_two_cells_cover_as_often_as_the_proof_says() -> None:
-    """Where a share is nearly always stated it holds in 95.1 % of the runs or more, and wide noise needs all of that."""
+    """Where a share is nearly always stated it holds in 95.1 % of the runs or more; wide noise needs all of that."""
     held, wrongs = [], []
     for scale in (1, 10, 30):
         for errors in (10, 20, 1000):
