@@ -30,10 +30,9 @@ from discreet.release import (
 from discreet.release.counts import noise_variance, within
 from discreet.release.estimate import MORE, TIMES
 from discreet.release.histogram import _CERTAIN, CHOSEN, EXACT, FITTED, NONE, PARTS, WIDER
-from discreet.release.nonnegative_fit import alike
 from discreet.release.partition import hilbert
 from discreet.release.plausible_counts import plausible
-from discreet.release.tree import Splits, starts
+from discreet.release.tree import Splits, alike, starts
 
 ONE = Fraction(1)
 LINE = np.arange(24, dtype=np.int64) % 5 * 7

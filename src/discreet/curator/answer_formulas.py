@@ -27,8 +27,8 @@ from discreet.curator.formula import (
     ratio,
 )
 from discreet.sql.arithmetic import is_whole
-from discreet.sql.conditions import inner_queries, within
 from discreet.sql.plan import Part, Question
+from discreet.sql.rewrite import inner_queries, within
 
 ROW = "#row"  # the column of a noisy table that numbers its rows
 _HIDDEN = "#h"
