@@ -77,11 +77,10 @@ bench: setup
 # Each peer library lives in its own environment, with whatever versions it wants; beside OpenDP and pure-ldp there is
 # also discreet, so that both can be timed in one process. pure-ldp does not declare all that it imports. Tumult needs
 # Java. One that does not install is left out.
-PEERS := opendp smartnoise-sql pipeline-dp tmlt.analytics pure-ldp scikit-learn
+PEERS := opendp smartnoise-sql pipeline-dp tmlt.analytics pure-ldp
 WANTS.opendp := -e . numpy 'opendp[polars]'
 WANTS.smartnoise-sql := smartnoise-sql duckdb
 WANTS.pipeline-dp := pipeline-dp duckdb pyarrow
-WANTS.scikit-learn := -e . scikit-learn
 WANTS.pure-ldp := -e . pure-ldp multi-freq-ldpy 'xxhash<4' scikit-learn statsmodels
 
 peers: $(PEERS:%=.peers/%/ready)

@@ -34,7 +34,6 @@ from numpy.typing import NDArray
 from discreet.privacy import concentrated_for
 from discreet.release import CliqueTreeSynthesis, IndependentSynthesis, SpanningTreeSynthesis
 
-PEER = "scikit-learn"
 Rows = NDArray[np.int64]
 DELTA = Fraction(1, 10**9)
 METHODS: dict[str, Any] = {

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.noise import Entropy, permutation
-from discreet.noise.uniform import words
+from discreet.noise import Entropy, belows, permutation
 from discreet.release.synthetic.model import GraphicalModel
 from discreet.release.tree import Reals, Whole
 
@@ -55,4 +54,4 @@ def _drawn(table: Reals, groups: Whole, rng: Entropy) -> Whole:
 
 def uniform(size: int, rng: Entropy) -> Reals:
     """Numbers in [0, 1): what is sampled from a model is no secret of anybody's, so floats will do."""
-    return (words(size, rng=rng) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return belows(1 << 53, size, rng=rng).astype(np.float64) * 2.0**-53
