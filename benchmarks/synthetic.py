@@ -189,7 +189,8 @@ def one(name: str, method: str, price: str, folder: Path) -> dict[str, float]:
         rows = table.rows[np.random.default_rng().integers(0, len(table.rows), len(table.rows))]
     else:
         rho = concentrated_for(Fraction(price), DELTA).rho
-        rows = METHODS[method](table.columns, table.sizes, rho)(table.counts).rows
+        along = tuple(size if name in NUMBERS else 0 for name, size in zip(table.columns, table.sizes, strict=True))
+        rows = METHODS[method](table.columns, table.sizes, rho, along=along)(table.counts).rows
     told = {"CPU s": time.process_time() - start}
     told["peak MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     told["TV 3"], told["TV 3 small"] = distances(table, rows, 3)
