@@ -238,7 +238,7 @@ class Database(ABC):
     # sessions --------------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def open_session(self, mechanism: Openable[Any, int, A, Any], *tables: str) -> PaidSession[A]:
+    def open_session(self, mechanism: Openable[Any, Any, A, Any], *tables: str) -> PaidSession[A]:
         """Pay for a session of an interactive mechanism about these tables; then it is asked question by question.
 
         The whole price is charged before its secret is drawn; `.ask(sql)` costs nothing more.

@@ -156,7 +156,7 @@ class Home(Database):
 
     # sessions --------------------------------------------------------------------------------------------------------
 
-    def open_session(self, mechanism: Openable[Any, int, A, Any], *tables: str) -> PaidSession[A]:
+    def open_session(self, mechanism: Openable[Any, Any, A, Any], *tables: str) -> PaidSession[A]:
         return self._desk.sessions(HOME).open(mechanism, *tables)
 
     def session(self, entry: int) -> PaidSession[Any]:
