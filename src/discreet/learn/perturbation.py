@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal
 
 from discreet.errors import Refusal
@@ -71,6 +72,7 @@ class Reach:
         return (self.rank * log(1 + self.bending / (self.rank * ridge))).up
 
 
+@lru_cache(maxsize=64)  # of public facts alone
 def planned(  # noqa: PLR0913, PLR0917  # what a fit is
     loss: Loss, size: int, length_squared: Fraction, price: Approximate, rows: int, neighbours: Neighbours,
     alpha: Fraction, method: str,
