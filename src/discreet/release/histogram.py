@@ -26,6 +26,7 @@ PARTS = (
     "a part and leaves others has no error bar: how its cells differ is not known."
 )
 CHOSEN = f"{PARTS} The noise had a say in which cells were counted together, and the error bars are wider for it."
+SEARCHED = f"{PARTS} The noise had a say in which cells were counted together."
 FITTED = "There are no error bars: the counts were moved, so that none is negative or all are whole."
 
 WIDER = 1.18  # standard errors where the parts were chosen by counts that are used again: docs/proofs/partition.md
@@ -57,6 +58,10 @@ class Histogram:
         sizes = np.bincount(where, minlength=leaves.size)
         counts = (leaves / sizes)[where].reshape(shape)
         return cls(counts, where, splits, EXACT if sizes.max() == 1 else PARTS)
+
+    def searched(self) -> Histogram:
+        """The same where noise chose the parts, by counts that are not used where they tipped the scales."""
+        return self if self.splits is None else replace(self, bounding=SEARCHED)
 
     def chosen(self) -> Histogram:
         """The same where noise chose the parts, and chose them by counts that are used again: with wider errors."""
