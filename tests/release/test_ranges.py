@@ -30,7 +30,7 @@ from discreet.release import (
 from discreet.release.counts import noise_variance, within
 from discreet.release.grids import boxes, divided_boxes
 from discreet.release.hierarchy import best_branching
-from discreet.release.histogram import SEARCHED
+from discreet.release.histogram import CHOSEN
 from discreet.release.partition import hilbert
 from discreet.release.plausible_counts import plausible
 
@@ -237,9 +237,9 @@ def test_the_automatic_release_tells_what_is_plausible_about_a_partition() -> No
         data = counts.reshape(release.shape)
         told = release(data, rng=Seeded(3))
         assert release.chosen == Partition(TENTH, release.shape, release.most)
-        assert told == plausible(release.chosen.parts(data, Seeded(3))).searched()
+        assert told == plausible(release.chosen.parts(data, Seeded(3))).chosen()
         assert told.counts.min() >= 0
-        assert told.bounding == SEARCHED
+        assert told.bounding == CHOSEN
 
 
 def test_a_histogram_of_one_cell_and_of_one_record() -> None:

@@ -136,4 +136,4 @@ class Automatic(Counts):
 
     def __call__(self, counts: Integers, /, *, rng: Entropy = SECURE) -> Histogram:
         """The plausible counts of the parts that were found."""
-        return plausible(self.chosen.parts(counts, rng)).searched()
+        return plausible(self.chosen.parts(counts, rng)).chosen()
