@@ -29,7 +29,7 @@ CHOSEN = f"{PARTS} The noise had a say in which cells were counted together, and
 SEARCHED = f"{PARTS} The noise had a say in which cells were counted together."
 FITTED = "There are no error bars: the counts were moved, so that none is negative or all are whole."
 
-WIDER = 1.18  # standard errors where what chose the parts is used again, or counts were moved: docs/proofs/partition.md
+WIDER = 1.18  # standard errors where what chose parts is used again, or counts were moved: docs/proofs/partition.md
 _MOVED = "The standard errors are those of the noise, before"  # as version 0.1 said of counts that it had moved
 _CERTAIN = 8  # standard errors of a total that shares are taken of, at least: then a ratio is as good as linear
 
