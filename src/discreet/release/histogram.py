@@ -64,7 +64,7 @@ class Histogram:
         return self if self.splits is None else replace(self, bounding=SEARCHED)
 
     def chosen(self) -> Histogram:
-        """The same where noise chose parts by counts that are used again, or moved what they hold: with wider errors."""
+        """The same where what chose the parts is used again, or counts were moved: with wider errors."""
         if self.splits is None:
             return self
         known, square = self.splits, WIDER**2
