@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from math import prod
 
 import pytest
-from playwright.sync_api import Browser, Page
 from mechanisms.chances import fits
+from playwright.sync_api import Browser, Page
 from server.conftest import People, Place, rolled
 
 from discreet.desk.surveys import guessed
