@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 
 from sqlglot import exp
 
-from discreet.curator.aggregate_formulas import aggregated, cast, negative, rounding, share
+from discreet.curator.aggregate_formulas import aggregated, cast, negative, rounding, share, written
 from discreet.curator.formula import (
     ColumnTotal,
-    Constant,
     Formula,
     Given,
     Product,
@@ -29,8 +27,8 @@ from discreet.curator.formula import (
     ratio,
 )
 from discreet.sql.arithmetic import is_whole
-from discreet.sql.conditions import inner_queries, within
 from discreet.sql.plan import Part, Question
+from discreet.sql.rewrite import inner_queries, within
 
 ROW = "#row"  # the column of a noisy table that numbers its rows
 _HIDDEN = "#h"
@@ -322,7 +320,7 @@ class _Scope:
             case exp.Paren():
                 return self.formula(node.this)
             case exp.Literal() if not node.is_string:
-                return Constant(Fraction(node.this))
+                return written(node.this)
             case exp.Neg():
                 return negative(self.formula(node.this))
             case exp.Add():

@@ -20,13 +20,12 @@ from discreet.release.grids import AdaptiveGrid as AdaptiveGrid
 from discreet.release.grids import QuadTree as QuadTree
 from discreet.release.grids import UniformGrid as UniformGrid
 from discreet.release.hierarchy import Hierarchy as Hierarchy
+from discreet.release.hierarchy import Wavelet as Wavelet
 from discreet.release.hierarchy import tuned as tuned
 from discreet.release.histogram import Histogram as Histogram
 from discreet.release.histogram_kinds import HISTOGRAM as HISTOGRAM
 from discreet.release.histogram_kinds import RANGES as RANGES
 from discreet.release.histogram_kinds import HistogramRelease as HistogramRelease
-from discreet.release.identity import Identity as Identity
-from discreet.release.identity import Uniform as Uniform
 from discreet.release.kind import Kind as Kind
 from discreet.release.kind import Wish as Wish
 from discreet.release.kind import kinds as kinds
@@ -37,9 +36,10 @@ from discreet.release.marginals import Marginals as Marginals
 from discreet.release.marginals import ResidualMarginals as ResidualMarginals
 from discreet.release.marginals_kind import MARGINALS as MARGINALS
 from discreet.release.marginals_kind import MarginalsRelease as MarginalsRelease
+from discreet.release.method import Identity as Identity
+from discreet.release.method import Uniform as Uniform
 from discreet.release.multiplicative_weights import MultiplicativeWeights as MultiplicativeWeights
 from discreet.release.partition import Automatic as Automatic
 from discreet.release.partition import Partition as Partition
 from discreet.release.private_bins import PrivateBins as PrivateBins
 from discreet.release.release import Release as Release
-from discreet.release.wavelet import Wavelet as Wavelet

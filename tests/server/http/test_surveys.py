@@ -30,8 +30,7 @@ from discreet.noise import SECURE
 from discreet.survey.collector import Collector
 from discreet.survey.respondent import Respondent
 from discreet.survey.results import fetched
-from discreet.survey.task import Task, drafted, read_task
-from discreet.survey.upload import LARGEST, fresh_ids, packed
+from discreet.survey.task import LARGEST, Task, drafted, fresh_ids, packed, read_task
 from discreet.transport.courier import Courier, Unreached
 from discreet.transport.task import UploadReceipt, written
 
