@@ -70,11 +70,7 @@ class Barred:
         """The interval in each row; None where there is none."""
         try:
             return self._of(self.formula, rows)
-        except (
-            OverflowError,
-            ValueError,
-            ZeroDivisionError,
-        ):  # more or less than a double holds, or infinity over itself
+        except (OverflowError, ValueError, ZeroDivisionError):  # more or less than a double holds, or infinity over it
             return [one for row in rows for one in self.at([row])] if len(rows) > 1 else [None]
 
     def _of(self, formula: Formula, rows: Sequence[Row]) -> list[Maybe]:
