@@ -26,8 +26,7 @@ from benchmarks.serving import Serving, serving
 from discreet.curator.custody import found_home
 from discreet.local import Hadamard, LocalHashing, OptimizedUnary, Oracle, Response
 from discreet.survey.collector import Collector
-from discreet.survey.task import Task, drafted
-from discreet.survey.upload import fresh_ids, most, packed
+from discreet.survey.task import Task, drafted, fresh_ids, most, packed
 from discreet.transport.task import written
 
 ONE = Fraction(1)

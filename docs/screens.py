@@ -24,8 +24,7 @@ from discreet.desk import Desk, ReleaseOrder
 from discreet.desk.surveys import SurveyPlan, Surveys
 from discreet.release import Wish
 from discreet.survey.collector import Collector
-from discreet.survey.task import Task
-from discreet.survey.upload import fresh_ids, packed
+from discreet.survey.task import Task, fresh_ids, packed
 
 IMAGES = Path(__file__).parent / "images"
 SIZES: dict[str, ViewportSize] = {"wide": {"width": 1280, "height": 800}, "narrow": {"width": 390, "height": 844}}

@@ -29,6 +29,7 @@ from discreet.mechanisms.auction import PostedPrice
 from discreet.mechanisms.keys import GaussianKeys, LaplaceKeys, OptimalKeys
 from discreet.mechanisms.median import PureMedian, PureRank, SmoothMedian, SmoothRank
 from discreet.mechanisms.moments import Mean, Variance
+from discreet.mechanisms.online_weights import OnlineWeights, RefreshedOnlineWeights
 from discreet.mechanisms.propose import ProposedMedian, ProposeTestRelease
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.quantile_interval import QuantileEnd
@@ -39,6 +40,7 @@ from discreet.privacy import Replace
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 GRID = (Fraction(0), Fraction(8), ONE)  # lower, upper, step
+PLACES = (("region", "north", "south"), ("smokes", "false", "true"))
 MEDIAN_LEVELS = (Fraction(1, 4), HALF, Fraction(3, 4))
 
 # One call takes more than about 40 µs: audited with fewer outputs in `make test`, with as many in `make test-all`.
@@ -48,6 +50,8 @@ COSTLY = {
     "gaussian-keys",
     "laplace-keys",
     "mean",
+    "online-weights",
+    "online-weights-refreshed",
     "permute-and-flip",
     "posted-price",
     "proposed-median",
@@ -99,6 +103,11 @@ EXAMPLES: dict[str, list[Any]] = {
     "mean": [Mean(ONE, *GRID)],
     "variance": [Variance(ONE, *GRID)],
     "block-mean": [BlockMean(ONE, *GRID, 5)],
+    "online-weights": [
+        OnlineWeights(PLACES, HALF, HALF, HALF, 1, 4, hard=1),
+        OnlineWeights(PLACES, HALF, HALF, HALF, 2, 4, hard=2, sensitivity=2, questions=20),
+    ],
+    "online-weights-refreshed": [RefreshedOnlineWeights(PLACES, ONE, HALF, 1, 4, hard=2)],
     "optimal-keys": [OptimalKeys(ONE, Fraction(1, 100)), OptimalKeys(ONE, Fraction(1, 100), 2)],
     "laplace-keys": [LaplaceKeys(ONE, Fraction(1, 100)), LaplaceKeys(ONE, Fraction(1, 100), 2)],
     "gaussian-keys": [GaussianKeys(HALF, Fraction(1, 100), 2)],

@@ -13,6 +13,7 @@ from zlib import crc32
 import pytest
 from audit.examples import COSTLY, EXAMPLES
 from doubles import Seeded
+from learn.examples import EXAMPLES as MODELS
 from local.examples import EXAMPLES as CLIENTS
 from release.examples import EXAMPLES as RELEASES
 from release.examples import OTHERS
@@ -33,11 +34,17 @@ def named(cases: list[tuple[str, Any, int]]) -> list[Any]:
 
 
 def test_every_registered_mechanism_has_an_example_of_its_own_kind() -> None:
-    every = {**EXAMPLES, **RELEASES, **OTHERS, **CLIENTS}  # what is not of EXAMPLES is audited in its own room
+    every = {
+        **EXAMPLES,
+        **RELEASES,
+        **OTHERS,
+        **CLIENTS,
+        **MODELS,
+    }  # what is not of EXAMPLES is audited in its own room
     ours = {name for name, kind in REGISTRY.items() if kind.__module__.startswith("discreet.")}  # not a test's tenants
     assert sorted(ours - set(every)) == [], "add them to tests/audit/examples.py"
     assert sorted(set(every) - set(REGISTRY)) == []
-    assert len(every) == len(EXAMPLES) + len(RELEASES) + len(OTHERS) + len(CLIENTS)
+    assert len(every) == len(EXAMPLES) + len(RELEASES) + len(OTHERS) + len(CLIENTS) + len(MODELS)
     assert [name for name, examples in every.items() if not examples] == []
     assert [name for name, examples in every.items() for one in examples if type(one) is not REGISTRY[name]] == []
     assert set(REGISTRY) >= COSTLY

@@ -14,8 +14,7 @@ from commandline import discreet
 from discreet.curator.custody import found_home
 from discreet.local import DuchiMean
 from discreet.survey.collector import Collector
-from discreet.survey.task import drafted
-from discreet.survey.upload import fresh_ids, packed
+from discreet.survey.task import drafted, fresh_ids, packed
 
 NEW = ("survey", "new", "How many Justin Bieber albums do you own?")
 ALBUMS = ("none", "1", "2", "3", "4")

@@ -25,8 +25,7 @@ from discreet.privacy import Guarantee, Pure, Replace, shuffled
 from discreet.server.http import survey_pages
 from discreet.survey.collector import Collector
 from discreet.survey.shuffle import DELTA
-from discreet.survey.task import Task, drafted
-from discreet.survey.upload import fresh_ids, packed
+from discreet.survey.task import Task, drafted, fresh_ids, packed
 from discreet.transport.task import written
 
 ALBUMS = ("none", "1", "2", "3", "4")
@@ -250,7 +249,7 @@ def test_an_analyst_reads_and_makes_nothing(visitor: Watched, survey_place: Plac
     expect(page.get_by_text(f"/survey/{task.id}")).to_be_visible()
     expect(page.get_by_role("button", name="Close and count")).to_have_count(0)
     page.goto(f"{visitor.url}/surveys?id=ffff")
-    expect(page.get_by_text("There is no such survey.")).to_be_visible()
+    expect(page.get_by_text("There is no such survey: 'ffff'.")).to_be_visible()
 
 
 def test_invitations_on_a_small_screen(visitor: Watched, survey_place: Place) -> None:

@@ -183,3 +183,23 @@ def test_a_session_is_paid_once_and_asked_until_it_is_closed(db: Database) -> No
     assert session.closed.startswith("closed by ")
     with pytest.raises(OverBudget, match="is closed: closed by "):
         session.ask(people)
+
+
+def test_remedies_are_said_in_python(tmp_path: Path) -> None:
+    db, rows = dp.create(tmp_path / "home"), tmp_path / "Visits 2025.csv"
+    rows.write_text("Patient Id,Cost EUR\nP1,3.5\nP2,\n")
+    with pytest.raises(Refusal) as refused:
+        db.add("Visits", rows, unit="Patient Id", epsilon=3)
+    types = {"Patient Id": "varchar", "Cost EUR": "double"}
+    assert refused.value.hint.endswith(f"types={types}")
+    with pytest.raises(Refusal, match=r"for example epsilon=3 delta=1e-8$"):
+        db.add("Visits", rows, unit="Patient Id", types=types)
+    db.add("Visits", rows, unit="Patient Id", epsilon=3, types=types)
+    with pytest.raises(Refusal, match=r"bring new rows with update\(\)$"):
+        db.add("Visits", rows, unit="Patient Id", types=types)
+    with pytest.raises(
+        Refusal, match=r"declare it with max_rows on table 'Visits', or pass max_rows= for this question$"
+    ):
+        db.query("SELECT count(*) FROM visits")
+    assert db.query("SELECT count(*) FROM visits", epsilon=1, max_rows=1).columns == ("count",)
+    assert str(db.budget("Patient Id")) == "Pure(epsilon=1) of Pure(epsilon=3) is spent"

@@ -36,6 +36,7 @@ from discreet.mechanisms import (
     LaplaceVector,
     Mean,
     Mechanism,
+    OnlineWeights,
     OptimalKeys,
     Pair,
     PermuteAndFlip,
@@ -48,6 +49,7 @@ from discreet.mechanisms import (
     QuantileEnd,
     Quantiles,
     RandomizedResponse,
+    RefreshedOnlineWeights,
     RefreshedSparseVector,
     ReportNoisyMax,
     SmoothMedian,
@@ -92,6 +94,8 @@ MORE: tuple[Mechanism[Whatever, object, Loss], ...] = (
     PostedPrice(ONE, 1, 10, rule="exponential"),
     SparseVector.of(1, 5, monotone=True),
     RefreshedSparseVector(HALF, 0, 4, RARE),
+    OnlineWeights.of(1, (("region", "north", "south"),), 100, 3, questions=5),
+    RefreshedOnlineWeights((("region", "north", "south"),), ONE, HALF, 30, 100, 4, RARE),
     SmoothMedian(ONE, RARE, *AGES),
     PureMedian(ONE, *AGES),
     SmoothRank(ONE, RARE, *AGES, 3, 7),
@@ -111,7 +115,7 @@ each = pytest.mark.parametrize("mechanism", EVERY, ids=IDS)
 kinds = pytest.mark.parametrize("name", sorted(REGISTRY))
 
 MAY_BE_NEGATIVE = {"lower", "upper", "threshold", "around"}  # places on a line, no sizes
-MAY_BE_ZERO = MAY_BE_NEGATIVE | {"delta", "epsilon_numbers", "rounds"}  # what need not be bought, or said
+MAY_BE_ZERO = MAY_BE_NEGATIVE | {"delta", "epsilon_numbers", "rounds", "rows"}  # what need not be bought, or said
 
 
 def same(a: object, b: object) -> bool:

@@ -34,8 +34,12 @@ from discreet.sql.cells import BoundedRows
 from discreet.sql.split import rows_of
 
 EVERY = {**EXAMPLES, **CLIENTS, **RELEASES, **OTHERS}
-# Those of this package: a test of the house may have registered one of its own in this process.
-REGISTERED = {name: kind for name, kind in REGISTRY.items() if kind.__module__.startswith("discreet.")}
+# Those of this package that take something else than a relation: a test may have registered others in this process.
+REGISTERED = {
+    name: kind
+    for name, kind in REGISTRY.items()
+    if kind.__module__.startswith("discreet.") and kind.takes is not Takes.RELATION
+}
 OF_ROWS = {
     "mean", "variance", "quantile", "quantile-end", "quantiles", "smooth-median", "pure-median", "proposed-median",
     "posted-price", "smooth-rank", "pure-rank", "block-mean",

@@ -17,7 +17,7 @@ from discreet.ledger import Dataset, Retired, open_ledger
 from discreet.local import OptimizedUnary
 from discreet.privacy import Pure
 from discreet.survey import Collector, Respondent, Task, UploadReceipt, fresh_ids, packed, read_results, read_task
-from discreet.survey.upload import unpacked
+from discreet.survey.task import unpacked
 from discreet.transport.keyring import read_handover
 
 ARCHIVE = Path(__file__).parent / "made_by_0_1_0" / "made.tar.xz"

@@ -37,7 +37,7 @@ from discreet.local.frequencies import SUSPECT
 from discreet.local.hashing import Family
 from discreet.local.unary import RARE
 from discreet.survey import Respondent
-from discreet.survey.upload import fresh_ids, packed
+from discreet.survey.task import fresh_ids, packed
 from discreet.transport.task import UploadReceipt
 
 ONE = Fraction(1)

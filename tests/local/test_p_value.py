@@ -15,7 +15,7 @@ from scipy import sparse, stats
 from discreet.local.client import Tally
 from discreet.local.decode import Decoded, decode
 from discreet.local.lasso import path
-from discreet.local.p_value import tail
+from discreet.local.matching_pursuit import tail
 from discreet.local.rappor import Rappor
 
 CANDIDATES = [f"candidate {i}" for i in range(120)]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.declared.grid import LIMIT
-from discreet.mechanisms.sparse import Above, RefreshedSparseVector, SparseState, SparseVector, _clamped
+from discreet.mechanisms.sparse import Above, RefreshedSparseVector, SparseState, SparseVector, as_value
 
 WHOLE: list[tuple[object, int]] = [
     (float("inf"), LIMIT),
@@ -74,4 +74,4 @@ def test_every_value_counts_as_a_whole_number(value: object, counts_as: int) -> 
 def test_values_no_further_apart_than_the_sensitivity_stay_so(
     value: Fraction, sensitivity: int, part: Fraction
 ) -> None:
-    assert abs(_clamped(value) - _clamped(value + part * sensitivity)) <= sensitivity
+    assert abs(as_value(value) - as_value(value + part * sensitivity)) <= sensitivity

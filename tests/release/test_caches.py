@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.release import Hierarchy, QuadTree, Wavelet, grids, hierarchy, nonnegative_fit, wavelet
+from discreet.release import Hierarchy, QuadTree, Wavelet, grids, hierarchy, tree
 from discreet.release.counts import MOST_CELLS
 from discreet.release.partition import hilbert
 from discreet.release.tree import Splits
@@ -35,8 +35,8 @@ def arrays(kept: object) -> Iterator[Any]:
 CACHES: list[tuple[Any, Callable[[], object]]] = [
     (hierarchy._splits, lambda: Hierarchy(ONE, (SMALL,)).splits),
     (hierarchy._branches, lambda: Hierarchy(ONE, (SMALL,)).children),
-    (nonnegative_fit.alike, lambda: nonnegative_fit.alike(SMALL)),
-    (wavelet._halves, lambda: Wavelet(ONE, (SMALL,)).children),
+    (tree.alike, lambda: tree.alike(SMALL)),
+    (hierarchy._halves, lambda: Wavelet(ONE, (SMALL,)).children),
     (grids._quarters, lambda: QuadTree(ONE, (SIDE, SIDE))._tree),
     (hilbert, lambda: hilbert(SIDE, SIDE)),
 ]

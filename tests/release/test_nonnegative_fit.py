@@ -12,9 +12,8 @@ from release.test_tree import Reals, Tree, incidence, measured, ragged
 from scipy import stats
 from scipy.optimize import nnls
 
-from discreet.release.nonnegative_fit import alike, nonnegative, rounded
-from discreet.release.tree import Splits, consistent, starts
-from discreet.release.wavelet import Wavelet
+from discreet.release.hierarchy import Wavelet
+from discreet.release.tree import Splits, alike, consistent, nonnegative, rounded, starts
 
 
 def solved(leaves: Reals, covariance: Reals) -> Reals:

@@ -14,8 +14,9 @@ import clinic
 import psycopg
 import pytest
 import sqlalchemy as sa
+from installed import missing
 from server.served import served
-from server.test_programs import COLUMNS, Open, missing
+from server.test_programs import COLUMNS, Open
 
 from discreet.curator.custody import Custody
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import clinic
 import pytest
+from installed import missing, program
 from server.served import served
 
 from discreet.curator import Curator
@@ -48,13 +48,6 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
     token = Custody(home).let_in("ana", "analyst")
     with served(home, doors=("pg",)) as server:
         yield Open(server.pg, token, home)
-
-
-def missing(what: str, how: str) -> NoReturn:
-    """A part that a user's machine may lack, and the machine where changes are checked may not."""
-    if os.environ.get("CI"):
-        pytest.fail(f"{what} is missing: {how}")
-    pytest.skip(f"{what} is missing: {how}")
 
 
 # node -----------------------------------------------------------------------------------------------------------------
@@ -93,19 +86,17 @@ const { Client } = require('pg');
 
 def node() -> str:
     """The program, if it finds its library."""
-    found = shutil.which("node")
-    if found is None:
-        missing("node", "install nodejs")
+    found = program("node", package="nodejs")
     if subprocess.run([found, "-e", "require('pg')"], capture_output=True, check=False).returncode:
         missing("node's pg", "npm install --prefix FOLDER pg, and name FOLDER/node_modules in NODE_PATH")
     return found
 
 
 def test_node(door: Open) -> None:
-    program = node()
+    found = node()
     environment = {**os.environ, "PORT": str(door.port), "TOKEN": door.token}
     ran = subprocess.run(
-        [program, "-e", SCRIPT], capture_output=True, text=True, env=environment, timeout=60, check=False
+        [found, "-e", SCRIPT], capture_output=True, text=True, env=environment, timeout=60, check=False
     )
     assert ran.returncode == 0, ran.stderr
     told = json.loads(ran.stdout)
@@ -130,9 +121,8 @@ ASKS = Path(__file__).with_name("Asks.java")
 
 def java() -> list[str]:
     """The program that runs a source file, with the driver."""
-    found = shutil.which("java")
-    if found is None or shutil.which("javac") is None:
-        missing("Java", "apt-get install default-jdk-headless")
+    found = program("java", package="default-jdk-headless")
+    program("javac", package="default-jdk-headless")  # the program compiles its source file with it
     if not JAR.exists():
         missing("the JDBC driver of Postgres", "apt-get install libpostgresql-jdbc-java")
     return [found, "-XX:TieredStopAtLevel=1", "-cp", str(JAR), str(ASKS)]

@@ -13,8 +13,7 @@ from discreet.desk import HOME
 from discreet.desk.surveys import SurveyPlan, doubts, lines
 from discreet.local import OptimizedUnary
 from discreet.server.http.survey_pages import Dice
-from discreet.survey.task import Task, read_task
-from discreet.survey.upload import fresh_ids, packed, unpacked
+from discreet.survey.task import Task, fresh_ids, packed, read_task, unpacked
 
 _BYTES = 4 + 32 + 4 + 16 + 1  # of an upload: the mark, the digest, how many, an id, one of five answers
 _BINARY = {"Content-Type": "application/octet-stream"}

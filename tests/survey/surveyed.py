@@ -16,8 +16,7 @@ from discreet.local import OptimizedUnary, Reporter
 from discreet.privacy import Pure
 from discreet.survey.collector import Collector
 from discreet.survey.respondent import Respondent
-from discreet.survey.task import Task, drafted
-from discreet.survey.upload import fresh_ids, packed
+from discreet.survey.task import Task, drafted, fresh_ids, packed
 from discreet.transport.task import UploadReceipt
 
 ONE = Fraction(1)

@@ -19,7 +19,7 @@ from discreet.local import LocalHashing, Response
 from discreet.noise import below
 from discreet.survey.collector import Collector
 from discreet.survey.intake import Sent
-from discreet.survey.upload import fresh_ids, packed
+from discreet.survey.task import fresh_ids, packed
 from discreet.transport.task import Uninvited, Unknown, UploadReceipt
 
 

@@ -2,8 +2,9 @@
 
 A mechanism is run many times on neighbouring inputs. One half of the outputs is searched for the most telling event;
 the other half proves what that event shows, with a stated risk of a false alarm. Where outputs are few, nothing is
-sampled: `enumerated` works the loss out exactly. `ZOO` holds wrong mechanisms, to see what an audit catches, and `play`
-is the game of Alice and Bob. No audit shows that something is private; that takes a proof.
+sampled: `enumerated` works the loss out exactly. What is too large to be run twice is audited with canaries, by
+`audit_one_run`. `ZOO` holds wrong mechanisms, to see what an audit catches, and `play` is the game of Alice and Bob. No
+audit shows that something is private; that takes a proof.
 """
 
 from discreet.audit.bounds import at_least as at_least
@@ -14,6 +15,9 @@ from discreet.audit.exact import enumerated as enumerated
 from discreet.audit.game import Game as Game
 from discreet.audit.game import bound as bound
 from discreet.audit.game import play as play
+from discreet.audit.one_run import OneRun as OneRun
+from discreet.audit.one_run import audit_one_run as audit_one_run
+from discreet.audit.one_run import one_run_bound as one_run_bound
 from discreet.audit.trial import Hits as Hits
 from discreet.audit.trial import Verdict as Verdict
 from discreet.audit.trial import audit as audit

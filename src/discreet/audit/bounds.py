@@ -86,6 +86,11 @@ def upper_tail(hits: int, trials: int, p: Fraction) -> Fraction:
     return min(ONE, (total + term).up)
 
 
+def exactly(hits: int, trials: int, p: Fraction) -> Fraction:
+    """Pr[Bin(trials, p) = hits] for 0 < p < 1, rounded up."""
+    return (_log_choose(trials, hits) + hits * log(p, _DIGITS) + (trials - hits) * log(1 - p, _DIGITS)).exp().up
+
+
 def _log_choose(n: int, k: int) -> Interval:
     return _log_factorial(n) - _log_factorial(k) - _log_factorial(n - k)
 

@@ -31,6 +31,8 @@ COMMANDS = {
     "run": "Run a mechanism by its name: a mean, a quantile, or one of your own.",
     "bounds": "Buy advice on the bounds of a column.",
     "caps": "Buy advice on how many rows of one unit should count.",
+    "fit": "Fit a model at a price, into a folder that predicts without the home.",
+    "predict": "What a fitted model says of the rows of a file.",
     "release": "Publish histograms, ranges and contingency tables; find, check and read what was published.",
     "survey": "Ask people whose devices randomise their answers; open, invite, close, read.",
     "session": "Many questions for one price: open an interactive mechanism, ask it, see what is left.",
@@ -48,9 +50,9 @@ COMMANDS = {
 _MODULES = {
     **dict.fromkeys(("init", "doctor"), "home"),
     **dict.fromkeys(("add", "update", "remove"), "tables"),
-    **dict.fromkeys(("bounds", "caps"), "bounds_advice"),
     **dict.fromkeys(("lift", "retire"), "budget"),
-    "explain": "query",
+    **dict.fromkeys(("explain", "bounds", "caps"), "query"),
+    "predict": "fit",
 }
 _ENGINES = ("duckdb", "pyarrow", "sqlite3")
 

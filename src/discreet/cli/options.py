@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -44,6 +45,14 @@ def pairs(texts: Sequence[str] | None, option: str) -> list[tuple[str, str]]:
             raise Refusal(f"{option} takes COLUMN=VALUE, got {text!r}")
         split.append((column, value))
     return split
+
+
+def value_of(text: str) -> Any:  # noqa: ANN401  # whatever a mechanism takes
+    """JSON, its numbers exactly; a text that is none is meant as it stands."""
+    try:
+        return json.loads(text, parse_float=str)
+    except ValueError:
+        return text
 
 
 def text_of(file: Path) -> str:

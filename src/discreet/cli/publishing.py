@@ -86,7 +86,7 @@ def _report(offer: Offered, cost: BudgetLoss | None, made: tuple[str, Path, Cert
     entry = "" if offer.entry is None else f", entry {offer.entry} of the ledger"
     price = "free" if cost is None else said(cost)
     typer.echo(f"{name}{entry}\ncost {price}; left {said(offer.left)}")
-    typer.echo(f"{offer.preview.cells} cells; {offer.preview.about} {_reported(offer)}")
+    typer.echo(f"{offer.preview.cells} {offer.preview.unit}; {offer.preview.about} {_reported(offer)}")
     for line in offer.preview.lines:
         typer.echo(line)
     typer.echo(f"in {out}: {', '.join(files)}")
@@ -99,7 +99,7 @@ def _exactness(offer: Offered) -> dict[str, object]:
 
 def _reported(offer: Offered) -> str:
     """How exact it is, once it is paid."""
-    return "as exact as each says" if offer.error is None else offer.exactness
+    return offer.preview.later if offer.error is None else offer.exactness
 
 
 def _print(known: Mapping[str, object], offer: Offered, form: Format) -> None:

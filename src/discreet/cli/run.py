@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.options import HOME, AtHome, new_app, option, pairs
+from discreet.cli.options import HOME, AtHome, new_app, option, pairs, value_of
 from discreet.cli.printing import AsFormat, Format, busy, print_csv, print_json
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def run(  # noqa: PLR0913  # the terms of a run
     """Run a mechanism by its name. Its price is spent before a row is read; the same again is free."""
     from discreet.client import Home
 
-    parameters: dict[str, object] = {name: _value(text) for name, text in pairs(param, "--param")}
+    parameters: dict[str, object] = {name: value_of(text) for name, text in pairs(param, "--param")}
     parameters |= {name: price for name, price in (("epsilon", epsilon), ("rho", rho)) if price is not None}
     db = Home(home)
     quote = db.offer_run(mechanism, source, max_rows=max_rows, delta=delta, **parameters)
@@ -43,14 +43,6 @@ def run(  # noqa: PLR0913  # the terms of a run
     with busy("running the mechanism"):
         answer = db.run(mechanism, source, max_rows=max_rows, delta=delta, **parameters)
     _print(answer, form)
-
-
-def _value(text: str) -> Any:  # noqa: ANN401  # whatever the mechanism takes
-    """JSON, its numbers exactly; a text that is none is meant as it stands."""
-    try:
-        return json.loads(text, parse_float=str)
-    except ValueError:
-        return text
 
 
 def _print(answer: RunAnswer, form: Format) -> None:

@@ -150,7 +150,7 @@ class Connection(Database):
 
     # sessions --------------------------------------------------------------------------------------------------------
 
-    def open_session(self, mechanism: Openable[Any, int, A, Any], *tables: str) -> PaidSession[A]:
+    def open_session(self, mechanism: Openable[Any, Any, A, Any], *tables: str) -> PaidSession[A]:
         named = described(mechanism)
         body = {"mechanism": named["name"], "parameters": named["parameters"], "tables": list(tables)}
         return RemoteSession(self._call("POST", "sessions", status, body).entry, self._call)

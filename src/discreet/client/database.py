@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -28,6 +30,32 @@ from discreet.release import Release, Wish
 from discreet.release.certificate import Certificate
 
 A = TypeVar("A")
+
+_TYPE = r"--types (?:'([^'=]+)=(\w+)'|([^\s'=]+)=(\w+))"
+_WORDS = (  # of the command line, as Python has them
+    (r"--([a-z]+) (\d\S*)", r"\1=\2"),
+    (r"--([a-z]+)-([a-z]+)", r"\1_\2"),
+    (r"--([a-z]+)", r"\1"),
+    (r"say SET discreet\.(\w+)|SET discreet\.(\w+)", r"pass \1\2="),
+    (r"discreet (update|tables)", r"\1()"),
+)
+
+
+@contextmanager
+def in_python() -> Iterator[None]:
+    """What is refused inside is mended in Python: `--types age=bigint` is types={'age': 'bigint'}."""
+    try:
+        yield
+    except Refusal as refusal:
+        refusal.hint = re.sub(f"{_TYPE}(?: {_TYPE})*", _as_dict, refusal.hint)
+        for option, words in _WORDS:
+            refusal.hint = re.sub(option, words, refusal.hint)
+        raise
+
+
+def _as_dict(options: re.Match[str]) -> str:
+    pairs = ((quoted or plain, kind or own) for quoted, kind, plain, own in re.findall(_TYPE, options[0]))
+    return f"types={{{', '.join(f'{name!r}: {kind!r}' for name, kind in pairs)}}}"
 
 
 class Database(ABC):
@@ -62,7 +90,8 @@ class Database(ABC):
         `max_groups` groups, by default as declared.
         """
         price = Terms(epsilon, rho, error, delta, confidence, fresh, within=within)
-        return self._answer(sql, replace(price, max_rows=max_rows, max_groups=max_groups))
+        with in_python():
+            return self._answer(sql, replace(price, max_rows=max_rows, max_groups=max_groups))
 
     def explain(  # noqa: PLR0913  # the terms of a question
         self,
@@ -78,13 +107,15 @@ class Database(ABC):
     ) -> Explanation:
         """What a question would cost and how exact its answer would be, on the terms of `query`. Free."""
         price = Terms(epsilon, rho, error, delta, confidence)
-        return self._explanation(sql, replace(price, max_rows=max_rows, max_groups=max_groups))
+        with in_python():
+            return self._explanation(sql, replace(price, max_rows=max_rows, max_groups=max_groups))
 
     def describe(
         self, sql: str, *, max_rows: int | None = None, max_groups: int | None = None
     ) -> tuple[tuple[str, str], ...]:
         """The columns that an answer would have, and their types. Free."""
-        return self._columns(sql, Terms(max_rows=max_rows, max_groups=max_groups))
+        with in_python():
+            return self._columns(sql, Terms(max_rows=max_rows, max_groups=max_groups))
 
     def run(
         self,
@@ -207,7 +238,7 @@ class Database(ABC):
     # sessions --------------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def open_session(self, mechanism: Openable[Any, int, A, Any], *tables: str) -> PaidSession[A]:
+    def open_session(self, mechanism: Openable[Any, Any, A, Any], *tables: str) -> PaidSession[A]:
         """Pay for a session of an interactive mechanism about these tables; then it is asked question by question.
 
         The whole price is charged before its secret is drawn; `.ask(sql)` costs nothing more.

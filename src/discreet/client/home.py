@@ -8,7 +8,7 @@ from typing import Any, TypeVar, overload
 
 import pyarrow as pa
 
-from discreet.client.database import Database
+from discreet.client.database import Database, in_python
 from discreet.client.sessions import PaidSession
 from discreet.curator import Answer, Curator, Explanation
 from discreet.curator.advice import BoundsAdvice, CapsAdvice
@@ -156,7 +156,7 @@ class Home(Database):
 
     # sessions --------------------------------------------------------------------------------------------------------
 
-    def open_session(self, mechanism: Openable[Any, int, A, Any], *tables: str) -> PaidSession[A]:
+    def open_session(self, mechanism: Openable[Any, Any, A, Any], *tables: str) -> PaidSession[A]:
         return self._desk.sessions(HOME).open(mechanism, *tables)
 
     def session(self, entry: int) -> PaidSession[Any]:
@@ -214,7 +214,8 @@ class Home(Database):
             relation=relation,
             **of_columns,  # type: ignore[arg-type]  # each is of the type that the signature says
         )
-        return self._custody().add(name, _rows(rows), said)
+        with in_python():
+            return self._custody().add(name, _rows(rows), said)
 
     def update(self, name: str, rows: object) -> Table:
         """Put new rows in the place of a table's rows. Its budget stays as it is."""

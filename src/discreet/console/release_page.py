@@ -14,7 +14,7 @@ from discreet.console.pages import Visit
 from discreet.curator.custody import Declared
 from discreet.desk import Desk, PaidRelease, Visitor
 from discreet.errors import Refusal
-from discreet.exact import exact
+from discreet.exact import exact, spoken
 from discreet.pictures import Picture
 from discreet.pictures.svg import plain, rounded
 from discreet.release import Estimate, NumberAxis, Release
@@ -220,7 +220,7 @@ def _up_to(visit: Visit, entry: int, column: str) -> None:
         with theme.busy(button), trouble(box, foot=_FREE):
             level = exact(_text(field), "share") / 100
             if not 0 < level < 1:
-                raise Refusal("a share lies between 0 and 100 per cent")
+                raise Refusal(f"a share lies between 0 and 100 per cent, got {spoken(100 * level)}")
             estimate = await visit.call(lambda who: visit.desk.release(who, entry).quantile(level))
             with box:
                 _shown(estimate, "")

@@ -177,7 +177,7 @@ class Answer:
         noisy = self.noisy or (False,) * len(self.columns)
         for row, spans in zip(self.rows, self.spans, strict=True):
             lines.append("  ".join(_written(*cell) for cell in zip(row, spans, noisy, strict=True)))
-        return "\n".join(lines)
+        return "\n".join(lines if self.rows else [*lines, *self.notices])
 
 
 def _written(cell: object, span: tuple[float, float] | None, noisy: bool) -> str:  # noqa: FBT001

@@ -51,7 +51,7 @@ def found_home(folder: Path, *, practice: bool = False) -> None:
     except OSError as broken:
         raise Refusal(f"no home can be made in {str(folder)!r}: {broken.strerror}") from None
     if (folder / catalogue.FILE).exists():
-        raise Refusal(f"{str(folder)!r} is a home already")
+        raise Refusal(f"{str(folder)!r} is a home already", hint="open it, or name another folder")
     folder.chmod(0o700)
     found_ledger(folder, practice=practice)
     catalogue.write(folder, catalogue.text_of(Catalogue()))

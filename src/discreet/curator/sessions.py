@@ -19,6 +19,7 @@ from typing import Any, Generic, TypeVar, cast
 from sqlglot import exp
 
 from discreet import durable
+from discreet.curator.domain_cells import check_domain, counted_cells
 from discreet.curator.noisy_statistics import Engine
 from discreet.curator.price import reach
 from discreet.curator.quote import Terms
@@ -36,7 +37,7 @@ from discreet.ledger.entry import (
 )
 from discreet.ledger.file_access import locked
 from discreet.ledger.payment import silent
-from discreet.mechanisms import Openable, Quota, Takes
+from discreet.mechanisms import CellCount, Openable, Quota, Takes
 from discreet.mechanisms.registry import described, rebuilt
 from discreet.mechanisms.session import AnyInteractive, Session
 from discreet.privacy import AddRemove, Guarantee, Neighbours, Replace, convert
@@ -94,7 +95,7 @@ class OpenSession(Generic[A]):
         raise Refusal(f"entry {self.entry} does not say which mechanism it is a session of")
 
     @cached_property
-    def _session(self) -> Session[Any, int, A]:
+    def _session(self) -> Session[Any, Any, A]:
         folder = _folder(self._store)
         bound = f"{self.entry} {self.paid.hash}"  # which covers the mechanism, the tables and their versions
         return Session(self.mechanism, folder / str(self.entry), folder / _KEY, bound, most_room=_ROOM)
@@ -122,8 +123,8 @@ class OpenSession(Generic[A]):
         return OverBudget(f"session {self.entry} is closed: {why}", hint="open and pay for a new one")
 
     @contextmanager
-    def _measured(self, sql: str, terms: Terms) -> Iterator[Callable[[], int]]:
-        """The exact number that a question asks for. Everything that may be refused is refused on the way in."""
+    def _measured(self, sql: str, terms: Terms) -> Iterator[Callable[[], int | CellCount]]:
+        """What a question asks for, exactly; with a domain also of which cells. What is refused is so on the way in."""
         if why := self._shut():
             raise self._refused(why)
         books = self._ledger.books()
@@ -132,8 +133,10 @@ class OpenSession(Generic[A]):
         measurement, statistic = scalar(self._planned(sql, terms))
         self._refuse_tables(measurement)
         self._refuse_beyond(*span(measurement, statistic, self.mechanism.neighbours), neighbours.unit)
+        domain = getattr(self.mechanism, "domain", ())
+        cells = counted_cells(measurement, statistic, domain) if domain else None
         with self._store.opened([measurement.rows]), silent(self._ledger, [self._spend.population]):
-            yield lambda: exactly(self._store, measurement, statistic)
+            yield lambda: _counted(exactly(self._store, measurement, statistic), cells)
 
     def _refuse_tables(self, measurement: Measurement) -> None:
         for table in scanned(measurement.rows):
@@ -250,12 +253,14 @@ class Sessions:
     tables: Callable[[], list[Table]]  # that may be asked about
     planned: Callable[[str, Terms], Question]
 
-    def open(self, mechanism: Openable[Any, int, A, Any], *tables: str) -> OpenSession[A]:
+    def open(self, mechanism: Openable[Any, Any, A, Any], *tables: str) -> OpenSession[A]:
         """Pay for a session about these tables, then draw its secret and seal it. Refused before anything is paid."""
         named = self._named(tables)
         population = named[0].population or ""
         account = self.ledger.books().account(population)
         bound = _for(mechanism, account.neighbours)
+        if domain := getattr(bound, "domain", ()):
+            check_domain(domain, named)
         spend = Spend(
             population,
             _price(bound, account.neighbours, type(account.budget.total)),
@@ -311,6 +316,10 @@ class Sessions:
         if len(people) > 1:
             raise Refusal(f"a session is about one population, got {people}", hint="open one for each")
         return named
+
+
+def _counted(value: int, cells: int | None) -> int | CellCount:
+    return value if cells is None else CellCount(value, cells)
 
 
 def _folder(store: DuckStore) -> Path:

@@ -52,6 +52,12 @@ class Column:
         for fact, value in facts.items():
             object.__setattr__(self, fact, value)
 
+    def __str__(self) -> str:
+        between = ends(self)
+        bounds = "" if between is None else f", {between[0]} to {between[1]}"
+        keys = "" if self.keys is None else f", {len(self.keys)} keys"
+        return f"{self.name} {self.type.value}{bounds}{keys}"
+
     @cached_property
     def grid(self) -> Grid | None:
         """The steps on which its numbers are summed; None if it has no numbers, or no bounds."""

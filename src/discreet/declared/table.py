@@ -107,6 +107,12 @@ class Table:
                 hint=f"say --types {self.unit}=varchar, or bigint if they are whole numbers",
             )
 
+    def __str__(self) -> str:
+        unit = f"each row of {self.unit}" if self.unit else "each row its own unit"
+        most = "" if self.max_rows is None else f", at most {self.max_rows} rows of one"
+        owners = "public" if self.public else f"population {self.population}, {unit}{most}"
+        return "\n".join([f"{self.name} ({owners})", *(f"  {column}" for column in self.columns)])
+
     @property
     def public(self) -> bool:
         """Whether it holds nobody's data."""

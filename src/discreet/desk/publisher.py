@@ -224,7 +224,7 @@ class Offered:
             (
                 f"price {said(self.price)}{free}",
                 f"left {said(self.left)} of {self.population}",
-                f"cells {self.preview.cells} of {tables}",
+                f"{self.preview.unit} {self.preview.cells} of {tables}",
                 f"error {self.preview.about}: {self.exactness}",
                 *self.preview.lines,
             )

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from discreet.desk.desk import Desk, Visitor
 from discreet.errors import Refusal
-from discreet.exact import Number, count
+from discreet.exact import Number, count, shown
 from discreet.interval import exp
 from discreet.local import OptimizedUnary, Oracle, Rappor, Reporter, Response
 from discreet.local.client import price
@@ -233,7 +233,8 @@ class Surveys:
         """The id that begins so, if only one does."""
         ids = [each for each in self._collector.names() if name and each.startswith(name)]
         if len(ids) != 1:
-            raise Refusal("there is no such survey" if not ids else "several surveys begin so", hint="see the list")
+            known = "there is no such survey" if not ids else "several surveys begin so"
+            raise Refusal(f"{known}: {shown(name)}", hint="see the list")
         return ids[0]
 
 

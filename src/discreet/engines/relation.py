@@ -22,7 +22,7 @@ from discreet.exact import Number, count
 from discreet.mechanisms import Axis, Bins, Caps, Column
 from discreet.mechanisms.relation import rate_of, sides, squares
 from discreet.noise import SECURE, Entropy, flips, permutation
-from discreet.noise.uniform import words
+from discreet.noise.entropy import words
 from discreet.privacy import Neighbours
 from discreet.sql.cells import LIMB, BoundedRows, CutColumn, Keyed, Side, limbs, listed, multiplied, summed
 from discreet.sql.render import UNIT, quoted

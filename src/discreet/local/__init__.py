@@ -32,8 +32,8 @@ from discreet.local.rappor import Device as Device
 from discreet.local.rappor import Rappor as Rappor
 from discreet.local.sketch import CountMeanSketch as CountMeanSketch
 from discreet.local.sketch import HadamardSketch as HadamardSketch
-from discreet.local.subset import SubsetSelection as SubsetSelection
 from discreet.local.unary import OptimizedUnary as OptimizedUnary
+from discreet.local.unary import SubsetSelection as SubsetSelection
 from discreet.local.unary import SymmetricUnary as SymmetricUnary
 from discreet.local.unary import Unary as Unary
 from discreet.local.vector import VectorMean as VectorMean

@@ -17,8 +17,8 @@ from discreet.local.bloom import BitCounts, written
 from discreet.local.client import Tally, Whole
 from discreet.local.frequencies import Odds, Reals, reach
 from discreet.local.lasso import LassoPath, path
+from discreet.local.matching_pursuit import tail
 from discreet.local.mean import BitMean
-from discreet.local.p_value import tail
 from discreet.local.rappor import Rappor
 from discreet.mechanisms.mechanism import USUAL
 

@@ -40,6 +40,10 @@ from discreet.mechanisms.moments import Average as Average
 from discreet.mechanisms.moments import Mean as Mean
 from discreet.mechanisms.moments import Spread as Spread
 from discreet.mechanisms.moments import Variance as Variance
+from discreet.mechanisms.online_weights import Answered as Answered
+from discreet.mechanisms.online_weights import CellCount as CellCount
+from discreet.mechanisms.online_weights import OnlineWeights as OnlineWeights
+from discreet.mechanisms.online_weights import RefreshedOnlineWeights as RefreshedOnlineWeights
 from discreet.mechanisms.propose import ProposedMedian as ProposedMedian
 from discreet.mechanisms.propose import ProposeTestRelease as ProposeTestRelease
 from discreet.mechanisms.propose import Stability as Stability

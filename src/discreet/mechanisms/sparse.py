@@ -217,7 +217,7 @@ class SparseVector(_Sparse[Pure]):
 
     def step(self, state: SparseState, value: int, rng: Entropy) -> SparseState:
         """Compare with fresh noise, and with yet other noise release the number."""
-        true = _clamped(value)
+        true = as_value(value)
         if true + laplace(self.question_scale, rng=rng) < state.threshold:
             return state.followed(Below(), state.threshold)
         return state.followed(Above(_number(true, self.number_scale, rng)), state.threshold)
@@ -311,7 +311,7 @@ class RefreshedSparseVector(_Sparse[Approximate]):
 
     def step(self, state: SparseState, value: int, rng: Entropy) -> SparseState:
         """Compare with fresh noise; after a hard answer, draw the threshold anew."""
-        true = _clamped(value)
+        true = as_value(value)
         if true + laplace(self.question_scale, rng=rng) <= state.threshold:
             return state.followed(Below(), state.threshold)
         answer = Above(_number(true, self.number_scale, rng))
@@ -332,7 +332,7 @@ def _read(mechanism: SparseVector | RefreshedSparseVector) -> dict[str, object]:
     }
 
 
-def _clamped(value: object) -> int:
+def as_value(value: object) -> int:
     """Any value has an image: the whole number at or below it, within ±LIMIT, and 0 for what is no number, as NaN.
 
     Rounding down and clamping bring no two numbers further apart than a whole sensitivity, and no value raises, because

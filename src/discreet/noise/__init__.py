@@ -14,6 +14,9 @@ from discreet.noise.bernoulli import flips_exp as flips_exp
 from discreet.noise.entropy import SECURE as SECURE
 from discreet.noise.entropy import Entropy as Entropy
 from discreet.noise.entropy import Secure as Secure
+from discreet.noise.entropy import below as below
+from discreet.noise.entropy import belows as belows
+from discreet.noise.entropy import permutation as permutation
 from discreet.noise.poisson import poisson as poisson
 from discreet.noise.poisson import poissons as poissons
 from discreet.noise.poisson import skellam as skellam
@@ -23,9 +26,6 @@ from discreet.noise.scalar import geometric as geometric
 from discreet.noise.scalar import laplace as laplace
 from discreet.noise.selection import exponential as exponential
 from discreet.noise.selection import permute_and_flip as permute_and_flip
-from discreet.noise.uniform import below as below
-from discreet.noise.uniform import belows as belows
-from discreet.noise.uniform import permutation as permutation
 from discreet.noise.vector import gaussians as gaussians
 from discreet.noise.vector import geometrics as geometrics
 from discreet.noise.vector import laplaces as laplaces

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.interval import exp
-from discreet.noise.entropy import Entropy
-from discreet.noise.uniform import words
+from discreet.noise.entropy import Entropy, words
 
 Enclosure = tuple[int, int]  # whole numbers at or below, and at or above, a number times 2^precision
 Weights = Callable[[int], Sequence[Enclosure]]  # precision -> every positive weight, up to a common factor

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from discreet.errors import Refusal
 from discreet.exact import Number, nonnegative
 from discreet.noise.bernoulli import flips_exp
-from discreet.noise.entropy import SECURE, Entropy
-from discreet.noise.uniform import belows, permutation
+from discreet.noise.entropy import SECURE, Entropy, belows, permutation
 
 Scores = Sequence[int] | NDArray[np.int64]
 

@@ -6,5 +6,5 @@ Nothing here knows what the numbers are of. A picture needs no script, style she
 from discreet.pictures.charts import Picture as Picture
 from discreet.pictures.charts import Ruler as Ruler
 from discreet.pictures.charts import Series as Series
+from discreet.pictures.charts import thumbnail as thumbnail
 from discreet.pictures.heatmap import Plane as Plane
-from discreet.pictures.thumbnail import thumbnail as thumbnail

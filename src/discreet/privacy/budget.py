@@ -115,6 +115,9 @@ class Budget(Generic[F]):
         fillable(total, "a budget")
         return cls(total, 0 * total, neighbours or AddRemove())
 
+    def __str__(self) -> str:
+        return f"{self.spent} of {self.total} is spent"
+
     @property
     def left(self) -> F:
         """What may still be lost."""

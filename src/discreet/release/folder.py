@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from discreet import __version__, durable
 from discreet.errors import Refusal
+from discreet.exact import shown
 from discreet.ledger.entry import Plain
 from discreet.ledger.verify import Pinned, Receipt
 from discreet.release import page
@@ -78,7 +79,9 @@ def file(folder: Path, name: str) -> bytes:
         return text.encode()
     known = Certificate.from_json(text).files
     if name not in known:
-        raise Refusal("a release has no file of this name", hint=f"it has {sorted([*known, CERTIFICATE])}")
+        raise Refusal(
+            f"a release has no file of this name: {shown(name)}", hint=f"it has {sorted([*known, CERTIFICATE])}"
+        )
     content = _content(folder, name)
     if digest(content) != known[name]:
         raise Refusal(f"{name!r} was changed after it was certified", hint="restore the home")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import Number, count, share, shown
-from discreet.release import nonnegative_fit
+from discreet.release import tree
 from discreet.release.estimate import MORE, TIMES, Estimate, weighted
 from discreet.release.tree import Reals, Splits, Whole, leaf_variances, starts
 
@@ -150,15 +150,13 @@ class Histogram:
         if self.splits is None:  # multiplicative weights are positive
             return self
         leaves = np.asarray(self._leaves(), dtype=np.float64)
-        counts = self._divided(nonnegative_fit.nonnegative(leaves, nonnegative_fit.alike(leaves.size)))
+        counts = self._divided(tree.nonnegative(leaves, tree.alike(leaves.size)))
         return replace(self, counts=counts, bounding=FITTED, fitted=True)
 
     def whole(self) -> Histogram:
         """Whole counts: each node of the tree rounded down or up, and exactly the sum of its children."""
         splits = self.splits or Splits(1.0, (np.array([self.part.size]),), (np.ones(self.part.size),))
-        leaves = nonnegative_fit.rounded(
-            self._leaves() if self.splits else np.ravel(self.counts).astype(np.float64), splits
-        )
+        leaves = tree.rounded(self._leaves() if self.splits else np.ravel(self.counts).astype(np.float64), splits)
         if self.splits is None:
             return replace(self, counts=leaves.reshape(self.shape))
         order, first = self._by_part

@@ -41,6 +41,8 @@ class Preview:
     facts: Mapping[str, Plain] = field(default_factory=dict)  # what else there is to know, for programs
     lines: tuple[str, ...] = ()  # the same for people, each beginning with its subject: "rows …"
     method: str = ""  # by which mechanism
+    unit: str = "cells"  # what the numbers are called
+    later: str = "as exact as each says"  # how exact what it is about turns out, where that is known after paying
 
 
 class ReleaseMechanism(TableMechanism["Release"], Protocol):

@@ -16,11 +16,11 @@ from sqlglot import exp
 from discreet.declared.group_key import Type
 from discreet.errors import Refusal
 from discreet.sql.aggregates import aggregates, is_aggregate
-from discreet.sql.conditions import swapped, within
 from discreet.sql.expression import Field
 from discreet.sql.group_keys import among, domain
 from discreet.sql.named_rows import Reading
 from discreet.sql.plan import PART, Part
+from discreet.sql.rewrite import swapped, within
 from discreet.sql.rows import Filter, Project, Rows
 from discreet.sql.shape import shape
 from discreet.sql.translate import translate

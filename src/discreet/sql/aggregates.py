@@ -16,13 +16,13 @@ from discreet.declared.table import Caps
 from discreet.errors import Refusal, Unsupported
 from discreet.exact import exact, spoken
 from discreet.sql.arithmetic import moment
-from discreet.sql.conditions import swapped, within
 from discreet.sql.expression import NUMBERS, Expression, numbered
 from discreet.sql.expression_facts import owners
 from discreet.sql.fanout import held
 from discreet.sql.group_keys import Public, group_key
 from discreet.sql.named_rows import Reading
 from discreet.sql.plan import PART, AggregateColumn, GroupKey, Measurement, Part, Rank, Statistic
+from discreet.sql.rewrite import swapped, within
 from discreet.sql.rows import Rows, scanned
 from discreet.sql.shape import FARTHEST, Facts, Shape, declared_grid, facts, one_row, shape
 from discreet.sql.translate import translate

@@ -9,9 +9,9 @@ from sqlglot import exp
 
 from discreet.declared.group_key import Type
 from discreet.errors import Refusal, Unsupported
-from discreet.sql.conditions import conjuncts, tables_of, unwrapped
 from discreet.sql.expression import Call, Expression, Field
 from discreet.sql.named_rows import Reading
+from discreet.sql.rewrite import conjuncts, tables_of, unwrapped
 from discreet.sql.rows import Among, Capped, Filter, Joined, Kept, PerUnit, Project, PublicJoin, Rows
 from discreet.sql.shape import Facts, one_each, same_population, shape
 from discreet.sql.translate import all_of, call, translate

@@ -30,14 +30,13 @@ from discreet.sql.above_noise import (
     told,
 )
 from discreet.sql.aggregates import Bench, aggregates, measured
-from discreet.sql.conditions import conjuncts, inner_queries, pruned, tables_of
 from discreet.sql.fanout import held
 from discreet.sql.group_keys import NoPublic, Public, refuse_links
 from discreet.sql.joins import Source, joined, kept, test_of
 from discreet.sql.named_rows import Reading
 from discreet.sql.parse import output_names, parsed
 from discreet.sql.plan import Part, Question, direct
-from discreet.sql.rewrite import plain
+from discreet.sql.rewrite import conjuncts, inner_queries, plain, pruned, tables_of
 from discreet.sql.row_queries import has_unit, named_alike, per_unit, projected, united, windowed
 from discreet.sql.rows import Rows, Scan
 from discreet.sql.shape import shape

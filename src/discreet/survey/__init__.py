@@ -13,8 +13,8 @@ from discreet.survey.results import read_results as read_results
 from discreet.survey.shuffle import Shuffler as Shuffler
 from discreet.survey.task import Task as Task
 from discreet.survey.task import drafted as drafted
+from discreet.survey.task import fresh_ids as fresh_ids
+from discreet.survey.task import packed as packed
 from discreet.survey.task import read_task as read_task
-from discreet.survey.upload import fresh_ids as fresh_ids
-from discreet.survey.upload import packed as packed
 from discreet.transport.courier import Courier as Courier
 from discreet.transport.task import UploadReceipt as UploadReceipt

@@ -22,8 +22,7 @@ from discreet.local.client import Reports, Tally
 from discreet.noise import Entropy
 from discreet.survey.shuffle import Shuffler
 from discreet.survey.store import counted, held, mingle
-from discreet.survey.task import Task
-from discreet.survey.upload import ID, IDS, Batch, Ids
+from discreet.survey.task import ID, IDS, Batch, Ids, Task
 from discreet.transport.task import UNINVITED, Uninvited, UploadReceipt
 
 _Keys = NDArray[np.uint64]

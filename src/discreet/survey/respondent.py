@@ -20,8 +20,7 @@ from discreet.noise import SECURE, Entropy
 from discreet.privacy import Pure
 from discreet.survey import device_memory
 from discreet.survey.device_memory import Gauge
-from discreet.survey.task import Task, read_task
-from discreet.survey.upload import fresh_ids, packed
+from discreet.survey.task import Task, fresh_ids, packed, read_task
 from discreet.transport.keyring import Handover, follows
 from discreet.transport.task import UploadReceipt
 

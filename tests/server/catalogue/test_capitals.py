@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import people
 import psycopg
 import pytest
 import sqlalchemy as sa
+from installed import program
 from server.catalogue.test_door import opened
 
 from discreet.curator.custody import Custody
@@ -29,10 +29,8 @@ class Door:
 
     def psql(self, *commands: str) -> str:
         """What psql prints."""
-        program = shutil.which("psql")
-        if program is None and "CI" not in os.environ:
-            pytest.skip("psql is not installed")
-        given = [program or "psql", "-X", "-A", "-t", f"host=127.0.0.1 port={self.port} user=ann sslmode=disable"]
+        psql = program("psql", package="postgresql-client")
+        given = [psql, "-X", "-A", "-t", f"host=127.0.0.1 port={self.port} user=ann sslmode=disable"]
         given += [part for command in commands for part in ("-c", command)]
         environment = {**os.environ, "PGPASSWORD": self.token}
         done = subprocess.run(given, capture_output=True, text=True, check=False, timeout=60, env=environment)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import subprocess
 import threading
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 import clinic
 import pytest
 import sqlalchemy as sa
+from installed import program
 from server.catalogue.real import postgres
 
 from discreet.curator.custody import Custody
@@ -50,10 +50,7 @@ class Doors:
 
     def one_after_another(self, where: str, commands: Sequence[str]) -> list[str]:
         """What one psql prints for each of them, and then what it complains about."""
-        psql = shutil.which("psql")
-        if psql is None and "CI" not in os.environ:
-            pytest.skip("psql is not installed")
-        given = [psql or "psql", "-X", where]
+        given = [program("psql", package="postgresql-client"), "-X", where]
         done = subprocess.run(
             given, input="".join(f"{command}\n\\echo {_END}\n\\warn {_END}\n" for command in commands),
             capture_output=True, text=True, check=False, timeout=60, env={**os.environ, "PGPASSWORD": self.token},

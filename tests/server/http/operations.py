@@ -19,8 +19,7 @@ from server.served import Server
 from discreet.ledger import SqliteLedger, sign, verify
 from discreet.local import Response
 from discreet.survey.collector import Collector
-from discreet.survey.task import drafted
-from discreet.survey.upload import fresh_ids, packed
+from discreet.survey.task import drafted, fresh_ids, packed
 
 load_all_checks()
 # A question may be refused though its JSON has the right shape: most texts are no SQL. And who tries wrong tokens again

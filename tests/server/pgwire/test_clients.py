@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import os
-import shutil
 import subprocess
 import warnings
 from decimal import Decimal
@@ -18,6 +17,7 @@ import polars as pl
 import psycopg
 import pytest
 import sqlalchemy as sa
+from installed import program
 from server.pgwire.door import Door
 
 REGIONS = ["east", "north", "south"]
@@ -29,16 +29,6 @@ TYPED = (
 
 MOMENT = dt.datetime(2024, 2, 29, 12, 30)  # noqa: DTZ001  # TIMESTAMP has no zone
 CONSTANTS = ["north", dt.date(2024, 2, 29), MOMENT, True, None, Decimal("1.5")]
-
-
-def part(name: str) -> str:
-    """A program, which may be missing on a user's machine and not where changes are checked."""
-    found = shutil.which(name)
-    if found is None and os.environ.get("CI"):
-        pytest.fail(f"{name} is not installed")
-    if found is None:
-        pytest.skip(f"{name} is not installed")
-    return found
 
 
 # psql -----------------------------------------------------------------------------------------------------------------
@@ -53,7 +43,8 @@ def psql(door: Door, *commands: str, **options: str) -> subprocess.CompletedProc
         "sslmode": "disable",
         **options,
     }
-    given = [part("psql"), "-X", "-A", "-t", " ".join(f"{name}={value}" for name, value in where.items())]
+    address = " ".join(f"{name}={value}" for name, value in where.items())
+    given = [program("psql", package="postgresql-client"), "-X", "-A", "-t", address]
     for command in commands:
         given += ["-c", command]
     environment = {**os.environ, "PGPASSWORD": door.token}
@@ -89,7 +80,7 @@ def test_psql_with_a_wrong_password_is_told_one_sentence(door: Door) -> None:
     environment = {**os.environ, "PGPASSWORD": "x" * 43}
     where = f"host=127.0.0.1 port={door.port} user=ana dbname=any sslmode=disable"
     found = subprocess.run(
-        [part("psql"), "-X", where, "-c", "SELECT 1"],
+        [program("psql", package="postgresql-client"), "-X", where, "-c", "SELECT 1"],
         capture_output=True,
         text=True,
         env=environment,

@@ -21,9 +21,9 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from installed import program
 from server.pgwire.door import Door, StandIn, home, opened
 from server.pgwire.raw import Raw, bind, errors, execute, fields, greeting, kinds, opening, parse, query, rows
-from server.pgwire.test_clients import part
 
 from discreet.curator.custody import Custody
 from discreet.desk import Desk
@@ -93,8 +93,12 @@ def test_clients_come_in_by_tls(tmp_path: Path, tls: ssl.SSLContext, certificate
         where = f"host=127.0.0.1 port={door.port} user=ana dbname=any sslmode=require"
         environment = {**os.environ, "PGPASSWORD": door.token}
         told = subprocess.run(
-            [part("psql"), "-X", where, "-c", "\\conninfo"], capture_output=True, text=True, env=environment, check=True
-        )
+            [program("psql", package="postgresql-client"), "-X", where, "-c", "\\conninfo"],
+            capture_output=True,
+            text=True,
+            env=environment,
+            check=True,
+        )  # fmt: skip
         assert "SSL connection (protocol: TLSv1.3" in told.stdout
         with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
             psycopg.connect(full.replace(door.token, "wrong"))
@@ -106,7 +110,7 @@ def test_a_login_is_bound_to_the_certificate(tmp_path: Path, tls: ssl.SSLContext
             assert len(connection.execute(COUNT).fetchall()) == 1
         where = f"host=127.0.0.1 port={door.port} user=ana dbname=any sslmode=require channel_binding=require"
         told = subprocess.run(
-            [part("psql"), "-X", "-A", "-t", where, "-c", COUNT],
+            [program("psql", package="postgresql-client"), "-X", "-A", "-t", where, "-c", COUNT],
             capture_output=True, text=True, env={**os.environ, "PGPASSWORD": door.token}, check=False,
         )  # fmt: skip
         assert (told.returncode, told.stdout.strip().isdigit()) == (0, True), told.stderr

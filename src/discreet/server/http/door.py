@@ -20,13 +20,12 @@ from discreet.desk import Desk
 from discreet.errors import DiscreetError
 from discreet.server.errors import ErrorResponse, HttpError, closing, error_response, malformed, missing
 from discreet.server.fair_share import Pool
-from discreet.server.http.authentication import Admission
 from discreet.server.http.json_values import Texts
 from discreet.server.http.mechanism_sessions import sessions
 from discreet.server.http.proxy import Proxies
 from discreet.server.http.releases import releases
 from discreet.server.http.request_body import READ, Gone, Message, Receive, Scope, Send, misshapen, whole
-from discreet.server.http.routes import QUERY, api, ask, open_to_all
+from discreet.server.http.routes import QUERY, Admission, api, ask, open_to_all
 from discreet.server.http.survey_pages import missing_page, policy, survey_pages
 from discreet.server.http.surveys import UPLOAD, SurveyIntake, streamed, surveys
 from discreet.server.journal import Log, Metrics, RequestNote, duration_of, line_of, method_of, to_stderr

@@ -25,7 +25,7 @@ _NAME = 200
 _EXAMPLE = {"epsilon_threshold": "1/3", "epsilon_questions": "2/3", "threshold": 1000, "hard": 1}
 
 
-class SessionOrdered(BaseModel):
+class SessionOrdered(BaseModel, frozen=True):
     """A registered mechanism, its parameters as JSON holds them, and the tables that it is to be asked about."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -35,7 +35,7 @@ class SessionOrdered(BaseModel):
     tables: Annotated[list[Annotated[str, Field(max_length=_NAME)]], Field(max_length=100, examples=[["visits"]])]
 
 
-class SessionAsked(BaseModel):
+class SessionAsked(BaseModel, frozen=True):
     """The next question: one COUNT or SUM. With its `number` it may be asked again after a crash, and is drawn once."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -45,7 +45,7 @@ class SessionAsked(BaseModel):
     max_rows: schemas.Cap | None = None
 
 
-class QuotaJson(BaseModel):
+class QuotaJson(BaseModel, frozen=True):
     """How much of one thing a session gives in all, and has given."""
 
     name: str
@@ -53,7 +53,7 @@ class QuotaJson(BaseModel):
     most: int
 
 
-class SessionShown(BaseModel):
+class SessionShown(BaseModel, frozen=True):
     """What is public of a session; `closed` says why it may not be asked any more, and is empty while it may."""
 
     entry: int
@@ -68,20 +68,20 @@ class SessionShown(BaseModel):
     closed: str
 
 
-class SessionTold(SessionShown):
+class SessionTold(SessionShown, frozen=True):
     """The same with its answers, as its mechanism tells them."""
 
     answers: list[Any]
 
 
-class SessionAnswered(BaseModel):
+class SessionAnswered(BaseModel, frozen=True):
     """The answer to one question, as the mechanism tells it, and what is public of the session after it."""
 
     answer: Any
     session: SessionShown
 
 
-class SessionList(BaseModel):
+class SessionList(BaseModel, frozen=True):
     """Sessions, the latest first."""
 
     sessions: list[SessionShown]

@@ -62,7 +62,7 @@ def _schema(schema: dict[str, Any]) -> None:
     schema["properties"]["wish"] |= {"oneOf": shapes, "examples": [{"kind": kinds()[0].name, "columns": ["cost"]}]}
 
 
-class Ordered(BaseModel):
+class Ordered(BaseModel, frozen=True):
     """Of which rows, in what form, under which name."""
 
     model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra=_schema)
@@ -76,7 +76,7 @@ class Ordered(BaseModel):
         return ReleaseOrder.of(self.source, Wish.read(self.wish), self.name)
 
 
-class Within(BaseModel):
+class Within(BaseModel, frozen=True):
     """With probability 0.95 the count of what `of` names is within this, before what bounds and caps cut off.
 
     Null: how exact it will be is known after paying.
@@ -86,7 +86,7 @@ class Within(BaseModel):
     within: str | None
 
 
-class Proposed(BaseModel):
+class Proposed(BaseModel, frozen=True):
     """A release before it is paid for, and what its kind says of itself.
 
     `entry` holds it if it was paid for before: then it is free.
@@ -106,7 +106,7 @@ class Proposed(BaseModel):
     lines: list[str]
 
 
-class Published(BaseModel):
+class Published(BaseModel, frozen=True):
     """A release that was paid for: the entry that holds its digest, and what the ledger says about it.
 
     `note` says so where it was ordered under another name than it has.
@@ -125,13 +125,13 @@ class Published(BaseModel):
     note: str = ""
 
 
-class Releases(BaseModel):
+class Releases(BaseModel, frozen=True):
     """Releases, the latest first."""
 
     releases: list[Published]
 
 
-class CertificateJson(BaseModel):
+class CertificateJson(BaseModel, frozen=True):
     """What was promised, how it was made, the digest of each file, and the proof of the ledger; and other facts."""
 
     model_config = ConfigDict(extra="allow")

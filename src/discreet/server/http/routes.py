@@ -1,26 +1,74 @@
-"""Paths under /api/v1, and the answers they give."""
+"""Paths under /api/v1, who is let in there and how often, and the answers they give."""
 
 from __future__ import annotations
 
+import hashlib
 from typing import Annotated, Protocol
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from discreet.addresses import is_loopback
+from discreet.addresses import is_loopback, network
 from discreet.curator import Answer
 from discreet.curator.named_run import NamedRun, select_all
 from discreet.curator.purchase import PastPayment
 from discreet.desk import Desk, Visitor
 from discreet.errors import DiscreetError, Ground, Refusal
 from discreet.ledger.books import OWNER
-from discreet.server.errors import HttpError, error_response, not_yours
+from discreet.lru_cache import LruCache
+from discreet.server.errors import HttpError, error_response, not_yours, out_of_order, stranger, too_often
 from discreet.server.fair_share import Pool
 from discreet.server.http import json_values, request_body, schemas
-from discreet.server.http.authentication import Admission
 from discreet.server.http.json_values import Texts
 from discreet.server.http.request_body import header
 from discreet.server.journal import TYPE, Metrics, RequestNote
+from discreet.server.limits import Buckets, HttpLimits
+
+_LONGEST = 256  # characters of a token; ours have 43
+_KNOWN = 10_000  # tokens that are remembered to have been right
+
+
+class Admission:
+    """Check of every token against the ledger, at every request: a person who was shut out is shut out at once.
+
+    Whose token it is is remembered; that the grant behind it is still the same is looked up in the books each time, in
+    the event loop if they are at hand, else in a thread.
+
+    Wrong tokens are counted by address, and an address that had too many must wait. A token that was right before is
+    let through to the ledger nevertheless: who shares an address with a burglar is not locked out.
+    """
+
+    def __init__(self, desk: Desk, pool: Pool, limits: HttpLimits) -> None:
+        self._desk, self._pool = desk, pool
+        self._people = Buckets(limits.rate, limits.burst)
+        self._failures = Buckets(limits.forgiven, limits.failures)
+        self._right: LruCache[bytes, Visitor] = LruCache(_KNOWN)
+
+    async def admitted(self, token: str | None, address: str) -> Visitor:
+        """Whose token this is."""
+        if not token or len(token) > _LONGEST:
+            raise stranger()
+        digest, place = hashlib.sha256(token.encode("utf-8", "replace")).digest(), network(address)
+        visitor = self._right.get(digest)
+        if visitor is None and (seconds := self._failures.wait(place)):
+            raise too_often(seconds)
+        if visitor is None or not self._desk.stands(visitor):
+            visitor = await self._recognised(token)
+        if visitor is None:
+            self._right.drop(digest)
+            self._failures.take(place)
+            raise stranger()
+        self._right.put(digest, visitor)
+        if seconds := self._people.take(visitor.name):
+            raise too_often(seconds)
+        return visitor
+
+    async def _recognised(self, token: str) -> Visitor | None:
+        try:
+            return await self._pool.call(self._desk.bearer, token)
+        except Refusal:  # it speaks of files, and to whom is not known yet
+            raise out_of_order() from None
+
 
 _FAILED = schemas.errors(
     {

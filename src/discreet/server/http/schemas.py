@@ -21,7 +21,7 @@ Cap = Annotated[StrictInt, Field(ge=1, le=MOST)]
 Cell = bool | int | float | str | None  # NaN and infinities, dates and decimals as text
 
 
-class QueryRequest(BaseModel):
+class QueryRequest(BaseModel, frozen=True):
     """A question with what it is asked for: at most one of epsilon, rho and error."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -42,7 +42,7 @@ class QueryRequest(BaseModel):
         return {name: value for name, value in self if name != "sql" and value is not None}
 
 
-class HistoryRequest(BaseModel):
+class HistoryRequest(BaseModel, frozen=True):
     """Which payments of a history are wanted."""
 
     model_config = ConfigDict(extra="forbid")
@@ -52,7 +52,7 @@ class HistoryRequest(BaseModel):
     before: Annotated[int, Field(ge=1, le=MOST, description="Only entries before this one.")] = MOST
 
 
-class LossJson(BaseModel):
+class LossJson(BaseModel, frozen=True):
     """A price, exactly: rationals as text, and in words."""
 
     measure: Literal["pure", "approximate", "concentrated"]
@@ -62,14 +62,14 @@ class LossJson(BaseModel):
     words: str
 
 
-class ColumnTypeJson(BaseModel):
+class ColumnTypeJson(BaseModel, frozen=True):
     """A column of an answer."""
 
     name: str
     type: str
 
 
-class QueryResponse(BaseModel):
+class QueryResponse(BaseModel, frozen=True):
     """An answer. `cost` is null if it was free.
 
     `noisy` says of each column whether there is noise in it. Where there is, and the interval of a cell is null, that
@@ -90,7 +90,7 @@ class QueryResponse(BaseModel):
     notices: list[str]
 
 
-class RunRequest(BaseModel):
+class RunRequest(BaseModel, frozen=True):
     """A mechanism by its name, its parameters, and the rows it is run on; what is declared is no parameter.
 
     `delta` is the mechanism's parameter of this name, or where its loss is charged if it has none.
@@ -108,7 +108,7 @@ class RunRequest(BaseModel):
     max_rows: Cap | None = None
 
 
-class RunResponse(BaseModel):
+class RunResponse(BaseModel, frozen=True):
     """What a mechanism said: `value` as its fields by their names, a list, a number, or null. `cost` null: free.
 
     `bounding` says what is left out before the noise.
@@ -121,7 +121,7 @@ class RunResponse(BaseModel):
     bounding: str
 
 
-class RunOfferResponse(BaseModel):
+class RunOfferResponse(BaseModel, frozen=True):
     """A run before it is paid for. `error` is at confidence 0.95, and `about` says of what; null: known after paying.
 
     `entry` holds the answer if it was paid for before: then it is free.
@@ -137,14 +137,14 @@ class RunOfferResponse(BaseModel):
     words: str
 
 
-class ColumnErrorJson(BaseModel):
+class ColumnErrorJson(BaseModel, frozen=True):
     """The error of a column before paying, exactly; null where it is known after paying."""
 
     name: str
     error: str | None
 
 
-class ExplainResponse(BaseModel):
+class ExplainResponse(BaseModel, frozen=True):
     """What a question would cost and how exact it would be; `unbarred` names columns that will have no error bar."""
 
     price: LossJson | None
@@ -157,13 +157,13 @@ class ExplainResponse(BaseModel):
     words: str
 
 
-class DescribeResponse(BaseModel):
+class DescribeResponse(BaseModel, frozen=True):
     """The columns that an answer would have."""
 
     columns: list[ColumnTypeJson]
 
 
-class ColumnJson(BaseModel):
+class ColumnJson(BaseModel, frozen=True):
     """A column as it was declared; bounds and step exactly."""
 
     name: str
@@ -174,7 +174,7 @@ class ColumnJson(BaseModel):
     description: str
 
 
-class TableJson(BaseModel):
+class TableJson(BaseModel, frozen=True):
     """A table as it was declared. Nothing in it was counted."""
 
     name: str
@@ -187,13 +187,13 @@ class TableJson(BaseModel):
     columns: list[ColumnJson]
 
 
-class TablesResponse(BaseModel):
+class TablesResponse(BaseModel, frozen=True):
     """What may be asked about."""
 
     tables: list[TableJson]
 
 
-class BudgetJson(BaseModel):
+class BudgetJson(BaseModel, frozen=True):
     """What a population may lose in all, has lost, and has left."""
 
     population: str
@@ -204,13 +204,13 @@ class BudgetJson(BaseModel):
     left: LossJson
 
 
-class BudgetsResponse(BaseModel):
+class BudgetsResponse(BaseModel, frozen=True):
     """The budget of each population."""
 
     budgets: list[BudgetJson]
 
 
-class PaymentJson(BaseModel):
+class PaymentJson(BaseModel, frozen=True):
     """One payment, and the entry that holds its answer, if it came to one."""
 
     entry: int
@@ -223,13 +223,13 @@ class PaymentJson(BaseModel):
     answer: int | None
 
 
-class HistoryResponse(BaseModel):
+class HistoryResponse(BaseModel, frozen=True):
     """Payments, the latest first."""
 
     history: list[PaymentJson]
 
 
-class HeadJson(BaseModel):
+class HeadJson(BaseModel, frozen=True):
     """A signed head of the ledger: whoever keeps it notices a rewrite."""
 
     size: int
@@ -239,13 +239,13 @@ class HeadJson(BaseModel):
     signature: str
 
 
-class KeptHeadResponse(BaseModel):
+class KeptHeadResponse(BaseModel, frozen=True):
     """The newest head that is kept of a ledger; null if none is."""
 
     head: HeadJson | None
 
 
-class KeepHeadRequest(BaseModel):
+class KeepHeadRequest(BaseModel, frozen=True):
     """A head to be kept, and the proof that it goes on from the one of `size` entries that is kept; 0 if none is."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -255,7 +255,7 @@ class KeepHeadRequest(BaseModel):
     siblings: Annotated[list[Annotated[str, Field(pattern="^[0-9a-f]{64}$")]], Field(max_length=128)] = []
 
 
-class WitnessJson(BaseModel):
+class WitnessJson(BaseModel, frozen=True):
     """Who keeps heads of this ledger, and how many entries its newest one has; what is wrong, if anything is."""
 
     where: str
@@ -264,13 +264,13 @@ class WitnessJson(BaseModel):
     trouble: str
 
 
-class WitnessesResponse(BaseModel):
+class WitnessesResponse(BaseModel, frozen=True):
     """All of them."""
 
     witnesses: list[WitnessJson]
 
 
-class ProofJson(BaseModel):
+class ProofJson(BaseModel, frozen=True):
     """An entry word for word, and that it is in the ledger: what `discreet ledger check` reads."""
 
     kind: Literal["receipt"]
@@ -280,13 +280,13 @@ class ProofJson(BaseModel):
     head: HeadJson
 
 
-class HealthResponse(BaseModel):
+class HealthResponse(BaseModel, frozen=True):
     """That somebody is in."""
 
     status: Literal["open"] = "open"
 
 
-class ErrorJson(BaseModel):
+class ErrorJson(BaseModel, frozen=True):
     """What went wrong, what to do; `place` and `repair` where a question could be mended."""
 
     kind: Literal["refusal", "over_budget", "fault"]
@@ -297,7 +297,7 @@ class ErrorJson(BaseModel):
     repair: str | None
 
 
-class ErrorBody(BaseModel):
+class ErrorBody(BaseModel, frozen=True):
     """Every error has this shape."""
 
     error: ErrorJson

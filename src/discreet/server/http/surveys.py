@@ -36,7 +36,7 @@ from discreet.server.http.routes import behind
 from discreet.server.limits import Buckets, HttpLimits
 from discreet.survey.collector import Collector
 from discreet.survey.intake import Sent
-from discreet.survey.upload import HEAD, LARGEST
+from discreet.survey.task import HEAD, LARGEST
 from discreet.transport.task import Uninvited, Unknown, UploadReceipt
 
 MOST = 1024  # uploads that wait
@@ -185,14 +185,14 @@ _UPLOAD_BODY: dict[str, Any] = {
 }
 
 
-class MechanismJson(BaseModel):
+class MechanismJson(BaseModel, frozen=True):
     """A client of the room `local`, by its name and parameters."""
 
     name: str
     parameters: dict[str, str | int]
 
 
-class TaskJson(BaseModel):
+class TaskJson(BaseModel, frozen=True):
     """What is asked, how answers are randomized, until when. Its digest is SHA-256 of these bytes."""
 
     format: Literal["discreet-task-1"]
@@ -212,7 +212,7 @@ class TaskJson(BaseModel):
     signature: str
 
 
-class UploadJson(BaseModel):
+class UploadJson(BaseModel, frozen=True):
     """What became of the reports of an upload, by kind."""
 
     accepted: Count
@@ -226,7 +226,7 @@ class UploadJson(BaseModel):
     unlikely: Count
 
 
-class HonestyJson(BaseModel):
+class HonestyJson(BaseModel, frozen=True):
     """How many dishonest reports were declared; of a list of answers, what the shares add up to and how likely."""
 
     dishonest: Count
@@ -234,7 +234,7 @@ class HonestyJson(BaseModel):
     chance: str | None = None
 
 
-class ResultsJson(BaseModel):
+class ResultsJson(BaseModel, frozen=True):
     """What a task came to. `tally` holds all that the estimates were made from."""
 
     format: Literal["discreet-results-1", "discreet-results-2"]
@@ -252,7 +252,7 @@ class ResultsJson(BaseModel):
     signature: str
 
 
-class HandoverJson(BaseModel):
+class HandoverJson(BaseModel, frozen=True):
     """The holder of the key `old` says that `new` signs from now on."""
 
     format: Literal["discreet-key-1"]
@@ -261,7 +261,7 @@ class HandoverJson(BaseModel):
     signature: str
 
 
-class KeysJson(BaseModel):
+class KeysJson(BaseModel, frozen=True):
     """From the first key to the present one."""
 
     handovers: list[HandoverJson]

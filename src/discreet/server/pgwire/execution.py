@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from discreet.desk import Visitor
 from discreet.errors import DiscreetError
+from discreet.exact import shown
 from discreet.server.errors import CANCELLED, SYNTAX, UNSUPPORTED, WireError, wire_error
 from discreet.server.fair_share import Pool
 from discreet.server.journal import EXPLAIN, QUESTION, Journal, QuestionNote, outcome_of
@@ -236,7 +237,7 @@ class Execution:
         if cursor.outcome is None:
             question = cursor.prepared.statement
             if not isinstance(question, statements.Query):
-                raise WireError("34000", "there is no cursor of this name")
+                raise WireError("34000", f"there is no cursor {shown(asked.name)}")
             cursor.outcome = await self._answered(question, cursor.values, cursor.prepared.oids)
         notices = cursor.outcome.notices
         rows = list(cursor.rows(asked.count))
@@ -304,7 +305,7 @@ def _forget(kept: dict[str, T], name: str | None, code: str) -> None:
     if name is None:
         kept.clear()
     elif kept.pop(name, None) is None:
-        raise WireError(code, "there is nothing of this name")
+        raise WireError(code, f"there is nothing called {shown(name)}")
 
 
 def _question(statement: statements.Statement) -> statements.Query | None:

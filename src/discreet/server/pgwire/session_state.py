@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from discreet.exact import shown
 from discreet.server.errors import WireError
 from discreet.server.limits import WireLimits
 from discreet.server.pgwire.frames import WireField
@@ -198,7 +199,7 @@ class Portals:
     def prepare(self, name: str, prepared: Prepared) -> None:
         """Keep a statement; an unnamed one replaces the one before."""
         if name and name in self.prepared:
-            raise WireError("42P05", "a prepared statement of this name is there already")
+            raise WireError("42P05", f"there is a prepared statement {shown(name)} already")
         size = prepared.size + sum(other.size for key, other in self.prepared.items() if key != name)
         if len(self.prepared) >= self.limits.prepared or size > self.limits.prepared_characters:
             raise WireError("53000", "too many statements are prepared", hint="DEALLOCATE ALL")
@@ -219,7 +220,7 @@ class Portals:
     def open(self, name: str, portal: Portal) -> None:
         """Keep a portal; an unnamed one replaces the one before."""
         if name and name in self.opened:
-            raise WireError("42P03", "a portal of this name is open already")
+            raise WireError("42P03", f"a portal {shown(name)} is open already")
         if len(self.opened) >= self.limits.portals:
             raise WireError("53000", "too many portals are open", hint="close some")
         self.opened[name] = portal
@@ -232,11 +233,11 @@ class Portals:
     def statement(self, name: str) -> Prepared:
         """The statement of this name."""
         if name not in self.prepared:
-            raise WireError("26000", "there is no prepared statement of this name")
+            raise WireError("26000", f"there is no prepared statement {shown(name)}")
         return self.prepared[name]
 
     def portal(self, name: str) -> Portal:
         """The portal of this name."""
         if name not in self.opened:
-            raise WireError("34000", "there is no portal of this name")
+            raise WireError("34000", f"there is no portal {shown(name)}")
         return self.opened[name]

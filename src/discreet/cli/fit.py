@@ -1,0 +1,112 @@
+"""`discreet fit` and `discreet predict`: a model bought like a release, and read without the home."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.cli.options import HOME, AtHome, NoHome, new_app, option, pairs, value_of
+from discreet.cli.printing import AsFormat, Format, busy, print_rows
+from discreet.errors import Refusal
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+app = new_app()
+
+
+@app.command()
+def fit(  # noqa: PLR0913  # the terms of a fit
+    estimator: Annotated[str, typer.Argument(metavar="ESTIMATOR", help="Such as linear-regression.")],
+    source: Annotated[str, typer.Argument(metavar="TABLE", help="A table, or a SELECT of rows in quotes.")],
+    *,
+    features: Annotated[str, option("A,B", "The columns to predict from.")],
+    label: Annotated[str | None, option("COLUMN", "The column to predict.")] = None,
+    epsilon: Annotated[str | None, option("E", "The price.")] = None,
+    rho: Annotated[str | None, option("R", "The price, in zCDP.")] = None,
+    delta: Annotated[str | None, option("D", "Beside epsilon, for Gaussian noise.")] = None,
+    param: Annotated[list[str] | None, option("NAME=VALUE", "A parameter. May be repeated.")] = None,
+    max_rows: Annotated[int | None, option("N", "Rows of one unit that count, instead of as declared.")] = None,
+    name: Annotated[str, option("TEXT", "What the model is called.")] = "",
+    out: Annotated[Path | None, option("DIR", "A new folder to write it to.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say price and size; pay and write nothing.")] = False,
+    home: AtHome = HOME,
+    form: AsFormat = Format.table,
+) -> None:
+    """Fit a model. Its price is spent before a row is read; the folder predicts without the home."""
+    from discreet.cli.publishing import propose, publish
+    from discreet.desk import ReleaseOrder
+    from discreet.release import Wish
+
+    columns = [*next(csv.reader([features]), []), *([] if label is None else [label])]
+    price = {"epsilon": epsilon, "rho": rho, "delta": delta, "max_rows": max_rows}
+    parameters = {key: value_of(text) for key, text in pairs(param, "--param")}
+    wish = Wish.of("model", columns, estimator=estimator, label=label, parameters=parameters, **price)
+    order = ReleaseOrder.of(source, wish, name)
+    if dry_run:
+        propose(home, order, form)
+    elif out is None:
+        raise Refusal("a model goes to a folder", hint="say --out DIR, or --dry-run to see its price")
+    else:
+        publish(home, order, out, form)
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a model.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows: a CSV or Parquet file with a column a feature.")],
+    *,
+    out: Annotated[Path | None, option("FILE", "A new file, .csv or .parquet, for the rows and a prediction.")] = None,
+    _home: NoHome = None,
+    form: AsFormat = Format.table,
+) -> None:
+    """What a model predicts for each row of a file: free, and without the home that fitted it."""
+    from discreet.learn import ModelRelease
+    from discreet.learn.rows import features_of
+    from discreet.release.folder import read
+
+    with busy("reading"):
+        release, _ = read(model)
+        if not isinstance(release, ModelRelease):
+            raise Refusal(
+                f"{str(model)!r} is the folder of a {release.kind}, and no model", hint="discreet release show"
+            )
+        rows = _rows(file)
+        told = release.model.predict(features_of(rows, release.model.features)).tolist()
+    if out is None:
+        print_rows(form, ["prediction"], [[each] for each in told], right=["prediction"])
+    else:
+        _write(out, rows, told)
+        typer.echo(f"written to {out}", err=True)
+
+
+def _rows(file: Path) -> pa.Table:
+    import pyarrow as pa
+    from pyarrow import csv as pa_csv
+    from pyarrow import parquet
+
+    try:
+        return parquet.read_table(file) if file.suffix == ".parquet" else pa_csv.read_csv(file)
+    except (OSError, pa.ArrowException):
+        raise Refusal(f"{str(file)!r} cannot be read as CSV or Parquet", hint="its name ends with what it is") from None
+
+
+def _write(out: Path, rows: pa.Table, told: list[Any]) -> None:
+    import pyarrow as pa
+    from pyarrow import csv as pa_csv
+    from pyarrow import parquet
+
+    from discreet.learn.rows import unlike
+
+    if out.suffix not in (".csv", ".parquet"):
+        raise Refusal(f"expected a file that ends with .csv or .parquet, got {str(out)!r}")
+    if out.exists():
+        raise Refusal(f"{str(out)!r} is there already", hint="name a file that is new")
+    whole = rows.append_column(unlike("prediction", rows.column_names), pa.array(told))
+    try:
+        parquet.write_table(whole, out) if out.suffix == ".parquet" else pa_csv.write_csv(whole, out)
+    except OSError:
+        raise Refusal(f"{str(out)!r} cannot be written") from None

@@ -1,0 +1,46 @@
+"""Learning: models that are fitted to people's rows and may be shown to anybody.
+
+An estimator here has scikit-learn's conventions and wraps a mechanism over a relation, which is a value with a promise.
+What is public about the rows, bounds above all, is said in its constructor.
+
+    >>> from discreet.learn import LinearRegression
+    >>> model = LinearRegression(epsilon=100, bounds=(0, 10), label_bounds=(0, 40))
+    >>> _ = model.fit([[x / 100] for x in range(1000)], [x / 100 * 3 for x in range(1000)])
+    >>> round(model.coef_[0]), str(model.privacy_.loss.epsilon)
+    (3, '100')
+
+In a home a fit is bought like an answer: `discreet fit`, `db.run("linear-regression", …)` or HTTP; the model is kept in
+a folder with a certificate, and predicts without the home. The estimators open when they are named: they import
+scikit-learn, and mechanisms and models do not.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from discreet.learn.least_squares import LeastSquares as LeastSquares
+from discreet.learn.model import LinearModel as LinearModel
+from discreet.learn.model import Model as Model
+from discreet.learn.model_release import ModelRelease as ModelRelease
+
+_ESTIMATORS = {
+    "PrivateEstimator": "estimator",
+    "LinearRegression": "linear_regression",
+    "Ridge": "linear_regression",
+}
+
+if TYPE_CHECKING:
+    from discreet.learn.estimator import PrivateEstimator as PrivateEstimator
+    from discreet.learn.linear_regression import LinearRegression as LinearRegression
+    from discreet.learn.linear_regression import Ridge as Ridge
+else:  # a type checker should not believe in every name
+
+    def __getattr__(name: str) -> type:
+        """An estimator, imported when it is first named."""
+        if name not in _ESTIMATORS:
+            raise AttributeError(f"module 'discreet.learn' has no attribute {name!r}")
+        return getattr(import_module(f"discreet.learn.{_ESTIMATORS[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """What is here, whether it is open or not."""
+    return sorted({*globals(), *_ESTIMATORS})

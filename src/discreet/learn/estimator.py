@@ -1,0 +1,137 @@
+"""What all estimators share: scikit-learn's conventions around a frozen mechanism over a relation.
+
+An estimator's constructor stores what it is given, and `fit` reads it. All that says how far numbers may reach is
+an argument of the constructor, since data never does. In `fit` each row is a unit of its own, unless `units` says whose
+each row is. A row in which anything is no number is left out. There is no `random_state`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+
+from discreet.declared.column import Column
+from discreet.errors import Refusal
+from discreet.exact import Number, exact, shown
+from discreet.learn.model import Model
+from discreet.learn.rows import unlike
+from discreet.mechanisms import Frame, TableMechanism
+from discreet.privacy import Guarantee
+
+_LABEL = "y"
+_UNIT = "unit of the row"
+
+
+class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """An estimator whose `fit` runs a mechanism; `model_` is what that told, `privacy_` what it cost.
+
+    `fit` on arrays is for whoever holds the rows. In a home the same is bought by
+    `db.run(estimator.mechanism(…), sql)`, by `discreet fit`, or by its name.
+    """
+
+    @abstractmethod
+    def mechanism(self, features: Sequence[str], label: str) -> TableMechanism[Any]:
+        """The mechanism that a fit is, over columns of these names. It is all that sees rows."""
+
+    @abstractmethod
+    def _label_column(self, name: str) -> Column:
+        """What is declared of the label."""
+
+    def fit(self, X: ArrayLike, y: ArrayLike, units: ArrayLike | None = None) -> Self:  # noqa: N803  # as scikit-learn has it
+        """Fit to rows, which are read once. `units` are whose the rows are, at most `max_rows` each."""
+        X, y = self._read(X, y)  # noqa: N806
+        names = feature_names(self, X.shape[1])
+        label = unlike(_LABEL, names)
+        columns = feature_columns(self, names)
+        mechanism = self.mechanism(names, label)
+        self.model_ = mechanism(self._frame(X, y, units, (*columns, self._label_column(label))))
+        self.privacy_ = Guarantee(mechanism.privacy, mechanism.neighbours)
+        self._learnt(self.model_)
+        return self
+
+    def _read(self, X: ArrayLike, y: ArrayLike | None) -> tuple[NDArray[Any], NDArray[Any]]:  # noqa: N803
+        """Rows and labels as arrays of one length. What is no number may be in either."""
+        if y is None:
+            validate_data(self, X, y)  # which says that there must be one
+        rows = validate_data(self, X, ensure_all_finite=False, dtype=np.float64)
+        labels = self._read_label(column_or_1d(y, warn=True))
+        check_consistent_length(rows, labels)
+        return rows, labels
+
+    def _read_label(self, y: NDArray[Any]) -> NDArray[Any]:
+        """Labels as they are to stand in a column."""
+        return y
+
+    def _learnt(self, model: Any) -> None:  # noqa: ANN401  # each has its own kind of model
+        """Set what scikit-learn calls what was learnt."""
+
+    def _frame(
+        self, rows: NDArray[Any], label: NDArray[Any], units: ArrayLike | None, columns: Sequence[Column]
+    ) -> Frame:
+        data = {column.name: rows[:, i] for i, column in enumerate(columns[:-1])} | {columns[-1].name: label}
+        if units is None:
+            return Frame.of(data, *columns, max_rows=self.max_rows)
+        if len(np.asarray(units)) != len(rows):
+            raise Refusal("expected units to say of each row whose it is", hint="one for each row of X")
+        owned = unlike(_UNIT, data)
+        return Frame.of({**data, owned: units}, *columns, unit=owned, max_rows=self.max_rows)
+
+    def _predicted(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, ensure_all_finite=False, dtype=np.float64)  # noqa: N806
+        model: Model = self.model_
+        return model.predict(X)
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401  # scikit-learn ships no types
+        """What scikit-learn's checks may expect: what is no number is left out, not refused."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.non_deterministic = True
+        return tags
+
+
+def feature_names(estimator: Any, size: int) -> tuple[str, ...]:  # noqa: ANN401  # scikit-learn ships no types
+    """What the features are called: as the columns of a data frame, or by their place."""
+    return tuple(getattr(estimator, "feature_names_in_", [f"x{i}" for i in range(size)]))
+
+
+def feature_columns(estimator: Any, names: Sequence[str]) -> tuple[Column, ...]:  # noqa: ANN401  # as above
+    """The features with the bounds that the estimator was given, or those that its norm implies."""
+    bounds = estimator.bounds
+    norm = getattr(estimator, "data_norm", None)
+    if bounds is None and norm is not None:
+        bounds = (-abs(exact(norm, "data_norm")), exact(norm, "data_norm"))
+    if bounds is None:
+        raise Refusal(
+            f"{type(estimator).__name__} needs bounds=, the lowest and the highest value of a feature as public facts",
+            hint="take them from what is known of such data, as bounds=(0, 120) or bounds=([0, 18], [1, 99]); "
+            "in a home `discreet bounds TABLE COLUMN --epsilon E` buys them",
+        )
+    low, high = (_ends(end, len(names), "bounds") for end in pair_of(bounds, "bounds"))
+    return tuple(Column(name, bounds=ends) for name, *ends in zip(names, low, high, strict=True))  # type: ignore[arg-type]
+
+
+def pair_of(bounds: Any, name: str) -> tuple[Any, Any]:  # noqa: ANN401  # whatever came
+    """A lower and an upper bound, if that is what was given."""
+    if isinstance(bounds, (tuple, list)) and len(bounds) == 2:
+        return bounds[0], bounds[1]
+    raise Refusal(f"expected {name} as a pair of a lowest and a highest value, got {name}={shown(bounds)}")
+
+
+def _ends(end: Any, size: int, name: str) -> list[Fraction]:  # noqa: ANN401  # a number, or one for each feature
+    each = np.asarray(end, dtype=object).ravel().tolist()
+    if len(each) not in (1, size):
+        raise Refusal(f"expected {name} of {size} features, or one pair for all, got {len(each)}")
+    return [exact(value, name) for value in (each * size if len(each) == 1 else each)]
+
+
+def optional(value: Number | None, name: str) -> Fraction | None:
+    """A number read exactly, if there is one."""
+    return None if value is None else exact(value, name)

@@ -1,0 +1,79 @@
+"""Fitted models: plain numbers that predict without whoever fitted them. Safe to publish: noise is in them already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+
+from discreet.errors import Refusal
+from discreet.mechanisms.by_name import as_json
+
+
+class Model(Protocol):
+    """What a fit tells. A frozen dataclass of numbers and texts: from its fields it is written, and read again."""
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The columns that it predicts from, in order."""
+        ...
+
+    def predict(self, rows: ArrayLike, /) -> NDArray[Any]:
+        """One prediction for each row of an array with a column for each feature."""
+        ...
+
+    def table(self) -> pa.Table:
+        """Its numbers for people, one a row."""
+        ...
+
+    def body(self) -> dict[str, Any]:
+        """All of it, as JSON can hold it."""
+        ...
+
+    @classmethod
+    def read(cls, body: Mapping[str, Any], /) -> Self:
+        """What `body` told of; raises what nonsense raises."""
+        ...
+
+
+def numbers(rows: ArrayLike, features: tuple[str, ...]) -> NDArray[np.float64]:
+    """Rows as doubles, a column for each feature."""
+    given = np.asarray(rows, dtype=np.float64)
+    if given.ndim != 2 or given.shape[1] != len(features):
+        raise Refusal(f"expected rows of {len(features)} numbers ({', '.join(features)}), got shape {given.shape}")
+    return given
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """A linear function of the features: intercept + Σ coefficients · features."""
+
+    features: tuple[str, ...]
+    coefficients: tuple[float, ...]
+    intercept: float
+
+    def predict(self, rows: ArrayLike, /) -> NDArray[np.float64]:
+        """Its value for each row."""
+        told: NDArray[np.float64] = numbers(rows, self.features) @ np.array(self.coefficients) + self.intercept
+        return told
+
+    def table(self) -> pa.Table:
+        """The intercept, and the coefficient of each feature."""
+        return pa.table({"term": ["(intercept)", *self.features], "value": [self.intercept, *self.coefficients]})
+
+    def body(self) -> dict[str, Any]:
+        """All of it, as JSON can hold it."""
+        told: dict[str, Any] = as_json(self)
+        return told
+
+    @classmethod
+    def read(cls, body: Mapping[str, Any], /) -> LinearModel:
+        """What `body` told of."""
+        features, coefficients = tuple(map(str, body["features"])), tuple(map(float, body["coefficients"]))
+        if len(features) != len(coefficients):
+            raise ValueError(features)
+        return cls(features, coefficients, float(body["intercept"]))

@@ -1,0 +1,151 @@
+"""Least squares of noisy sums: how far a unit moves them, exactly, and what is fitted."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression as Plain
+from sklearn.linear_model import Ridge as PlainRidge
+
+from discreet.learn import LeastSquares, LinearRegression, Ridge
+from discreet.learn.design import Design
+from discreet.learn.least_squares import Spread
+from discreet.learn.price import rho_of
+from discreet.mechanisms import Column, Frame
+from discreet.privacy import AddRemove, Neighbours, Pure, Replace
+
+HUGE = 10**12
+STEPS = (-2, 1, 2)  # corners, and one place between
+Row = tuple[int, ...]
+
+CASES = [
+    LeastSquares(("a",), "y", Fraction(1)),
+    LeastSquares(("a",), "y", Fraction(1), max_rows=2, neighbours=Replace()),
+    LeastSquares(("a", "b"), "y", Fraction(1), Fraction(1, 10**6)),
+    LeastSquares(("a",), "y", rho=Fraction(1, 2), max_rows=2),
+    LeastSquares(("a",), "y", rho=Fraction(1, 2), fit_intercept=False, neighbours=Replace()),
+    LeastSquares(("a", "b"), "y", rho=Fraction(1, 3), neighbours=Replace()),
+    LeastSquares(("a", "b"), "y", rho=Fraction(1, 3), data_norm=Fraction(2)),
+    LeastSquares(("a",), "y", Fraction(1), data_norm=Fraction(2), max_rows=2),
+]
+
+
+def frame(what: LeastSquares, rows: tuple[Row, ...]) -> Frame:
+    columns = [Column(name, bounds=(-2, 2), step=1) for name in (*what.features, what.label)]
+    data = {column.name: np.array([row[i] for row in rows], dtype=np.int64) for i, column in enumerate(columns)}
+    return Frame.of(data, *columns, max_rows=what.max_rows)
+
+
+def units(what: LeastSquares) -> Iterator[tuple[Row, ...]]:
+    """All that one unit may have, up to order."""
+    every = list(itertools.product(STEPS, repeat=len(what.features) + 1))
+    for size in range(what.max_rows + 1):
+        yield from itertools.combinations_with_replacement(every, size)
+
+
+def loss(design: Design, spread: Spread, one: tuple[Any, Any], two: tuple[Any, Any]) -> Fraction:
+    """ε or ρ by which noise of this spread tells sums apart: each move over the noise on it, exactly."""
+    scales, total = design.scales, Fraction(0)
+    matrix, vector = one[0] - two[0], one[1] - two[1]
+    for i, own in enumerate(scales):
+        moves = [(Fraction(vector[i]) / (own * design.label.steps), spread.vector)]
+        for j in range(i, len(scales)):
+            doubled = 2 if i == j and spread.gaussian else 1
+            moves.append((Fraction(matrix[i, j]) / (own * scales[j]), spread.matrix * doubled))
+        total += sum((m * m / (2 * w) if spread.gaussian else abs(m) / w) for m, w in moves)
+    return total
+
+
+@pytest.mark.parametrize("what", CASES, ids=lambda each: f"{each.privacy} {each.neighbours}")
+def test_no_unit_moves_the_sums_further_than_was_paid_for_and_some_move_them_nearly_as_far(what: LeastSquares) -> None:
+    """Every pair of neighbours over a small domain: the loss is computed exactly, in rationals."""
+    sums: dict[tuple[Row, ...], Any] = {}
+    design = Design.of(frame(what, ()), what.features, what.label, intercept=what.fit_intercept, norm=what.data_norm)
+    for unit in units(what):
+        sums[unit] = design.sums(frame(what, unit))
+    paid = what.privacy.epsilon if isinstance(what.privacy, Pure) else rho_of(what.privacy)
+    spread, nothing = what.spread(design), sums[()]
+    pairs = [(one, nothing) for one in sums.values()]
+    if what.neighbours == Replace():
+        pairs = list(itertools.combinations(sums.values(), 2))
+    worst = max(loss(design, spread, one, two) for one, two in pairs)
+    assert worst <= paid
+    assert worst >= paid * Fraction(2, 5)  # the bound is no loose one
+    less = replace(spread, matrix=spread.matrix / 3, vector=spread.vector / 3)
+    assert max(loss(design, less, one, two) for one, two in pairs) > paid
+
+
+def data(n: int = 400, features: int = 3) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    rng = np.random.default_rng(7)
+    rows = rng.uniform(0, 10, size=(n, features))
+    return rows, rows @ np.arange(1, features + 1) - 4 + rng.normal(size=n)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("delta", [0, "1e-6"])
+def test_without_noise_to_speak_of_it_is_scikit_learns(intercept: bool, delta: Any) -> None:  # noqa: ANN401, FBT001
+    rows, label = data()
+    given = {"bounds": ([0, 0, 0], [10, 10, 11]), "label_bounds": (-20, 80), "fit_intercept": intercept}
+    ours = LinearRegression(HUGE, delta=delta, **given).fit(rows, label)  # type: ignore[arg-type]
+    theirs = Plain(fit_intercept=intercept).fit(rows, label)
+    assert ours.coef_ == pytest.approx(theirs.coef_, abs=1e-4)
+    assert ours.intercept_ == pytest.approx(theirs.intercept_, abs=1e-3)
+    ridge = Ridge(50, epsilon=HUGE, delta=delta, **given).fit(rows, label)  # type: ignore[arg-type]
+    assert ridge.coef_ == pytest.approx(PlainRidge(50, fit_intercept=intercept).fit(rows, label).coef_, abs=1e-4)
+
+
+def test_numbers_beyond_the_bounds_count_as_the_bound_and_rows_without_a_number_not_at_all() -> None:
+    rows, label = data()
+    held = LinearRegression(HUGE, bounds=(2, 8), label_bounds=(0, 50)).fit(rows, label)
+    clipped = Plain().fit(np.clip(rows, 2, 8), np.clip(label, 0, 50))
+    assert held.coef_ == pytest.approx(clipped.coef_, abs=1e-3)
+    rows[::3, 1], label[1::3] = np.nan, np.nan
+    some = LinearRegression(HUGE, bounds=(0, 10), label_bounds=(-20, 80)).fit(rows, label)
+    left = ~np.isnan(rows[:, 1]) & ~np.isnan(label)
+    assert some.coef_ == pytest.approx(Plain().fit(rows[left], label[left]).coef_, abs=1e-3)
+
+
+def test_rows_beyond_a_norm_are_drawn_towards_zero_to_it() -> None:
+    rows, label = data()
+    rows -= 5
+    ours = LinearRegression(HUGE, bounds=(-5, 5), data_norm=3, label_bounds=(-20, 80)).fit(rows, label)
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    theirs = Plain().fit(rows * np.minimum(1, 3 / length), label)
+    assert ours.coef_ == pytest.approx(theirs.coef_, abs=1e-3)
+
+
+@pytest.mark.parametrize("neighbours", [AddRemove(), Replace()])
+def test_a_row_within_a_norm_is_exactly_within_it(neighbours: Neighbours) -> None:
+    """Also at norms and steps that no double is: the length is compared in rationals."""
+    rng, norm = np.random.default_rng(3), Fraction(10, 3)
+    columns = [Column("a", bounds=(-7, 7), step=Fraction(1, 7)), Column("b", bounds=(-9, 9), step=Fraction(1, 10**9))]
+    values = {"a": rng.uniform(-7, 7, 3000), "b": rng.uniform(-9, 9, 3000), "y": rng.uniform(-1, 1, 3000)}
+    table = Frame.of(values, *columns, Column("y", bounds=(-1, 1)), neighbours=neighbours)
+    design = Design.of(table, ("a", "b"), "y", intercept=True, norm=norm)
+    [batch] = table.batches(4000)
+    within = design._within(batch)[:, 1:3].tolist()
+    longest = max((a * Fraction(1, 7)) ** 2 + (b * Fraction(1, 10**9)) ** 2 for a, b in within)
+    assert norm**2 * Fraction(9999, 10000) < longest <= norm**2
+
+
+@pytest.mark.parametrize("rows", [[[1, 5], [1, 6]], [[1, 5]] * 40])
+def test_few_rows_and_constant_columns_are_fitted_like_any(rows: list[list[int]]) -> None:
+    fitted = LinearRegression(1, delta=1e-6, bounds=(0, 10), label_bounds=(0, 1)).fit(
+        rows, [i % 2 for i, _ in enumerate(rows)]
+    )
+    assert np.isfinite(fitted.predict(rows)).all()
+
+
+def test_rows_of_a_unit_beyond_the_cap_do_not_count() -> None:
+    rows, label = np.arange(40.0).reshape(-1, 1), np.arange(40.0)
+    rows[20:], label[20:] = 40, 0  # all of one unit
+    units = [*range(20), *[99] * 20]
+    given = {"bounds": (0, 40), "label_bounds": (0, 40), "max_rows": 1}
+    ours = LinearRegression(HUGE, **given).fit(rows, label, units=units)  # type: ignore[arg-type]
+    assert ours.coef_ == pytest.approx(Plain().fit(rows[:21], label[:21]).coef_, abs=1e-3)

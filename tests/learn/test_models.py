@@ -1,0 +1,111 @@
+"""A fitted model in a home: bought, kept with a certificate, and used without the home."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import clinic
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from commandline import discreet as command
+from learn.examples import HUGE
+
+import discreet as dp
+from discreet.learn import LeastSquares, LinearModel, LinearRegression, ModelRelease
+from discreet.learn.rows import features_of
+from discreet.privacy import Approximate
+from discreet.release.folder import checked, read
+
+ROWS = "SELECT cost, day - DATE '2024-01-01' AS days FROM visits"
+ASKED = ["--features", "days", "--label", "cost", "--epsilon", str(HUGE)]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Visits that cost two a day, and twenty more on the first."""
+    rows: list[tuple[object, ...]] = [
+        (i, "north", "d1", 20.0 + 2 * (i % 300), clinic.START + timedelta(i % 300), True) for i in range(900)
+    ]
+    bounds = {"cost": (0, 1000), "day": ("2024-01-01", "2024-10-27")}
+    place = tmp_path_factory.mktemp("learn") / "home"
+    return clinic.home(place, clinic.table(rows), max_rows=1, epsilon=10**32, bounds=bounds)
+
+
+def test_a_fit_is_a_release_that_predicts_without_its_home(home: Path, tmp_path: Path) -> None:
+    made = command(tmp_path, "fit", "linear-regression", ROWS, *ASKED, "--out", "model", "--home", str(home))
+    assert made.returncode == 0, made.stderr
+    assert "2 numbers; the model says nothing of its own error" in made.stdout
+    assert len(checked(tmp_path / "model")) == 6
+    release, certificate = read(tmp_path / "model")
+    assert isinstance(release, ModelRelease)
+    assert certificate.guarantee.epsilon == HUGE  # type: ignore[union-attr]
+    assert release.model.predict([[0], [10]]) == pytest.approx([20, 40], abs=0.01)
+    pq.write_table(pa.table({"DAYS": [1, 2, None]}), tmp_path / "new.parquet")
+    told = command(tmp_path, "predict", "model", "new.parquet", "--format", "json")
+    assert [row["prediction"] for row in json.loads(told.stdout)[:2]] == pytest.approx([22, 24], abs=0.01)
+    wrote = command(tmp_path, "predict", "model", "new.parquet", "--out", "with.csv")
+    assert (wrote.returncode, (tmp_path / "with.csv").read_text().splitlines()[0]) == (0, '"DAYS","prediction"')
+    for wrong, said in (
+        (("predict", "model", "nothing.csv"), "cannot be read"),
+        (("predict", "model", "new.parquet", "--out", "with.csv"), "there already"),
+        (("predict", "model", "new.parquet", "--out", "with.txt"), r"ends with .csv or .parquet"),
+        (("fit", "linear-regression", ROWS, *ASKED, "--home", str(home)), "goes to a folder"),
+        (("fit", "mean", ROWS, *ASKED, "--home", str(home), "--dry-run"), "fits no model"),
+    ):
+        done = command(tmp_path, *wrong)
+        assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+def test_a_file_that_was_changed_does_not_verify(home: Path, tmp_path: Path) -> None:
+    assert (
+        command(tmp_path, "fit", "linear-regression", ROWS, *ASKED, "--out", "m", "--home", str(home)).returncode == 0
+    )
+    file = tmp_path / "m" / "release.json"
+    body = json.loads(file.read_text())
+    body["model"]["intercept"] += 1
+    file.write_text(json.dumps(body))
+    with pytest.raises(dp.Refusal, match=r"'release.json' was changed"):
+        checked(tmp_path / "m")
+
+
+def test_an_estimators_mechanism_runs_in_the_home_and_by_its_name(home: Path) -> None:
+    db = dp.open(home)
+    before = db.budget("patient").spent
+    mechanism = LinearRegression(HUGE).mechanism(["days"], "cost")
+    assert isinstance(mechanism, LeastSquares)
+    answer = db.run("linear-regression", ROWS, features=["days"], label="cost", epsilon=str(HUGE))
+    assert LinearModel.read(answer.value).predict([[100]]) == pytest.approx([220], abs=0.01)
+    after = db.budget("patient").spent
+    assert isinstance(before, Approximate)
+    assert after == before + Approximate(HUGE)
+    again = db.run("linear-regression", ROWS, features=["days"], label="cost", epsilon=str(HUGE))
+    assert (again.value, again.cost) == (answer.value, None)
+
+
+def test_a_wish_that_makes_no_sense_is_refused_before_anything_is_paid(home: Path) -> None:
+    db = dp.open(home)
+    before = db.budget("patient").spent
+    wishes: list[tuple[dict[str, Any], str]] = [
+        ({"estimator": "linear-regression", "label": "nothing"}, "is none of the columns"),
+        ({"estimator": "linear-regression"}, "needs label"),
+        ({"estimator": "", "label": "cost"}, "fits no model"),
+        ({"estimator": "linear-regression", "label": "cost", "parameters": {"epsilon": 3}}, "by words of their own"),
+        ({"estimator": "linear-regression", "label": "cost", "parameters": {"max_rows": 3}}, "from what is declared"),
+    ]
+    for parts, said in wishes:
+        with pytest.raises(dp.Refusal, match=said):
+            db.publish(ROWS, kind="model", columns=["days", "cost"], epsilon=1, parts=parts)
+    assert db.budget("patient").spent == before
+
+
+def test_rows_to_predict_for_have_numbers_in_columns_of_these_names() -> None:
+    table = pa.table({"a": [1, None], "b": ["1.5", "x"]})
+    assert np.array_equal(features_of(table, ("A",)), [[1.0], [np.nan]], equal_nan=True)
+    for names, said in ((("a", "c"), "no column"), (("b",), "no numbers")):
+        with pytest.raises(dp.Refusal, match=said):
+            features_of(table, names)
