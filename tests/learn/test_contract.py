@@ -53,7 +53,7 @@ NOISY = dict.fromkeys(
 
 def tiered(one: Any, name: str) -> Any:  # noqa: ANN401
     """Solvers take milliseconds a call: one kind of them is audited in the quick tier."""
-    quick = name.split()[0] in {"linear-regression", "logistic-regression"}
+    quick = name.split(maxsplit=1)[0] in {"linear-regression", "logistic-regression"}
     return pytest.param(one, id=name, marks=() if quick else pytest.mark.slow)
 
 
