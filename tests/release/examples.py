@@ -13,6 +13,7 @@ from discreet.release import (
     Hierarchy,
     Identity,
     MultiplicativeWeights,
+    Net,
     Partition,
     PrivateBins,
     QuadTree,
@@ -48,5 +49,6 @@ OTHERS: dict[str, list[Any]] = {
         PrivateBins(Fraction(2), (3, 3), bins=(2, 2), method="adaptive-grid"),
     ],
     "residual-marginals": [ResidualMarginals(("x", "y"), (2, 3), (("x", "y"),), HALF)],
+    "net": [Net(ONE, (3,), (1, 2, 4), 3), Net(HALF, (2, 2), (3, 5, 6), 2, 2, neighbours=Replace("person"))],
     "fourier-marginals": [FourierMarginals(("x", "y"), (2, 3), (("x",), ("y",)), ONE, most=2)],
 }

@@ -39,6 +39,10 @@ from discreet.release.marginals_kind import MarginalsRelease as MarginalsRelease
 from discreet.release.method import Identity as Identity
 from discreet.release.method import Uniform as Uniform
 from discreet.release.multiplicative_weights import MultiplicativeWeights as MultiplicativeWeights
+from discreet.release.net import ChosenRows as ChosenRows
+from discreet.release.net import Net as Net
+from discreet.release.net_kind import NET as NET
+from discreet.release.net_kind import NetRelease as NetRelease
 from discreet.release.partition import Automatic as Automatic
 from discreet.release.partition import Partition as Partition
 from discreet.release.private_bins import PrivateBins as PrivateBins
