@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 app = new_app()
 
-Amount = Annotated[str | None, typer.Option(metavar="X")]
 Epsilon = Annotated[str | None, typer.Option("--epsilon", metavar="E", help="The price.")]
 Rho = Annotated[str | None, typer.Option("--rho", metavar="R", help="The price, where the budget is in zCDP.")]
 Error = Annotated[str | None, typer.Option("--error", metavar="X", help="The error wanted; the price follows.")]

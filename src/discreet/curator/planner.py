@@ -91,7 +91,8 @@ class PublicTables:
         kinds = [(name, _TYPES.get(kind.split("(")[0])) for name, kind in result.columns]
         columns = tuple((name, kind) for name, kind in kinds if kind is not None)
         if len(columns) < len(kinds):
-            raise Refusal("a public query has a column of a type that is not known here", hint="cast it")
+            other = next(name for name, kind in kinds if kind is None)
+            raise Refusal(f"the column {other!r} of a public query has a type that is not known here", hint="cast it")
         cells = tuple(
             tuple(None if cell is None else _READ[kind](cell) for cell, (_, kind) in zip(row, columns, strict=True))
             for row in result.rows

@@ -17,8 +17,6 @@ from discreet.ledger.witness import Outside, closed
 SYNTAX = Ground.SYNTAX.value
 UNSUPPORTED = Ground.SUPPORT.value
 NOT_PRIVATE = Ground.PRIVACY.value
-NO_TABLE = Ground.TABLE.value
-NO_COLUMN = Ground.COLUMN.value
 CANCELLED = "57014"
 INTERNAL = "XX000"
 PROTOCOL = "08P01"

@@ -241,7 +241,8 @@ def united(query: exp.Union, one: Rows, two: Rows) -> Rows:
         _common(a.type, b.type) for a, b in zip(shape(one).columns.values(), shape(two).columns.values(), strict=False)
     ]
     if len(shape(one).columns) != len(shape(two).columns) or None in types:
-        raise Refusal("the two sides of UNION have different columns", hint="cast them to the same types")
+        sides = " and ".join(str([column.type.value for column in shape(side).columns.values()]) for side in (one, two))
+        raise Refusal(f"the two sides of UNION have different columns: {sides}", hint="cast them to the same types")
     kinds = [kind for kind in types if kind is not None]
     made = Union((_cast(one, kinds), _cast(two, kinds)))
     if not query.args.get("distinct"):

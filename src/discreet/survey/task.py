@@ -75,8 +75,12 @@ class Task(SignedTask):
         if not self.question.strip() or len(self.question) > _LONGEST_QUESTION:
             raise Refusal(f"expected a question of at most {_LONGEST_QUESTION} characters")
         self._check_labels()
-        if self.client.form.itemsize > _WIDEST or len(self.client.tally(_none(self.client)).encode()) > _LARGEST_TALLY:
-            raise Refusal("reports of this mechanism are too large to collect", hint="take fewer values")
+        wide, tally = self.client.form.itemsize, len(self.client.tally(_none(self.client)).encode())
+        if wide > _WIDEST or tally > _LARGEST_TALLY:
+            raise Refusal(
+                f"reports of this mechanism are too large to collect: one has {wide} bytes, and their sums {tally}",
+                hint="take fewer values",
+            )
         self._check_size()
 
     def _check_size(self) -> None:
@@ -89,7 +93,9 @@ class Task(SignedTask):
                 hint="with fewer reports nothing is ever said, and with more a server's memory is full",
             )
         if least * self.client.form.itemsize > _LARGEST_BATCH:
-            raise Refusal("so many reports of this mechanism do not wait for each other", hint="take a smaller minimum")
+            raise Refusal(
+                f"{least} reports of this mechanism do not wait for each other", hint="take a smaller minimum"
+            )
 
     def _check_labels(self) -> None:
         choices = getattr(self.client, "choices", None)

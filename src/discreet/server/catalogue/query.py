@@ -188,7 +188,7 @@ def _set_operation(words: Translation, node: exp.SetOperation, here: NameScope) 
     left, columns = translated(words, node.this, here)
     right, others = translated(words, node.expression, here)
     if len(columns) != len(others):
-        raise Refusal("the parts of a UNION have different numbers of columns")
+        raise Refusal(f"the parts of a UNION have {len(columns)} and {len(others)} columns")
     shared = [(name, types.common((kind, other))) for (name, kind), (_, other) in zip(columns, others, strict=True)]
     union = type(node)(this=left, expression=right, distinct=node.args.get("distinct"))
     _ends(words, node, union, NameScope(), shared)

@@ -149,7 +149,7 @@ def bind(body: bytes) -> BindMessage:
 def _formats(reading: MessageReader) -> tuple[int, ...]:
     formats = tuple(reading.number("h") for _ in range(reading.count(MOST_PARAMETERS)))
     if not set(formats) <= {TEXT, BINARY}:
-        raise WireError(PROTOCOL, "a format is 0 or 1")
+        raise WireError(PROTOCOL, f"a format is 0 or 1, got {max(formats, key=abs)}")
     return formats
 
 

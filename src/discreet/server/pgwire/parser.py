@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
+from discreet.exact import shown
 from discreet.server.errors import NOT_PRIVATE, SYNTAX, UNSUPPORTED, WireError
 from discreet.server.pgwire import statements
 from discreet.server.pgwire.lexer import SHORT, Word, WordReader, matching, split
@@ -100,7 +101,7 @@ def _copy(reader: WordReader) -> statements.Statement:
         form = reader.take().name if reader.peek() in ("BINARY", "CSV") else "text"
         header = reader.accept("HEADER")
     if form not in ("text", "binary", "csv"):
-        raise WireError(UNSUPPORTED, "a copy is text, binary or csv")
+        raise WireError(UNSUPPORTED, f"a copy is text, binary or csv, got {shown(form)}")
     return statements.Copy(question, form, header)
 
 

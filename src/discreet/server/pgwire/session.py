@@ -65,7 +65,7 @@ class WireSession:
             if kind in b"dcf":  # a copy that the client was to send, if there were one
                 continue
             if kind not in _HANDLERS:
-                raise WireError(PROTOCOL, "there is no message of this kind now", fatal=True)
+                raise WireError(PROTOCOL, f"there is no message of the kind {kind!r} now", fatal=True)
             if self._skipping and kind != b"S":
                 continue
             await self._handled(kind, body)

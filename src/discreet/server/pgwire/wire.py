@@ -72,7 +72,7 @@ class Wire:
     def _next(self, most: int) -> tuple[bytes, bytes] | None:
         """The next message, if all of it is there."""
         if self._in[0] not in KINDS:
-            raise WireError(PROTOCOL, "there is no message of this kind", fatal=True)
+            raise WireError(PROTOCOL, f"there is no message of the kind {bytes(self._in[:1])!r}", fatal=True)
         if len(self._in) < 5:
             return None
         (size,) = _SIZE.unpack_from(self._in, 1)
