@@ -21,6 +21,7 @@ from discreet.release import (
     Uniform,
     UniformGrid,
     Wavelet,
+    WeightedMarginals,
 )
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
@@ -50,5 +51,9 @@ OTHERS: dict[str, list[Any]] = {
     ],
     "residual-marginals": [ResidualMarginals(("x", "y"), (2, 3), (("x", "y"),), HALF)],
     "net": [Net(ONE, (3,), (1, 2, 4), 3), Net(HALF, (2, 2), (3, 5, 6), 2, 2, neighbours=Replace("person"))],
+    "weighted-marginals": [
+        WeightedMarginals(("x", "y"), (2, 3), (("x", "y"),), ONE),
+        WeightedMarginals(("x", "y", "z"), (2, 3, 2), (("x", "y"), ("y", "z"), ("x",)), ONE, 1, HALF, most=2),
+    ],
     "fourier-marginals": [FourierMarginals(("x", "y"), (2, 3), (("x",), ("y",)), ONE, most=2)],
 }

@@ -34,6 +34,7 @@ from discreet.release.kind import register as register
 from discreet.release.marginals import FourierMarginals as FourierMarginals
 from discreet.release.marginals import Marginals as Marginals
 from discreet.release.marginals import ResidualMarginals as ResidualMarginals
+from discreet.release.marginals import WeightedMarginals as WeightedMarginals
 from discreet.release.marginals_kind import MARGINALS as MARGINALS
 from discreet.release.marginals_kind import MarginalsRelease as MarginalsRelease
 from discreet.release.method import Identity as Identity
