@@ -44,12 +44,17 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from discreet import audit as audit
     from discreet import curator as curator
+    from discreet import declared as declared
+    from discreet import learn as learn
     from discreet import ledger as ledger
     from discreet import local as local
     from discreet import mechanisms as mechanisms
     from discreet import noise as noise
+    from discreet import pictures as pictures
     from discreet import privacy as privacy
     from discreet import release as release
+    from discreet import survey as survey
+    from discreet import transport as transport
     from discreet.client import Connection, Home
 else:  # a type checker should not believe in every name
 
@@ -66,7 +71,7 @@ else:  # a type checker should not believe in every name
 
 def __dir__() -> list[str]:
     """What is said here, and the rooms, whether they are open or not."""
-    rooms = [found.name for found in pkgutil.iter_modules(__path__) if found.ispkg]
+    rooms = [module.name for module in pkgutil.iter_modules(__path__) if module.ispkg]
     return sorted(
         {*rooms, "DiscreetError", "Fault", "OverBudget", "Refusal", "connect", "create", "open", "__version__"}
     )

@@ -115,7 +115,7 @@ each = pytest.mark.parametrize("mechanism", EVERY, ids=IDS)
 kinds = pytest.mark.parametrize("name", sorted(REGISTRY))
 
 MAY_BE_NEGATIVE = {"lower", "upper", "threshold", "around"}  # places on a line, no sizes
-MAY_BE_ZERO = MAY_BE_NEGATIVE | {"delta", "epsilon_numbers", "rounds"}  # what need not be bought, or said
+MAY_BE_ZERO = MAY_BE_NEGATIVE | {"delta", "epsilon_numbers", "rounds", "rows"}  # what need not be bought, or said
 
 
 def same(a: object, b: object) -> bool:

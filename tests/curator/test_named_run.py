@@ -10,6 +10,7 @@ import pytest
 from curator.test_run import RELATIONS, allowed, plan, table, worst
 from doubles import Seeded
 
+import discreet as dp
 from discreet.curator import catalogue
 from discreet.curator.named_run import NamedRun
 from discreet.curator.run import planned
@@ -50,3 +51,15 @@ def test_by_its_name_it_costs_and_says_what_it_does_of_the_kept_rows(tmp_path: P
             assert over(engine, rng=Seeded(seed)) == alone(values, rng=Seeded(seed))  # type: ignore[operator]
             assert what.loss == plan(home, alone, max_rows=cap).loss
     store.close()
+
+
+def test_a_table_is_found_in_upper_and_lower_case_alike_and_the_same_run_is_free(tmp_path: Path) -> None:
+    db = dp.create(tmp_path / "home")
+    rows = {"patient": ["a", "b", "c"], "cost": [1.0, 2.0, 3.0]}
+    for name in ("Visits", "order"):
+        db.add(name, rows, unit="patient", epsilon=5, max_rows=1, bounds={"cost": (0, 10)})
+    paid = db.run("mean", 'SELECT * FROM "Visits"', column="cost", epsilon=1)
+    assert paid.cost is not None
+    for source in ("Visits", "visits", "VISITS"):
+        assert db.run("mean", source, column="Cost", epsilon=1).entry == paid.entry
+    assert db.run("mean", "order", column="cost", epsilon=1).cost is not None  # a word of SQL, and a table here

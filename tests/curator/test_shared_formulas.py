@@ -122,3 +122,10 @@ def test_numbers_that_grow_beyond_all_use_have_no_error_bar() -> None:
     assert barred.at([({A: 5}, {}), ({A: 6}, {})]) == [None, None]
     assert handy(Fraction(10) ** 300)
     assert not handy(Fraction(1, 10**4000))
+
+
+@pytest.mark.parametrize("number", ["1e400000000", "1e-400000000", "0e400000000"])
+def test_a_literal_that_would_fill_the_memory_is_not_written_out(number: str) -> None:
+    """A few letters of a question are a fraction of 400 million digits: explaining it, which is free, took for ever."""
+    assert traced(f"SELECT count(*) * {number} FROM visits").formulas == (None,)
+    assert traced("SELECT count(*) * 1e300 FROM visits").formulas != (None,)

@@ -23,6 +23,8 @@ from discreet.curator.formula import (
     ratio,
 )
 from discreet.declared.grid import Grid
+from discreet.errors import Refusal
+from discreet.exact import exact
 from discreet.sql.plan import AggregateColumn, Part, Rank, Statistic
 
 _MOST_DIGITS = 30
@@ -47,6 +49,14 @@ def cast(kind: exp.DataType, inner: Formula) -> Formula:
         sizes = [int(size.name) for size in kind.expressions]
         return Rounded(inner, 3 if not sizes else [*sizes, 0][1])  # DuckDB's DECIMAL is DECIMAL(18, 3)
     raise Untraced
+
+
+def written(text: str) -> Formula:
+    """The number that a literal says; of one with an exponent of four digits, none: it would fill the memory."""
+    try:
+        return Constant(exact(text, "number"))
+    except Refusal:
+        raise Untraced from None
 
 
 def _whole(node: exp.Expr) -> bool:

@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 
 from sqlglot import exp
 
-from discreet.curator.aggregate_formulas import aggregated, cast, negative, rounding, share
+from discreet.curator.aggregate_formulas import aggregated, cast, negative, rounding, share, written
 from discreet.curator.formula import (
     ColumnTotal,
-    Constant,
     Formula,
     Given,
     Product,
@@ -30,7 +28,7 @@ from discreet.curator.formula import (
 )
 from discreet.sql.arithmetic import is_whole
 from discreet.sql.plan import Part, Question
-from discreet.sql.rewrite import inner_queries, within
+from discreet.sql.rewrite import guards, inner_queries, within
 
 ROW = "#row"  # the column of a noisy table that numbers its rows
 _HIDDEN = "#h"
@@ -174,6 +172,8 @@ class _Scope:
         args = self.select.args
         joins = [on for join in args.get("joins") or [] if (on := join.args.get("on")) is not None]
         tests = [*(args[name].this for name in ("where", "having", "qualify") if args.get(name)), *joins]
+        hidden = (node for item in self.select.expressions for node in item.find_all(exp.Nullif))
+        tests += [node for node in hidden if not guards(node)]  # which cells are empty is a choice, too
         if (args.get("limit") or args.get("offset")) and (
             self.ordered or (args.get("joins") and not args.get("order"))
         ):
@@ -322,7 +322,7 @@ class _Scope:
             case exp.Paren():
                 return self.formula(node.this)
             case exp.Literal() if not node.is_string:
-                return Constant(Fraction(node.this))
+                return written(node.this)
             case exp.Neg():
                 return negative(self.formula(node.this))
             case exp.Add():

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from sqlglot.dialects.postgres import Postgres
+
 from discreet.curator.curator import Curator
 from discreet.curator.explain import said
 from discreet.curator.run import Drawn, Offer, Run, Wanted
@@ -21,6 +23,8 @@ from discreet.mechanisms.by_name import OfColumn, admitted, as_json, plain_param
 from discreet.mechanisms.registry import known
 from discreet.sql.left_out import rows_left_out
 from discreet.sql.render import quoted
+
+_KEYWORDS = frozenset(word for words in Postgres.Tokenizer.KEYWORDS for word in words.split())
 
 
 @dataclass(frozen=True)
@@ -69,8 +73,9 @@ class NamedRun:
 
 
 def select_all(table: str) -> str:
-    """The SELECT of all rows of a table."""
-    return f"SELECT * FROM {quoted(table)}"  # noqa: S608  # planned as any
+    """The SELECT of all rows of a table. A plain name is left without quotes, to be found in upper and lower case."""
+    plain = table.isidentifier() and table.upper() not in _KEYWORDS
+    return f"SELECT * FROM {table if plain else quoted(table)}"  # noqa: S608  # planned as any
 
 
 @dataclass(frozen=True)

@@ -107,10 +107,10 @@ class Sealed:
                 raise _linked(self.path) from None
             raise Refusal(f"there is no state file {self.path}", hint="open the session first") from None
         with os.fdopen(source, "rb") as file:
-            found = os.fstat(source)
-            if not found.st_nlink:
+            kept = os.fstat(source)
+            if not kept.st_nlink:
                 return None
-            if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+            if not stat.S_ISREG(kept.st_mode) or kept.st_nlink != 1:
                 raise _linked(self.path)
             return file.read()
 

@@ -48,3 +48,10 @@ from discreet.release.partition import Automatic as Automatic
 from discreet.release.partition import Partition as Partition
 from discreet.release.private_bins import PrivateBins as PrivateBins
 from discreet.release.release import Release as Release
+from discreet.release.synthetic import CliqueTreeSynthesis as CliqueTreeSynthesis
+from discreet.release.synthetic import DirectSynthesis as DirectSynthesis
+from discreet.release.synthetic import IndependentSynthesis as IndependentSynthesis
+from discreet.release.synthetic import SpanningTreeSynthesis as SpanningTreeSynthesis
+from discreet.release.synthetic import Synthesis as Synthesis
+from discreet.release.synthetic_kind import SYNTHETIC as SYNTHETIC
+from discreet.release.synthetic_kind import SyntheticRelease as SyntheticRelease

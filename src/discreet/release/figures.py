@@ -58,6 +58,19 @@ def of_marginals(axes: Sequence[Side], told: Marginals) -> list[Picture]:
     return [*alone, *drawn]
 
 
+def of_model(
+    axes: Sequence[Side], counts: Callable[[Sequence[str]], Reals], pairs: Sequence[Sequence[str]]
+) -> list[Picture]:
+    """Each column alone as a model has it, then pairs that were measured together."""
+    sides = {side.column: side for side in axes}
+    alone = [_along(side, _modelled(counts((name,)))) for name, side in sides.items()]
+    return [*alone, *(_plane(sides[one], sides[two], counts((one, two))) for one, two in pairs[:MOST_PLANES])]
+
+
+def _modelled(values: Reals) -> Line:
+    return lambda cuts: (np.array([float(values[low:high].sum()) for low, high in pairwise(cuts)]), None)
+
+
 def _line(told: Histogram) -> Line:
     return lambda cuts: told.ranges(np.array(cuts[:-1]), np.array(cuts[1:]))
 

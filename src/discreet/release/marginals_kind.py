@@ -30,7 +30,7 @@ from discreet.release.counts import MOST_CELLS
 from discreet.release.estimate import Estimate
 from discreet.release.histogram import EXACT, FITTED
 from discreet.release.histogram_kinds import CountsWish, axes_of, fits, pure, side_of
-from discreet.release.kind import Kind, Option, listed, names_of, part, register
+from discreet.release.kind import Kind, Option, Wish, listed, names_of, part, register
 from discreet.release.marginals import FourierMarginals, Marginals, ResidualMarginals, WeightedMarginals
 from discreet.release.marginals.consistent import can_be_whole
 from discreet.release.marginals.domain import MOST_TABLES, maximal
@@ -147,7 +147,7 @@ def _mechanism(
         return WeightedMarginals(wish.columns, sizes, tables, pure(wish), most=most, neighbours=added)
     if method == "fourier":
         return FourierMarginals(wish.columns, sizes, tables, pure(wish), most=most, neighbours=added)
-    return ResidualMarginals(wish.columns, sizes, tables, _concentrated(wish), most=most, neighbours=added)
+    return ResidualMarginals(wish.columns, sizes, tables, concentrated(wish), most=most, neighbours=added)
 
 
 def _refuse_many(tables: Sequence[Sequence[str]]) -> None:
@@ -169,7 +169,7 @@ def _all_of(columns: tuple[str, ...], many: int) -> tuple[tuple[str, ...], ...]:
     return tuple(combinations(columns, many))
 
 
-def _concentrated(wish: MarginalsWish) -> Fraction:
+def concentrated(wish: Wish) -> Fraction:
     """The ρ of a wish; of one in (ε, δ) the largest whose conversion stays within both, rounded down."""
     if wish.rho is not None:
         return positive(wish.rho, "rho")

@@ -13,6 +13,7 @@ from sqlglot.optimizer.annotate_types import TypeAnnotator, annotate_types
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
+from discreet import exact
 from discreet.declared.table import RESERVED, Schema, fold
 from discreet.errors import Ground, Refusal, Unsupported
 from discreet.sql import arithmetic
@@ -88,6 +89,7 @@ def parsed(text: str, schema: Schema) -> exp.Query:
             raise Unsupported(f"{called(tree)} is not supported", hint="ask both questions, and compare their answers")
         word = text.split(maxsplit=1)[0].upper()
         raise Unsupported(f"only SELECT is answered here, got {word}", hint="ask with SELECT … FROM …")
+    _readable(tree)
     plain(tree)
     _check(tree)
     for table in tree.find_all(exp.Table):
@@ -146,6 +148,13 @@ _METADATA = {
     exp.Sum: {"returns": exp.DataType.Type.DOUBLE},
     exp.Median: {"annotator": _median},
 }
+
+
+def _readable(tree: exp.Expr) -> None:
+    """Refuse numbers of nearly as many digits as Python reads."""
+    for node in tree.find_all(exp.Literal):
+        if len(node.name) > exact.LONGEST and (not node.is_string or isinstance(node.parent, exp.Interval)):
+            raise Refusal(f"a number has more than {exact.LONGEST} characters", hint="write it with an exponent")
 
 
 def _check(tree: exp.Expr) -> None:

@@ -1,0 +1,298 @@
+"""Mechanisms that synthesise rows: which tables they measure, and at what share of the price.
+
+All begin with the table of each column alone, at a share of ρ, and merge cells that hold too little to be seen beside
+the noise. What they measure next is what tells them apart; then a model is fitted, and rows are drawn from it.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+
+from discreet.errors import Refusal
+from discreet.exact import Number, count, positive, share
+from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
+from discreet.noise import SECURE, Entropy
+from discreet.noise.vector import LARGEST, SMALLEST
+from discreet.privacy import AddRemove, Concentrated, Neighbours
+from discreet.release.counts import Measured, Names, released
+from discreet.release.marginals.domain import Axes, Domain
+from discreet.release.marginals.mechanisms import added_or_removed
+from discreet.release.marginals.plan import exactly
+from discreet.release.synthetic.compression import Compression
+from discreet.release.synthetic.fit import NoisyTable, total_of
+from discreet.release.synthetic.junction_tree import JunctionTree
+from discreet.release.synthetic.measuring import Measuring
+from discreet.release.synthetic.structure import as_if_independent, by_chance, clique_tree, pairs_of, spanning_tree
+from discreet.release.synthetic.synthesised import MOST_ROWS, Synthesis
+from discreet.release.tree import Reals, Whole
+
+MOST_COLUMNS = 128
+_MANY = 1 << 32  # parts of ρ, at most so small
+MOST_MODEL = 1 << 22  # cells of a model
+
+Given = Callable[[Names], Any] | Mapping[Names, Any]
+
+
+@dataclass(frozen=True)
+class Records:
+    """Records by the places of their cells: the counts of any columns of them."""
+
+    columns: Names
+    sizes: tuple[int, ...]
+    cells: tuple[tuple[int, ...], ...]
+
+    def __call__(self, names: Names) -> Whole:
+        """The table of some columns."""
+        table = np.zeros([self.sizes[self.columns.index(name)] for name in names], dtype=np.int64)
+        for record in self.cells:
+            table[tuple(record[self.columns.index(name)] for name in names)] += 1
+        return table
+
+
+@dataclass(frozen=True)
+class _Synthesiser(ABC):
+    """Public parameters: columns and their sizes, the price, how many records a unit has at most, how many rows."""
+
+    takes: ClassVar[Takes] = Takes.COUNTS
+    about: ClassVar[str] = "any count"
+
+    columns: tuple[str, ...]
+    sizes: tuple[int, ...]
+    rho: Fraction
+    most: int = 1
+    neighbours: Neighbours = AddRemove()
+    rows: int = 0  # that are drawn; 0 for as many as there seem to be records
+
+    def __post_init__(self) -> None:
+        domain = Domain(self.columns, self.sizes)
+        rho, most = positive(self.rho, "rho"), count(self.most, "most")
+        settle(self, sizes=domain.sizes, rho=rho, most=most, neighbours=added_or_removed(self.neighbours))
+        settle(self, rows=count(self.rows, "rows", least=0))
+        if len(domain.columns) > MOST_COLUMNS:
+            raise Refusal(f"expected at most {MOST_COLUMNS} columns, got {len(domain.columns)}")
+        if sum(domain.sizes) > MOST_MODEL:
+            raise Refusal(f"expected sizes that add up to at most {MOST_MODEL}, got {sum(domain.sizes)}")
+        if self.rows > MOST_ROWS:
+            raise Refusal(f"expected rows <= {MOST_ROWS}, got rows={self.rows}", hint="draw more from the model")
+        variance = Fraction(most**2) / (2 * rho)
+        if not variance >= SMALLEST**2 or not variance * _MANY * MOST_COLUMNS**2 <= LARGEST**2:
+            raise Refusal(f"expected another price for {most} records: no noise is known for rho={float(rho):g}")
+
+    @property
+    def privacy(self) -> Concentrated:
+        """ρ as asked for."""
+        return Concentrated(self.rho)
+
+    @property
+    def domain(self) -> Domain:
+        """Columns and sizes."""
+        return Domain(self.columns, self.sizes)
+
+    @property
+    def numbers(self) -> int:
+        """The cells that a model has at most."""
+        return sum(self.sizes)
+
+    def tables(self, columns: Names) -> tuple[Names, ...]:
+        """All columns together."""
+        return (columns,)
+
+    def bins_at(self, place: int) -> int:  # noqa: ARG002  # of those that choose
+        """No bins of its own."""
+        return 0
+
+    def measure(self, counts: Callable[[Names], Whole], columns: Names, rng: Entropy) -> Measured:  # noqa: ARG002
+        """The synthesis."""
+        return Measured(self(counts, rng=rng))
+
+    def error(self, confidence: Number = USUAL) -> None:
+        """It depends on the data: known after paying."""
+        share(confidence, "confidence")
+
+    def pairs(self) -> tuple[Pair[Records], ...]:
+        """One unit's records where there are none, and beside others that agree with it in nothing."""
+        first, last = (0,) * len(self.sizes), tuple(size - 1 for size in self.sizes)
+        one, crowd = (first,) * self.most, (last,) * 9
+        return (
+            Pair(self._records(()), self._records(one), "no records at all, or all of one unit in the first cells"),
+            Pair(self._records(crowd), self._records(crowd + one), "some records in the last cells, or one unit more"),
+        )
+
+    def _records(self, cells: tuple[tuple[int, ...], ...]) -> Records:
+        return Records(self.columns, self.sizes, cells)
+
+    def __call__(self, counts: Given, /, *, rng: Entropy = SECURE) -> Synthesis:
+        """The synthesis. `counts` gives for a tuple of columns the whole counts of each combination of their cells."""
+        given = counts if callable(counts) else counts.__getitem__
+        measuring = Measuring(self.domain, given, self.most, self.rho, rng)
+        merging, tables = self.measured(measuring)
+        return Synthesis.of(self.domain, merging, tables, self.rows, rng=rng)
+
+    @abstractmethod
+    def measured(self, measuring: Measuring) -> tuple[Compression, list[NoisyTable]]:
+        """Which cells were merged, and the noisy tables over what is left."""
+
+    def _alone(self, measuring: Measuring, part: Fraction) -> tuple[Compression, list[NoisyTable]]:
+        """The table of each column alone, at equal shares of a part of ρ, and the cells to be merged."""
+        many = len(self.sizes)
+        singles = [measuring.table((i,), part * self.rho / many) for i in range(many)]
+        merging = Compression.of(self.domain, singles)
+        measuring.merging = merging
+        return merging, [merging.merged_table(table) for table in singles]
+
+
+def _expected(singles: Sequence[NoisyTable], pairs: Iterable[Axes]) -> dict[Axes, Reals]:
+    """What noisy tables of single columns expect of pairs if columns knew nothing of each other."""
+    total = total_of(singles)
+    shares = []
+    for table in singles:
+        counts = np.maximum(table.counts, 0).astype(np.float64)
+        shares.append(counts / counts.sum() if counts.sum() > 0 else np.full(counts.size, 1 / counts.size))
+    return {axes: as_if_independent(shares, total, axes) for axes in pairs}
+
+
+def _together(
+    measuring: Measuring, domain: Domain, tables: Sequence[Axes], power: float, rho: Fraction
+) -> list[NoisyTable]:
+    """Tables that share ρ by a power of their cells: large ones need more, for the noise of their cells adds up."""
+    parts = exactly([domain.cells(axes) ** power for axes in tables]) if tables else ()
+    return [measuring.table(axes, part * rho) for axes, part in zip(tables, parts, strict=True)]
+
+
+@released("independent-synthesis")
+@dataclass(frozen=True)
+class IndependentSynthesis(_Synthesiser):
+    """Measures each column alone and draws rows in which columns know nothing of each other.
+
+    Guarantee: Concentrated(rho), when the records of one unit are added or removed.
+    Proof: docs/proofs/synthetic.md, "What is paid".
+    Source: Canonne, Kamath & Steinke 2020, Theorem 4, for the noise.
+    """
+
+    def measured(self, measuring: Measuring) -> tuple[Compression, list[NoisyTable]]:
+        """Columns alone."""
+        return self._alone(measuring, Fraction(1))
+
+
+@released("direct-synthesis")
+@dataclass(frozen=True)
+class DirectSynthesis(_Synthesiser):
+    """Measures the table of all columns together and draws rows from that: for few cells.
+
+    Guarantee: Concentrated(rho), when the records of one unit are added or removed.
+    Proof: docs/proofs/synthetic.md, "What is paid".
+    Source: Canonne, Kamath & Steinke 2020, Theorem 4, for the noise.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.numbers > MOST_MODEL:
+            raise Refusal(
+                f"all columns together have {self.numbers} cells, more than {MOST_MODEL}, got sizes={self.sizes}",
+                hint="take another method",
+            )
+
+    @property
+    def numbers(self) -> int:
+        """The cells of the one table."""
+        return math.prod(self.sizes)
+
+    def measured(self, measuring: Measuring) -> tuple[Compression, list[NoisyTable]]:
+        """Everything at once; nothing is merged."""
+        table = measuring.table(tuple(range(len(self.sizes))), self.rho)
+        return Compression.none(self.domain), [table]
+
+
+@released("spanning-tree-synthesis")
+@dataclass(frozen=True)
+class SpanningTreeSynthesis(_Synthesiser):
+    """Measures pairs of columns that join all of them, each chosen because it is far from independent.
+
+    A quarter of ρ measures columns alone, 3/20 choose the pairs by the exponential mechanism, the rest measures them.
+
+    Guarantee: Concentrated(rho), when the records of one unit are added or removed.
+    Proof: docs/proofs/synthetic.md, "What is paid".
+    Source: McKenna, Miklau & Sheldon 2021 (MST); McKenna, Sheldon & Miklau 2019 for the model; bounded range of the
+        exponential mechanism: Cesar & Rogers 2021.
+    """
+
+    def measured(self, measuring: Measuring) -> tuple[Compression, list[NoisyTable]]:
+        """Columns alone, then the pairs of a tree."""
+        merging, singles = self._alone(measuring, Fraction(1, 4))
+        pairs = pairs_of(merging.domain)
+        if not pairs:
+            return merging, singles
+        expected = _expected(singles, pairs)
+        chosen = spanning_tree(measuring, expected, len(self.sizes), Fraction(3, 20) * self.rho)
+        return merging, [*singles, *_together(measuring, merging.domain, chosen, 0.0, measuring.left)]
+
+
+@released("clique-tree-synthesis")
+@dataclass(frozen=True)
+class CliqueTreeSynthesis(_Synthesiser):
+    """Measures pairs and triples of columns within the cliques of one tree, chosen at once from noisy distances.
+
+    3/20 of ρ measures columns alone, 1/20 all pairs' distances from independence, with noise. The tree holds pairs of
+    much distance, in at most `cells` numbers. Half of the rest measures all pairs that lie in one of its
+    cliques, the other half triples of few cells. Where no pair is seen to be far from independent, the rest measures
+    the columns alone once more.
+
+    Guarantee: Concentrated(rho), when the records of one unit are added or removed.
+    Proof: docs/proofs/synthetic.md, "What is paid".
+    Source: the model is that of McKenna, Sheldon & Miklau 2019; a tree of cliques from noisy distances as in PrivSyn
+        (Zhang et al. 2021) and later work.
+    """
+
+    cells: int = 100_000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        settle(self, cells=count(self.cells, "cells"))
+        if self.cells > MOST_MODEL:
+            raise Refusal(f"expected cells <= {MOST_MODEL}, got cells={self.cells}")
+
+    @property
+    def numbers(self) -> int:
+        """The cells of the model, but for columns alone."""
+        return max(self.cells, sum(self.sizes))
+
+    def measured(self, measuring: Measuring) -> tuple[Compression, list[NoisyTable]]:
+        """Columns alone, distances of all pairs, then pairs and triples in cliques."""
+        merging, singles = self._alone(measuring, Fraction(3, 20))
+        domain, expected = merging.domain, _expected(singles, pairs_of(merging.domain))
+        tree = self._tree(measuring, domain, expected)
+        sets = [set(axes) for axes in tree.cliques]
+        pairs = [axes for axes in expected if any(set(axes) <= clique for clique in sets)]
+        if not pairs:
+            again = [measuring.table((i,), measuring.left / (len(sets) - i)) for i in range(len(sets))]
+            return merging, [*singles, *again]
+        triples = sorted({three for axes in tree.cliques for three in combinations(axes, 3)})
+        triples = [axes for axes in triples if domain.cells(axes) <= _TRIPLE]
+        part = measuring.left / 2 if triples else measuring.left
+        tables = _together(measuring, domain, pairs, _POWER, part)
+        if triples:
+            tables += _together(measuring, domain, triples, _POWER, measuring.left)
+        return merging, [*singles, *tables]
+
+    def _tree(self, measuring: Measuring, domain: Domain, expected: Mapping[Axes, Reals]) -> JunctionTree:
+        if not expected:
+            return JunctionTree.of(domain, [])
+        part = self.rho / 20
+        distances = measuring.distances(list(expected.items()), part)
+        noise = math.sqrt(len(expected) * self.most**2 / (2 * float(part)))
+        told = zip(expected.items(), distances.tolist(), strict=True)
+        gains = {axes: far - by_chance(table) for (axes, table), far in told}
+        return clique_tree(domain, {axes: gain for axes, gain in gains.items() if gain > _CLEAR * noise}, self.cells)
+
+
+_CLEAR = 2  # deviations of a distance, of which a gain must have more to be seen
+_TRIPLE = 3000  # cells of a triple that is measured
+_POWER = 0.67
