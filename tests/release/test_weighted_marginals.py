@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -106,6 +107,24 @@ def test_the_total_is_within_its_error_as_often_as_is_told() -> None:
     offs = [abs(round(mechanism(counter(full), rng=rng).total) - 500) for _ in range(runs)]
     assert not Coverage(sum(each <= mechanism.error(HALF) for each in offs), runs).refuted(HALF)
     assert Coverage(sum(each <= mechanism.error(HALF) // 3 for each in offs), runs).refuted(HALF)
+
+
+def test_the_noise_of_a_table_is_that_of_half_a_round_and_no_other() -> None:
+    """Two cells of a thousand each, an exact total: their difference is that of two noises of the scale."""
+    mechanism = WeightedMarginals(("x",), (2,), (("x",),), Fraction(20), 1, Fraction(19, 20))
+    scale, rng, runs = 2.0, Seeded(8), 1500  # a record, over half of a twentieth of 20
+    tables = [mechanism({("x",): [1000, 1000]}, rng=rng).table(("x",)) for _ in range(runs)]
+    away = sorted(abs(float(table[0] - table[1])) for table in tables)
+
+    def below(c: float, times: float) -> float:
+        """Pr[|Lap − Lap'| ≤ c] of two continuous noises of this scale: 1 − (1 + c/2s) e^(−c/s)."""
+        return 1 - (1 + c / (2 * times * scale)) * math.exp(-c / (times * scale))
+
+    near = Coverage(sum(each <= 4.5 for each in away), runs)  # whole noises: between 4 and 5
+    assert not near.refuted(below(4.5, 1) - 0.03)
+    assert not near.exceeded(below(4.5, 1) + 0.03)
+    assert near.exceeded(below(4.5, 1.3) + 0.03)
+    assert near.refuted(below(4.5, 0.7) - 0.03)
 
 
 def test_a_fit_meets_tables_that_can_be_met_and_keeps_the_total() -> None:
