@@ -24,6 +24,10 @@ Reals = NDArray[np.float64]
 class Loss(Protocol):
     """A loss of scores. Labels are places among the classes, or numbers between −1 and 1."""
 
+    def __hash__(self) -> int:
+        """It is a value: what is planned for it is planned once."""
+        ...
+
     @property
     def scores(self) -> int:
         """How many scores a row has."""
