@@ -106,10 +106,16 @@ def started(arguments: Sequence[str], err: int) -> Warm:
     return process
 
 
-def finished(arguments: Sequence[str], timeout: float = 120) -> subprocess.CompletedProcess[str]:
+def finished(arguments: Sequence[str], timeout: float = 600) -> subprocess.CompletedProcess[str]:
     """What `discreet ARGUMENTS` prints and how it ends; with `-c` and a text first, that of Python."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        code = Warm(_place() / "commands", arguments, [out.fileno(), err.fileno()], os.environ).wait(timeout)
+        process = Warm(_place() / "commands", arguments, [out.fileno(), err.fileno()], os.environ)
+        try:
+            code = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise
         for stream in (out, err):
             stream.seek(0)
         return subprocess.CompletedProcess(list(arguments), code, out.read(), err.read())

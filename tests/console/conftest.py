@@ -21,7 +21,9 @@ PLACES = ("/ask", "/budget", "/history", "/releases", "/surveys", "/data", "/led
 
 _profiles: dict[tuple[str, str], tuple[BrowserContext, Page | None]] = {}
 
-expect.set_options(timeout=20_000)
+_PATIENCE = 120_000  # milliseconds until what never comes fails a test: a busy machine shows everything late
+
+expect.set_options(timeout=_PATIENCE)
 
 
 @dataclass(frozen=True)
@@ -163,6 +165,7 @@ def _profile(browser: Browser, url: str, wanted: dict[str, Any]) -> tuple[Browse
     key = url, repr(sorted(wanted.items()))
     if key not in _profiles:
         _profiles[key] = browser.new_context(**wanted), None
+        _profiles[key][0].set_default_timeout(_PATIENCE)
     elif _profiles[key][1] is None:
         context, _ = _profiles[key]
         anchor = context.new_page()

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from discreet.console.sessions import BrowserSessions
+from http.cookies import SimpleCookie
+
+import pytest
+
+from discreet.console.headers import Scope
+from discreet.console.sessions import BrowserSessions, CookieSeal
 from discreet.desk import Visitor
 
 ANN, BOB = Visitor("ann", "analyst", "a"), Visitor("bob", "analyst", "b")
@@ -77,3 +82,54 @@ def test_what_has_ended_is_not_brought_back_by_a_touch() -> None:
     sessions.touch(session)
     assert sessions.find(session.id) is None
     assert len(sessions) == 0
+
+
+# the cookie that carries a session's id -------------------------------------------------------------------------------
+
+ID = "an-id_of-256-bits"
+
+
+def scope(scheme: str, cookie: str = "", port: int = 8410) -> Scope:
+    return {"scheme": scheme, "server": ("127.0.0.1", port), "headers": [(b"cookie", cookie.encode())]}
+
+
+def written(seal: CookieSeal, scheme: str) -> tuple[str, str, str]:
+    """The name, the value, and what else the header says."""
+    pair, _, flags = seal.written(scope(scheme), ID).partition("; ")
+    name, _, value = pair.partition("=")
+    return name, value, flags
+
+
+@pytest.mark.parametrize(
+    ("scheme", "name", "flags"),
+    [
+        ("http", "discreet-8410", "Path=/; HttpOnly; SameSite=Strict"),
+        ("https", "__Host-discreet-8410", "Path=/; HttpOnly; SameSite=Strict; Secure"),
+    ],
+)
+def test_a_cookie_is_read_by_the_seal_that_wrote_it(scheme: str, name: str, flags: str) -> None:
+    """Through TLS its name says that no other server of the domain can have set it."""
+    seal = CookieSeal()
+    found, value, more = written(seal, scheme)
+    assert (found, more) == (name, flags)
+    assert seal.read(scope(scheme, f"{name}={value}")) == ID
+    assert seal.read(scope(scheme, f"{name}={value}", port=8411)) == ""  # that of another server on this machine
+    assert SimpleCookie(seal.cleared(scope(scheme)))[name].value == ""
+
+
+def test_a_cookie_that_nobody_signed_names_no_session() -> None:
+    seal, stranger = CookieSeal(), CookieSeal()
+    name, value, _ = written(seal, "http")
+    number, _, mark = value.partition(".")
+    for forged in (
+        written(stranger, "http")[1],
+        number,
+        f"{number}.",
+        f"{number}.{mark[:-1]}",
+        f"{number}.{mark}0",
+        f"{number}.{'0' * len(mark)}",
+        f"another{number}.{mark}",
+        f".{mark}",
+        "",
+    ):
+        assert seal.read(scope("http", f"{name}={forged}")) == ""

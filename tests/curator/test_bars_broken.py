@@ -79,6 +79,26 @@ def test_noise_that_orders_rows_chooses_those_that_a_limit_keeps(sql: str, chose
     assert side.chosen is chosen
 
 
+@pytest.mark.parametrize(
+    ("shown", "chosen"),
+    [
+        ("nullif(z.n, 0)", True),
+        ("100.0 / nullif(z.n, 7)", True),
+        ("nullif(z.n, 0) / 100.0", True),
+        ("100.0 / (nullif(z.n, 0))", False),
+        ("100 / nullif(z.n, 0.0)", False),
+        ("100.0 / cast(nullif(z.n, 0) AS double precision)", False),
+        ("100.0 / z.n", False),
+    ],
+)
+def test_noise_that_empties_cells_chooses_those_that_are_shown(shown: str, chosen: bool) -> None:  # noqa: FBT001
+    inner = f"SELECT {shown} AS m FROM {COUNTED.format('')}"
+    for sql in (inner, f"SELECT y.m FROM ({inner}) AS y"):
+        (side,) = sides(sql)
+        assert side.chosen is chosen
+        assert side.formulas[0] is not None
+
+
 def test_a_name_inside_an_expression_of_order_by_is_one_of_the_rows() -> None:
     sql = f"SELECT z.region AS n, z.n AS m FROM {COUNTED.format('')} ORDER BY -n LIMIT 1"
     found = postprocessing.upper(question(sql, clinic.schema()))

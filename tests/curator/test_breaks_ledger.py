@@ -22,7 +22,6 @@ from discreet.mechanisms import Takes
 from discreet.privacy import AddRemove, Approximate, Concentrated, Pure
 
 SUM = "SELECT sum(cost) FROM visits"
-WAIT = 60  # seconds for a process of ours that hangs, which none does unless the code is wrong
 
 
 def account(home: Path, population: str = "patient") -> Account:

@@ -22,7 +22,7 @@ from discreet.ledger.entry import Entry, canonical, read_entry, read_loss, write
 from discreet.ledger.file_access import connect
 from discreet.privacy import AddRemove, Approximate, Pure
 
-WAIT = 60  # seconds for a process of ours that hangs, which none does unless the code is wrong
+WAIT = 600  # seconds for a process of ours that hangs, which none does unless the code is wrong, however busy all is
 
 
 def opened(population: str = "patients", total: int = 2) -> Opened:
@@ -61,7 +61,7 @@ ledger.append(Opened("patients", Pure(2), AddRemove("patients")))
 (told, tell), (heard, hear) = os.pipe(), os.pipe()
 child = os.fork()
 if child == 0:
-    signal.alarm(50)
+    signal.alarm(500)
     mine = SqliteLedger(path) if sys.argv[2] == "own" else ledger
     mine.books()
     os.write(tell, b"1")
@@ -94,7 +94,7 @@ for thread in threads: thread.start()
 for _ in range(12):
     child = os.fork()
     if child == 0:
-        signal.alarm(20)
+        signal.alarm(500)
         ledger.append(spend(1))
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0, "a child hung or failed"

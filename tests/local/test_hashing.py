@@ -94,7 +94,7 @@ def test_a_report_supports_values_with_the_stated_odds_exactly() -> None:
 
 
 def test_many_reports_are_hashed_as_one_is() -> None:
-    """At ε = 20 a lie is rarer than 1 in 7000 for 65,536 cells: nearly all tell the cell of their value."""
+    """At ε = 20 a lie is rarer than 1 in 7000 for 65,536 cells: six of 600 are not once in 10^9."""
     client = LocalHashing(Fraction(20), PRIME)
     values = [0, 1, 2, PRIME // 2, PRIME - 2, PRIME - 1] * 100
     reports = client.batch(values, rng=Seeded(9)).tolist()

@@ -77,7 +77,7 @@ class Server:
         sent = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
         kind = {} if sent is None else {"Content-Type": "application/json"}
         bearer = {} if token is None else {"Authorization": f"Bearer {token}"}
-        connection = http.client.HTTPConnection("127.0.0.1", self.http, timeout=120)
+        connection = http.client.HTTPConnection("127.0.0.1", self.http, timeout=600)
         try:
             with suppress(BrokenPipeError, ConnectionResetError):  # it may be turned away before all of it was sent
                 connection.request(method, path, sent, {**kind, **bearer, **(headers or {})})
@@ -93,7 +93,7 @@ class Server:
     def stop(self) -> int:
         """SIGTERM, and the exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=120)
+        return self.process.wait(timeout=600)
 
 
 @contextmanager
@@ -118,7 +118,7 @@ def served(home: Path, *options: str, doors: Sequence[str] = ("http",), cold: bo
         finally:
             process.terminate()
             try:
-                process.wait(timeout=60)
+                process.wait(timeout=600)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

@@ -26,15 +26,15 @@ PEOPLE = 71_503  # beyond every port and everything that Postgres numbers
 ROWS = 2 * PEOPLE  # a number that only somebody who counted could know
 FIRST = 730_191_000_000  # patients are numbered from here
 CANARY = re.compile(
-    r"canary|7301910\d{5}"  # texts and patients
+    r"canary|(?<!\w)7301910\d{5}(?!\w)"  # texts and patients
     r"|1937-0[2-4]-\d\d"  # days
-    rf"|(?<![\d.]){ROWS}(?![\d.])"  # how many rows there are
-    rf"|(?<![\d.]){PEOPLE}(?![\d.])",  # and people
+    rf"|(?<![\w.]){ROWS}(?![\w.])"  # how many rows there are; in a digest such digits stand by chance
+    rf"|(?<![\w.]){PEOPLE}(?![\w.])",  # and people
     re.IGNORECASE,
 )
 CENTS = re.compile(r"\d\.(?:1937|19370)\b")
 
-PRICE = "1e-7"  # so much noise that an answer tells the number of rows by chance only, once in 10^7 answers
+PRICE = "1e-12"  # so much noise that a number is that of the rows by chance only, once in 10^12
 
 # What an analyst might send, to be told more than they should.
 QUESTIONS = (

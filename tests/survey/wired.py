@@ -39,7 +39,7 @@ from discreet.local.hashing import PRIME
 from discreet.noise import Entropy
 
 Law = Mapping[Any, Fraction]
-FALSE_ALARM = 1e-7  # of one client's test
+FALSE_ALARM = 1e-9  # of one client's test
 _FOUR, _EIGHTH = Fraction(4), Fraction(1, 8)
 
 

@@ -28,7 +28,7 @@ from discreet.curator.formula import (
 )
 from discreet.sql.arithmetic import is_whole
 from discreet.sql.plan import Part, Question
-from discreet.sql.rewrite import inner_queries, within
+from discreet.sql.rewrite import guards, inner_queries, within
 
 ROW = "#row"  # the column of a noisy table that numbers its rows
 _HIDDEN = "#h"
@@ -172,6 +172,8 @@ class _Scope:
         args = self.select.args
         joins = [on for join in args.get("joins") or [] if (on := join.args.get("on")) is not None]
         tests = [*(args[name].this for name in ("where", "having", "qualify") if args.get(name)), *joins]
+        hidden = (node for item in self.select.expressions for node in item.find_all(exp.Nullif))
+        tests += [node for node in hidden if not guards(node)]  # which cells are empty is a choice, too
         if (args.get("limit") or args.get("offset")) and (
             self.ordered or (args.get("joins") and not args.get("order"))
         ):

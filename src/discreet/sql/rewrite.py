@@ -63,6 +63,18 @@ def inner_queries(node: exp.Expr) -> list[exp.Query]:
     return [query for child in node.iter_expressions() for query in inner_queries(child)]
 
 
+def guards(node: exp.Nullif) -> bool:
+    """Whether it is a divisor that is not to be 0: there is no quotient then, with it or without."""
+    child: exp.Expr = node
+    parent = node.parent
+    while isinstance(parent, (exp.Paren, exp.Cast)):
+        child, parent = parent, parent.parent
+    zero = node.expression
+    if not isinstance(zero, exp.Literal) or zero.is_string or float(zero.name):
+        return False
+    return isinstance(parent, (exp.Div, exp.IntDiv)) and parent.right is child
+
+
 def pruned(tree: exp.Query) -> None:
     """Take out queries of WITH that nothing reads any more."""
     for with_ in list(tree.find_all(exp.With)):
