@@ -53,7 +53,7 @@ def people(many: int = 3000, seed: int = 1) -> Callable[[tuple[str, ...]], Whole
 
     def counts(names: tuple[str, ...]) -> Whole:
         table = np.zeros([SIZES[COLUMNS.index(name)] for name in names], dtype=np.int64)
-        np.add.at(table, tuple(cells[name] for name in names), 1)
+        np.add.at(table, tuple(cells[name] for name in names), 1 if names else many)
         return table
 
     return counts
@@ -214,7 +214,7 @@ def test_where_no_pair_is_seen_the_rest_measures_columns_again() -> None:
 
     def counts(names: tuple[str, ...]) -> Whole:
         table = np.zeros([3] * len(names), dtype=np.int64)
-        np.add.at(table, tuple(cells["wxyz".index(name)] for name in names), 1)
+        np.add.at(table, tuple(cells["wxyz".index(name)] for name in names), 1 if names else 500)
         return table
 
     told = CliqueTreeSynthesis(tuple("wxyz"), (3,) * 4, Fraction(1, 100))(counts, rng=Seeded(1))
