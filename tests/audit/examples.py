@@ -26,15 +26,15 @@ from discreet.mechanisms import (
     Tulap,
 )
 from discreet.mechanisms.auction import PostedPrice
-from discreet.mechanisms.keys import GaussianKeys, LaplaceKeys, OptimalKeys
+from discreet.mechanisms.key_selection import GaussianKeys, LaplaceKeys, OptimalKeys
 from discreet.mechanisms.median import PureMedian, PureRank, SmoothMedian, SmoothRank
 from discreet.mechanisms.moments import Mean, Variance
 from discreet.mechanisms.online_weights import OnlineWeights, RefreshedOnlineWeights
-from discreet.mechanisms.propose import ProposedMedian, ProposeTestRelease
+from discreet.mechanisms.propose_test_release import ProposedMedian, ProposeTestRelease
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.quantile_interval import QuantileEnd
 from discreet.mechanisms.quantiles import Quantiles
-from discreet.mechanisms.sample import BlockMean
+from discreet.mechanisms.sample_and_aggregate import BlockMean
 from discreet.mechanisms.sparse import RefreshedSparseVector, SparseVector
 from discreet.privacy import Replace
 

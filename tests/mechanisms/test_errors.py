@@ -22,17 +22,17 @@ from discreet.declared.grid import Grid
 from discreet.exact import Number
 from discreet.mechanisms.additive import Gaussian, GaussianVector, Geometric, Laplace, LaplaceVector
 from discreet.mechanisms.auction import PostedPrice
-from discreet.mechanisms.keys import GaussianKeys, LaplaceKeys, OptimalKeys
+from discreet.mechanisms.key_selection import GaussianKeys, LaplaceKeys, OptimalKeys
 from discreet.mechanisms.median import SmoothMedian, SmoothRank
 from discreet.mechanisms.moments import Mean, Variance
-from discreet.mechanisms.propose import ProposedMedian, ProposeTestRelease
+from discreet.mechanisms.propose_test_release import ProposedMedian, ProposeTestRelease
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.quantile_interval import QuantileEnd
 from discreet.mechanisms.quantiles import Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.real import GaussianReal, LaplaceReal
 from discreet.mechanisms.registry import REGISTRY
-from discreet.mechanisms.sample import BlockMean
+from discreet.mechanisms.sample_and_aggregate import BlockMean
 from discreet.mechanisms.selection import Exponential, PermuteAndFlip, ReportNoisyMax
 from discreet.mechanisms.sparse import RefreshedSparseVector, SparseVector
 from discreet.mechanisms.topk import ConcentratedTopK, TopK

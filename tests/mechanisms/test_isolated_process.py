@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import Fault
-from discreet.mechanisms.sample import number_of
+from discreet.mechanisms.sample_and_aggregate import number_of
 from discreet.noise import SECURE
 
 Rows = list[int]
@@ -150,7 +150,7 @@ def test_a_long_patience_is_no_error() -> None:
 
 STREAMLESS = """
 import os
-from discreet.mechanisms.sample import number_of
+from discreet.mechanisms.sample_and_aggregate import number_of
 for standard in (0, 1, 2):
     os.close(standard)
 os._exit(int(number_of(sum, [1, 2, 3], 5.0, 20.0) or 0))

@@ -13,7 +13,7 @@ from scipy import fft, special
 from discreet.interval import UNIT, normal_tail
 from discreet.privacy.convolve import _profile, _weights
 from discreet.privacy.event import DiscreteGaussianNoise, LaplaceNoise
-from discreet.privacy.grid import (
+from discreet.privacy.loss_grid import (
     _adding,
     _discrete_gaussian,
     _laplace,

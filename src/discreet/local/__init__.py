@@ -36,7 +36,7 @@ from discreet.local.unary import OptimizedUnary as OptimizedUnary
 from discreet.local.unary import SubsetSelection as SubsetSelection
 from discreet.local.unary import SymmetricUnary as SymmetricUnary
 from discreet.local.unary import Unary as Unary
-from discreet.local.vector import VectorMean as VectorMean
+from discreet.local.vector_mean import VectorMean as VectorMean
 from discreet.mechanisms.registry import REGISTRY
 from discreet.mechanisms.registry import described as described
 from discreet.mechanisms.registry import rebuilt as rebuilt

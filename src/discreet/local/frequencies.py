@@ -114,6 +114,11 @@ class Frequencies:
         return 0.0
 
     @property
+    def _coins_alone(self) -> bool:
+        """Whether that is nothing, so that the law of the supports is known."""
+        return True
+
+    @property
     def _jump(self) -> float:
         """What the largest single thing that is left to chance adds to a count: one report."""
         return 1 / float(self.odds.gap)
@@ -145,7 +150,7 @@ class Frequencies:
         low, high = self._nearly(reach(confidence, many))
         short = np.minimum(high, self.people) - np.maximum(low, 0) <= _SHORT
         rare = float((1 - share(confidence, "confidence")) / (2 * many))
-        if self._beyond or rare < RAREST or not short.any():
+        if not self._coins_alone or rare < RAREST or not short.any():
             return low, high
         supports, first, places = np.unique(self.supports[short], return_index=True, return_inverse=True)
         law = Supports(self.people, float(self.odds.holder), float(self.odds.other))

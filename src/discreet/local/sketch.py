@@ -28,6 +28,7 @@ from discreet.privacy.divergence import Channel
 
 _MOST_ROWS, _MOST_WIDTH, _MOST_CELLS = 1 << 16, 1 << 16, 1 << 24
 _PARTS = 1 << 20  # of reports that are drawn or added up at once
+_FEWEST = 8  # differences between cells of one row, in all rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,21 @@ class Sketched(Frequencies):
         """One report; or one row that a text shares with another, if that one were all that others share."""
         largest = math.sqrt(float(self.collisions) * self.rows * (self.width - 1))  # share
         return super()._jump + self.people * largest / (self.rows * (1 - 1 / self.width))
+
+    @property
+    def _coins_alone(self) -> bool:
+        return self._enough and not self.collisions
+
+    @property
+    def _enough(self) -> bool:
+        """Whether cells are so many that how they differ says how often texts share one."""
+        return self.rows * (self.width - 1) >= _FEWEST
+
+    def _nearly(self, far: float) -> tuple[Reals, Reals]:
+        """As of other counts; but of so few cells that they tell nothing of collisions, from nobody to everybody."""
+        if self._enough:
+            return super()._nearly(far)
+        return np.minimum(self.counts, 0), np.maximum(self.counts, self.people)
 
     def consistent(self) -> Reals:
         """The nearest counts that are not negative and sum to at most `people`, of whom some may hold another text.
@@ -98,10 +114,11 @@ class CellCounts:
         """s/(rows · (width − 1)), s being how likely two people hold the same text, as uneven rows tell."""
         rows, width = self.supports.shape
         totals = self.reports[:, None]
-        held = (self.supports - totals * float(self.inside.other)) / float(self.inside.gap)
+        held = (self.supports - totals * float(self.inside.other)) / float(self.inside.gap) - totals / width
         noise = 1 + float(self.inside.variance(Fraction(1)) + (width - 1) * self.inside.variance(Fraction(0)))
+        squares, even = (held**2).sum(), (self.reports.astype(np.float64) ** 2).sum() / width
         couples = float((self.reports.astype(np.float64) * (self.reports - 1)).sum())
-        met = (float((held**2).sum()) - noise * self.people) / couples if couples else 1.0  # in one cell of a row
+        met = (float(squares + even) - noise * self.people) / couples if couples else 1.0  # in one cell of a row
         same = (met - 1 / width) / (1 - 1 / width)
         added: Fraction = Fraction(min(1.0, max(0.0, same))).limit_denominator(1 << 40) / int(rows * (width - 1))
         return added

@@ -1,4 +1,4 @@
-"""Where randomness comes from: the operating system, through AES-256 in counter mode.
+"""Where randomness comes from: the operating system, through AES-256 in counter mode; and uniform numbers of it.
 
 Guarantee: no two processes share a byte and no byte is handed out twice. Every stretch of `STRETCH` bytes, and every
     longer request, has a fresh key from the operating system, so what was handed out before the present stretch cannot
@@ -90,6 +90,9 @@ def _forked() -> None:
 
 os.register_at_fork(after_in_child=_forked)
 SECURE = Secure()
+
+
+# Uniform numbers by rejection: no modulo, no bias.
 
 
 def below(n: int, *, rng: Entropy = SECURE) -> int:

@@ -14,6 +14,8 @@ from discreet.pictures.svg import ACCENT, INK, Scale, cut, digits, figure, line,
 WIDE, NARROW = 720, 340
 ERRORS = 2.0  # standard errors to either side of a mark
 _ROW = 26  # a bar of a key and the room around it
+_THUMBNAIL = (240.0, 72.0)
+_BARS, _FIELDS = 48, (12, 40)  # of a thumbnail, that one can still tell apart
 _TOP, _BOTTOM, _RIGHT = 26.0, 44.0, 14.0  # around a frame: for the name of what stands upright, and of what lies
 
 
@@ -198,10 +200,6 @@ def _points(places: Sequence[tuple[float, float]]) -> str:
     return " ".join(f"{digits(x)},{digits(y)}" for x, y in places)
 
 
-_SIZE = (240.0, 72.0)
-_BARS, _FIELDS = 48, (12, 40)  # that one can still tell apart
-
-
 def thumbnail(numbers: NDArray[np.float64]) -> str:
     """Bars along one side, fields on two; of more sides the sums over the others."""
     if numbers.ndim == 1:
@@ -211,7 +209,7 @@ def thumbnail(numbers: NDArray[np.float64]) -> str:
 
 
 def _drawn(marks: list[str]) -> str:
-    return svg("", "", _SIZE, marks).replace('role="img"', 'aria-hidden="true" preserveAspectRatio="none"')
+    return svg("", "", _THUMBNAIL, marks).replace('role="img"', 'aria-hidden="true" preserveAspectRatio="none"')
 
 
 def _joined(numbers: NDArray[np.float64], axis: int, most: int) -> NDArray[np.float64]:
@@ -220,7 +218,7 @@ def _joined(numbers: NDArray[np.float64], axis: int, most: int) -> NDArray[np.fl
 
 
 def _bars(numbers: NDArray[np.float64]) -> list[str]:
-    width, height = _SIZE
+    width, height = _THUMBNAIL
     most, step = max(float(numbers.max()), 1e-9), width / numbers.size
     tall = [max(1.0, height * max(0.0, float(number)) / most) for number in numbers]
     return [rect((place * step, height - each, step * 0.88, each), 0.6) for place, each in enumerate(tall)]
@@ -228,7 +226,7 @@ def _bars(numbers: NDArray[np.float64]) -> list[str]:
 
 def _fields(numbers: NDArray[np.float64]) -> list[str]:
     most, (rows, columns) = max(float(numbers.max()), 1e-9), numbers.shape
-    width, height = _SIZE[0] / columns, _SIZE[1] / rows
+    width, height = _THUMBNAIL[0] / columns, _THUMBNAIL[1] / rows
     return [
         rect((column * width, row * height, width * 0.94, height * 0.9), max(0.04, float(numbers[row, column]) / most))
         for row in range(rows)

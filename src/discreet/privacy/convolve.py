@@ -19,7 +19,7 @@ from scipy import fft, optimize, special
 
 from discreet.interval import UNIT
 from discreet.privacy.event import Event, finite
-from discreet.privacy.grid import Atoms, Direction, Floats, grain, on_grid, reach
+from discreet.privacy.loss_grid import Atoms, Direction, Floats, grain, on_grid, reach
 
 Part: TypeAlias = tuple[Atoms, int, float]  # how an event loses, how often it happened, the step of its grid
 Aim: TypeAlias = Callable[[float, float], float]  # of θ and ln E[e^{θ loss}]; the best tilt makes it small

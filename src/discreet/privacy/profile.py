@@ -178,7 +178,7 @@ class Profile:
     def _composed(self, aim: Aim) -> list[Composed]:
         """The events on a grid, once for each direction that matters."""
         from discreet.privacy.convolve import compose  # noqa: PLC0415  # numpy and scipy load when needed
-        from discreet.privacy.grid import gauge  # noqa: PLC0415
+        from discreet.privacy.loss_grid import gauge  # noqa: PLC0415
 
         grainy = self._grainy
         size = gauge(grainy, self._gaussian.mu_squared)

@@ -347,8 +347,7 @@ def _using(join: exp.Join, before: Mapping[str, SourceNames], scope: Scope) -> N
         join.set("using", [each for each in join.args["using"] if each is not name])
     if apart:
         if join.args.get("using") or join.side in ("RIGHT", "FULL"):
-            spelled = apart[0].expression.name
-            raise Refusal(f"USING names {spelled!r}, which is spelled in two ways", hint="write the join with ON")
+            raise Refusal(f"{apart[0].expression.name!r} is spelled in two ways", hint="write the join with ON")
         join.set("using", None)
         join.set("on", exp.and_(*apart, copy=False))
 

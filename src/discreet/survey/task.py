@@ -27,7 +27,7 @@ from discreet.local.client import Reporter, Reports
 from discreet.local.hitters import HeavyHitters
 from discreet.local.mean import MeanReporter
 from discreet.local.sketch import Sketch
-from discreet.local.vector import VectorMean
+from discreet.local.vector_mean import VectorMean
 from discreet.mechanisms import described, rebuilt
 from discreet.noise import SECURE, Entropy
 from discreet.transport.task import SignedTask, numbered

@@ -15,7 +15,7 @@ from doubles import Seeded
 from numpy.typing import NDArray
 
 from discreet.errors import Refusal
-from discreet.mechanisms.propose import ProposedMedian, ProposeTestRelease, Stability, median_stability
+from discreet.mechanisms.propose_test_release import ProposedMedian, ProposeTestRelease, Stability, median_stability
 from discreet.mechanisms.registry import described, rebuilt
 from discreet.mechanisms.smooth import Order
 from discreet.privacy import AddRemove, Approximate, Replace

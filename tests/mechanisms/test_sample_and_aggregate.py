@@ -18,7 +18,7 @@ from discreet.declared.grid import Grid
 from discreet.errors import Refusal
 from discreet.mechanisms.median import PureMedian, SmoothRank
 from discreet.mechanisms.registry import described, rebuilt
-from discreet.mechanisms.sample import BlockMean, SampleAggregate
+from discreet.mechanisms.sample_and_aggregate import BlockMean, SampleAggregate
 from discreet.privacy import AddRemove, Approximate, Pure, Replace
 
 GRID = Grid(0, 10, Fraction(1, 2))
