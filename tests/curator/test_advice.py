@@ -9,6 +9,7 @@ from pathlib import Path
 
 import clinic
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pytest
 from doubles import Seeded
@@ -19,7 +20,7 @@ from discreet.curator.advice import BARS, ROWS, Bars, advise_bounds, bounds_part
 from discreet.curator.noisy_statistics import NoisyTable
 from discreet.curator.price import priced
 from discreet.curator.purchase import BoughtTable
-from discreet.curator.share_intervals import compatible
+from discreet.curator.share_intervals import Tails, compatible
 from discreet.declared.group_key import Type
 from discreet.declared.table import MOST_ROWS_A_UNIT
 from discreet.errors import Fault, OverBudget, Refusal
@@ -170,19 +171,34 @@ def test_of_empty_bars_one_stands_out_in_a_thousand_histograms(scale: int) -> No
     assert len(BARS) * above > 0.001 / 2 * q  # of both sides, and no more than it must be
 
 
-def test_the_share_beyond_bounds_holds_for_every_pair_of_ends_that_noise_could_choose() -> None:
+@pytest.mark.parametrize("first", [0, -25])
+def test_the_share_beyond_bounds_has_the_tails_of_bounds_that_noise_chose(first: int) -> None:
     table = clinic.schema().tables["visits"]
     histogram, _ = priced(bounds_parts(table, "cost"), Pure(10), AddRemove("patient"))
-    heights = {bar: 5000 if 20 <= bar <= 25 else 3 for bar in BARS}
+    heights = {bar: 5000 if 20 <= bar <= 25 or bar == first else 3 for bar in BARS}
     groups = tuple((bar,) for bar in BARS)
     bought = BoughtTable(histogram, NoisyTable(groups, tuple((heights[bar],) for bar in BARS)), 1)
     noise = histogram.charge(histogram.part.measurement.statistics[0]).mechanism
     assert isinstance(noise, LaplaceVector)
     told = advise_bounds(bought, None).beyond
-    ends = sum(bar <= 0 for bar in BARS) * sum(bar >= 0 for bar in BARS)
-    far = [height for bar, height in heights.items() if not 0 <= bar <= 25]
-    near = [height for bar, height in heights.items() if 0 <= bar <= 25]
-    assert told == compatible(sum(far), sum(near), ((noise, len(far)), (noise, len(near))), Fraction(1, 20) / ends)
+    far = [height for bar, height in heights.items() if not first <= bar <= 25]
+    near = [height for bar, height in heights.items() if first <= bar <= 25]
+    up = Fraction(547, 100_000) if first == 0 else Fraction(223, 1_000_000)
+    tails = Tails(Fraction(1, 200), up, 2 * noise.error(1 - Fraction(1, 500) / len(BARS)))
+    assert told == compatible(sum(far), sum(near), ((noise, len(far)), (noise, len(near))), tails)
+
+
+def test_what_bounds_that_noise_chose_may_miss_adds_up_to_one_in_twenty() -> None:
+    """One chain of ends misses a (1 + L) at most, two a (1 + L + L²/2), with L = ln 1/a; any chain is tried, too."""
+    one, both, rng = 547e-5, 223e-6, np.random.default_rng(1)
+    log, more = math.log(1 / one), math.log(1 / both)
+    assert 0.005 + 0.001 + one * (1 + log) + both * (1 + more + more**2 / 2) <= 0.05
+    for seen in (0.01, 0.05, 0.3, 0.9):
+        chances = [rng.beta(1, 1 / seen, 68) for _ in range(2)]
+        left, right = (np.concatenate([[1.0], np.cumprod(1 - each)[:-1]]) for each in chances)
+        assert chances[0] @ np.minimum(one, left) <= one * (1 + log)
+        missed = chances[0] @ np.minimum(both, left[:, None] * right[None, :]) @ chances[1]
+        assert missed <= both * (1 + more + more**2 / 2)
 
 
 def test_a_mechanism_is_charged_for_all_rows_of_a_unit(home: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from discreet.curator.noise_sums import Additive
-from discreet.curator.share_intervals import ShareInterval, compatible
+from discreet.curator.share_intervals import ShareInterval, Tails, compatible
 from discreet.mechanisms import GaussianVector, LaplaceVector
 
 RARE = Fraction(1, 20)
@@ -47,7 +47,7 @@ def test_the_shares_told_are_those_that_the_exact_law_does_not_exclude(
 ) -> None:
     many = (1, 1) if part_of else (3, 5)
     laws = [law(noise, each) for each in many]
-    told = compatible(some, rest, ((noise, many[0]), (noise, many[1])), RARE, part_of=part_of)
+    told = compatible(some, rest, ((noise, many[0]), (noise, many[1])), Tails.even(RARE), part_of=part_of)
     tried = np.linspace(0, 1, 201)
     likely = [p for p in tried if chance(some, rest, p, laws, part_of=part_of) > RARE]
     assert all(told.low <= p <= told.high for p in likely)
@@ -65,16 +65,34 @@ def test_wide_noise_is_told_nearly_as_a_normal_number(noise: Additive) -> None:
     variance = 2 * noise.scale**2 if isinstance(noise, LaplaceVector) else noise.variance
     deviation = math.sqrt(variance * (0.7**2 * 60 + 0.3**2 * 61))
     total = 20 * round(deviation)
-    told = compatible(3 * total // 10, 7 * total // 10, ((noise, 60), (noise, 61)), RARE)
+    told = compatible(3 * total // 10, 7 * total // 10, ((noise, 60), (noise, 61)), Tails.even(RARE))
     assert 1 <= (told.high - told.low) / (2 * 1.96 * deviation / total) <= 1.06
 
 
 def test_nothing_but_noise_says_nothing() -> None:
     noise = LaplaceVector(Fraction(10))
-    assert compatible(-4, -7, ((noise, 3), (noise, 4)), RARE) == ShareInterval(0.0, 1.0)
+    assert compatible(-4, -7, ((noise, 3), (noise, 4)), Tails.even(RARE)) == ShareInterval(0.0, 1.0)
 
 
 def test_too_little_noise_leaves_one_share() -> None:
     noise = LaplaceVector(Fraction(1, 1000))
-    told = compatible(1, 2, ((noise, 3), (noise, 4)), RARE)
+    told = compatible(1, 2, ((noise, 3), (noise, 4)), Tails.even(RARE))
     assert told.low <= 1 / 3 <= told.high <= told.low + 1e-9
+
+
+def test_each_tail_moves_its_own_end_and_an_excess_the_upper_one() -> None:
+    noise = ((LaplaceVector(Fraction(20)), 5), (LaplaceVector(Fraction(20)), 6))
+    even, low, high, chosen = (
+        compatible(300, 700, noise, tails)
+        for tails in (
+            Tails.even(RARE),
+            Tails(RARE / 200, RARE / 2),
+            Tails(RARE / 2, RARE / 200),
+            Tails(RARE / 2, RARE / 2, 50),
+        )
+    )
+    assert low.low < even.low < low.high == pytest.approx(even.high, abs=1e-3)
+    assert even.high < high.high
+    assert high.low == pytest.approx(even.low, abs=1e-3)
+    assert chosen.low == pytest.approx(even.low, abs=1e-3)
+    assert even.high + 0.3 * 50 / 1000 < chosen.high < even.high + 0.6 * 50 / 1000

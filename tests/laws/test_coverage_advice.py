@@ -13,6 +13,7 @@ from covering import RUNS, Coverage, coverage
 from doubles import Seeded
 
 from discreet.curator.advice import (
+    Bars,
     BoundsAdvice,
     CapsAdvice,
     advise_bounds,
@@ -198,6 +199,47 @@ def test_shares_of_values_cover(name: str, paid: str) -> None:
         farthest = max(abs(outer(place)) for value in values if (place := band(value)) is not None and abs(place) < 68)
         beyond = sum(max(-low, high) > farthest for low, high, _ in suggested)
         assert beyond <= 0.005 * RUNS  # an empty bar stands out in one run of a thousand
+
+
+@pytest.mark.parametrize(("name", "widest"), [("within", 1.4), ("a tail", 1.4), ("both signs", 1.8)])
+def test_a_share_beyond_bounds_that_noise_chose_is_not_much_wider_than_if_they_had_been_named(
+    name: str, widest: float
+) -> None:
+    """The best: the same sets, named beforehand. docs/proofs/intervals.md says what being chosen has to cost."""
+    values = VALUES[name]
+    histogram, _ = priced(bounds_parts(VISITS, "cost"), PRICES["0.5"], AddRemove("patient"))
+    counted, rng = Counter(map(band, values)), Seeded(len(name))
+    exact = [[counted[int(str(value))]] for value in histogram.part.measurement.keys[0].values or ()]
+    told, best = 0.0, 0.0
+    for _ in range(400):
+        bought = noisy(histogram, exact, rng)
+        advice, bars = advise_bounds(bought, None), Bars.of(bought)
+        assert advice.low is not None
+        assert advice.high is not None
+        assert advice.beyond is not None
+        inside = [bar for bar in bars.heights if advice.low <= outer(bar) <= advice.high and abs(bar) < 68]
+        named = bars.beyond(lambda bar, inside=inside: bar not in inside)  # type: ignore[misc]
+        told += advice.beyond.high - advice.beyond.low
+        best += named.high - named.low
+    assert told <= widest * best, told / best
+
+
+def test_a_share_beyond_a_cap_that_noise_chose_is_not_much_wider_than_if_it_had_been_named() -> None:
+    (price,) = priced(caps_parts(VISITS), PRICES["0.5"], AddRemove("patient"))
+    people = PEOPLE["nobody over 8"]
+    counted = Counter(bar(n * n) + (100 if n > DECLARED else 0) for n in people)
+    exact = [[counted[int(str(value))]] for value in price.part.measurement.keys[0].values or ()]
+    rng, told, best = Seeded(9), 0.0, 0.0
+    for _ in range(400):
+        bought = noisy(price, exact, rng)
+        advice, bars = advise_caps(bought, DECLARED), Bars.of(bought)
+        assert advice.rows is not None
+        assert advice.beyond is not None
+        limit = advice.rows
+        named = bars.beyond(lambda bar, limit=limit: most_rows(bar % 100) > limit)  # type: ignore[misc]
+        told += advice.beyond.high - advice.beyond.low
+        best += named.high - named.low
+    assert told <= 1.7 * best, told / best
 
 
 WIDE = 1.3  # of the best possible

@@ -45,10 +45,7 @@ pytestmark = pytest.mark.slow
 
 ONE, TENTH, THREE = Fraction(1), Fraction(1, 10), Fraction(3)
 ENOUGH = 400  # runs in which a number is stated, to say something of it: what is stated less often is not looked at
-WIDEST, WIDER_STILL = (
-    1.3,
-    1.36,
-)  # times the best; the second where noise chose what was counted, docs/proofs/partition.md says why
+WIDEST, WIDER_STILL = 1.3, 1.36  # times the best; the second where what chose is used again, docs/proofs/grids.md
 CELLS = 64
 
 Array = np.ndarray[Any, Any]
@@ -83,7 +80,7 @@ class Stated:
         assert gap.mean() <= 6.1 * gap.std() / math.sqrt(gap.size) + 1e-9, f"{what}: errors are stated too small"
         best = float(np.quantile(np.abs(self.off), 0.95))
         if not what.startswith("Automatic"):
-            most = WIDEST if not what.startswith(("Partition", "AdaptiveGrid", "UniformGrid")) else WIDER_STILL
+            most = WIDEST if not what.startswith(("AdaptiveGrid", "UniformGrid")) else WIDER_STILL
             assert covered.width <= most * best + 1, f"{what}: {covered}, the best is {best:.3g}"
 
 
@@ -290,6 +287,29 @@ def test_what_is_told_before_paying_covers_and_is_not_too_wide(release: Any, abo
     hits = int((np.array(offs) <= far).sum())
     assert not Coverage(hits, RUNS).refuted(Fraction(19, 20)), f"{hits} of {RUNS} within {far}"
     assert far <= WIDEST * float(np.quantile(offs, 0.95)) + 1
+
+
+@pytest.mark.parametrize(("epsilon", "held"), [(TENTH, 140), (ONE, 14)])
+def test_what_is_stated_in_few_runs_covers_in_those(epsilon: Fraction, held: int) -> None:
+    """Eighths of a line that are about three scales of noise too few to be divided, and are so in few runs.
+
+    Of those a half, a cell and seven of the eight cells are looked at: bars of all runs would hold, and in these not.
+    A count says that little lies here where much does in up to 2 runs of 100 of these: so 93 % is asked for.
+    """
+    release = Partition(epsilon, (CELLS,))
+    truth = np.tile(np.diff(np.arange(9) * held // 8), 8)
+    rng, hits, stated = Seeded(8), defaultdict[str, int](int), 0
+    while stated < ENOUGH:
+        told = release(truth, rng=rng)
+        for first in range(0, CELLS, 8):
+            if told.cell(first).error is None:
+                continue
+            stated += 1
+            for name, end in (("cell", 1), ("half", 4), ("seven", 7)):
+                low, high = told.range(first, first + end).interval()
+                hits[name] += low <= truth[first : first + end].sum() <= high
+    for name, many in hits.items():
+        assert not Coverage(many, stated).refuted(0.93), (name, many, stated)
 
 
 def test_what_is_not_stated_could_not_be() -> None:

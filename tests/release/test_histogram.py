@@ -30,7 +30,7 @@ from discreet.release import (
 )
 from discreet.release.counts import noise_variance, within
 from discreet.release.estimate import MORE, TIMES
-from discreet.release.histogram import _CERTAIN, CHOSEN, EXACT, FITTED, NONE, PARTS, WIDER
+from discreet.release.histogram import _CERTAIN, CHOSEN, EXACT, FITTED, NONE, PARTS, SEARCHED, WIDER
 from discreet.release.partition import hilbert
 from discreet.release.plausible_counts import plausible
 from discreet.release.tree import Splits, alike, starts
@@ -252,7 +252,7 @@ def test_whole_counts_add_up_exactly_at_every_node(release: Any, counts: Any) ->
 
 def test_what_standard_errors_leave_out_is_said() -> None:
     assert Hierarchy(ONE, (24,))(LINE).bounding == EXACT
-    assert Partition(ONE, (24,))(THIN, rng=Seeded(1)).bounding == CHOSEN
+    assert Partition(ONE, (24,))(THIN, rng=Seeded(1)).bounding == SEARCHED
     none = MultiplicativeWeights(ONE, (24,))(LINE, rng=Seeded(1))
     assert none.bounding == NONE
     assert none.range(0, 5).error is None

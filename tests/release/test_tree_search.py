@@ -15,7 +15,7 @@ from release.laws import laplace
 from discreet.noise import Entropy
 from discreet.release import Automatic, Partition, tree_search
 from discreet.release.counts import noise_variance
-from discreet.release.histogram import CHOSEN, EXACT, WIDER
+from discreet.release.histogram import EXACT, SEARCHED
 from discreet.release.partition import hilbert
 from discreet.release.tree_search import deciding, descend
 
@@ -156,11 +156,37 @@ def test_a_count_far_from_deciding_has_the_variance_of_its_noise(monkeypatch: py
     assert [level.tolist() for level in told.children[:2]] == [[1], [8]]
     first, again = (noise_variance(scale) for scale in scales)
     taken = 8 * again / (8 * again + first)
-    excess, spread = deciding(drawn[0].astype(np.float64), math.floor(9 * scales[1]) + 1, scales[0])
+    excess, spread = deciding(
+        drawn[0].astype(np.float64), math.floor(9 * scales[1]) + 1 + math.ceil(4 * scales[0]), scales[0]
+    )
     assert told.counts[1] == pytest.approx(7 - taken * excess.sum())
     assert told.variances[1] == pytest.approx(again + taken**2 * spread.sum())
     assert told.counts[2] == pytest.approx(drawn[0] - excess)
     assert set(told.variances[3].tolist()) == {first}
+
+
+def test_a_count_that_was_barely_enough_divides_and_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gives way to the sum of what lies below, less what it was corrected by; one that was surely enough is used."""
+    release, unit = Partition(ONE, (64,)), Fraction(10)
+    scales = [unit / share for share in release.shares]
+    least = math.floor(9 * scales[1]) + 1
+    surely = least + math.ceil(4 * scales[0])
+    first = np.array([least, surely - 1, surely, 0, 0, 0, 0, 0])
+
+    def chosen(sums: Any, scale: Fraction, rng: Entropy) -> Any:  # noqa: ANN401, ARG001
+        return sums + first if sums.size == first.size else sums
+
+    monkeypatch.setattr(tree_search, "noisy", chosen)
+    told = descend(np.zeros(64, dtype=np.int64), release.search, unit, Seeded(1))
+    excess, _ = deciding(first.astype(np.float64), surely, scales[0])
+    taken = max(told.weights[2].tolist())
+    assert (told.weights[2] > 0).tolist() == [False, False, True] + [False] * 5
+    assert told.offsets[2][:2] == pytest.approx(-taken * excess[:2])
+    assert not told.offsets[2][2:].any()
+    assert (told.variances[2] > 0).tolist() == [True, True, True] + [False] * 5
+    leaves, _ = told.consistent()
+    assert float(leaves[:16].sum()) == pytest.approx(-taken * excess[:2].sum())
+    assert float(leaves[16:24].sum()) == pytest.approx(taken * (surely - excess[2]))
 
 
 def test_weights_depend_on_nothing_below() -> None:
@@ -217,7 +243,7 @@ EVEN: list[tuple[str, Any, Any, int]] = [
 def test_the_total_is_covered_on_data_that_tempt_the_search(release: Any, counts: Any) -> None:  # noqa: ANN401
     """Two standard errors of the noise hold 94 % at least: by exact tails at 1e-9. Before, it was 1 % at worst."""
     totals = [release(counts, rng=Seeded(seed)).total for seed in range(100)]
-    hits = sum(abs(one.value - counts.sum()) < 2 * one.error / WIDER for one in totals)
+    hits = sum(abs(one.value - counts.sum()) < 2 * one.error for one in totals)
     assert not Coverage(hits, 100).refuted(0.94)
 
 
@@ -226,7 +252,7 @@ def test_the_total_is_covered_on_data_that_tempt_the_search(release: Any, counts
 def test_standard_errors_cover_on_data_that_tempt_the_search(release: Any, counts: Any, runs: int) -> None:  # noqa: ANN401
     """The total, and a half and a tenth where they have an error: two standard errors of the noise hold 94 % at least.
 
-    Squares are 1 at most, and totals not off. What is stated is wider: for what noise chose, beyond the noise itself.
+    Squares are 1 at most, and totals not off.
 
     If that is so, the share that is seen lies lower by 4 of its standard errors less than once in 3,000 times
     (binomial), and a mean further off than 4 of its own once in 16,000: 2 in 100 for all cases together, on other
@@ -242,7 +268,7 @@ def test_standard_errors_cover_on_data_that_tempt_the_search(release: Any, count
         truths = [counts[lo:hi].sum() for lo, hi in asked]
         for place, (one, truth) in enumerate(zip(each, truths, strict=True)):
             if one.error is not None:
-                scores[place].append((one.value - truth) / one.error * WIDER)
+                scores[place].append((one.value - truth) / one.error)
     assert len(scores[0]) == runs
     for some in filter(lambda stated: len(stated) > 50, scores):
         covered = float((np.abs(some) < 2).mean())
@@ -261,4 +287,4 @@ def test_a_partition_of_several_levels_does_not_say_that_all_errors_are_covered(
         told = release(np.full(shape, 10**6), rng=Seeded(1))
         assert len(release.pieces) > 1
         assert np.bincount(told.part).max() == 1
-        assert told.bounding == CHOSEN
+        assert told.bounding == SEARCHED

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
 from discreet.curator.purchase import BoughtTable
-from discreet.curator.share_intervals import ShareInterval, compatible
+from discreet.curator.share_intervals import ShareInterval, Tails, compatible
 from discreet.declared.grid import Grid
 from discreet.declared.group_key import Type
 from discreet.declared.table import MOST_ROWS_A_UNIT, Table
@@ -36,6 +36,12 @@ _WIDE = 60  # the last bar of one doubling
 # Of squares: bar b holds numbers of rows from 2^((b−21)/2) up to 2^((b−20)/2), two bars for each doubling.
 ROWS = (21, *range(23, 62))  # no number has a square of 2 or 3
 _CUT = 100  # is added to the bar of a person who has more rows than max_rows
+_NAMED = Tails.even(1 - CONFIDENCE)
+# Of bounds that noise chose: docs/proofs/intervals.md, "Shares". A tenth is that a share is told too large, a fiftieth
+# that noise raised a bar by more than `tallest`; of what is left most is for columns without negative values.
+_TALL = Fraction(1, 1000)
+_UPWARD = Tails(Fraction(1, 200), Fraction(547, 100_000))  # a (1 + L) ≤ 0.034, where L = ln 1/a
+_BOTH_WAYS = Tails(Fraction(1, 200), Fraction(223, 1_000_000))  # a (1 + L + L²/2) ≤ 0.01
 _NEARLY_ALL = Fraction(99, 100)
 _ONE, _NONE = Literal(1, Type.BIGINT), Literal(0, Type.BIGINT)
 
@@ -62,30 +68,31 @@ class Bars:
         threshold = standing_out(self.noise, len(self.heights))
         return sorted(bar for bar, height in self.heights.items() if height > threshold)
 
-    def beyond(self, outside: Callable[[int], bool], choices: int = 1) -> ShareInterval:
-        """The share of the whole in the bars outside.
+    @property
+    def tallest(self) -> int:
+        """What noise adds to no bar, but with probability `_TALL`."""
+        return standing_out(self.noise, len(self.heights), 2 * _TALL)
 
-        `choices` is how many sets of bars the noisy numbers could have chosen this one from: with 95 % probability what
-        would be told of each of them is true.
-        """
+    def beyond(self, outside: Callable[[int], bool], tails: Tails = _NAMED) -> ShareInterval:
+        """The share of the whole in the bars outside: named beforehand, or chosen by noise, at these tails."""
         far = [height for bar, height in self.heights.items() if outside(bar)]
         near = [height for bar, height in self.heights.items() if not outside(bar)]
         if not far or not near:
             return ShareInterval(float(not near), float(not near))
         noises = (self.noise, len(far)), (self.noise, len(near))
-        return compatible(sum(far), sum(near), noises, (1 - CONFIDENCE) / choices)
+        return compatible(sum(far), sum(near), noises, tails)
 
 
 def ratio(part: int, whole: int, noise: Sequence[LaplaceVector | GaussianVector]) -> ShareInterval:
     """The share that one noisy number is of another, which it is a part of; each with its own noise."""
     one, two = noise
-    return compatible(part, whole - part, ((one, 1), (two, 1)), 1 - CONFIDENCE, part_of=True)
+    return compatible(part, whole - part, ((one, 1), (two, 1)), _NAMED, part_of=True)
 
 
 @lru_cache(maxsize=64)
-def standing_out(noise: LaplaceVector | GaussianVector, bars: int) -> int:
-    """What none of so many empty bars exceeds, but with probability `RARE`."""
-    return noise.error(1 - RARE / bars)
+def standing_out(noise: LaplaceVector | GaussianVector, bars: int, rare: Fraction = RARE) -> int:
+    """What none of so many empty bars exceeds, but with this probability."""
+    return noise.error(1 - rare / bars)
 
 
 @dataclass(frozen=True)
@@ -204,8 +211,8 @@ def advise_bounds(histogram: BoughtTable, share: BoughtTable | None) -> BoundsAd
         return BoundsAdvice(None, None, None, cut)
     first, last = min(seen[0], 0), max(seen[-1], 0)
     low, high = outer(first), outer(last)
-    pairs = (BARS[-1] + 1) ** 2  # of a first bar and a last one
-    held = bars.beyond(lambda bar: not first <= bar <= last, pairs)
+    tails = replace(_UPWARD if first == 0 else _BOTH_WAYS, excess=2 * bars.tallest)
+    held = bars.beyond(lambda bar: not first <= bar <= last, tails)
     return BoundsAdvice(low, high if high > low else low + 1, held, cut)
 
 
@@ -224,7 +231,8 @@ def advise_caps(sizes: BoughtTable, declared: int | None) -> CapsAdvice:
     rows = most_rows(last % _CUT)
     if declared is not None and last < _CUT:  # of a bar in two, the lower half
         rows = min(rows, declared)
-    return CapsAdvice(rows, bars.beyond(lambda bar: _more(bar, last), len(bars.heights)), cut)
+    tails = Tails.even((1 - CONFIDENCE) / len(bars.heights))  # any bar may be the last
+    return CapsAdvice(rows, bars.beyond(lambda bar: _more(bar, last), tails), cut)
 
 
 def _more(bar: int, last: int) -> bool:

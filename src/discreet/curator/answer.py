@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
 from discreet.declared.grid import Grid
 from discreet.errors import Fault, Refusal
-from discreet.exact import Number, share
+from discreet.exact import Number, digit_of, share, to_digit
 from discreet.ledger.entry import BudgetLoss
 from discreet.sql.plan import AggregateColumn, Part, Rank, Statistic
 
@@ -181,12 +182,15 @@ class Answer:
 
 
 def _written(cell: object, span: tuple[float, float] | None, noisy: bool) -> str:  # noqa: FBT001
-    """A cell with its error bar."""
+    """A cell with its error bar, whose ends are rounded outward where they have more digits than anybody reads."""
     if cell is None:
         return "NULL"
     if span is None:
         return f"{cell} (no error bar)" if noisy else str(cell)
-    return f"{cell} [{span[0]:.10g}, {span[1]:.10g}]"
+    low, high = map(float, span)
+    place = digit_of(high - low)
+    text = to_digit(cell, place) if isinstance(cell, float) else str(cell)
+    return f"{text} [{to_digit(low, place, ROUND_FLOOR)}, {to_digit(high, place, ROUND_CEILING)}]"
 
 
 def _bar(height: float, span: tuple[float, float] | None) -> tuple[float, float]:

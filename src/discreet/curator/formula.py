@@ -224,10 +224,11 @@ _ONE = Linear(Fraction(1), {})
 
 def ratio(formula: Formula) -> Ratio | None:
     """A formula as a quotient of two linear numbers, if it is one. What is given must be put in before."""
-    return folded(formula, _ratio)
+    return folded(formula, joined)
 
 
-def _ratio(formula: Formula, inner: Sequence[Ratio | None]) -> Ratio | None:
+def joined(formula: Formula, inner: Sequence[Ratio | None]) -> Ratio | None:
+    """A formula as a quotient of two linear numbers, from its parts as such."""
     match formula:
         case Constant(value):
             whole: Ratio | None = Ratio(Linear(value, {}), _ONE)

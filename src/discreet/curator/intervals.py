@@ -39,6 +39,7 @@ from discreet.curator.formula import (
     times,
 )
 from discreet.curator.noise_sums import Additive, bar, sums_of
+from discreet.curator.pivot_intervals import Spread, TwoRatios, pivotal
 from discreet.curator.ratio_intervals import Fieller
 
 _BOX = Fraction(1, 5)  # of what may go wrong: the box around all statistics of a formula that is neither line nor ratio
@@ -69,7 +70,7 @@ class Barred:
         """The interval in each row; None where there is none."""
         try:
             return self._of(self.formula, rows)
-        except (OverflowError, ValueError):  # something in between is more than a double holds, or infinity over itself
+        except (OverflowError, ValueError, ZeroDivisionError):  # more or less than a double holds, or infinity over it
             return [one for row in rows for one in self.at([row])] if len(rows) > 1 else [None]
 
     def _of(self, formula: Formula, rows: Sequence[Row]) -> list[Maybe]:
@@ -88,6 +89,9 @@ class Barred:
         if part.ranked is not None:
             return [_quantile(part, bought.get(part.ranked)) for _, bought in rows]
         if part.ratio is None:
+            pivots = None if self.quick else part.pivots
+            if pivots is not None:
+                return pivots.intervals([numbers for numbers, _ in rows], self.law, self.rare)
             return [self._curved(part, numbers) for numbers, _ in rows]
         line = part.ratio.linear
         if line is None:
@@ -139,13 +143,16 @@ class _Part:
     leaves: frozenset[Leaf]
     ranked: Leaf | None
     smooth: bool
+    pivots: TwoRatios | Spread | None
 
     @classmethod
     def of(cls, formula: Formula) -> _Part:
         parted = ratio(formula)
         ranked = next((part.leaf for part in every(formula) if isinstance(part, Ranked)), None)
         smooth = not any(isinstance(part, Rounded) for part in every(formula))
-        return cls(formula, bare(formula), parted, declared(formula), leaves(formula), ranked, smooth)
+        plain = bare(formula)
+        pivots = pivotal(plain) if parted is None else None
+        return cls(formula, plain, parted, declared(formula), leaves(formula), ranked, smooth, pivots)
 
 
 def _quantile(part: _Part, ends: tuple[int, int] | None) -> Maybe:

@@ -31,6 +31,7 @@ _POINTS = 1 << 16  # of the lattice on which laws are convolved
 _OUTSIDE = 1e-4  # of what may go wrong: how much of it is that a sum is outside the lattice
 _APART = 1.02  # neighbouring scales in the closed form differ by this factor at least
 _CUTS, _ROUNDS = 64, 4  # a quantile is found to 64⁻⁴ of how far a sum reaches at most
+_SHORT = 8  # scales: of noise that is longer, half a step is little
 _MOST_APART = 6  # as many scales; of more the closed form would lose its digits
 
 
@@ -130,6 +131,15 @@ class Sums:
             low, high = float(ends[last]), float(ends[last + 1])
         return high
 
+    def nearest(self, weights: Sequence[float]) -> float:
+        """The same, by the laws themselves where half a step of one noise would tell."""
+        used = [(noise, abs(weight)) for noise, weight in zip(self.noises, weights, strict=True) if weight]
+        closed = self.quantile(weights)
+        if self.wide or not any(map(_short, self.noises)) or self.rare < len(used) * _RAREST or len(used) < 2:
+            return closed
+        noises, sizes = zip(*used, strict=True)
+        return min(closed, _convolved(noises, sizes, self._level) * SURE)
+
     def _tail(self, sizes: Floats, far: Floats) -> Floats:
         """How likely sums are beyond `far`, at most."""
         left = far / SURE - sizes @ self._slacks
@@ -137,6 +147,11 @@ class Sums:
         if isinstance(self.noises[0], GaussianVector):
             return np.where(left > 0, _normal_tail(np.sqrt((scales**2).sum(axis=-1)), left, len(self.noises)), 1.0)
         return np.where(left > 0, _laplace_tail(scales, left), 1.0)
+
+
+def _short(noise: Additive) -> bool:
+    """Whether half a step is more than some hundredths of how far a noise reaches."""
+    return noise.scale < _SHORT if isinstance(noise, LaplaceVector) else noise.variance < _SHORT**2
 
 
 def unlisted(noise: Additive) -> bool:

@@ -45,19 +45,36 @@ class ShareInterval:
         return f"{low:g} to {high:g} %" if low > 0 else f"at most {high:g} %"
 
 
-def compatible(some: int, rest: int, noise: tuple[Sum, Sum], rare: Fraction, *, part_of: bool = False) -> ShareInterval:
-    """The shares p for which (1 − p)·some − p·rest is no larger than its noise may make it.
+@dataclass(frozen=True)
+class Tails:
+    """How rarely noise may make a share seem larger than it is, and smaller; and how far the rest may be beyond noise.
 
-    The true one is left out with probability at most `rare`. If the first number is `part_of` another, `rest` is that
-    other less the first, and the noise belongs to those two. Where the noise makes even the nearest share, 0 or 1, too
-    unlikely, what is below nothing counts as nothing: that leaves no more out.
+    `excess` is what is added to the size of the rest at most, where that was chosen for being large.
     """
-    scene = _Scene(float(some), float(some + rest), noise, float(rare), part_of)
+
+    larger: Fraction
+    smaller: Fraction
+    excess: int = 0
+
+    @classmethod
+    def even(cls, rare: Fraction) -> Tails:
+        """Either as rarely as the other."""
+        return cls(rare / 2, rare / 2)
+
+
+def compatible(some: int, rest: int, noise: tuple[Sum, Sum], tails: Tails, *, part_of: bool = False) -> ShareInterval:
+    """The shares p for which (1 − p)·some − p·rest is no larger, and no smaller, than its noise may make it.
+
+    The true one is left out with probability at most that of both tails. If the first number is `part_of` another,
+    `rest` is that other less the first, and the noise belongs to those two. Where the noise makes even the nearest
+    share, 0 or 1, too unlikely, what is below nothing counts as nothing: that leaves no more out.
+    """
+    scene = _Scene(float(some), float(some + rest), noise, tails, part_of)
     cells = np.column_stack([_FIRST[:-1], _FIRST[1:]])
     known = cells[scene.possible(cells)]
     if not len(known):
         inside = max(0, some), max(0, rest)
-        return compatible(*inside, noise, rare, part_of=part_of) if any(inside) else ShareInterval(0.0, 1.0)
+        return compatible(*inside, noise, tails, part_of=part_of) if any(inside) else ShareInterval(0.0, 1.0)
     low, high = list(map(tuple, known[::-1])), list(map(tuple, known))  # the last is looked at first
     while True:
         fine = max(_FINEST, (high[-1][1] - low[-1][0]) / _FINE)
@@ -75,7 +92,7 @@ class _Scene:
     some: float
     total: float
     noise: tuple[Sum, Sum]
-    rare: float
+    tails: Tails
     part_of: bool
 
     def refine(self, cells: list[tuple[float, float]], *, last: bool) -> None:
@@ -94,8 +111,10 @@ class _Scene:
     def possible(self, cells: Floats) -> NDArray[np.bool_]:
         """Whether some share in each of these cells is compatible with what was seen."""
         off = self.some - cells * self.total
-        size = np.where(off[:, 0] * off[:, 1] <= 0, 0.0, np.abs(off).min(axis=1)) / SURE
-        return np.asarray(self._chances(cells, size) * SURE > self.rare)
+        slack = np.where(off.max(axis=1) < 0, cells[:, 1] * self.tails.excess, 0.0)
+        size = np.where(off[:, 0] * off[:, 1] <= 0, 0.0, np.maximum(0.0, np.abs(off).min(axis=1) - slack)) / SURE
+        rare = np.where(off.min(axis=1) > 0, float(self.tails.larger), float(self.tails.smaller))
+        return np.asarray(self._chances(cells, size) * SURE > 2 * rare)  # of either sign; one is half as likely
 
     def _chances(self, cells: Floats, size: Floats) -> Floats:
         """How likely the noise is as large as this, at most, for every share in each cell."""

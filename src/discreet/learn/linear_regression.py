@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
 from discreet.declared.column import Column
-from discreet.errors import Refusal
 from discreet.exact import Number, exact
-from discreet.learn.estimator import PrivateEstimator, optional, pair_of
+from discreet.learn.estimator import PrivateEstimator, number_column, optional
 from discreet.learn.least_squares import LeastSquares
 from discreet.learn.model import LinearModel
 
@@ -44,13 +43,7 @@ class _Linear(RegressorMixin, PrivateEstimator):  # type: ignore[misc]  # scikit
         return y.astype(np.float64)
 
     def _label_column(self, name: str) -> Column:
-        if self.label_bounds is None:
-            raise Refusal(
-                f"{type(self).__name__} needs label_bounds=, the lowest and the highest value of y as public facts",
-                hint="take them from what is known of such data, as label_bounds=(0, 250)",
-            )
-        low, high = pair_of(self.label_bounds, "label_bounds")
-        return Column(name, bounds=(exact(low, "label_bounds"), exact(high, "label_bounds")))
+        return number_column(self, name)
 
     def _learnt(self, model: LinearModel) -> None:
         self.coef_, self.intercept_ = np.array(model.coefficients), model.intercept

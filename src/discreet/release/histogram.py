@@ -26,9 +26,10 @@ PARTS = (
     "a part and leaves others has no error bar: how its cells differ is not known."
 )
 CHOSEN = f"{PARTS} The noise had a say in which cells were counted together, and the error bars are wider for it."
+SEARCHED = f"{PARTS} The noise had a say in which cells were counted together."
 FITTED = "There are no error bars: the counts were moved, so that none is negative or all are whole."
 
-WIDER = 1.18  # standard errors where the parts were chosen by counts that are used again: docs/proofs/partition.md
+WIDER = 1.18  # standard errors where what chose parts is used again, or counts were moved: docs/proofs/partition.md
 _MOVED = "The standard errors are those of the noise, before"  # as version 0.1 said of counts that it had moved
 _CERTAIN = 8  # standard errors of a total that shares are taken of, at least: then a ratio is as good as linear
 
@@ -58,8 +59,12 @@ class Histogram:
         counts = (leaves / sizes)[where].reshape(shape)
         return cls(counts, where, splits, EXACT if sizes.max() == 1 else PARTS)
 
+    def searched(self) -> Histogram:
+        """The same where noise chose the parts, by counts that are not used where they tipped the scales."""
+        return self if self.splits is None else replace(self, bounding=SEARCHED)
+
     def chosen(self) -> Histogram:
-        """The same where noise chose the parts, and chose them by counts that are used again: with wider errors."""
+        """The same where what chose the parts is used again, or counts were moved: with wider errors."""
         if self.splits is None:
             return self
         known, square = self.splits, WIDER**2

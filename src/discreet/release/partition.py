@@ -95,7 +95,7 @@ class Partition(Counts):
     def __call__(self, counts: Integers, /, *, rng: Entropy = SECURE) -> Histogram:
         """The parts with noise, each divided evenly among its cells."""
         parts = self.parts(counts, rng)
-        return parts if len(self.pieces) == 1 else parts.chosen()  # in one level nothing is chosen
+        return parts if len(self.pieces) == 1 else parts.searched()  # in one level nothing is chosen
 
     def parts(self, counts: Integers, rng: Entropy) -> Histogram:
         """The same, with the standard errors of the noise alone."""

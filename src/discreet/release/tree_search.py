@@ -22,6 +22,9 @@ Marks = NDArray[np.bool_]
 _LUMPY = 0.1  # of the square of what a group holds: how unequal its pieces may be. From 0.03 to 0.3 little changes
 # Chosen on HEPTH, NETTRACE, INCOME, BIDS and LC-REQ of DPBench's data; between 7 and 12 little changes.
 _WORTH = 9  # an interval is divided if its count is so many times the noise of its parts
+# An interval that was divided is estimated without the count that decided, unless it is so many scales of its own noise
+# above what was needed: one that rarely is divided is so once in e⁴ of these times (docs/proofs/partition.md).
+_SURELY = 4
 _TAKEN = 7 / 8  # of a count whose interval is divided: the best is 0.6 to 0.9, but a weight must not depend on noise
 
 
@@ -72,24 +75,25 @@ def together(divided: Whole, stopped: Marks, count: Reals, noise: Noise) -> Whol
 class Told:
     """Parts of a line by where they end, and all that was told, as a tree, root first. Parts are the leaves.
 
-    The estimate of a node is its `weights` of its own count and the rest of the sum of its children's estimates;
-    `variances` are those of weight times count.
+    The estimate of a node is its `weights` of its own count, the rest of the sum of its children's estimates, and its
+    `offsets`; `variances` are those of weight times count and offset.
     """
 
     ends: Whole
     children: tuple[Whole, ...]
     counts: tuple[Reals, ...]
     weights: tuple[Reals, ...]
+    offsets: tuple[Reals, ...]
     variances: tuple[Reals, ...]
 
     def consistent(self) -> tuple[Reals, Splits]:
         """The leaves, and how exact they are. What the children of a node lack is divided by their variances."""
         level, spread = self.counts[-1], self.variances[-1]
         ups, spreads, pools = [level], [spread], []
-        nodes = zip(self.children, self.counts[:-1], self.weights[:-1], self.variances[:-1], strict=True)
-        for children, count, weight, own in reversed(list(nodes)):
+        nodes = zip(self.children, self.counts, self.weights, self.offsets, self.variances, strict=False)
+        for children, count, weight, offset, own in reversed(list(nodes)):
             pools.append((sums(level, children).astype(np.float64), sums(spread, children).astype(np.float64)))
-            level = weight * count + (1 - weight) * pools[-1][0]
+            level = weight * count + (1 - weight) * pools[-1][0] + offset
             spread = own + (1 - weight) ** 2 * pools[-1][1]
             ups.append(level)
             spreads.append(spread)
@@ -124,7 +128,7 @@ def descend(values: Whole, search: Search, unit: Fraction, rng: Entropy) -> Told
     ends, live = np.array([values.size]), np.ones(1, dtype=bool)
     count, variance = np.zeros(1), np.zeros(1)  # what was told last about each interval
     children: list[Whole] = []
-    nodes = [(count, np.zeros(1), variance)]
+    nodes = [(count, np.zeros(1), np.zeros(1), variance)]
     for level, share in enumerate(shares):
         width //= pieces[level]
         divided, parent, ends = _divided(ends, live, width)
@@ -134,12 +138,13 @@ def descend(values: Whole, search: Search, unit: Fraction, rng: Entropy) -> Told
         left = sum(shares[level + 1 :], Fraction(0))
         if not left:
             children.append(divided)
-            nodes.append((count, np.ones(count.size), variance))
+            nodes.append((count, np.ones(count.size), np.zeros(count.size), variance))
             continue
         least = math.floor(_WORTH * unit / shares[level + 1]) + 1
         live, stopped = asked & (count >= least), asked & (count < least)
         taken = _taken(np.diff(ends, prepend=0), search, level, unit)
-        excess, spread = deciding(count, least, unit / share)
+        surely = least + math.ceil(_SURELY * unit / share)
+        excess, spread = deciding(count, surely, unit / share)
         noise = Noise(noise_variance(unit / share), noise_variance(unit / left), search.inside)
         first = together(divided, stopped, count, noise)
         again, groups = np.zeros(first.size), stopped[first]
@@ -148,10 +153,12 @@ def descend(values: Whole, search: Search, unit: Fraction, rng: Entropy) -> Told
         around = np.where(groups, noise_variance(unit / left), 0.0)
         around += np.add.reduceat(np.where(stopped, taken**2 * spread, 0.0), first)
         children += [np.bincount(parent[first]), np.diff(first, append=parent.size)]
-        nodes.append((again, groups.astype(np.float64), around))
-        nodes.append((count - excess, np.where(live, taken, 0.0), np.where(live, taken**2 * spread, 0.0)))
-    counts, weights, variances = zip(*nodes, strict=True)
-    return Told(ends, tuple(children), counts, weights, variances)
+        nodes.append((again, groups.astype(np.float64), np.zeros(again.size), around))
+        used = live & (count >= surely)
+        offset = np.where(live & ~used, -taken * excess, 0.0)
+        nodes.append((count - excess, np.where(used, taken, 0.0), offset, np.where(live, taken**2 * spread, 0.0)))
+    counts, weights, offsets, variances = zip(*nodes, strict=True)
+    return Told(ends, tuple(children), counts, weights, offsets, variances)
 
 
 def deciding(count: Reals, least: int, scale: Fraction) -> tuple[Reals, Reals]:
