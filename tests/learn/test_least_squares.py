@@ -120,6 +120,19 @@ def test_rows_beyond_a_norm_are_drawn_towards_zero_to_it() -> None:
     assert ours.coef_ == pytest.approx(theirs.coef_, abs=1e-3)
 
 
+def test_numbers_that_have_keys_as_well_are_summed_as_numbers() -> None:
+    """Their places among the keys know no bounds: 999 of a label would be 100 times what a unit is allowed."""
+    key = tuple(range(1000, 0, -1))
+    columns = [Column("a", bounds=(-3, 5), step=1, keys=key), Column("y", bounds=(0, 10), step=1, keys=key)]
+    values = {"a": [1, 2, -3, 4, 900], "y": [1, 7, 3, None, 999]}
+    table = Frame.of(values, *columns)
+    by_norm, by_bounds = (
+        Design.of(table, ("a",), "y", intercept=True, norm=norm).sums(table) for norm in (Fraction(6), None)
+    )
+    assert by_bounds[0][0, 0] == by_norm[0][0, 0] == 4
+    assert by_norm[1].tolist() == [1 + 7 + 3 + 10 - 4 * 5, 1 * (1 - 5) + 2 * (7 - 5) - 3 * (3 - 5) + 5 * (10 - 5)]
+
+
 @pytest.mark.parametrize("neighbours", [AddRemove(), Replace()])
 def test_a_row_within_a_norm_is_exactly_within_it(neighbours: Neighbours) -> None:
     """Also at norms and steps that no double is: the length is compared in rationals."""

@@ -87,6 +87,17 @@ def test_an_estimators_mechanism_runs_in_the_home_and_by_its_name(home: Path) ->
     assert (again.value, again.cost) == (answer.value, None)
 
 
+def test_numbers_that_have_keys_as_well_are_fitted_as_numbers(tmp_path: Path) -> None:
+    db = dp.create(tmp_path / "home")
+    keys, days = list(range(90, -1, -1)), [i % 30 for i in range(90)]
+    rows = pa.table({"patient": range(90), "days": days, "cost": [2 * day + 7 for day in days]})
+    bounds, both = {"days": (0, 30), "cost": (0, 80)}, {"days": keys, "cost": keys}
+    db.add("visits", rows, unit="patient", epsilon=10**32, max_rows=1, bounds=bounds, keys=both)
+    for more in ({}, {"data_norm": 40}):
+        told = db.run("linear-regression", "visits", features=["days"], label="cost", epsilon=HUGE, **more)
+        assert LinearModel.read(told.value).predict([[0], [10]]) == pytest.approx([7, 27], abs=0.01)
+
+
 def test_a_wish_that_makes_no_sense_is_refused_before_anything_is_paid(home: Path) -> None:
     db = dp.open(home)
     before = db.budget("patient").spent

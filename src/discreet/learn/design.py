@@ -98,7 +98,7 @@ class Design:
             moments = relation.products([], names)
         else:
             moments = np.zeros((len(names) + 1, len(names) + 1), dtype=object)
-            for batch in relation.batches(_ROWS, rng=rng):
+            for batch in relation.batches(_ROWS, names, rng=rng):
                 moments = moments + gram(self._within(batch))
         middles = np.array([0, *(each.middle for each in (*self.features, self.label))], dtype=object)
         first = moments[0]
