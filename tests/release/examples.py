@@ -16,6 +16,7 @@ from discreet.release import (
     Identity,
     IndependentSynthesis,
     MultiplicativeWeights,
+    Net,
     Partition,
     PrivateBins,
     QuadTree,
@@ -24,6 +25,7 @@ from discreet.release import (
     Uniform,
     UniformGrid,
     Wavelet,
+    WeightedMarginals,
 )
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
@@ -52,6 +54,11 @@ OTHERS: dict[str, list[Any]] = {
         PrivateBins(Fraction(2), (3, 3), bins=(2, 2), method="adaptive-grid"),
     ],
     "residual-marginals": [ResidualMarginals(("x", "y"), (2, 3), (("x", "y"),), HALF)],
+    "net": [Net(ONE, (3,), (1, 2, 4), 3), Net(HALF, (2, 2), (3, 5, 6), 2, 2, neighbours=Replace("person"))],
+    "weighted-marginals": [
+        WeightedMarginals(("x", "y"), (2, 3), (("x", "y"),), ONE),
+        WeightedMarginals(("x", "y", "z"), (2, 3, 2), (("x", "y"), ("y", "z"), ("x",)), ONE, 1, HALF, most=2),
+    ],
     "fourier-marginals": [FourierMarginals(("x", "y"), (2, 3), (("x",), ("y",)), ONE, most=2)],
     "independent-synthesis": [IndependentSynthesis(("x", "y"), (2, 3), ONE, 2)],
     "direct-synthesis": [DirectSynthesis(("x", "y"), (2, 2), HALF, rows=5)],

@@ -34,11 +34,16 @@ from discreet.release.kind import register as register
 from discreet.release.marginals import FourierMarginals as FourierMarginals
 from discreet.release.marginals import Marginals as Marginals
 from discreet.release.marginals import ResidualMarginals as ResidualMarginals
+from discreet.release.marginals import WeightedMarginals as WeightedMarginals
 from discreet.release.marginals_kind import MARGINALS as MARGINALS
 from discreet.release.marginals_kind import MarginalsRelease as MarginalsRelease
 from discreet.release.method import Identity as Identity
 from discreet.release.method import Uniform as Uniform
 from discreet.release.multiplicative_weights import MultiplicativeWeights as MultiplicativeWeights
+from discreet.release.net import ChosenRows as ChosenRows
+from discreet.release.net import Net as Net
+from discreet.release.net_kind import NET as NET
+from discreet.release.net_kind import NetRelease as NetRelease
 from discreet.release.partition import Automatic as Automatic
 from discreet.release.partition import Partition as Partition
 from discreet.release.private_bins import PrivateBins as PrivateBins

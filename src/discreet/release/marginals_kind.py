@@ -31,12 +31,13 @@ from discreet.release.estimate import Estimate
 from discreet.release.histogram import EXACT, FITTED
 from discreet.release.histogram_kinds import CountsWish, axes_of, fits, pure, side_of
 from discreet.release.kind import Kind, Option, Wish, listed, names_of, part, register
-from discreet.release.marginals import FourierMarginals, Marginals, ResidualMarginals
+from discreet.release.marginals import FourierMarginals, Marginals, ResidualMarginals, WeightedMarginals
 from discreet.release.marginals.consistent import can_be_whole
 from discreet.release.marginals.domain import MOST_TABLES, maximal
 from discreet.release.tree import Reals
 
 _LOWER = 1 - Fraction(1, 1 << 40)
+_PURE = ("fourier", "mwem")  # methods that need no δ
 _PARTS, _DEEP = 4096, 13  # sub-tables that are counted for cells of other values; a table of 13 columns has more
 _EARLIER_EXACT = "The standard errors cover all of the error."  # as version 1 said of marginals
 
@@ -62,7 +63,7 @@ class MarginalsWish(CountsWish):
 
     fewest: ClassVar[int] = 2
     every: ClassVar[bool] = True
-    methods: ClassVar[tuple[str, ...]] = ("residual", "fourier")
+    methods: ClassVar[tuple[str, ...]] = ("residual", "fourier", "mwem")
     line: ClassVar[int] = 16  # the cells of a table multiply
     plane: ClassVar[int] = 16
 
@@ -95,7 +96,7 @@ class MarginalsWish(CountsWish):
     @property
     def takes_delta(self) -> bool:
         """For Gaussian noise at a price in ε."""
-        return self.rho is None and self.method != "fourier"
+        return self.rho is None and self.method not in _PURE
 
     @classmethod
     def names_columns(cls, parts: Mapping[str, object]) -> bool:
@@ -141,7 +142,10 @@ def _mechanism(
     adding = isinstance(outline.neighbours, AddRemove)
     most, added = caps.rows if adding else 2 * caps.rows, AddRemove(outline.neighbours.unit)
     gaussian = wish.rho is not None or wish.delta is not None
-    if (wish.method or ("residual" if gaussian else "fourier")) == "fourier":
+    method = wish.method or ("residual" if gaussian else "fourier")
+    if method == "mwem":
+        return WeightedMarginals(wish.columns, sizes, tables, pure(wish), most=most, neighbours=added)
+    if method == "fourier":
         return FourierMarginals(wish.columns, sizes, tables, pure(wish), most=most, neighbours=added)
     return ResidualMarginals(wish.columns, sizes, tables, concentrated(wish), most=most, neighbours=added)
 

@@ -8,10 +8,11 @@
     ((9,), (5, 9))
 
 `ResidualMarginals` adds Gaussian noise and has the least total variance of linear Gaussian mechanisms;
-`FourierMarginals` is purely ε-private. What they release, `Marginals`, answers every sub-table, and its tables agree
-exactly on the columns they share.
+`FourierMarginals` is purely ε-private, and so is `WeightedMarginals`, which is for small domains and has no error bars.
+What they release, `Marginals`, answers every sub-table, and its tables agree exactly on the columns they share.
 """
 
 from discreet.release.marginals.mechanisms import FourierMarginals as FourierMarginals
 from discreet.release.marginals.mechanisms import ResidualMarginals as ResidualMarginals
 from discreet.release.marginals.released import Marginals as Marginals
+from discreet.release.marginals.weighted import WeightedMarginals as WeightedMarginals
