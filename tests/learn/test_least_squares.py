@@ -5,14 +5,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression as Plain
 from sklearn.linear_model import Ridge as PlainRidge
 
+from discreet.errors import Refusal
 from discreet.learn import LeastSquares, LinearRegression, Ridge
 from discreet.learn.design import Design
 from discreet.learn.least_squares import Spread
@@ -21,6 +24,7 @@ from discreet.mechanisms import Column, Frame
 from discreet.privacy import AddRemove, Neighbours, Pure, Replace
 
 HUGE = 10**12
+COLUMNS = [Column(name, bounds=(-20, 80), step=Fraction(1, 100)) for name in ("x0", "x1", "y")]
 STEPS = (-2, 1, 2)  # corners, and one place between
 Row = tuple[int, ...]
 
@@ -124,7 +128,7 @@ def test_numbers_that_have_keys_as_well_are_summed_as_numbers() -> None:
     """Their places among the keys know no bounds: 999 of a label would be 100 times what a unit is allowed."""
     key = tuple(range(1000, 0, -1))
     columns = [Column("a", bounds=(-3, 5), step=1, keys=key), Column("y", bounds=(0, 10), step=1, keys=key)]
-    values = {"a": [1, 2, -3, 4, 900], "y": [1, 7, 3, None, 999]}
+    values: dict[str, Any] = {"a": [1, 2, -3, 4, 900], "y": [1, 7, 3, None, 999]}
     table = Frame.of(values, *columns)
     by_norm, by_bounds = (
         Design.of(table, ("a",), "y", intercept=True, norm=norm).sums(table) for norm in (Fraction(6), None)
@@ -153,6 +157,34 @@ def test_few_rows_and_constant_columns_are_fitted_like_any(rows: list[list[int]]
         rows, [i % 2 for i, _ in enumerate(rows)]
     )
     assert np.isfinite(fitted.predict(rows)).all()
+
+
+@pytest.mark.parametrize("strange", ["seven", None, "", 1j, [2], {}, b"1", True, 10**400, Fraction(1, 3), Decimal(2)])
+def test_a_strange_cell_is_neither_refused_nor_changes_how_others_are_read(strange: object) -> None:
+    rows, label = data(60, 2)
+    own = LinearRegression(HUGE, bounds=(0, 10), label_bounds=(-20, 80), max_rows=1)
+    plain = Frame.of({"x0": rows[:, 0], "x1": rows[:, 1], "y": label}, *COLUMNS).products([], ["x0", "x1", "y"])
+    for where in ("x", "y"):
+        cells, labels = rows.tolist(), label.tolist()
+        if where == "x":
+            cells.append([1.0, strange])
+            labels.append(1.0)
+        else:
+            cells.append([1.0, 1.0])
+            labels.append(strange)
+        read = own._frame(*own._read(cells, labels), None, COLUMNS)
+        products = read.products([], ["x0", "x1", "y"])
+        assert products[0, 0] - plain[0, 0] in (0, 1)
+        assert np.all(abs(products - plain)[1:, 1:] <= 8000**2)
+        own.fit(cells, labels)
+
+
+def test_no_rows_at_all_are_fitted_like_any() -> None:
+    for X in (np.empty((0, 2)), pd.DataFrame({"a": [], "b": []}, dtype=object)):  # noqa: N806
+        fitted = LinearRegression(1, bounds=(0, 10), label_bounds=(0, 1)).fit(X, [])
+        assert np.isfinite(fitted.coef_).all()
+    with pytest.raises(Refusal, match="expected numbers as y, got <U3"):
+        LinearRegression(1, bounds=(0, 10), label_bounds=(0, 1)).fit([[1], [2]], np.array(["one", "two"]))
 
 
 def test_rows_of_a_unit_beyond_the_cap_do_not_count() -> None:

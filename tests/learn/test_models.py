@@ -91,7 +91,8 @@ def test_numbers_that_have_keys_as_well_are_fitted_as_numbers(tmp_path: Path) ->
     db = dp.create(tmp_path / "home")
     keys, days = list(range(90, -1, -1)), [i % 30 for i in range(90)]
     rows = pa.table({"patient": range(90), "days": days, "cost": [2 * day + 7 for day in days]})
-    bounds, both = {"days": (0, 30), "cost": (0, 80)}, {"days": keys, "cost": keys}
+    bounds = {"days": (0, 30), "cost": (0, 80)}
+    both: dict[str, Any] = {"days": keys, "cost": keys}
     db.add("visits", rows, unit="patient", epsilon=10**32, max_rows=1, bounds=bounds, keys=both)
     for more in ({}, {"data_norm": 40}):
         told = db.run("linear-regression", "visits", features=["days"], label="cost", epsilon=HUGE, **more)

@@ -41,7 +41,9 @@ class _Linear(RegressorMixin, PrivateEstimator):  # type: ignore[misc]  # scikit
         return self._predicted(X)
 
     def _read_label(self, y: NDArray[Any]) -> NDArray[Any]:
-        return y.astype(np.float64)
+        if y.dtype.kind not in "biufO":
+            raise Refusal(f"expected numbers as y, got {y.dtype}", hint="y = y.astype(float), if they are")
+        return y
 
     def _label_column(self, name: str) -> Column:
         if self.label_bounds is None:
