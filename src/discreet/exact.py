@@ -10,7 +10,7 @@ import numbers
 import re
 import sys
 from collections.abc import Callable
-from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -22,6 +22,7 @@ ZERO, HALF, ONE = Fraction(0), Fraction(1, 2), Fraction(1)
 FAR = Fraction(10) ** 300  # a float can hold it
 
 _HUGE_EXPONENT = re.compile(r"[eE][+-]?[0_]*[1-9][0-9_]{3}")  # '1e999999999' would fill the memory with zeros
+_FINEST, _LARGEST = -12, 1e15  # the last digit of a double, and a double, beyond which it is written as it is
 LONGEST = 2000  # characters of a number: room for '1e999' over another, written out
 _LONG_BITS = 1 << 16  # of a number whose decimal digits take noticeable time
 _SHOWN = 200  # characters of a value in a message
@@ -131,3 +132,17 @@ def shown(value: object, write: Callable[[object], str] = repr) -> str:
     except Exception:  # noqa: BLE001  # what a stranger's object does when it is asked for its text
         text = f"a {type(value).__name__} that cannot be written"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def digit_of(wide: float) -> int:
+    """The power of ten to which numbers are written beside an error bar of this width: its fifth digit."""
+    return max(_FINEST, math.floor(math.log10(wide)) - 4) if 0 < wide < math.inf else _FINEST
+
+
+def to_digit(number: float, place: int, way: str = ROUND_HALF_EVEN) -> str:
+    """A double to a power of ten, in full."""
+    if not math.isfinite(number) or abs(number) >= _LARGEST:
+        return str(number)
+    text = f"{Decimal(repr(number)).quantize(Decimal(1).scaleb(place), way):f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text

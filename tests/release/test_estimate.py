@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from doubles import Seeded
 
-from discreet.release import Hierarchy, Identity, Partition, QuadTree, Wavelet
+from discreet.release import Estimate, Hierarchy, Identity, Partition, QuadTree, Wavelet
 from discreet.release.tree import Splits, leaf_variances, starts
 
 ONE = Fraction(1)
@@ -67,3 +67,16 @@ def test_shares_before_some_ends_are_those_among_all(counts: np.ndarray[tuple[in
     else:
         assert some[1].tolist() == every[1][ends - 1].tolist()
     assert (told.total.value <= 0) == (counts.sum() < 0)  # both ways to know the shares were taken
+
+
+@pytest.mark.parametrize("value", [318.0, 99.213, 12345678.0, -0.37, 1e9 + 0.5])
+@pytest.mark.parametrize("error", [0.003, 2.0, 20.0, 4567.8])
+def test_a_printed_error_bar_holds_all_of_the_bar(value: float, error: float) -> None:
+    low, high = Estimate(value, error).interval()
+    told, far = map(float, str(Estimate(value, error)).split(" ± "))
+    assert told - far <= low + 1e-9 * abs(low) * 1e-3
+    assert high - 1e-9 * abs(high) * 1e-3 <= told + far
+    assert far <= (high - low) / 2 * 1.001
+    first, last = str(Estimate(value, error, (low, high))).split(" (from ")[1].removesuffix(")").split(" to ")
+    assert float(first) <= low
+    assert high <= float(last)

@@ -339,7 +339,7 @@ def test_what_errors_leave_out_is_said() -> None:
     assert TABLES.whole().total.error is None
     assert TABLES.whole().errors(("age", "sex")) is None
     assert NO_ERRORS.bounding.startswith(NONE)
-    assert str(Estimate(1234.5, 2.25)) == "1234.5 ± 5.4"
+    assert str(Estimate(1234.5, 2.25)) == "1234.5 ± 5.395"
     assert str(Estimate(1234.5, None, (1200.0, 1300.0))) == "1234.5 (from 1200 to 1300)"
     assert str(Estimate(1234.5, None, note="so to say")) == "1234.5 (so to say)"
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
 from discreet.declared.grid import Grid
 from discreet.errors import Fault, Refusal
-from discreet.exact import Number, share
+from discreet.exact import Number, digit_of, share, to_digit
 from discreet.ledger.entry import BudgetLoss
 from discreet.sql.plan import AggregateColumn, Part, Rank, Statistic
 
@@ -76,10 +75,6 @@ def _spread(aggregate: AggregateColumn, grid: Grid) -> Formula:
         return scaled if aggregate.kind == "variance" else scaled**0.5
 
     return formula
-
-
-_DIGITS = 4  # of an error bar that are written behind its first one
-_FINEST, _LARGEST = -12, 1e15  # digits behind the point, and a number, beyond which a double is written as it is
 
 
 @dataclass(frozen=True)
@@ -193,19 +188,9 @@ def _written(cell: object, span: tuple[float, float] | None, noisy: bool) -> str
     if span is None:
         return f"{cell} (no error bar)" if noisy else str(cell)
     low, high = map(float, span)
-    wide = high - low
-    place = max(_FINEST, math.floor(math.log10(wide)) - _DIGITS) if 0 < wide < math.inf else _FINEST
-    text = _rounded(cell, place, ROUND_HALF_EVEN) if isinstance(cell, float) else str(cell)
-    return f"{text} [{_rounded(low, place, ROUND_FLOOR)}, {_rounded(high, place, ROUND_CEILING)}]"
-
-
-def _rounded(number: float, place: int, way: str) -> str:
-    """A number to a power of ten, in full."""
-    if not math.isfinite(number) or abs(number) >= _LARGEST:
-        return str(number)
-    text = f"{Decimal(repr(number)).quantize(Decimal(1).scaleb(place), way):f}"
-    text = text.rstrip("0").rstrip(".") if "." in text else text
-    return "0" if text == "-0" else text
+    place = digit_of(high - low)
+    text = to_digit(cell, place) if isinstance(cell, float) else str(cell)
+    return f"{text} [{to_digit(low, place, ROUND_FLOOR)}, {to_digit(high, place, ROUND_CEILING)}]"
 
 
 def _bar(height: float, span: tuple[float, float] | None) -> tuple[float, float]:

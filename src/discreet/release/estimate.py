@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR
 
 import numpy as np
 
 from discreet.errors import Refusal
+from discreet.exact import digit_of, to_digit
 from discreet.release.tree import Reals
 
 # An error bar reaches so many standard errors and this much more to either side, and covers 19 times in 20. One count
 # with Laplace noise needs 2.12, sums of many 1.96; whole noise of a small scale needs up to 0.62 more.
 TIMES, MORE = 2.12, 0.625
+_SUBTRACTED = 1 - 1e-12  # a difference of doubles may be too large by this share
 
 
 def error_bar(error: float, value: float = 0.5) -> float:
@@ -55,10 +58,15 @@ class Estimate:
 
     def __str__(self) -> str:
         told = f"{self.value:.6g}"
-        if self.span is not None:
-            told += f" (from {self.span[0]:.6g} to {self.span[1]:.6g})"
-        elif self.error is not None:
-            told += f" ± {error_bar(self.error, self.value):.3g}"
+        if self.barred:
+            low, high = map(float, self.interval())
+            place = digit_of(high - low)
+            told = to_digit(float(self.value), place)
+            if self.span is not None:
+                told += f" (from {to_digit(low, place, ROUND_FLOOR)} to {to_digit(high, place, ROUND_CEILING)})"
+            else:  # what rounding takes from the number itself is in the bar
+                far = max(float(told) - low, high - float(told)) * _SUBTRACTED
+                told += f" ± {to_digit(far, place, ROUND_CEILING)}"
         return f"{told} ({self.note})" if self.note else told
 
 
