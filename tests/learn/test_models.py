@@ -61,6 +61,16 @@ def test_a_fit_is_a_release_that_predicts_without_its_home(home: Path, tmp_path:
         assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 
 
+def test_a_norm_that_may_cut_rows_is_told(home: Path, tmp_path: Path) -> None:
+    asked = ("fit", "linear-regression", ROWS, *ASKED, "--home", str(home))
+    short = ("--param", "data_norm=0.5")
+    assert "data_norm" not in command(tmp_path, *asked, "--dry-run").stdout
+    assert "longer than data_norm=0.5 count as shorter ones" in command(tmp_path, *asked, *short, "--dry-run").stdout
+    assert command(tmp_path, *asked, *short, "--out", "short").returncode == 0
+    _, certificate = read(tmp_path / "short")
+    assert any("longer than 0.5 counted as shorter" in each for each in certificate.left_out)
+
+
 def test_a_file_that_was_changed_does_not_verify(home: Path, tmp_path: Path) -> None:
     assert (
         command(tmp_path, "fit", "linear-regression", ROWS, *ASKED, "--out", "m", "--home", str(home)).returncode == 0
