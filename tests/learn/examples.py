@@ -5,7 +5,23 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from discreet.learn import LeastSquares, LinearRegression, Ridge
+import numpy as np
+
+from discreet.learn import (
+    ConvexERM,
+    HingeRisk,
+    HuberRegressor,
+    HuberRisk,
+    KernelRisk,
+    KernelSVC,
+    LeastSquares,
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+    LogisticRisk,
+    Ridge,
+)
+from discreet.learn.losses import Huber
 from discreet.privacy import Replace
 
 ONE, HALF, RARE = Fraction(1), Fraction(1, 2), Fraction(1, 10**6)
@@ -16,11 +32,56 @@ EXAMPLES: dict[str, list[Any]] = {
         LeastSquares(("a", "b"), "y", ONE, RARE, alpha=HALF, max_rows=2),
         LeastSquares(("a",), "y", rho=HALF, fit_intercept=False, data_norm=ONE, neighbours=Replace("person")),
     ],
+    "logistic-regression": [
+        LogisticRisk(("a",), "y", ONE, RARE),
+        LogisticRisk(("a", "b"), "y", ONE, RARE, method="gaussian", data_norm=ONE, max_rows=2),
+        LogisticRisk(("a",), "y", ONE, RARE, method="output", neighbours=Replace("person")),
+    ],
+    "linear-svc": [HingeRisk(("a",), "y", ONE, RARE, fit_intercept=False)],
+    "huber-regression": [HuberRisk(("a",), "y", ONE, RARE, method="objective")],
+    "kernel-svc": [KernelRisk(("a",), "y", ONE, RARE, components=2)],
 }
 
 # Instances with bounds and a price at which the noise is next to nothing, for scikit-learn's own checks.
 HUGE = 10**30
+DEAR: dict[str, Any] = {"epsilon": 40, "delta": "1e-6", "alpha": "0.01", "bounds": (-10, 10)}
+NUMBERS: dict[str, Any] = {"bounds": (-1000, 1000), "label_bounds": (-1000, 1000)}
+
+
+class Declared:
+    """Classes that are read from data, which only a test may: scikit-learn's checks declare none."""
+
+    classes: Any
+
+    def fit(self, X: Any, y: Any, units: Any = None) -> Any:  # noqa: ANN401, N803
+        """As it stands, the classes known."""
+        if y is None:
+            return super().fit(X, y, units)  # type: ignore[misc]
+        self.classes = np.unique(np.asarray(y))
+        try:
+            return super().fit(X, y, units)  # type: ignore[misc]
+        finally:
+            self.classes = None
+
+
+class OfLogistic(Declared, LogisticRegression):
+    """Logistic regression of whatever classes there are."""
+
+
+class OfSupport(Declared, LinearSVC):
+    """Support vectors of whatever classes there are."""
+
+
+class OfKernel(Declared, KernelSVC):
+    """The same with a kernel."""
+
+
 ESTIMATORS: list[Any] = [
-    LinearRegression(HUGE, bounds=(-1000, 1000), label_bounds=(-1000, 1000)),
-    Ridge(1, epsilon=HUGE, bounds=(-1000, 1000), label_bounds=(-1000, 1000)),
+    LinearRegression(HUGE, **NUMBERS),
+    Ridge(1, epsilon=HUGE, **NUMBERS),
+    OfLogistic(**DEAR),
+    OfSupport(**DEAR),
+    OfKernel(**DEAR, gamma=20),
+    HuberRegressor(**DEAR, label_bounds=(-300, 300), width="0.01"),
+    ConvexERM(Huber(Fraction(1, 100)), **DEAR, label_bounds=(-300, 300)),
 ]

@@ -15,12 +15,14 @@ import pytest
 from sklearn.linear_model import LinearRegression as Plain
 from sklearn.linear_model import Ridge as PlainRidge
 
+from discreet.declared.table import grid_of
 from discreet.errors import Refusal
-from discreet.learn import LeastSquares, LinearRegression, Ridge
-from discreet.learn.design import Design
+from discreet.learn import LeastSquares, LinearRegression, LogisticRegression, Ridge
+from discreet.learn.design import Design, Scale
 from discreet.learn.least_squares import Spread
 from discreet.learn.price import rho_of
 from discreet.mechanisms import Column, Frame
+from discreet.noise import SECURE
 from discreet.privacy import AddRemove, Neighbours, Pure, Replace
 
 HUGE = 10**12
@@ -53,12 +55,12 @@ def units(what: LeastSquares) -> Iterator[tuple[Row, ...]]:
         yield from itertools.combinations_with_replacement(every, size)
 
 
-def loss(design: Design, spread: Spread, one: tuple[Any, Any], two: tuple[Any, Any]) -> Fraction:
+def loss(design: Design, spread: Spread, target: Fraction, one: tuple[Any, Any], two: tuple[Any, Any]) -> Fraction:
     """ε or ρ by which noise of this spread tells sums apart: each move over the noise on it, exactly."""
     scales, total = design.scales, Fraction(0)
     matrix, vector = one[0] - two[0], one[1] - two[1]
     for i, own in enumerate(scales):
-        moves = [(Fraction(vector[i]) / (own * design.label.steps), spread.vector)]
+        moves = [(Fraction(vector[i]) / (own * target), spread.vector)]
         for j in range(i, len(scales)):
             doubled = 2 if i == j and spread.gaussian else 1
             moves.append((Fraction(matrix[i, j]) / (own * scales[j]), spread.matrix * doubled))
@@ -70,19 +72,20 @@ def loss(design: Design, spread: Spread, one: tuple[Any, Any], two: tuple[Any, A
 def test_no_unit_moves_the_sums_further_than_was_paid_for_and_some_move_them_nearly_as_far(what: LeastSquares) -> None:
     """Every pair of neighbours over a small domain: the loss is computed exactly, in rationals."""
     sums: dict[tuple[Row, ...], Any] = {}
-    design = Design.of(frame(what, ()), what.features, what.label, intercept=what.fit_intercept, norm=what.data_norm)
+    design = Design.of(frame(what, ()), what.features, intercept=what.fit_intercept, norm=what.data_norm)
+    label = Scale.centred(grid_of(frame(what, ()), what.label), moved=what.fit_intercept)
     for unit in units(what):
-        sums[unit] = design.sums(frame(what, unit))
+        sums[unit] = design.sums(frame(what, unit), what.label, label)
     paid = what.privacy.epsilon if isinstance(what.privacy, Pure) else rho_of(what.privacy)
     spread, nothing = what.spread(design), sums[()]
     pairs = [(one, nothing) for one in sums.values()]
     if what.neighbours == Replace():
         pairs = list(itertools.combinations(sums.values(), 2))
-    worst = max(loss(design, spread, one, two) for one, two in pairs)
+    worst = max(loss(design, spread, label.steps, one, two) for one, two in pairs)
     assert worst <= paid
     assert worst >= paid * Fraction(2, 5)  # the bound is no loose one
     less = replace(spread, matrix=spread.matrix / 3, vector=spread.vector / 3)
-    assert max(loss(design, less, one, two) for one, two in pairs) > paid
+    assert max(loss(design, less, label.steps, one, two) for one, two in pairs) > paid
 
 
 def data(n: int = 400, features: int = 3) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -130,10 +133,11 @@ def test_numbers_that_have_keys_as_well_are_summed_as_numbers() -> None:
     columns = [Column("a", bounds=(-3, 5), step=1, keys=key), Column("y", bounds=(0, 10), step=1, keys=key)]
     values: dict[str, Any] = {"a": [1, 2, -3, 4, 900], "y": [1, 7, 3, None, 999]}
     table = Frame.of(values, *columns)
-    by_norm, by_bounds = (
-        Design.of(table, ("a",), "y", intercept=True, norm=norm).sums(table) for norm in (Fraction(6), None)
-    )
+    label = Scale.centred(grid_of(table, "y"), moved=True)
+    designs = [Design.of(table, ("a",), intercept=True, norm=norm) for norm in (Fraction(6), None)]
+    by_norm, by_bounds = (design.sums(table, "y", label) for design in designs)
     assert by_bounds[0][0, 0] == by_norm[0][0, 0] == 4
+    assert sorted(designs[1].rows(table, "y", number=True)[1].tolist()) == [1, 3, 7, 10]
     assert by_norm[1].tolist() == [1 + 7 + 3 + 10 - 4 * 5, 1 * (1 - 5) + 2 * (7 - 5) - 3 * (3 - 5) + 5 * (10 - 5)]
 
 
@@ -144,10 +148,9 @@ def test_a_row_within_a_norm_is_exactly_within_it(neighbours: Neighbours) -> Non
     columns = [Column("a", bounds=(-7, 7), step=Fraction(1, 7)), Column("b", bounds=(-9, 9), step=Fraction(1, 10**9))]
     values = {"a": rng.uniform(-7, 7, 3000), "b": rng.uniform(-9, 9, 3000), "y": rng.uniform(-1, 1, 3000)}
     table = Frame.of(values, *columns, Column("y", bounds=(-1, 1)), neighbours=neighbours)
-    design = Design.of(table, ("a", "b"), "y", intercept=True, norm=norm)
-    [batch] = table.batches(4000)
-    within = design._within(batch)[:, 1:3].tolist()
-    longest = max((a * Fraction(1, 7)) ** 2 + (b * Fraction(1, 10**9)) ** 2 for a, b in within)
+    design = Design.of(table, ("a", "b"), intercept=True, norm=norm)
+    [(within, _)] = design._batches(table, "y", SECURE, number=True)
+    longest = max((a * Fraction(1, 7)) ** 2 + (b * Fraction(1, 10**9)) ** 2 for a, b in within.tolist())
     assert norm**2 * Fraction(9999, 10000) < longest <= norm**2
 
 
@@ -177,6 +180,23 @@ def test_a_strange_cell_is_neither_refused_nor_changes_how_others_are_read(stran
         assert products[0, 0] - plain[0, 0] in (0, 1)
         assert np.all(abs(products - plain)[1:, 1:] <= 8000**2)
         own.fit(cells, labels)
+
+
+@pytest.mark.parametrize("strange", ["seven", None, 1j, [2], {}, 10**400, np.nan])
+def test_a_strange_label_is_no_class_and_changes_how_no_other_is_read(strange: object) -> None:
+    labels: list[Any] = [0, 1, 1, strange, True, 0.0]
+    words: Any = ["yes", strange, "no"]
+    given = np.array(labels, dtype=object)
+    assert LogisticRegression(classes=(0, 1))._read_label(given).tolist() == [
+        0,
+        1,
+        1,
+        -1,
+        1,
+        0,
+    ]
+    own = LogisticRegression(bounds=(0, 1), classes=("no", "yes"))
+    assert own._read([[0]] * 3, words)[1].tolist() == [1, -1, 0]
 
 
 def test_no_rows_at_all_are_fitted_like_any() -> None:

@@ -17,6 +17,13 @@ scikit-learn, and mechanisms and models do not.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from discreet.learn.classifier_model import KernelClassifier as KernelClassifier
+from discreet.learn.classifier_model import LinearClassifier as LinearClassifier
+from discreet.learn.convex_risk import ConvexRisk as ConvexRisk
+from discreet.learn.convex_risk import HingeRisk as HingeRisk
+from discreet.learn.convex_risk import HuberRisk as HuberRisk
+from discreet.learn.convex_risk import KernelRisk as KernelRisk
+from discreet.learn.convex_risk import LogisticRisk as LogisticRisk
 from discreet.learn.least_squares import LeastSquares as LeastSquares
 from discreet.learn.model import LinearModel as LinearModel
 from discreet.learn.model import Model as Model
@@ -24,14 +31,26 @@ from discreet.learn.model_release import ModelRelease as ModelRelease
 
 _ESTIMATORS = {
     "PrivateEstimator": "estimator",
+    "ConvexERM": "regressors",
+    "HuberRegressor": "regressors",
+    "KernelSVC": "classifiers",
     "LinearRegression": "linear_regression",
+    "LinearSVC": "classifiers",
+    "LogisticRegression": "classifiers",
+    "PrivateClassifier": "classifiers",
     "Ridge": "linear_regression",
 }
 
 if TYPE_CHECKING:
+    from discreet.learn.classifiers import KernelSVC as KernelSVC
+    from discreet.learn.classifiers import LinearSVC as LinearSVC
+    from discreet.learn.classifiers import LogisticRegression as LogisticRegression
+    from discreet.learn.classifiers import PrivateClassifier as PrivateClassifier
     from discreet.learn.estimator import PrivateEstimator as PrivateEstimator
     from discreet.learn.linear_regression import LinearRegression as LinearRegression
     from discreet.learn.linear_regression import Ridge as Ridge
+    from discreet.learn.regressors import ConvexERM as ConvexERM
+    from discreet.learn.regressors import HuberRegressor as HuberRegressor
 else:  # a type checker should not believe in every name
 
     def __getattr__(name: str) -> type:

@@ -7,6 +7,7 @@ is at most that, and uᵢ are their parts of it: Σ uᵢ² ≤ 1.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -22,8 +23,13 @@ from discreet.mechanisms import Relation
 from discreet.mechanisms.gram import gram
 from discreet.noise import SECURE, Entropy
 
+FEATURE_BITS = 40  # of a feature between −1 and 1, for sums of it with other numbers to be exact
+
 _ROWS = 1 << 16  # that are held at once
 _FINEST, _COARSEST = Fraction(1, 1 << 400), 1 << 400  # of a step, as a share of the norm: doubles hold its square
+
+Steps = NDArray[np.int64]
+Reals = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,13 @@ class Scale:
     grid: Grid
     middle: int
     steps: Fraction
+
+    @classmethod
+    def centred(cls, grid: Grid, *, moved: bool) -> Scale:
+        """By bounds: zero is the middle of them, or stays where it is."""
+        if moved:
+            return cls(grid, grid.middle, Fraction(max(1, grid.half)))
+        return cls(grid, 0, Fraction(max(1, grid.reach)))
 
     @property
     def zero(self) -> float:
@@ -44,34 +57,37 @@ class Scale:
         """How far u = 1 is from it."""
         return float(self.steps * self.grid.step)
 
+    def parts(self, steps: Steps) -> Reals:
+        """u of numbers in steps, cut toward zero to whole multiples of 2⁻⁴⁰; never longer than u.
+
+        Proof: 1/s is rounded once, the product twice, and 1 − 2⁻⁵⁰ makes up for that.
+        """
+        near = (steps - self.middle) * float(1 / self.steps) * (1 - 2.0**-50)
+        cut: Reals = np.ldexp(np.trunc(np.ldexp(near, FEATURE_BITS)), -FEATURE_BITS)
+        return cut
+
 
 @dataclass(frozen=True)
 class Design:
-    """Features and a label as numbers between −1 and 1; with an intercept there is a first feature that is always 1."""
+    """Features as numbers between −1 and 1; with an intercept there is a first one that is always 1."""
 
-    names: tuple[str, ...]  # of the features
+    names: tuple[str, ...]
     features: tuple[Scale, ...]
-    label_name: str
-    label: Scale
     intercept: bool
     norm: Fraction | None
 
     @classmethod
-    def of(
-        cls, known: Outline, features: tuple[str, ...], label: str, *, intercept: bool, norm: Fraction | None
-    ) -> Design:
-        """Of what is declared. Without an intercept nothing is moved: zero stays zero."""
+    def of(cls, known: Outline, features: tuple[str, ...], *, intercept: bool, norm: Fraction | None) -> Design:
+        """Of what is declared. Without an intercept, and by a norm, nothing is moved: zero stays zero."""
         grids = [grid_of(known, name) for name in features]
-        target = grid_of(known, label)
-        scales = tuple(
-            _centred(grid, moved=intercept) if norm is None else Scale(grid, 0, norm / grid.step) for grid in grids
-        )
-        for name, scale in zip(features, scales, strict=True):
-            if norm is not None and not _FINEST < 1 / scale.steps < _COARSEST:
+        if norm is None:
+            return cls(features, tuple(Scale.centred(grid, moved=intercept) for grid in grids), intercept, None)
+        for name, grid in zip(features, grids, strict=True):
+            if not _FINEST < grid.step / norm < _COARSEST:
                 raise Refusal(
-                    f"a step of {name!r} is {spoken(scale.grid.step)}, and data_norm={spoken(norm)} is not of its size"
+                    f"a step of {name!r} is {spoken(grid.step)}, which data_norm={spoken(norm)} cannot measure"
                 )
-        return cls(features, scales, label, _centred(target, moved=intercept), intercept, norm)
+        return cls(features, tuple(Scale(grid, 0, norm / grid.step) for grid in grids), intercept, norm)
 
     @property
     def size(self) -> int:
@@ -88,45 +104,73 @@ class Design:
         """How many steps count as one, of every number of a row."""
         return [Fraction(1)] * self.intercept + [scale.steps for scale in self.features]
 
-    def sums(self, relation: Relation, rng: Entropy = SECURE) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
+    def sums(
+        self, relation: Relation, name: str, label: Scale, rng: Entropy = SECURE
+    ) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
         """The matrix Σ z zᵀ and the vector Σ z w, exactly: z of features, w of the label, in steps from the middle.
 
         Rows in which any of these columns is no number are in neither.
         """
-        names = [*self.names, self.label_name]
+        names = [*self.names, name]
         if self.norm is None:
             moments = relation.products([], names)
         else:
             moments = np.zeros((len(names) + 1, len(names) + 1), dtype=object)
-            for batch in relation.batches(_ROWS, names, rng=rng):
-                moments = moments + gram(self._within(batch))
-        middles = np.array([0, *(each.middle for each in (*self.features, self.label))], dtype=object)
+            for features, target in self._batches(relation, name, rng, number=True):
+                moments = moments + gram(np.column_stack([np.ones(len(target), dtype=np.int64), features, target]))
+        middles = np.array([0, *(each.middle for each in (*self.features, label))], dtype=object)
         first = moments[0]
         centred = moments - np.outer(middles, first) - np.outer(first, middles) + np.outer(middles, middles) * first[0]
-        centred[0], centred[:, 0] = first - middles * first[0], first - middles * first[0]
-        centred[0, 0] = first[0]
         start = 0 if self.intercept else 1
         return centred[start:-1, start:-1], centred[start:-1, -1]
 
-    def _within(self, batch: pa.RecordBatch) -> NDArray[np.int64]:
-        """1, features and label of the rows that have them all, the features drawn towards zero to the norm.
+    def rows(
+        self, relation: Relation, label: str, rng: Entropy = SECURE, *, number: bool = False
+    ) -> tuple[Reals, Steps]:
+        """u of every row, with the constant one, and its label: its place among declared keys, or else in steps.
+
+        A label that is a `number` is in steps in any case.
+
+        Rows without a label, or in which a feature is no number, are left out.
+        """
+        blocks, labels = [np.zeros((0, self.size))], [np.zeros(0, dtype=np.int64)]
+        for features, target in self._batches(relation, label, rng, number=number):
+            parts = [scale.parts(features[:, i]) for i, scale in enumerate(self.features)]
+            blocks.append(np.column_stack([np.ones(len(target))] * self.intercept + parts))
+            labels.append(target)
+        return np.concatenate(blocks), np.concatenate(labels)
+
+    def unscaled(self, weights: Reals) -> tuple[tuple[tuple[float, ...], ...], tuple[float, ...]]:
+        """Weights of u, a column for each score, as slopes of the columns themselves and where the scores start."""
+        one, zero = np.array([each.one for each in self.features]), np.array([each.zero for each in self.features])
+        slopes = (weights[self.intercept :] / one[:, np.newaxis]).T
+        starts = (weights[0] if self.intercept else np.zeros(weights.shape[1])) - slopes @ zero
+        return tuple(tuple(map(float, own)) for own in slopes), tuple(map(float, starts))
+
+    def _batches(self, relation: Relation, label: str, rng: Entropy, *, number: bool) -> Iterator[tuple[Steps, Steps]]:
+        """Features in steps, within the norm if there is one, and labels, of the rows that have them all."""
+        for batch in relation.batches(_ROWS, [*self.names, *[label] * number], rng=rng):
+            target, columns = batch.column(label), [batch.column(name) for name in self.names]
+            there = np.logical_and.reduce([_there(column) for column in (*columns, target)])
+            if pa.types.is_int32(target.type):  # places among keys
+                there &= target.to_numpy(zero_copy_only=False) >= 0
+            whole = [column.fill_null(0).to_numpy(zero_copy_only=False) for column in (*columns, target)]
+            steps = np.column_stack(whole).astype(np.int64)[there]
+            features = steps[:, :-1]
+            yield (features if self.norm is None else self._within(features)), steps[:, -1]
+
+    def _within(self, features: Steps) -> Steps:
+        """Features drawn towards zero to the norm.
 
         Guarantee: the features x of a row satisfy Σ (xᵢ/sᵢ)² ≤ 1.
         Proof: docs/proofs/least_squares.md, "Rows within a norm".
         """
-        columns = [batch.column(name) for name in (*self.names, self.label_name)]
-        there = np.logical_and.reduce([column.is_valid().to_numpy(zero_copy_only=False) for column in columns])
-        steps = np.column_stack([column.fill_null(0).to_numpy(zero_copy_only=False) for column in columns])[there]
-        features = steps[:, :-1]
         shares = np.array([float(1 / scale.steps) for scale in self.features])
         length = np.sqrt(np.sum((features * shares) ** 2, axis=1)) * (1 + (len(shares) + 32) * 2.0**-52)
         inside = np.trunc(features / np.maximum(length, 1)[:, np.newaxis] * (1 - 2.0**-50)).astype(np.int64)
-        features = np.where((length > 1)[:, np.newaxis], inside, features)
-        return np.column_stack([np.ones(len(steps), dtype=np.int64), features, steps[:, -1]])
+        return np.where((length > 1)[:, np.newaxis], inside, features)
 
 
-def _centred(grid: Grid, *, moved: bool) -> Scale:
-    """By bounds: zero is the middle of them, or stays where it is."""
-    return (
-        Scale(grid, grid.middle, Fraction(max(1, grid.half))) if moved else Scale(grid, 0, Fraction(max(1, grid.reach)))
-    )
+def _there(column: pa.Array) -> NDArray[np.bool_]:
+    told: NDArray[np.bool_] = column.is_valid().to_numpy(zero_copy_only=False)
+    return told

@@ -30,6 +30,10 @@ _LABEL = "y"
 _UNIT = "unit of the row"
 
 
+class ArgumentRefusal(Refusal, ValueError):
+    """What scikit-learn calls a ValueError."""
+
+
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """An estimator whose `fit` runs a mechanism; `model_` is what that told, `privacy_` what it cost.
 
@@ -92,10 +96,15 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn shi
         return Frame.of({**data, owned: units}, *columns, unit=owned, max_rows=self.max_rows)
 
     def _predicted(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, ensure_all_finite=False, dtype=np.float64)  # noqa: N806
+        rows = self._checked(X)
         model: Model = self.model_
-        return model.predict(X)
+        return model.predict(rows)
+
+    def _checked(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
+        """Rows to predict for, as an array, if there is a model."""
+        check_is_fitted(self)
+        rows: NDArray[np.float64] = validate_data(self, X, reset=False, ensure_all_finite=False, dtype=np.float64)
+        return rows
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401  # scikit-learn ships no types
         """What scikit-learn's checks may expect: what is no number is left out, not refused."""
@@ -138,11 +147,29 @@ def feature_columns(estimator: Any, names: Sequence[str]) -> tuple[Column, ...]:
             hint="take them from what is known of such data, as bounds=(0, 120) or bounds=([0, 18], [1, 99]); "
             "in a home `discreet bounds TABLE COLUMN --epsilon E` buys them",
         )
-    low, high = (_ends(end, len(names), "bounds") for end in pair_of(bounds, "bounds"))
+    low, high = (_ends(end, len(names), "bounds") for end in _pair(bounds, "bounds"))
     return tuple(Column(name, bounds=ends) for name, *ends in zip(names, low, high, strict=True))  # type: ignore[arg-type]
 
 
-def pair_of(bounds: Any, name: str) -> tuple[Any, Any]:  # noqa: ANN401  # whatever came
+def number_column(estimator: Any, name: str) -> Column:  # noqa: ANN401  # scikit-learn ships no types
+    """A label that is a number, with the bounds that the estimator was given."""
+    if estimator.label_bounds is None:
+        raise Refusal(
+            f"{type(estimator).__name__} needs label_bounds=, the lowest and the highest value of y as public facts",
+            hint="take them from what is known of such data, as label_bounds=(0, 250)",
+        )
+    low, high = _pair(estimator.label_bounds, "label_bounds")
+    return Column(name, bounds=(exact(low, "label_bounds"), exact(high, "label_bounds")))
+
+
+def numbers_of(y: NDArray[Any]) -> NDArray[Any]:
+    """Labels that are numbers, if their type does not say that none is."""
+    if y.dtype.kind not in "biufO":
+        raise Refusal(f"expected numbers as y, got {y.dtype}", hint="y = y.astype(float), if they are")
+    return y
+
+
+def _pair(bounds: Any, name: str) -> tuple[Any, Any]:  # noqa: ANN401  # whatever came
     """A lower and an upper bound, if that is what was given."""
     if isinstance(bounds, (tuple, list)) and len(bounds) == 2:
         return bounds[0], bounds[1]

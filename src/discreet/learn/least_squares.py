@@ -10,11 +10,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.declared.table import Caps
+from discreet.declared.table import Caps, grid_of
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, nonnegative, positive, share, shown
 from discreet.interval import sqrt
-from discreet.learn.design import Design
+from discreet.learn.design import Design, Scale
 from discreet.learn.model import LinearModel
 from discreet.learn.price import FitLoss, loss_of, rho_of
 from discreet.mechanisms import Column, Frame, Pair, Relation, Takes, registered
@@ -151,17 +151,20 @@ class LeastSquares:
 
     def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE) -> LinearModel:
         """The model. Spends `privacy`."""
-        design = Design.of(relation, self.features, self.label, intercept=self.fit_intercept, norm=self.data_norm)
+        design = Design.of(relation, self.features, intercept=self.fit_intercept, norm=self.data_norm)
+        label = Scale.centred(grid_of(relation, self.label), moved=self.fit_intercept)
         spread = self.spread(design)
-        matrix, vector = _noisy(design, spread, *design.sums(relation, rng), rng)
-        return _solved(self, design, spread, matrix, vector)
+        matrix, vector = _noisy(design, label, spread, design.sums(relation, self.label, label, rng), rng)
+        weights = _solved(self.alpha, design, spread, matrix, vector)
+        [slopes], [start] = design.unscaled(weights[:, np.newaxis])
+        return LinearModel(self.features, tuple(label.one * each for each in slopes), label.zero + label.one * start)
 
 
 def _noisy(
-    design: Design, spread: Spread, matrix: NDArray[np.object_], vector: NDArray[np.object_], rng: Entropy
+    design: Design, label: Scale, spread: Spread, sums: tuple[NDArray[np.object_], NDArray[np.object_]], rng: Entropy
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The sums with noise on every whole number of them, then as doubles in the design's units."""
-    scales, target = design.scales, design.label.steps
+    scales, target, (matrix, vector) = design.scales, label.steps, sums
     told, products = np.zeros(matrix.shape), np.zeros(vector.shape)
     for i, own in enumerate(scales):
         products[i] = float(_with_noise(vector[i], spread.vector, own * target, spread, rng) / (own * target))
@@ -179,22 +182,17 @@ def _with_noise(value: int, width: Fraction, unit: Fraction, spread: Spread, rng
 
 
 def _solved(
-    what: LeastSquares, design: Design, spread: Spread, matrix: NDArray[np.float64], vector: NDArray[np.float64]
-) -> LinearModel:
+    alpha: Fraction, design: Design, spread: Spread, matrix: NDArray[np.float64], vector: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """The least squares of noisy sums; all of it post-processing.
 
     Noise has eigenvalues of about 2 s √k in size, s its standard deviation off the diagonal. A matrix whose smallest
     eigenvalue is not above that is mostly noise there, so a ridge raises it so far and no further.
     """
-    one = np.array([1.0] * design.intercept + [scale.one for scale in design.features])
-    ridge = np.full(len(one), float(what.alpha)) / one**2
-    if design.intercept:
-        ridge[0] = 0
+    one = np.array([scale.one for scale in design.features])
+    ridge = np.array([0.0] * design.intercept + (float(alpha) / one**2).tolist())
     values, vectors = np.linalg.eigh(matrix + np.diag(ridge))
     floor = _RIDGE * 2 * spread.size * design.size**0.5
     lifted = values + max(0.0, floor - float(values[0]))
-    weights = vectors @ ((vectors.T @ vector) / lifted)
-    slopes = weights[design.intercept :] * design.label.one / one[design.intercept :]
-    start = float(weights[0]) * design.label.one + design.label.zero if design.intercept else 0.0
-    zeros = np.array([scale.zero for scale in design.features])
-    return LinearModel(what.features, tuple(map(float, slopes)), start - float(slopes @ zeros))
+    weights: NDArray[np.float64] = vectors @ ((vectors.T @ vector) / lifted)
+    return weights

@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
 from discreet.declared.column import Column
-from discreet.errors import Refusal
 from discreet.exact import Number, exact
-from discreet.learn.estimator import PrivateEstimator, optional, pair_of
+from discreet.learn.estimator import PrivateEstimator, number_column, numbers_of, optional
 from discreet.learn.least_squares import LeastSquares
 from discreet.learn.model import LinearModel
 
@@ -41,18 +40,10 @@ class _Linear(RegressorMixin, PrivateEstimator):  # type: ignore[misc]  # scikit
         return self._predicted(X)
 
     def _read_label(self, y: NDArray[Any]) -> NDArray[Any]:
-        if y.dtype.kind not in "biufO":
-            raise Refusal(f"expected numbers as y, got {y.dtype}", hint="y = y.astype(float), if they are")
-        return y
+        return numbers_of(y)
 
     def _label_column(self, name: str) -> Column:
-        if self.label_bounds is None:
-            raise Refusal(
-                f"{type(self).__name__} needs label_bounds=, the lowest and the highest value of y as public facts",
-                hint="take them from what is known of such data, as label_bounds=(0, 250)",
-            )
-        low, high = pair_of(self.label_bounds, "label_bounds")
-        return Column(name, bounds=(exact(low, "label_bounds"), exact(high, "label_bounds")))
+        return number_column(self, name)
 
     def _learnt(self, model: LinearModel) -> None:
         self.coef_, self.intercept_ = np.array(model.coefficients), model.intercept

@@ -17,6 +17,7 @@ from discreet.declared.group_key import Key
 from discreet.declared.table import Caps, column_of, grid_of, keys_of
 from discreet.errors import Refusal
 from discreet.exact import Number, count
+from discreet.mechanisms.gram import gram
 from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.relation import Axis, Bins, rate_of, sides, squares
 from discreet.noise import SECURE, Entropy, flips, permutation
@@ -123,17 +124,19 @@ class Frame:
     def products(self, by: Sequence[str], columns: Sequence[str], /) -> NDArray[np.object_]:
         """For each combination of keys the matrix of sums of products of 1 and the columns, in steps, exactly."""
         shape, (place, _, known) = squares(self, by, columns), self._places(by)
-        numbers = [(np.ones(self._size, dtype=np.int64), 1)]
+        numbers = [np.ones(self._size, dtype=np.int64)]
         for name in columns:
             steps, numeric = self._steps(name)
-            numbers.append((steps, grid_of(self, name).reach))
+            numbers.append(steps)
             known = known & numeric
         products = np.zeros((math.prod(shape[:-2]), *shape[-2:]), dtype=object)
-        for i, (one, reach) in enumerate(numbers):
-            for j, (two, other) in enumerate(numbers[i:], start=i):
-                kind = np.int64 if reach * other <= LIMIT else object
-                product = one[known].astype(kind) * two[known].astype(kind)
-                products[:, i, j] = products[:, j, i] = _summed(place[known], product, len(products), reach * other)
+        if len(products) == 1:
+            products[0] = gram(np.array(numbers)[:, known].T)
+            return products.reshape(shape)
+        order = np.flatnonzero(known)[np.argsort(place[known], kind="stable")]
+        here, starts = np.unique(place[order], return_index=True)
+        for cell, rows in zip(here.tolist(), np.split(order, starts[1:]), strict=True):
+            products[cell] = gram(np.array([each[rows] for each in numbers]).T)
         return products.reshape(shape)
 
     def quantile_counts(self, column: str, edges: Sequence[int], /) -> NDArray[np.int64]:

@@ -1,0 +1,377 @@
+"""Convex risk of linear scores, by objective or output perturbation: logistic, of support vectors, of robust lines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.declared.group_key import Key
+from discreet.declared.table import Caps, Outline, column_of, grid_of
+from discreet.errors import Refusal
+from discreet.exact import Number, count, nonnegative, positive, probability, share, shown
+from discreet.learn.classifier_model import KernelClassifier, LinearClassifier, lifted
+from discreet.learn.design import Design, Reals, Scale, Steps
+from discreet.learn.losses import Huber, Logistic, Loss, SmoothHinge, Softmax
+from discreet.learn.model import LinearModel
+from discreet.learn.normals import exponential_vector, normals
+from discreet.learn.perturbation import METHODS, Perturbation, planned
+from discreet.learn.solver import Objective, minimised
+from discreet.mechanisms import Column, Frame, Pair, Relation, Takes, registered
+from discreet.mechanisms.mechanism import USUAL, settle, yes_or_no
+from discreet.noise import SECURE, Entropy, laplace
+from discreet.privacy import AddRemove, Approximate, Neighbours
+
+_MOST_CLASSES = 1000
+
+
+@dataclass(frozen=True)
+class _Risk:
+    """Σ ℓ(Θᵀu) + (Λ/2)‖Θ‖² of features u between −1 and 1, made small with noise."""
+
+    takes: ClassVar[Takes] = Takes.RELATION
+    declared: ClassVar[tuple[str, ...]] = ("max_rows", "neighbours")
+    numeric: ClassVar[bool] = False  # whether the label is a number, and not a class
+
+    features: tuple[str, ...]
+    label: str
+    epsilon: Fraction
+    delta: Fraction
+    alpha: Fraction = Fraction(1)
+    method: str = "automatic"
+    fit_intercept: bool = True
+    data_norm: Fraction | None = None
+    max_rows: int = 1
+    neighbours: Neighbours = AddRemove()
+
+    def __post_init__(self) -> None:
+        names = self.features
+        if not names or len({*names, self.label}) <= len(names) or not all(isinstance(each, str) for each in names):
+            raise Refusal(f"expected features of different names, and a label beside them, got features={shown(names)}")
+        if self.method not in METHODS:
+            raise Refusal(f"there is no method {shown(self.method)}", hint=f"take one of {', '.join(METHODS)}")
+        settle(
+            self,
+            features=tuple(names),
+            epsilon=positive(self.epsilon, "epsilon"),
+            delta=probability(self.delta, "delta"),
+            alpha=nonnegative(self.alpha, "alpha"),
+            fit_intercept=yes_or_no(self.fit_intercept, "fit_intercept"),
+            data_norm=None if self.data_norm is None else positive(self.data_norm, "data_norm"),
+            max_rows=count(self.max_rows, "max_rows"),
+            neighbours=self.neighbours,
+        )
+        if not self.delta:
+            raise Refusal(
+                "this fit needs a delta, if a tiny one: its solver computes in doubles", hint="say delta=1e-12"
+            )
+        if self.method == "output" and not self.alpha:
+            raise Refusal("output perturbation needs a ridge", hint="say alpha=1, for one")
+
+    @property
+    def caps(self) -> Caps:
+        """So many rows of one unit."""
+        return Caps(self.max_rows)
+
+    @cached_property
+    def privacy(self) -> Approximate:
+        """As asked for."""
+        return Approximate(self.epsilon, self.delta)
+
+    @property
+    def numbers(self) -> int:
+        """A coefficient for each feature, and an intercept; so many for each class, where there are more than two."""
+        return len(self.features) + self.fit_intercept
+
+    def error(self, confidence: Number = USUAL) -> None:
+        """How far off its parameters are depends on the rows."""
+        share(confidence, "confidence")
+
+    def design(self, known: Outline) -> Design:
+        """How rows become numbers."""
+        return Design.of(known, self.features, intercept=self.fit_intercept, norm=self.data_norm)
+
+    def noise(self, known: Outline) -> Perturbation:
+        """How much noise there is on what is fitted to rows of which this is declared, by public facts alone."""
+        size, length = self.shape(self.design(known))
+        price = self.privacy
+        return planned(self.loss(known), size, length, price, self.max_rows, self.neighbours, self.alpha, self.method)
+
+    def shape(self, design: Design) -> tuple[int, Fraction]:
+        """How many numbers a row is in the end, and the largest square of their length."""
+        return design.size, design.length_squared
+
+    def loss(self, known: Outline) -> Loss:
+        """The loss of a row, by its label's declarations."""
+        raise NotImplementedError
+
+    def read(self, known: Outline, labels: Steps) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Labels as the loss takes them, and which are any."""
+        raise NotImplementedError
+
+    def parameters(self, relation: Relation, rng: Entropy, lift: Callable[[Reals], Reals] | None = None) -> Reals:
+        """Θ with noise, on a public grid. Spends `privacy`; docs/proofs/convex.md."""
+        design, loss, noise = self.design(relation), self.loss(relation), self.noise(relation)
+        size, length = self.shape(design)
+        shape, reach = (size, loss.scores), math.sqrt(length) * (1 + 2.0**-50)
+        draw = exponential_vector if noise.exponential else normals
+        vector = float(noise.scale) * draw(shape[0] * shape[1], rng=rng).reshape(shape)
+        rows, told = design.rows(relation, self.label, rng, number=self.numeric)
+        labels, there = self.read(relation, told)
+        rows = rows[there] if lift is None else lift(rows[there])
+        inside = noise.where == "objective"
+        tilt = vector if inside else np.zeros(shape)
+        objective = Objective(loss, rows, labels[there], float(noise.ridge), tilt, reach)
+        found = minimised(objective, float(noise.tolerance - noise.drawn_off) * (1 - 2.0**-40))
+        return _on_grid(found if inside else found + vector, noise, rng)
+
+    def pairs(self) -> tuple[Pair[Frame], ...]:
+        """Rows of a unit in a corner, with either label, beside a few others and alone."""
+        return (
+            tuple(
+                Pair(
+                    self._frame(few, ()),
+                    self._frame(few, (side,) * self.max_rows),
+                    "a unit's rows in a corner, or none",
+                )
+                for few in (0, 3)
+                for side in (1, -1)
+            )
+            if isinstance(self.neighbours, AddRemove)
+            else (
+                Pair(
+                    self._frame(3, (1,) * self.max_rows), self._frame(3, (-1,) * self.max_rows), "a unit in two corners"
+                ),
+            )
+        )
+
+    def _frame(self, few: int, own: tuple[int, ...]) -> Frame:
+        columns = [Column(name, bounds=(-1, 1), step=1) for name in self.features]
+        sides = [*((-1) ** i for i in range(few)), *own]
+        held: dict[str, Any] = {name: [1] * few + [1] * len(own) for name in self.features}
+        held |= {self.label: [self._said(side) for side in sides], "of": [*range(few), *[few] * len(own)]}
+        return Frame.of(held, *columns, self._told(), unit="of", max_rows=self.max_rows, neighbours=self.neighbours)
+
+    def _said(self, side: int) -> Key:
+        return side > 0
+
+    def _told(self) -> Column:
+        return Column(self.label, keys=(False, True))
+
+
+def _on_grid(found: NDArray[np.float64], noise: Perturbation, rng: Entropy) -> NDArray[np.float64]:
+    """Parameters as whole steps of the public grid, with discrete Laplace noise on each."""
+    steps = [round(Fraction(value) / noise.step) for value in found.ravel().tolist()]
+    told = [float((each + laplace(noise.grid_scale, rng=rng)) * noise.step) for each in steps]
+    return np.array(told, dtype=np.float64).reshape(found.shape)
+
+
+class _Classes(_Risk):
+    """Of a label that is one of declared classes."""
+
+    model: ClassVar[type[LinearClassifier]] = LinearClassifier
+    chances: ClassVar[bool] = True
+
+    def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE) -> LinearClassifier:
+        """The model. Spends `privacy`."""
+        slopes, starts = self.design(relation).unscaled(self.parameters(relation, rng))
+        classes = classes_of(relation, self.label)
+        return LinearClassifier(self.features, classes, slopes, starts, self.chances)
+
+    def read(self, known: Outline, labels: Steps) -> tuple[Steps, NDArray[np.bool_]]:
+        """Places among the classes, of places among keys or of steps."""
+        column = column_of(known, self.label)
+        if column.keys is None:
+            return labels - grid_of(known, self.label).low, np.ones(labels.size, dtype=np.bool_)
+        classes = classes_of(known, self.label)
+        places = np.array([-1 if key is None else classes.index(key) for key in column.keys])[labels]
+        return places, places >= 0
+
+
+def classes_of(known: Outline, label: str) -> tuple[Key, ...]:
+    """The classes of a label: its declared keys, or the whole steps between its bounds where these are few."""
+    column = column_of(known, label)
+    if column.keys is None and column.grid is not None and column.grid.span < _MOST_CLASSES and column.grid.step == 1:
+        return tuple(range(column.grid.low, column.grid.high + 1))
+    classes = tuple(key for key in column.keys or () if key is not None)
+    if len(classes) < 2 or len(classes) > _MOST_CLASSES:
+        raise Refusal(
+            f"column {label!r} has {len(classes)} declared classes, and a classifier needs two or more",
+            hint=f"declare --keys {label}=a,b: which classes there are never comes from data",
+        )
+    return classes
+
+
+@registered("logistic-regression")
+@dataclass(frozen=True)
+class LogisticRisk(_Classes):
+    """Logistic regression of a column with declared classes, of more than two by softmax.
+
+    `alpha` is a ridge on the weights of features that are scaled to between −1 and 1, or to a length of `data_norm`;
+    the intercept is one of them. `method` is objective perturbation (with noise of density ∝ exp(−β‖b‖), or
+    `gaussian`), output perturbation, or whichever of the first two has less noise.
+
+    Guarantee: Approximate(epsilon, delta) when all rows of one unit, of which there are at most `max_rows`, are added
+        or removed, or replaced if those are its neighbours; conditional on the end of the solver.
+    Proof: docs/proofs/convex.md.
+    Source: Chaudhuri, Monteleoni & Sarwate 2011, Theorems 6 and 9; Kifer, Smith & Thakurta 2012, Theorem 2, for normal
+        noise; Iyengar et al. 2019, Algorithm 1, for solvers that are not exact.
+    """
+
+    def loss(self, known: Outline) -> Loss:
+        """Logistic, or softmax."""
+        classes = len(classes_of(known, self.label))
+        return Logistic() if classes == 2 else Softmax(classes)
+
+
+@registered("linear-svc")
+@dataclass(frozen=True)
+class HingeRisk(_Classes):
+    """Linear support vector classifier of a column with two declared classes; its hinge is smooth over ±`width`.
+
+    Guarantee: Approximate(epsilon, delta) when all rows of one unit, of which there are at most `max_rows`, are added
+        or removed, or replaced if those are its neighbours; conditional on the end of the solver.
+    Proof: docs/proofs/convex.md.
+    Source: Chaudhuri, Monteleoni & Sarwate 2011, Theorem 9 and Section 3.4.2, with a hinge that has two derivatives.
+    """
+
+    chances: ClassVar[bool] = False
+
+    width: Fraction = Fraction(1, 2)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        settle(self, width=positive(self.width, "width"))
+
+    def loss(self, known: Outline) -> Loss:
+        """The smooth hinge."""
+        if len(classes_of(known, self.label)) != 2:
+            raise Refusal(
+                f"support vectors tell two classes apart, and {self.label!r} has more", hint="logistic-regression"
+            )
+        return SmoothHinge(self.width)
+
+
+class _Numbers(_Risk):
+    """Of a label that is a number, scaled to between −1 and 1 like the features."""
+
+    model: ClassVar[type[LinearModel]] = LinearModel
+    numeric: ClassVar[bool] = True
+
+    def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE) -> LinearModel:
+        """The model. Spends `privacy`."""
+        [slopes], [start] = self.design(relation).unscaled(self.parameters(relation, rng))
+        label = Scale.centred(grid_of(relation, self.label), moved=self.fit_intercept)
+        return LinearModel(self.features, tuple(label.one * each for each in slopes), label.zero + label.one * start)
+
+    def read(self, known: Outline, labels: Steps) -> tuple[Reals, NDArray[np.bool_]]:
+        """Numbers between −1 and 1."""
+        scale = Scale.centred(grid_of(known, self.label), moved=self.fit_intercept)
+        return scale.parts(labels), np.ones(labels.size, dtype=np.bool_)
+
+    def _said(self, side: int) -> Key:
+        return side
+
+    def _told(self) -> Column:
+        return Column(self.label, bounds=(-1, 1), step=1)
+
+
+@registered("huber-regression")
+@dataclass(frozen=True)
+class HuberRisk(_Numbers):
+    """Linear regression that far-off labels pull no harder than near ones: the loss √(h² + r²) of the distance r.
+
+    h is `width`, as a share of half the label's declared range.
+
+    Guarantee: Approximate(epsilon, delta) when all rows of one unit, of which there are at most `max_rows`, are added
+        or removed, or replaced if those are its neighbours; conditional on the end of the solver.
+    Proof: docs/proofs/convex.md.
+    Source: Chaudhuri, Monteleoni & Sarwate 2011, Theorem 9; the loss is that of Charbonnier et al. 1997.
+    """
+
+    width: Fraction = Fraction(1, 10)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        settle(self, width=positive(self.width, "width"))
+
+    def loss(self, known: Outline) -> Loss:
+        """Of the distance from a number."""
+        grid_of(known, self.label)  # refused without one
+        return Huber(self.width)
+
+
+@dataclass(frozen=True)
+class ConvexRisk(_Numbers):
+    """Linear scores under any convex loss of a number that its class bounds; for the custodian's own process.
+
+    Guarantee: Approximate(epsilon, delta), as `HuberRisk`, if what `of` says of itself is true: see `losses.Loss`.
+    Proof: docs/proofs/convex.md.
+    Source: Chaudhuri, Monteleoni & Sarwate 2011, Theorems 6 and 9.
+    """
+
+    of: Loss = field(default=Huber())  # it is frozen
+
+    def loss(self, known: Outline) -> Loss:
+        """As given."""
+        grid_of(known, self.label)  # refused without one
+        return self.of
+
+
+@registered("kernel-svc")
+@dataclass(frozen=True)
+class KernelRisk(HingeRisk):
+    """Support vector classifier with a kernel exp(−γ‖u − u'‖²), by random features that are drawn before it looks.
+
+    Each of `components` frequencies w is drawn from the kernel's spectral law, N(0, 2γ); a row becomes cos(w·u) and
+    sin(w·u) over their root, which has length 1 whatever the row, and u are its features scaled by their bounds.
+
+    Guarantee: that of `HingeRisk`, on the new features; the frequencies depend on no row.
+    Proof: docs/proofs/convex.md, "Kernels".
+    Source: Chaudhuri, Monteleoni & Sarwate 2011, Algorithm 3; Rahimi & Recht 2007.
+    """
+
+    model: ClassVar[type[KernelClassifier]] = KernelClassifier  # type: ignore[assignment]  # it has other parts
+
+    components: int = 100
+    gamma: Fraction = Fraction(1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        settle(self, components=count(self.components, "components"), gamma=positive(self.gamma, "gamma"))
+
+    @property
+    def numbers(self) -> int:
+        """A weight for each of twice the frequencies, an intercept, and the frequencies."""
+        return 2 * self.components + 1 + self.components * len(self.features)
+
+    def design(self, known: Outline) -> Design:
+        """The features without a constant one, which comes after the kernel's."""
+        return Design.of(known, self.features, intercept=False, norm=self.data_norm)
+
+    def shape(self, design: Design) -> tuple[int, Fraction]:
+        """Two numbers a frequency, of length 1 together."""
+        del design
+        return 2 * self.components + self.fit_intercept, Fraction(1 + self.fit_intercept)
+
+    def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE) -> KernelClassifier:  # type: ignore[override]  # as above
+        """The model. Spends `privacy`."""
+        design = self.design(relation)
+        drawn = normals(self.components * len(self.features), rng=rng).reshape(self.components, -1)
+        frequencies = drawn * math.sqrt(2 * float(self.gamma))
+        weights = self.parameters(relation, rng, lambda rows: lifted(rows, frequencies, constant=self.fit_intercept))
+        own = weights[self.fit_intercept :, 0]
+        return KernelClassifier(
+            self.features,
+            classes_of(relation, self.label),
+            tuple(each.one for each in design.features),
+            tuple(tuple(map(float, each)) for each in frequencies),
+            tuple(map(float, own)),
+            float(weights[0, 0]) if self.fit_intercept else 0.0,
+        )
