@@ -29,6 +29,7 @@ from discreet.noise import SECURE, Entropy, laplace
 from discreet.privacy import AddRemove, Approximate, Neighbours
 
 _MOST_CLASSES = 1000
+_CERTIFIED = 0.875  # of what a solver may be off: the rest is for adding noise to what it found, in doubles
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ class _Risk:
         inside = noise.where == "objective"
         tilt = vector if inside else np.zeros(shape)
         objective = Objective(loss, rows, labels[there], float(noise.ridge), tilt, reach)
-        found = minimised(objective, float(noise.tolerance - noise.drawn_off) * (1 - 2.0**-40))
+        found = minimised(objective, float(noise.tolerance - noise.drawn_off) * _CERTIFIED)
         return _on_grid(found if inside else found + vector, noise, rng)
 
     def pairs(self) -> tuple[Pair[Frame], ...]:
