@@ -380,7 +380,7 @@ def test_pairs_that_nobody_could_count_are_refused_before_they_are_paid(kind: An
 
 
 def test_a_triple_that_is_small_only_when_merged_is_not_counted_whole() -> None:
-    """Three columns of 200 keys that say the same, of which three are seen: the triple would have eight million cells."""
+    """Three columns of 200 keys that say the same, of which three are seen: the triple would have 8 million cells."""
     sizes, asked = (200,) * 3, set[tuple[str, ...]]()
 
     def counts(names: tuple[str, ...]) -> Whole:

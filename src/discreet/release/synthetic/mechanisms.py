@@ -204,7 +204,7 @@ def _refuse_pairs(sizes: Sequence[int]) -> None:
     pairs = (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
     if pairs > MOST_PAIRS:
         raise Refusal(
-            f"all pairs of columns together have {pairs:,} cells, more than {MOST_PAIRS:,}, and all of them are counted",
+            f"all pairs of columns together have {pairs:,} cells, more than {MOST_PAIRS:,}, and all would be counted",
             hint="take fewer columns, fewer keys or wider bins; or columns alone, by the method independent",
         )
 
