@@ -81,8 +81,11 @@ class Recorded(Measuring):
     def distances(self, expected: Any, rho: Fraction) -> Any:  # noqa: ANN401
         return self._same(lambda: Measuring.distances(self, expected, rho), rho)
 
-    def farthest(self, expected: Any, rho: Fraction) -> Any:  # noqa: ANN401
-        return self._same(lambda: Measuring.farthest(self, expected, rho), rho)
+    def scores(self, expected: Any) -> Any:  # noqa: ANN401
+        return None if Recorded.again else Measuring.scores(self, expected)
+
+    def farthest(self, scores: Any, among: Any, rho: Fraction) -> Any:  # noqa: ANN401
+        return self._same(lambda: Measuring.farthest(self, scores, among, rho), rho)
 
 
 @kinds
@@ -136,7 +139,8 @@ def test_noise_has_the_scale_that_is_proved(monkeypatch: pytest.MonkeyPatch) -> 
     even = [((0, 1), np.full((3, 4), 250.0)), ((2, 3), np.full((2, 3), 500.0))]
     distances = measuring.distances(even, rho)
     assert distances.tolist() == [int(np.abs(people()(names) - n).sum()) for names, n in known]
-    assert measuring.farthest(even, rho) == int(np.argmax(distances))
+    assert measuring.farthest(measuring.scores(dict(even)), [(0, 1), (2, 3)], rho) == even[int(np.argmax(distances))][0]
+    assert measuring.farthest(measuring.scores(dict(even)), [(2, 3)], rho) == (2, 3)
     assert asked[:2] == [("gaussian", Fraction(9, 1) / (2 * rho)), ("gaussian", Fraction(18, 1) / (2 * rho))]
     epsilon = asked[2][1] * 2 * 3
     assert Fraction(999, 1000) * rho < epsilon**2 / 8 <= rho
@@ -257,6 +261,19 @@ def test_cells_that_noise_hides_are_merged_and_rows_find_back() -> None:
     assert np.allclose(merging.expanded_table(np.array([1.0, 2.0, 39.0]), (0,)), [1, 29, 2, 0, 10], atol=1e-6)
 
 
+def test_neighbours_along_a_line_are_merged_where_they_are_many_and_others_are_left_alone() -> None:
+    counts = np.array([*[100] * 40, 8000, *[25] * 20, 70])
+    table = NoisyTable((0,), counts, np.full(counts.size, 1.0))
+    merging = Compression.of(Domain(("a",), (62,)), [table], (61,), 10)
+    place = merging.places[0]
+    assert merging.domain.sizes[0] <= 11
+    assert np.all(np.diff(place) >= 0)
+    assert int((place == place[40]).sum()) == 1
+    assert int((place == place[61]).sum()) == 1
+    assert Compression.of(Domain(("a",), (62,)), [table], (61,), 61).domain.sizes == (62,)
+    assert np.allclose(merging.expanded_table(merging.merged(counts, (0,)).astype(float), (0,)), counts)
+
+
 def test_a_column_that_noise_hides_whole_is_one_cell() -> None:
     merging = Compression.of(Domain(("a",), (3,)), [NoisyTable((0,), np.array([1, -1, 2]), np.full(3, 100.0))])
     assert merging.domain.sizes == (1,)
@@ -337,12 +354,45 @@ def test_a_text_that_contradicts_itself_is_refused(change: dict[str, Any]) -> No
         ({"rho": 10**40}, "rho"),
         ({"sizes": (3, 4)}, "sizes"),
         ({"rows": 1 << 21}, "rows"),
+        ({"along": (4, 0, 0, 0)}, "along"),
         ({"columns": tuple(f"c{i}" for i in range(200)), "sizes": (2,) * 200}, "128 columns"),
     ],
 )
 def test_nonsense_is_refused(change: dict[str, Any], says: str) -> None:
     with pytest.raises(Refusal, match=says):
         IndependentSynthesis(**{"columns": COLUMNS, "sizes": SIZES, "rho": Fraction(1), **change})
+
+
+def test_many_records_in_one_cell_of_a_large_table_are_not_cut() -> None:
+    sizes, crowd = (1024, 1024), np.zeros((1024, 1024), dtype=np.int64)
+    crowd[3, 4] = 1 << 36
+    measuring = Measuring(Domain(("a", "b"), sizes), lambda _: crowd, 1, Fraction(2000), SECURE)
+    assert abs(int(measuring.table((0, 1), Fraction(1000)).counts[3, 4]) - (1 << 36)) < 10
+    even = np.zeros(sizes)
+    assert abs(int(measuring.distances([((0, 1), even)], Fraction(1000))[0]) - (1 << 36)) < 10
+
+
+@pytest.mark.parametrize("kind", [SpanningTreeSynthesis, CliqueTreeSynthesis])
+def test_pairs_that_nobody_could_count_are_refused_before_they_are_paid(kind: Any) -> None:  # noqa: ANN401
+    with pytest.raises(Refusal, match=r"all pairs of columns together have 108,000,000 cells"):
+        kind(tuple("abc"), (6000,) * 3, Fraction(1))
+    kind(tuple("abc"), (4000,) * 3, Fraction(1))
+
+
+def test_a_triple_that_is_small_only_when_merged_is_not_counted_whole() -> None:
+    """Three columns of 200 keys that say the same, of which three are seen: the triple would have 8 million cells."""
+    sizes, asked = (200,) * 3, set[tuple[str, ...]]()
+
+    def counts(names: tuple[str, ...]) -> Whole:
+        asked.add(names)
+        table = np.zeros((200,) * len(names), dtype=np.int64)
+        for key in range(3):
+            table[(key,) * len(names)] = 3000
+        return table
+
+    told = CliqueTreeSynthesis(tuple("abc"), sizes, Fraction(1), rows=50)(counts, rng=Seeded(1))
+    assert max(map(len, asked)) == 2
+    assert told.rows.shape == (50, 3)
 
 
 def test_a_table_of_everything_that_nobody_could_hold_is_refused() -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from discreet.declared.table import column_of
 from discreet.errors import Refusal, about
 from discreet.exact import Number, count, share, shown
-from discreet.mechanisms import Caps, Outline, Relation
+from discreet.mechanisms import Bins, Caps, Outline, Relation
 from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.registry import Plain
 from discreet.noise import SECURE, Entropy, belows
@@ -73,8 +73,8 @@ class SyntheticWish(CountsWish):
 
     every: ClassVar[bool] = True
     methods: ClassVar[tuple[str, ...]] = (AUTO, *METHODS)
-    line: ClassVar[int] = 32
-    plane: ClassVar[int] = 32
+    line: ClassVar[int] = 64  # noisy counts merge neighbours
+    plane: ClassVar[int] = 64
 
     delta: Number | None = part(_DELTA)  # noqa: RUF009  # a field
     rows: int | None = part(_ROWS)
@@ -324,10 +324,13 @@ def _planned(outline: Outline, wish: SyntheticWish) -> SyntheticPublication:
     sizes = tuple(side_of(outline, axis) + 1 for axis in axes)  # and one cell for what is in none of them
     adding = isinstance(outline.neighbours, AddRemove)
     most, added = caps.rows if adding else 2 * caps.rows, AddRemove(outline.neighbours.unit)
+    along = tuple(len(axis) if isinstance(axis, Bins) else 0 for axis in axes)
     method = wish.method or AUTO
     if method == AUTO:
         method = "direct" if math.prod(sizes) <= _FEW else "clique-tree"
-    mechanism: CellMechanism = METHODS[method](wish.columns, sizes, concentrated(wish), most, added, wish.rows or 0)
+    mechanism: CellMechanism = METHODS[method](
+        wish.columns, sizes, concentrated(wish), most, added, wish.rows or 0, along
+    )
     return SyntheticPublication(wish.kind, columns, axes, mechanism, caps, outline.neighbours, delta, IN_OTHER)
 
 

@@ -1,7 +1,7 @@
 """Compression of a domain: cells of a column that hold too little to be seen beside the noise are merged into one.
 
-What is merged follows from noisy counts alone. A row drawn in the merged cell goes to one of its cells by what their
-noisy counts say, those below zero taken as zero.
+Neighbours along a line are merged where they are many. What is merged follows from noisy counts alone. A row drawn in
+a merged cell goes to one of its cells by what their noisy counts say, those below zero taken as zero.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from discreet.release.synthetic.sampling import uniform
 from discreet.release.tree import Reals, Whole
 
 _SEEN = 3.0  # standard deviations of the noise
+_LEAST = 1e-9  # of a count, so that no merged cell is empty
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,24 +30,21 @@ class Compression:
     shares: tuple[Reals, ...]
 
     @classmethod
-    def of(cls, domain: Domain, singles: Sequence[NoisyTable]) -> Compression:
-        """By a noisy table of each column, in the order of the columns."""
-        places, shares, sizes = [], [], []
-        for table in singles:
-            rare = table.counts < _SEEN * np.sqrt(table.variances)
-            if rare.sum() < 2:
-                rare = np.zeros(rare.size, dtype=np.bool_)
-            place = np.where(rare, 0, np.cumsum(~rare) - 1)
-            size = int((~rare).sum())
-            place[rare] = size  # the last one
-            counts = np.maximum(table.counts.astype(np.float64), 0)
-            size += bool(rare.any())
-            counts = counts + 1e-9
-            whole = np.bincount(place, weights=counts, minlength=size)
-            places.append(place.astype(np.int64))
-            shares.append(counts / whole[place])
-            sizes.append(size)
-        return cls(Domain(domain.columns, tuple(sizes)), tuple(places), tuple(shares))
+    def of(
+        cls, domain: Domain, singles: Sequence[NoisyTable], along: Sequence[int] = (), groups: int = 1 << 30
+    ) -> Compression:
+        """By a noisy table of each column, in the order of the columns.
+
+        `along` says for each column how many of its cells, the first ones, lie along a line, as bins of numbers do;
+        of these at most `groups` are left.
+        """
+        found = [_places(table, line, groups) for table, line in zip(singles, along or [0] * len(singles), strict=True)]
+        sizes = tuple(int(place.max()) + 1 for place in found)
+        shares = []
+        for table, place, size in zip(singles, found, sizes, strict=True):
+            counts = np.maximum(table.counts, 0) + _LEAST
+            shares.append(counts / np.bincount(place, weights=counts, minlength=size)[place])
+        return cls(Domain(domain.columns, sizes), tuple(found), tuple(shares))
 
     @classmethod
     def none(cls, domain: Domain) -> Compression:
@@ -88,3 +86,28 @@ class Compression:
             shape[axis] = -1
             table = table.take(self.places[i], axis) * self.shares[i].reshape(shape)
         return table
+
+
+def _places(table: NoisyTable, line: int, groups: int) -> Whole:
+    """The merged cell of each cell of a column.
+
+    Cells along a line that are many are merged with their neighbours, others with all that hold too little.
+    """
+    seen = table.counts >= _SEEN * np.sqrt(table.variances)
+    if int(seen[:line].sum()) > groups:
+        place = _grouped(np.maximum(table.counts[:line], 0).astype(np.float64), groups)
+        return np.concatenate([place, place.max() + 1 + np.arange(seen.size - line)]).astype(np.int64)
+    if int((~seen).sum()) < 2:
+        return np.arange(seen.size, dtype=np.int64)
+    return np.where(seen, np.cumsum(seen) - 1, int(seen.sum())).astype(np.int64)
+
+
+def _grouped(counts: Reals, groups: int) -> Whole:
+    """At most so many groups of neighbours, each with about as much of the roots of all counts.
+
+    By roots, because the error that is left in a cell grows like that: large cells get groups of their own, and small
+    ones are not lost in one.
+    """
+    roots = np.sqrt(counts)
+    middles = (np.cumsum(roots) - roots / 2) / roots.sum()
+    return np.unique(np.floor(middles * groups), return_inverse=True)[1].astype(np.int64)

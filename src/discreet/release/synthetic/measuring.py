@@ -5,7 +5,7 @@ All that a synthesis tells is computed from what is returned here, and from coin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -20,9 +20,16 @@ from discreet.release.synthetic.compression import Compression
 from discreet.release.synthetic.fit import NoisyTable
 from discreet.release.tree import Reals, Whole
 
-_LARGEST = 1 << 50  # of a count: sums of cells stay in 64 bits
+_LARGEST = 1 << 58  # of a table's counts together: they, and two such sums beside noise, stay in 64 bits
 
 Counts = Callable[[tuple[str, ...]], Whole]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Exact distances of tables from what is expected of them, as private as the rows."""
+
+    exact: Mapping[Axes, int] = field(repr=False)
 
 
 @dataclass
@@ -59,11 +66,15 @@ class Measuring:
         variance = Fraction(len(expected) * self.most**2) / (2 * self._paid(rho))
         return true + gaussians(variance, true.size, rng=self.rng)
 
-    def farthest(self, expected: Sequence[tuple[Axes, Reals]], rho: Fraction) -> int:
-        """Which table is about farthest from what is expected of it: the exponential mechanism at ε²/8 ≤ ρ."""
-        scores = [self._distance(axes, table) for axes, table in expected]
+    def scores(self, expected: Mapping[Axes, Reals]) -> Scores:
+        """How far each table is from what is expected of it. Not told: it only feeds `farthest`."""
+        return Scores({axes: self._distance(axes, table) for axes, table in expected.items()})
+
+    def farthest(self, scores: Scores, among: Sequence[Axes], rho: Fraction) -> Axes:
+        """Which of some tables is about farthest: the exponential mechanism at ε²/8 ≤ ρ."""
         epsilon = simpler_down(sqrt(8 * self._paid(rho)).down, 48)
-        return exponential(scores, epsilon / (2 * self.most), rng=self.rng)
+        chosen = exponential([scores.exact[axes] for axes in among], epsilon / (2 * self.most), rng=self.rng)
+        return among[chosen]
 
     def _distance(self, axes: Axes, expected: Reals) -> int:
         near = np.rint(np.clip(expected, 0, _LARGEST // expected.size)).astype(np.int64)

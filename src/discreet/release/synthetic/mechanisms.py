@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, positive, share
+from discreet.exact import Number, count, positive, share, shown
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.noise import SECURE, Entropy
 from discreet.noise.vector import LARGEST, SMALLEST
@@ -37,6 +37,8 @@ from discreet.release.tree import Reals, Whole
 MOST_COLUMNS = 128
 _MANY = 1 << 32  # parts of ρ, at most so small
 MOST_MODEL = 1 << 22  # cells of a model
+MOST_PAIRS = 1 << 26  # cells of all pairs of columns together: they are counted, and then some are merged
+_MOST_TRIPLE = 1 << 20  # cells of a triple that is counted: those are held as well, and what is merged is not known yet
 
 Given = Callable[[Names], Any] | Mapping[Names, Any]
 
@@ -70,12 +72,14 @@ class _Synthesiser(ABC):
     most: int = 1
     neighbours: Neighbours = AddRemove()
     rows: int = 0  # that are drawn; 0 for as many as there seem to be records
+    along: tuple[int, ...] = ()  # for each column how many of its cells, the first ones, lie along a line; none else
 
     def __post_init__(self) -> None:
         domain = Domain(self.columns, self.sizes)
         rho, most = positive(self.rho, "rho"), count(self.most, "most")
         settle(self, sizes=domain.sizes, rho=rho, most=most, neighbours=added_or_removed(self.neighbours))
         settle(self, rows=count(self.rows, "rows", least=0))
+        settle(self, along=_lines(self.along, domain))
         if len(domain.columns) > MOST_COLUMNS:
             raise Refusal(f"expected at most {MOST_COLUMNS} columns, got {len(domain.columns)}")
         if sum(domain.sizes) > MOST_MODEL:
@@ -140,13 +144,41 @@ class _Synthesiser(ABC):
     def measured(self, measuring: Measuring) -> tuple[Compression, list[NoisyTable]]:
         """Which cells were merged, and the noisy tables over what is left."""
 
+    def _groups(self, total: float) -> int:
+        """How many groups of cells along a line are left, where there seem to be so many records."""
+        pairs, part = self._pairs()
+        if not pairs:
+            return max(self.sizes)
+        return _groups_of(total, self.most * math.sqrt(pairs / (2 * part * float(self.rho))))
+
+    def _pairs(self) -> tuple[int, float]:
+        """About how many pairs of columns are measured, and at what part of ρ; by default cells are left alone."""
+        return 0, 1.0
+
     def _alone(self, measuring: Measuring, part: Fraction) -> tuple[Compression, list[NoisyTable]]:
         """The table of each column alone, at equal shares of a part of ρ, and the cells to be merged."""
         many = len(self.sizes)
         singles = [measuring.table((i,), part * self.rho / many) for i in range(many)]
-        merging = Compression.of(self.domain, singles)
+        merging = Compression.of(self.domain, singles, self.along, self._groups(total_of(singles)))
         measuring.merging = merging
         return merging, [merging.merged_table(table) for table in singles]
+
+
+def _groups_of(total: float, deviation: float) -> int:
+    """How many groups of cells along a line two columns have, so that a cell of theirs holds so many deviations.
+
+    Fewer would hide what the noise lets be seen; more would be measured for nothing.
+    """
+    return min(_MOST_GROUPS, max(_FEWEST_GROUPS, round(math.sqrt(total / (_IN_A_CELL * deviation)))))
+
+
+def _lines(given: object, domain: Domain) -> tuple[int, ...]:
+    """How many cells lie along a line, if that can be."""
+    if isinstance(given, tuple) and len(given) in (0, len(domain.sizes)):
+        lines = tuple(count(line, "along", least=0) for line in given)
+        if all(line <= size for line, size in zip(lines, domain.sizes, strict=False)):
+            return lines
+    raise Refusal(f"expected along as a tuple, for each column at most its size, got along={shown(given)}")
 
 
 def _expected(singles: Sequence[NoisyTable], pairs: Iterable[Axes]) -> dict[Axes, Reals]:
@@ -165,6 +197,16 @@ def _together(
     """Tables that share ρ by a power of their cells: large ones need more, for the noise of their cells adds up."""
     parts = exactly([domain.cells(axes) ** power for axes in tables]) if tables else ()
     return [measuring.table(axes, part * rho) for axes, part in zip(tables, parts, strict=True)]
+
+
+def _refuse_pairs(sizes: Sequence[int]) -> None:
+    """Before anything is paid: a relation would refuse to count them, or the memory would end."""
+    pairs = (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
+    if pairs > MOST_PAIRS:
+        raise Refusal(
+            f"all pairs of columns together have {pairs:,} cells, more than {MOST_PAIRS:,}, and all would be counted",
+            hint="take fewer columns, fewer keys or wider bins; or columns alone, by the method independent",
+        )
 
 
 @released("independent-synthesis")
@@ -224,6 +266,13 @@ class SpanningTreeSynthesis(_Synthesiser):
         exponential mechanism: Cesar & Rogers 2021.
     """
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _refuse_pairs(self.sizes)
+
+    def _pairs(self) -> tuple[int, float]:
+        return len(self.sizes) - 1, 0.6
+
     def measured(self, measuring: Measuring) -> tuple[Compression, list[NoisyTable]]:
         """Columns alone, then the pairs of a tree."""
         merging, singles = self._alone(measuring, Fraction(1, 4))
@@ -251,10 +300,11 @@ class CliqueTreeSynthesis(_Synthesiser):
         (Zhang et al. 2021) and later work.
     """
 
-    cells: int = 100_000
+    cells: int = 300_000
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        _refuse_pairs(self.sizes)
         settle(self, cells=count(self.cells, "cells"))
         if self.cells > MOST_MODEL:
             raise Refusal(f"expected cells <= {MOST_MODEL}, got cells={self.cells}")
@@ -263,6 +313,9 @@ class CliqueTreeSynthesis(_Synthesiser):
     def numbers(self) -> int:
         """The cells of the model, but for columns alone."""
         return max(self.cells, sum(self.sizes))
+
+    def _pairs(self) -> tuple[int, float]:
+        return 3 * len(self.sizes), 0.4
 
     def measured(self, measuring: Measuring) -> tuple[Compression, list[NoisyTable]]:
         """Columns alone, distances of all pairs, then pairs and triples in cliques."""
@@ -275,7 +328,9 @@ class CliqueTreeSynthesis(_Synthesiser):
             again = [measuring.table((i,), measuring.left / (len(sets) - i)) for i in range(len(sets))]
             return merging, [*singles, *again]
         triples = sorted({three for axes in tree.cliques for three in combinations(axes, 3)})
-        triples = [axes for axes in triples if domain.cells(axes) <= _TRIPLE]
+        triples = [
+            axes for axes in triples if domain.cells(axes) <= _TRIPLE and self.domain.cells(axes) <= _MOST_TRIPLE
+        ]
         part = measuring.left / 2 if triples else measuring.left
         tables = _together(measuring, domain, pairs, _POWER, part)
         if triples:
@@ -293,6 +348,8 @@ class CliqueTreeSynthesis(_Synthesiser):
         return clique_tree(domain, {axes: gain for axes, gain in gains.items() if gain > _CLEAR * noise}, self.cells)
 
 
+_FEWEST_GROUPS, _MOST_GROUPS = 4, 64
+_IN_A_CELL = 3.4  # deviations: measured on Adult, where 14 groups are best at ε = 1
 _CLEAR = 2  # deviations of a distance, of which a gain must have more to be seen
 _TRIPLE = 3000  # cells of a triple that is measured
 _POWER = 0.67

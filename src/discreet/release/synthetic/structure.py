@@ -46,22 +46,33 @@ def spanning_tree(measuring: Measuring, expected: Mapping[Axes, Reals], columns:
     """
     part, chosen = list(range(columns)), list[Axes]()
     rounds = len({i for axes in expected for i in axes}) - 1
+    scores = measuring.scores(expected)
     for _ in range(rounds):
-        open_ = [(axes, table) for axes, table in expected.items() if part[axes[0]] != part[axes[1]]]
-        axes = open_[measuring.farthest(open_, rho / rounds)][0]
+        among = [axes for axes in expected if part[axes[0]] != part[axes[1]]]
+        axes = measuring.farthest(scores, among, rho / rounds)
         chosen.append(axes)
         part = [part[axes[0]] if own == part[axes[1]] else own for own in part]
     return chosen
 
 
 def clique_tree(domain: Domain, gains: Mapping[Axes, float], most: int) -> JunctionTree:
-    """A junction tree of at most so many cells that holds pairs of much gain: greedily, dear pairs later.
+    """A junction tree of at most so many cells that holds pairs of much gain: the best of some greedy ones.
 
-    A pair comes by its gain over a power of its cells, and is left out where the tree that it makes is too large. Who
-    holds two pairs may come to hold a third one for nothing.
+    Pairs come by their gain over a power of their cells: it is not known beforehand how dear cells are.
     """
+    trees = [_greedy(domain, gains, most, power) for power in _POWERS]
+    return max(
+        trees, key=lambda tree: sum(gain for axes, gain in gains.items() if tree.holding(axes, domain) is not None)
+    )
+
+
+_POWERS = (0.25, 0.5, 0.75, 1.0, 1.25)
+
+
+def _greedy(domain: Domain, gains: Mapping[Axes, float], most: int, power: float) -> JunctionTree:
+    """Pair by pair, without those whose tree would be too large. Who holds two may come to hold a third for nothing."""
     links = linked(len(domain.columns), [])
-    for axes in sorted(gains, key=lambda axes: (-gains[axes] / domain.cells(axes) ** DEAR, axes)):
+    for axes in sorted(gains, key=lambda axes: (-gains[axes] / domain.cells(axes) ** power, axes)):
         one, two = axes
         if gains[axes] <= 0 or two in links[one]:
             continue
@@ -71,6 +82,3 @@ def clique_tree(domain: Domain, gains: Mapping[Axes, float], most: int) -> Junct
             links[one].discard(two)
             links[two].discard(one)
     return JunctionTree.of(domain, [(one, two) for one, near in links.items() for two in near if one < two])
-
-
-DEAR = 0.75  # how cells count against a pair: measured on Adult, docs/synthetic.md
