@@ -207,6 +207,17 @@ def test_no_rows_at_all_are_fitted_like_any() -> None:
         LinearRegression(1, bounds=(0, 10), label_bounds=(0, 1)).fit([[1], [2]], np.array(["one", "two"]))
 
 
+@pytest.mark.parametrize("alpha", [0, 1, 10**400])
+def test_columns_of_tiny_numbers_have_a_model(alpha: int) -> None:
+    """The square of 1e-170 is no double but 0."""
+    tiny = Fraction(1, 10**170)
+    columns = [Column("x", bounds=(0, tiny), step=tiny / 100), Column("y", bounds=(0, 1))]
+    table = Frame.of({"x": [1e-170, 0.0] * 20, "y": [1.0, 0.0] * 20}, *columns)
+    told = LeastSquares(("x",), "y", Fraction(HUGE), alpha=Fraction(alpha))(table)
+    expected = [0.5, 0.5] if alpha else [0, 1]
+    assert told.predict([[0.0], [1e-170]]) == pytest.approx(expected, abs=1e-4)
+
+
 def test_rows_of_a_unit_beyond_the_cap_do_not_count() -> None:
     rows, label = np.arange(40.0).reshape(-1, 1), np.arange(40.0)
     rows[20:], label[20:] = 40, 0  # all of one unit
