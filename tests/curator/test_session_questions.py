@@ -54,6 +54,14 @@ def test_how_far_one_person_moves_a_sum(home: Path, column: str, moved: int, ris
         assert (reach, up) == (Fraction(far), rises)
 
 
+def test_a_part_of_a_step_more_than_the_sensitivity_is_refused(home: Path) -> None:
+    """A sum that one person moves by 2.5 is rounded down, and then by 3."""
+    sql = "SELECT sum(least(cost, 2.5)) FROM visits"
+    with pytest.raises(Refusal, match=r"one patient may move this by 3, .* opened for 2"):
+        opened(home, SparseVector.of(1, 100, sensitivity=2)).ask(sql, max_rows=1)
+    assert isinstance(opened(home, SparseVector.of(1, 100, sensitivity=3)).ask(sql, max_rows=1), Above | Below)
+
+
 def test_a_monotone_session_sums_nothing_negative(home: Path) -> None:
     session = opened(home, SparseVector.of(9, 100, sensitivity=50_000, monotone=True))
     with pytest.raises(Refusal, match="monotone"):

@@ -54,6 +54,20 @@ def test_an_easy_answer_is_the_hypothesis_and_a_hard_one_is_learned() -> None:
     assert [each.used for each in SURE.used(state)] == [1, 3]
 
 
+def test_what_is_learned_is_what_was_said_and_not_the_count() -> None:
+    for seed in range(20):
+        state = SMALL.step(SMALL.start(Seeded(seed)), CellCount(10**6, 3), Seeded(seed))
+        assert state.learned == ((3, state.said[-1]),)
+    assert any(SMALL.step(SMALL.start(Seeded(s)), CellCount(10**6, 3), Seeded(s)).said != (10**6,) for s in range(20))
+
+
+def test_an_easy_answer_may_be_off_by_the_threshold_and_the_error_says_so() -> None:
+    state = SURE.step(SURE.start(Seeded(1)), CellCount(84, (1 << 8) - 1), Seeded(2))
+    assert SURE.answers(state) == (Answered(80, hard=False),)
+    assert SURE.error("0.01") == SURE.threshold  # its noise is none
+    assert SURE.error("0.01") >= 4
+
+
 def test_a_hard_question_about_all_cells_says_how_many_there_are() -> None:
     whole = (1 << SIZE) - 1
     state = SURE.step(SURE.start(Seeded(1)), CellCount(500, whole), Seeded(2))
@@ -91,6 +105,7 @@ def test_a_number_has_fresh_noise_of_its_own_scale_and_no_other() -> None:
         return {"none": none, "few": 1 - none - many, "many": many}
 
     assert mechanism.number_scale == 2
+    assert replace(SMALL, sensitivity=3).number_scale == 12
     assert fits(offs, law(q))
     assert not fits(offs, law(q ** (1 / 1.3)))
     assert not fits(offs, law(q**1.3))

@@ -214,6 +214,19 @@ def test_it_meets_its_theorem_in_many_runs(net: Net) -> None:
     assert not usual.refuted(0.95)
 
 
+def test_where_no_noise_is_left_the_reach_is_that_of_the_net() -> None:
+    """Fifty-six records, seven in each cell, by three rows: half of them is no number, and the reach covers that."""
+    net = Net(Fraction(10**6), CUBE, tables_up_to(CUBE, 2), 3)
+    counts = np.full(CUBE, 7)
+    told = net(counts, rng=Seeded(1))
+    off = max(
+        abs(told.records * sum(np.array(told.rows)[inside(q, 8)]) / 3 - true)
+        for q, true in zip(net.queries, answers(net, counts), strict=True)
+    )
+    assert told.records == 56
+    assert 2 < off <= net.reach(told.records)
+
+
 def test_the_excess_over_the_nearest_table_is_no_larger_than_its_error_and_not_much_smaller() -> None:
     """The exponential mechanism's own theorem, on the finite net: exact, so that a fifth of it would be refuted."""
     net, counts, rng, runs = Net(ONE, CUBE, tables_up_to(CUBE, 2), 3), histogram(2, CUBE, 60), Seeded(4), 300

@@ -165,6 +165,30 @@ def test_a_count_far_from_deciding_has_the_variance_of_its_noise(monkeypatch: py
     assert set(told.variances[3].tolist()) == {first}
 
 
+def test_a_count_that_was_barely_enough_divides_and_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gives way to the sum of what lies below, less what it was corrected by; one that was surely enough is used."""
+    release, unit = Partition(ONE, (64,)), Fraction(10)
+    scales = [unit / share for share in release.shares]
+    least = math.floor(9 * scales[1]) + 1
+    surely = least + math.ceil(4 * scales[0])
+    first = np.array([least, surely - 1, surely, 0, 0, 0, 0, 0])
+
+    def chosen(sums: Any, scale: Fraction, rng: Entropy) -> Any:  # noqa: ANN401, ARG001
+        return sums + first if sums.size == first.size else sums
+
+    monkeypatch.setattr(tree_search, "noisy", chosen)
+    told = descend(np.zeros(64, dtype=np.int64), release.search, unit, Seeded(1))
+    excess, _ = deciding(first.astype(np.float64), surely, scales[0])
+    taken = max(told.weights[2].tolist())
+    assert (told.weights[2] > 0).tolist() == [False, False, True] + [False] * 5
+    assert told.offsets[2][:2] == pytest.approx(-taken * excess[:2])
+    assert not told.offsets[2][2:].any()
+    assert (told.variances[2] > 0).tolist() == [True, True, True] + [False] * 5
+    leaves, _ = told.consistent()
+    assert float(leaves[:16].sum()) == pytest.approx(-taken * excess[:2].sum())
+    assert float(leaves[16:24].sum()) == pytest.approx(taken * (surely - excess[2]))
+
+
 def test_weights_depend_on_nothing_below() -> None:
     """All counts of one level whose interval is divided have one weight; that of a group is all or nothing."""
     release = Partition(ONE, (4096,))

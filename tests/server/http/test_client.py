@@ -20,7 +20,7 @@ from server.pgwire.test_door import made_certificate
 from server.served import Server
 
 import discreet as dp
-from discreet.client import Connection, Lost
+from discreet.client import Connection, Lost, connection
 from discreet.errors import Refusal
 from discreet.exact import Number
 from discreet.release.certificate import Certificate
@@ -58,6 +58,19 @@ def test_the_token_may_come_from_the_environment(place: Place, server: Server, m
     there = dp.connect(server.url)
     assert [table.name for table in there.tables()] == ["visits"]
     assert place.ann not in repr(there)
+
+
+def test_a_history_that_fills_several_pages_is_read_to_its_end(
+    place: Place, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = server.connect(place.ann)
+    for least in range(5):
+        there.query(f"SELECT count(*) FROM visits WHERE cost > {least}", epsilon="0.01")
+    whole = there.history()
+    assert len(whole) >= 5
+    for size in (1, 2, len(whole)):
+        monkeypatch.setattr(connection, "_PAGE", size)
+        assert there.history() == whole
 
 
 def test_a_wrong_token_is_a_refusal(server: Server) -> None:

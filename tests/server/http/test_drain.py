@@ -14,7 +14,7 @@ from server.served import Server, served
 
 from discreet.client import Lost
 from discreet.curator import Curator
-from discreet.errors import DiscreetError, Refusal
+from discreet.errors import DiscreetError, Exceeded, Fault, Refusal
 from discreet.ledger import Spend, SqliteLedger, StoredAnswer, verify
 from discreet.privacy import Approximate
 
@@ -26,7 +26,7 @@ class Askers:
 
     def __init__(self, server: Server, token: str, people: int, first: int = 0) -> None:
         self.said: dict[int, object] = {}
-        self.refused: list[str] = []
+        self.refused: dict[int, str] = {}
         self.lost: list[int] = []
         self._server, self._token = server, token
         self._threads = [threading.Thread(target=self._ask, args=(first + 10_000 * i,)) for i in range(people)]
@@ -42,7 +42,7 @@ class Askers:
                 self.lost.append(number)
                 return
             except DiscreetError as refused:
-                self.refused.append(str(refused))
+                self.refused[number] = str(refused)
                 return
             number += 1
 
@@ -70,6 +70,7 @@ def spent_and_said(home: Path) -> tuple[int, int]:
 def test_whoever_is_in_when_the_server_stops_gets_the_answer_they_paid_for(
     tmp_path: Path, people: int, answers: int
 ) -> None:
+    """On a busy machine computing above the noise may take longer than its three seconds: then asking again is free."""
     place = settled(tmp_path)
     with served(place.home, "--rate", "100000") as server:
         askers = Askers(server, place.ann, people)
@@ -79,10 +80,14 @@ def test_whoever_is_in_when_the_server_stops_gets_the_answer_they_paid_for(
         journal = server.lines()
     assert len(askers.said) >= answers
     assert len(askers.refused) + len(askers.lost) == people  # lost: connected when the door closed, before it had asked
-    assert {text for text in askers.refused if "nobody answers" not in text and "door is closing" not in text} == set()
+    late = {n for n, text in askers.refused.items() if Exceeded.SENTENCE in text or Fault.SENTENCE in text}
+    outside = {text for n, text in askers.refused.items() if n not in late}
+    assert {text for text in outside if "nobody answers" not in text and "door is closing" not in text} == set()
     paid, said = spent_and_said(place.home)
-    assert paid == said == len(askers.said)  # nobody who had paid was cut off
-    assert sum(line.get("outcome") == "answered" for line in journal) == paid
+    curator = Curator(place.home)
+    free = sum(curator.query(sql(number), epsilon=PRICE.epsilon).cost is None for number in late)
+    assert paid == said == len(askers.said) + free  # nobody who had paid was cut off
+    assert sum(line.get("outcome") == "answered" for line in journal) == len(askers.said)
 
 
 def test_a_second_signal_ends_it_though_somebody_does_not_take_their_answer(place: Place) -> None:

@@ -37,6 +37,8 @@ from discreet.release.tree import Reals, Whole
 MOST_COLUMNS = 128
 _MANY = 1 << 32  # parts of ρ, at most so small
 MOST_MODEL = 1 << 22  # cells of a model
+MOST_PAIRS = 1 << 26  # cells of all pairs of columns together: they are counted, and then some are merged
+_MOST_TRIPLE = 1 << 20  # cells of a triple that is counted: those are held as well, and what is merged is not known yet
 
 Given = Callable[[Names], Any] | Mapping[Names, Any]
 
@@ -200,6 +202,16 @@ def _together(
     return [measuring.table(axes, part * rho) for axes, part in zip(tables, parts, strict=True)]
 
 
+def _refuse_pairs(sizes: Sequence[int]) -> None:
+    """Before anything is paid: a relation would refuse to count them, or the memory would end."""
+    pairs = (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
+    if pairs > MOST_PAIRS:
+        raise Refusal(
+            f"all pairs of columns together have {pairs:,} cells, more than {MOST_PAIRS:,}, and all would be counted",
+            hint="take fewer columns, fewer keys or wider bins; or columns alone, by the method independent",
+        )
+
+
 @released("independent-synthesis")
 @dataclass(frozen=True)
 class IndependentSynthesis(_Synthesiser):
@@ -257,6 +269,10 @@ class SpanningTreeSynthesis(_Synthesiser):
         exponential mechanism: Cesar & Rogers 2021.
     """
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _refuse_pairs(self.sizes)
+
     def _pairs(self) -> tuple[int, float]:
         return len(self.sizes) - 1, 0.6
 
@@ -292,6 +308,7 @@ class CliqueTreeSynthesis(_Synthesiser):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        _refuse_pairs(self.sizes)
         settle(self, cells=count(self.cells, "cells"))
         if self.cells > MOST_MODEL:
             raise Refusal(f"expected cells <= {MOST_MODEL}, got cells={self.cells}")
@@ -321,7 +338,9 @@ class CliqueTreeSynthesis(_Synthesiser):
             again = [measuring.table((i,), measuring.left / (len(sets) - i)) for i in range(len(sets))]
             return merging, [*singles, *again]
         triples = sorted({three for axes in tree.cliques for three in combinations(axes, 3)})
-        triples = [axes for axes in triples if domain.cells(axes) <= _TRIPLE]
+        triples = [
+            axes for axes in triples if domain.cells(axes) <= _TRIPLE and self.domain.cells(axes) <= _MOST_TRIPLE
+        ]
         part = measuring.left / 2 if triples else measuring.left
         tables = _together(measuring, domain, pairs, _POWER, part)
         if triples:
