@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import importlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,7 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from discreet.learn import LinearRegression, LogisticRegression
 
 FOLDS, N, D = 30, 17_500, 10
+PLOT = Path(__file__).parents[1] / "docs" / "images" / "learning.png"
 TUTORIAL = {
     "separable": {"objective": "0.143 ± 0.128", "output": "0.296 ± 0.062", "standard": "0 ± 0.002"},
     "not separable": {"objective": "0.190 ± 0.111", "output": "0.326 ± 0.054", "standard": "0.053"},
@@ -81,6 +83,33 @@ def table() -> None:
         f"\n{FOLDS} draws of the data, mean ± standard deviation. *Replace* is one row in place of another, as there; "
         "the others add or remove one. δ = 10⁻¹² is what doubles may cost.\n"
     )
+
+
+def plot() -> None:
+    """Test error against ε, as docs/images/learning.png, if matplotlib is installed."""
+    try:
+        plt: Any = importlib.import_module("matplotlib.pyplot")
+    except ImportError:
+        return
+    train, prices = 4 * N // 5, ["0.005", "0.01", "0.02", "0.05", "0.1", "0.2", "0.5"]
+    figure, axes = plt.subplots(figsize=(6, 3.4))
+    for method, style in (("output", "s--"), ("objective", "o-")):
+        errors = []
+        for price in prices:
+            each = []
+            for fold in range(10):
+                x, y = tutorial(np.random.default_rng(100 + fold), "separable")
+                model = LogisticRegression(
+                    price, delta="1e-12", classes=(False, True), data_norm=1, alpha=140, method=method,
+                    fit_intercept=False,
+                ).fit(x[:train], y[:train])  # fmt: skip
+                each.append(1 - model.score(x[train:], y[train:]))
+            errors.append(np.mean(each))
+        axes.plot([float(price) for price in prices], errors, style, label=f"{method} perturbation")
+    axes.set(xscale="log", xlabel="ε, one row added or removed", ylabel="test error", ylim=(0, 0.5))
+    axes.legend(frameon=False)
+    figure.tight_layout()
+    figure.savefig(PLOT, dpi=150)
 
 
 def adult(folder: Path) -> tuple[Reals, Reals, Any] | None:
@@ -188,6 +217,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=30)
     given = parser.parse_args()
     table()
+    plot()
     regression(given.seeds)
     accuracies(given.data, given.seeds)
     speed()

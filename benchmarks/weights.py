@@ -5,7 +5,7 @@ columns. The analyst adapts: after a hard answer the next question is that one w
 so harder ones are asked more often. `off` is what an answer is off by, in percent of all people, `told` the error that
 was stated beforehand for every answer of the session, at 95 %. `one by one` is that of the same questions asked alone
 at the same total ε, each with a 10,000th of it. Then CPU seconds of the whole session in memory, without measuring
-counts.
+counts. How many hard answers and which threshold were chosen on this data, which flatters the figures a little.
 
 Offline, multiplicative weights release all 560 tables of three of the columns at once: the mean distance (total
 variation) of a table from the true one, beside that of noise on every table, purely ε-private both.

@@ -89,6 +89,18 @@ def test_noise_that_orders_rows_chooses_those_that_a_limit_keeps(sql: str, chose
         ("100 / nullif(z.n, 0.0)", False),
         ("100.0 / cast(nullif(z.n, 0) AS double precision)", False),
         ("100.0 / z.n", False),
+        ("cast(z.n AS smallint)", True),
+        ("cast(z.n AS integer)", False),
+        ("cast(100 * z.n AS integer)", True),
+        ("cast(100 * z.n / 7 AS decimal)", False),
+        ("cast(z.n / 0.0000001 AS decimal)", True),
+        ("cast(z.n AS double precision)", False),
+        ("z.n + 9223372036854775800", True),
+        ("z.n * 1000000000000", True),
+        ("z.n * 1000000000000 / 2.0", True),
+        ("100 * z.n - z.n", False),
+        ("1.0 / (1.0 / z.n)", True),
+        ("(1.0 / z.n) / 2", False),
     ],
 )
 def test_noise_that_empties_cells_chooses_those_that_are_shown(shown: str, chosen: bool) -> None:  # noqa: FBT001
@@ -97,6 +109,33 @@ def test_noise_that_empties_cells_chooses_those_that_are_shown(shown: str, chose
         (side,) = sides(sql)
         assert side.chosen is chosen
         assert side.formulas[0] is not None
+
+
+@pytest.mark.parametrize(
+    ("shown", "chosen"),
+    [
+        ("cast(avg(cost) AS smallint)", False),
+        ("cast(sum(cost) AS integer)", True),
+        ("cast(sum(cost) AS bigint)", False),
+        ("cast(100.0 * count(cost) / count(*) AS integer)", False),
+        ("cast(count(cost) / count(*) AS integer)", False),
+        ("cast(percentile_cont(0.5) WITHIN GROUP (ORDER BY cost) AS smallint)", False),
+        ("cast(var_pop(cost) AS smallint)", True),
+        ("cast(extract(year FROM day) * count(*) AS bigint)", False),
+    ],
+)
+def test_a_cast_empties_no_cells_of_what_fits_whatever_the_noise(shown: str, chosen: bool) -> None:  # noqa: FBT001
+    (side,) = sides(f"SELECT {shown} FROM visits GROUP BY extract(year FROM day)")
+    assert side.chosen is chosen
+    assert side.formulas[0] is not None
+
+
+@pytest.mark.parametrize("cell", ["1.0 / (1.0 / z.n)", "z.n * 1000000000000", "cast(z.n * 1000000000000 AS float8)"])
+def test_a_total_of_what_noise_may_empty_has_no_bar(cell: str) -> None:
+    inner = COUNTED.format("")
+    for sql in (f"SELECT sum({cell}) FROM {inner}", f"SELECT sum(y.m) FROM (SELECT {cell} AS m FROM {inner}) AS y"):
+        (side,) = sides(sql)
+        assert side.formulas == (None,)
 
 
 def test_a_name_inside_an_expression_of_order_by_is_one_of_the_rows() -> None:

@@ -23,8 +23,9 @@ from discreet.learn import (
     LogisticRegression,
     LogisticRisk,
 )
+from discreet.learn.classifier_model import lifted
 from discreet.learn.losses import Huber, Logistic, Loss, SmoothHinge, Softmax
-from discreet.learn.normals import exponential_vector, normals
+from discreet.learn.normals import exponential_vector, farther, normals
 from discreet.learn.perturbation import Perturbation
 from discreet.learn.solver import Objective, minimised
 from discreet.mechanisms import Column, Frame
@@ -193,6 +194,27 @@ def blobs(n: int = 3000) -> tuple[Any, Any]:
     rng = np.random.default_rng(11)
     y = rng.integers(0, 2, n)
     return rng.normal(size=(n, 2)) * 0.5 + np.where(y, 1, -1)[:, np.newaxis] * 0.6, y
+
+
+def test_doubles_take_noise_no_farther_than_is_counted() -> None:
+    """A draw is rounded, so is its scale, and so are their product and what it is added to."""
+    coins, counted = np.random.default_rng(1), Fraction(farther(1, exponential=False))
+    worst = Fraction(0)
+    for _ in range(3000):
+        ideal = 12 - Fraction(int(coins.integers(2**59)), 2**60)
+        scale = Fraction(134, 100) + Fraction(int(coins.integers(2**62)), 10 * 2**62)
+        found = float(coins.uniform(0, 0.01))
+        told = found + float(scale) * float(ideal)
+        worst = max(worst, abs(Fraction(told) - Fraction(found) - scale * ideal) / scale)
+    assert counted / 2 < worst <= counted
+
+
+def test_what_a_kernel_makes_of_a_row_depends_on_no_other() -> None:
+    coins = np.random.default_rng(1)
+    rows, waves = coins.uniform(-1, 1, size=(1000, 40)), coins.normal(size=(100, 40))
+    alone = np.concatenate([lifted(rows[i : i + 1], waves, constant=True) for i in range(len(rows))])
+    assert np.array_equal(lifted(rows, waves, constant=True), alone)
+    assert np.linalg.norm(alone[:, 1:], axis=1).max() <= 1
 
 
 def test_at_a_price_that_hardly_matters_it_is_scikit_learns() -> None:

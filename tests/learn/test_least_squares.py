@@ -5,16 +5,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression as Plain
 from sklearn.linear_model import Ridge as PlainRidge
 
 from discreet.declared.table import grid_of
-from discreet.learn import LeastSquares, LinearRegression, Ridge
+from discreet.errors import Refusal
+from discreet.learn import LeastSquares, LinearRegression, LogisticRegression, Ridge
 from discreet.learn.design import Design, Scale
 from discreet.learn.least_squares import Spread
 from discreet.learn.price import rho_of
@@ -23,6 +26,7 @@ from discreet.noise import SECURE
 from discreet.privacy import AddRemove, Neighbours, Pure, Replace
 
 HUGE = 10**12
+COLUMNS = [Column(name, bounds=(-20, 80), step=Fraction(1, 100)) for name in ("x0", "x1", "y")]
 STEPS = (-2, 1, 2)  # corners, and one place between
 Row = tuple[int, ...]
 
@@ -123,6 +127,20 @@ def test_rows_beyond_a_norm_are_drawn_towards_zero_to_it() -> None:
     assert ours.coef_ == pytest.approx(theirs.coef_, abs=1e-3)
 
 
+def test_numbers_that_have_keys_as_well_are_summed_as_numbers() -> None:
+    """Their places among the keys know no bounds: 999 of a label would be 100 times what a unit is allowed."""
+    key = tuple(range(1000, 0, -1))
+    columns = [Column("a", bounds=(-3, 5), step=1, keys=key), Column("y", bounds=(0, 10), step=1, keys=key)]
+    values: dict[str, Any] = {"a": [1, 2, -3, 4, 900], "y": [1, 7, 3, None, 999]}
+    table = Frame.of(values, *columns)
+    label = Scale.centred(grid_of(table, "y"), moved=True)
+    designs = [Design.of(table, ("a",), intercept=True, norm=norm) for norm in (Fraction(6), None)]
+    by_norm, by_bounds = (design.sums(table, "y", label) for design in designs)
+    assert by_bounds[0][0, 0] == by_norm[0][0, 0] == 4
+    assert sorted(designs[1].rows(table, "y", number=True)[1].tolist()) == [1, 3, 7, 10]
+    assert by_norm[1].tolist() == [1 + 7 + 3 + 10 - 4 * 5, 1 * (1 - 5) + 2 * (7 - 5) - 3 * (3 - 5) + 5 * (10 - 5)]
+
+
 @pytest.mark.parametrize("neighbours", [AddRemove(), Replace()])
 def test_a_row_within_a_norm_is_exactly_within_it(neighbours: Neighbours) -> None:
     """Also at norms and steps that no double is: the length is compared in rationals."""
@@ -131,7 +149,7 @@ def test_a_row_within_a_norm_is_exactly_within_it(neighbours: Neighbours) -> Non
     values = {"a": rng.uniform(-7, 7, 3000), "b": rng.uniform(-9, 9, 3000), "y": rng.uniform(-1, 1, 3000)}
     table = Frame.of(values, *columns, Column("y", bounds=(-1, 1)), neighbours=neighbours)
     design = Design.of(table, ("a", "b"), intercept=True, norm=norm)
-    [(within, _)] = design._batches(table, "y", SECURE)
+    [(within, _)] = design._batches(table, "y", SECURE, number=True)
     longest = max((a * Fraction(1, 7)) ** 2 + (b * Fraction(1, 10**9)) ** 2 for a, b in within.tolist())
     assert norm**2 * Fraction(9999, 10000) < longest <= norm**2
 
@@ -142,6 +160,62 @@ def test_few_rows_and_constant_columns_are_fitted_like_any(rows: list[list[int]]
         rows, [i % 2 for i, _ in enumerate(rows)]
     )
     assert np.isfinite(fitted.predict(rows)).all()
+
+
+@pytest.mark.parametrize("strange", ["seven", None, "", 1j, [2], {}, b"1", True, 10**400, Fraction(1, 3), Decimal(2)])
+def test_a_strange_cell_is_neither_refused_nor_changes_how_others_are_read(strange: object) -> None:
+    rows, label = data(60, 2)
+    own = LinearRegression(HUGE, bounds=(0, 10), label_bounds=(-20, 80), max_rows=1)
+    plain = Frame.of({"x0": rows[:, 0], "x1": rows[:, 1], "y": label}, *COLUMNS).products([], ["x0", "x1", "y"])
+    for where in ("x", "y"):
+        cells, labels = rows.tolist(), label.tolist()
+        if where == "x":
+            cells.append([1.0, strange])
+            labels.append(1.0)
+        else:
+            cells.append([1.0, 1.0])
+            labels.append(strange)
+        read = own._frame(*own._read(cells, labels), None, COLUMNS)
+        products = read.products([], ["x0", "x1", "y"])
+        assert products[0, 0] - plain[0, 0] in (0, 1)
+        assert np.all(abs(products - plain)[1:, 1:] <= 8000**2)
+        own.fit(cells, labels)
+
+
+@pytest.mark.parametrize("strange", ["seven", None, 1j, [2], {}, 10**400, np.nan])
+def test_a_strange_label_is_no_class_and_changes_how_no_other_is_read(strange: object) -> None:
+    labels: list[Any] = [0, 1, 1, strange, True, 0.0]
+    words: Any = ["yes", strange, "no"]
+    given = np.array(labels, dtype=object)
+    assert LogisticRegression(classes=(0, 1))._read_label(given).tolist() == [
+        0,
+        1,
+        1,
+        -1,
+        1,
+        0,
+    ]
+    own = LogisticRegression(bounds=(0, 1), classes=("no", "yes"))
+    assert own._read([[0]] * 3, words)[1].tolist() == [1, -1, 0]
+
+
+def test_no_rows_at_all_are_fitted_like_any() -> None:
+    for X in (np.empty((0, 2)), pd.DataFrame({"a": [], "b": []}, dtype=object)):  # noqa: N806
+        fitted = LinearRegression(1, bounds=(0, 10), label_bounds=(0, 1)).fit(X, [])
+        assert np.isfinite(fitted.coef_).all()
+    with pytest.raises(Refusal, match="expected numbers as y, got <U3"):
+        LinearRegression(1, bounds=(0, 10), label_bounds=(0, 1)).fit([[1], [2]], np.array(["one", "two"]))
+
+
+@pytest.mark.parametrize("alpha", [0, 1, 10**400])
+def test_columns_of_tiny_numbers_have_a_model(alpha: int) -> None:
+    """The square of 1e-170 is no double but 0."""
+    tiny = Fraction(1, 10**170)
+    columns = [Column("x", bounds=(0, tiny), step=tiny / 100), Column("y", bounds=(0, 1))]
+    table = Frame.of({"x": [1e-170, 0.0] * 20, "y": [1.0, 0.0] * 20}, *columns)
+    told = LeastSquares(("x",), "y", Fraction(HUGE), alpha=Fraction(alpha))(table)
+    expected = [0.5, 0.5] if alpha else [0, 1]
+    assert told.predict([[0.0], [1e-170]]) == pytest.approx(expected, abs=1e-4)
 
 
 def test_rows_of_a_unit_beyond_the_cap_do_not_count() -> None:

@@ -61,6 +61,16 @@ def test_a_fit_is_a_release_that_predicts_without_its_home(home: Path, tmp_path:
         assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 
 
+def test_a_norm_that_may_cut_rows_is_told(home: Path, tmp_path: Path) -> None:
+    asked = ("fit", "linear-regression", ROWS, *ASKED, "--home", str(home))
+    short = ("--param", "data_norm=0.5")
+    assert "data_norm" not in command(tmp_path, *asked, "--dry-run").stdout
+    assert "longer than data_norm=0.5 count as shorter ones" in command(tmp_path, *asked, *short, "--dry-run").stdout
+    assert command(tmp_path, *asked, *short, "--out", "short").returncode == 0
+    _, certificate = read(tmp_path / "short")
+    assert any("longer than 0.5 counted as shorter" in each for each in certificate.left_out)
+
+
 def test_a_file_that_was_changed_does_not_verify(home: Path, tmp_path: Path) -> None:
     assert (
         command(tmp_path, "fit", "linear-regression", ROWS, *ASKED, "--out", "m", "--home", str(home)).returncode == 0
@@ -85,6 +95,18 @@ def test_an_estimators_mechanism_runs_in_the_home_and_by_its_name(home: Path) ->
     assert after == before + Approximate(HUGE)
     again = db.run("linear-regression", ROWS, features=["days"], label="cost", epsilon=str(HUGE))
     assert (again.value, again.cost) == (answer.value, None)
+
+
+def test_numbers_that_have_keys_as_well_are_fitted_as_numbers(tmp_path: Path) -> None:
+    db = dp.create(tmp_path / "home")
+    keys, days = list(range(90, -1, -1)), [i % 30 for i in range(90)]
+    rows = pa.table({"patient": range(90), "days": days, "cost": [2 * day + 7 for day in days]})
+    bounds = {"days": (0, 30), "cost": (0, 80)}
+    both: dict[str, Any] = {"days": keys, "cost": keys}
+    db.add("visits", rows, unit="patient", epsilon=10**32, max_rows=1, bounds=bounds, keys=both)
+    for more in ({}, {"data_norm": 40}):
+        told = db.run("linear-regression", "visits", features=["days"], label="cost", epsilon=HUGE, **more)
+        assert LinearModel.read(told.value).predict([[0], [10]]) == pytest.approx([7, 27], abs=0.01)
 
 
 def test_a_wish_that_makes_no_sense_is_refused_before_anything_is_paid(home: Path) -> None:

@@ -52,13 +52,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def entry(home: Path) -> int:
-    wish = {**WISH, "rho": None, "epsilon": 8, "delta": "1e-6"}
+    wish = {**WISH, "rho": None, "epsilon": 8, "delta": "1e-6", "method": "clique-tree"}
     return dp.open(home).publish("visits", **wish).entry
 
 
 def test_it_is_paid_once_checked_asked_and_registered(home: Path, entry: int, tmp_path: Path) -> None:
     db = dp.open(home)
-    wish = {**WISH, "rho": None, "epsilon": 8, "delta": "1e-6"}
+    wish = {**WISH, "rho": None, "epsilon": 8, "delta": "1e-6", "method": "clique-tree"}
     assert db.publish("visits", **wish).entry == entry
     certificate = db.certified(entry, tmp_path / "out")
     assert sorted(certificate.files) == ["index.html", "release.json", "rows.csv", "rows.parquet"]

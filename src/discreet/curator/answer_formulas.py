@@ -13,6 +13,7 @@ from functools import cached_property
 from sqlglot import exp
 
 from discreet.curator.aggregate_formulas import aggregated, cast, negative, rounding, share, written
+from discreet.curator.emptied import EMPTYING, empties
 from discreet.curator.formula import (
     ColumnTotal,
     Formula,
@@ -28,7 +29,7 @@ from discreet.curator.formula import (
 )
 from discreet.sql.arithmetic import is_whole
 from discreet.sql.plan import Part, Question
-from discreet.sql.rewrite import guards, inner_queries, within
+from discreet.sql.rewrite import inner_queries, within
 
 ROW = "#row"  # the column of a noisy table that numbers its rows
 _HIDDEN = "#h"
@@ -55,8 +56,7 @@ def traced(above: exp.Query, question: Question) -> tuple[tuple[Side, ...], int]
     selects = _selects(above)
     cut = any(above.args.get(name) for name in ("limit", "offset")) and not isinstance(above, exp.Select)
     scopes = [tracer.scope(select) for select in selects]
-    width = len(question.columns)
-    sides = tuple(scope.side(width, cut=cut) for scope in scopes)
+    sides = tuple(scope.side(len(question.columns), cut=cut) for scope in scopes)
     many = max((len(scope.hidden) for scope in scopes), default=0)
     for number, scope in enumerate(scopes):
         given = [*scope.hidden, *[exp.Null()] * (many - len(scope.hidden))]
@@ -172,15 +172,18 @@ class _Scope:
         args = self.select.args
         joins = [on for join in args.get("joins") or [] if (on := join.args.get("on")) is not None]
         tests = [*(args[name].this for name in ("where", "having", "qualify") if args.get(name)), *joins]
-        hidden = (node for item in self.select.expressions for node in item.find_all(exp.Nullif))
-        tests += [node for node in hidden if not guards(node)]  # which cells are empty is a choice, too
-        if (args.get("limit") or args.get("offset")) and (
-            self.ordered or (args.get("joins") and not args.get("order"))
-        ):
+        tests += [node for item in self.select.expressions for node in self._emptied(item)]  # a choice of cells
+        cut = args.get("limit") or args.get("offset")
+        if cut and (self.ordered or (args.get("joins") and not args.get("order"))):
             return True
         if any(source is None and self._reads_unknown(alias) for alias, source in self.sources.items()):
             return True
         return any(self.noisy(test) for test in tests) or any(scope.chosen for scope in self._inner)
+
+    def _emptied(self, item: exp.Expr) -> list[exp.Expr]:
+        """What in an expression may be NULL by noise, though its formula is a number there."""
+        own = (node for node in item.find_all(*EMPTYING) if node.find_ancestor(exp.Select) is self.select)
+        return [node for node in own if self.noisy(node) and empties(node, self.formula, self.tracer.parts)]
 
     @cached_property
     def ordered(self) -> bool:
@@ -210,7 +213,7 @@ class _Scope:
         (source,) = self.sources.values()
         if isinstance(source, Part):
             return source if source.measurement.declared else None
-        if source is None or not source.scope.row_by_row:
+        if source is None or source.scope.chosen or not source.scope.row_by_row:
             return None
         clauses = ("limit", "offset", "qualify", "having")
         return None if any(source.scope.select.args.get(name) for name in clauses) else source.scope.whole
@@ -364,9 +367,8 @@ class _Scope:
         return scope.formula(select.expressions[0].unalias())
 
     def _window(self, node: exp.Window) -> Formula:
-        if node.args.get("partition_by") or node.args.get("order") or node.args.get("spec"):
-            raise Untraced
-        if not isinstance(node.this, exp.Sum) or not self.row_by_row:
+        framed = any(node.args.get(name) for name in ("partition_by", "order", "spec"))
+        if framed or not isinstance(node.this, exp.Sum) or not self.row_by_row:
             raise Untraced
         return self._total(node.this)
 
@@ -382,7 +384,7 @@ class _Scope:
         finally:
             self.tracer.adding = before
         line = None if parted is None else parted.linear
-        if line is None or line.constant or len(line.weights) != 1:
+        if line is None or line.constant or len(line.weights) != 1 or beside._emptied(node.this):
             raise Untraced
         ((leaf, weight),) = line.weights.items()
         return ColumnTotal(part.name, leaf.statistic, weight)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,14 +98,16 @@ class DuckRelation:
         """All rows, in an order that is drawn anew. The last resort."""
         return iter(self.store.rows(self._source))
 
-    def batches(self, size: int, /, *, rng: Entropy = SECURE) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self, size: int, /, numbers: Collection[str] = (), *, rng: Entropy = SECURE
+    ) -> Iterator[pa.RecordBatch]:
         """All rows in an order that is drawn anew, so many at once: keys as their places, numbers in steps.
 
         Each row gets 64 fresh bits, and the engine sorts by them, in its spill where its memory ends. Rows that get the
         same bits are put in order here. Thus rows fall independently into 2^64 places and are in a uniform order within
         each, which is a uniform order of all, whatever order the engine had them in.
         """
-        return self._batches(count(size, "size"), rng)
+        return self._batches(count(size, "size"), numbers, rng)
 
     def sample(self, rate: Number, /, *, rng: Entropy = SECURE) -> DuckRelation:
         """The relation of a Poisson sample of the units: each is in it with this probability, by a fresh coin.
@@ -127,12 +129,12 @@ class DuckRelation:
     def _source(self) -> BoundedRows:
         return BoundedRows(self.tree, self.caps.rows, tuple(drawn.name for drawn in self.samples))
 
-    def _batches(self, size: int, rng: Entropy) -> Iterator[pa.RecordBatch]:
+    def _batches(self, size: int, numbers: Collection[str], rng: Entropy) -> Iterator[pa.RecordBatch]:
         columns: dict[str, Keyed | tuple[str, Grid]] = {}
         for name, known in self.schema.items():
-            if known.keys is not None:
+            if known.keys is not None and name not in numbers:
                 columns[name] = Keyed(name, known.keys)
-            elif known.grid is not None:
+            elif known.grid is not None or name in numbers:
                 columns[name] = name, grid_of(self, name)
         with self.store.reading(self.tree) as (connection, salt, located):
             text = listed(self._source, list(columns.values()), located, salt)

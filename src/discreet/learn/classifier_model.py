@@ -84,9 +84,13 @@ class LinearClassifier:
 def lifted(rows: NDArray[np.float64], frequencies: NDArray[np.float64], *, constant: bool) -> NDArray[np.float64]:
     """cos(w·u) and sin(w·u) over the root of how many w there are, cut toward zero to multiples of 2⁻⁴⁰: length ≤ 1.
 
-    Proof: the two squares add up to 1, but for a few units in the last place of 1, which 1 − 2⁻⁴⁵ makes up for.
+    Proof: the two squares add up to 1, but for a few units in the last place of 1, which 1 − 2⁻⁴⁵ makes up for. A row's
+        image is its own: products are added up column by column, since the last digits of a matrix product depend on
+        how many rows there are.
     """
-    turned = rows @ frequencies.T
+    turned = np.zeros((len(rows), len(frequencies)))
+    for column, own in zip(rows.T, frequencies.T, strict=True):
+        turned += column[:, np.newaxis] * own
     waves = np.column_stack([np.cos(turned), np.sin(turned)]) / len(frequencies) ** 0.5 * (1 - 2.0**-45)
     cut = np.ldexp(np.trunc(np.ldexp(waves, FEATURE_BITS)), -FEATURE_BITS)
     return np.column_stack([np.ones(len(rows)), cut]) if constant else cut

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,8 +34,8 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         if classes.size > self._most:
             raise ArgumentRefusal("Only binary classification is supported. The type of the target is multiclass.")
         self.classes_ = classes
-        places = np.searchsorted(classes, y) % classes.size
-        return np.where(classes[places] == y, places, -1)
+        places = {name: place for place, name in enumerate(classes.tolist())}
+        return np.array([_place(places, cell) for cell in y.tolist()], dtype=np.int64)
 
     _most = 1000  # classes
 
@@ -63,6 +63,14 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         named = tuple(self.classes_.tolist())
         if all(isinstance(name, (str, int)) for name in named):
             self.model_ = replace(model, classes=named)
+
+
+def _place(places: Mapping[object, int], cell: object) -> int:
+    """The place of a cell, by itself: no other cell says how it is read, and none is refused."""
+    try:
+        return places.get(cell, -1)
+    except (TypeError, ValueError):  # not hashable, so no class
+        return -1
 
 
 class _Convex(PrivateClassifier):

@@ -29,6 +29,7 @@ from discreet.noise import SECURE, Entropy, laplace
 from discreet.privacy import AddRemove, Approximate, Neighbours
 
 _MOST_CLASSES = 1000
+_CERTIFIED = 0.875  # of what a solver may be off: the rest is for adding noise to what it found, in doubles
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class _Risk:
 
     takes: ClassVar[Takes] = Takes.RELATION
     declared: ClassVar[tuple[str, ...]] = ("max_rows", "neighbours")
+    numeric: ClassVar[bool] = False  # whether the label is a number, and not a class
 
     features: tuple[str, ...]
     label: str
@@ -121,13 +123,13 @@ class _Risk:
         shape, reach = (size, loss.scores), math.sqrt(length) * (1 + 2.0**-50)
         draw = exponential_vector if noise.exponential else normals
         vector = float(noise.scale) * draw(shape[0] * shape[1], rng=rng).reshape(shape)
-        rows, told = design.rows(relation, self.label, rng)
+        rows, told = design.rows(relation, self.label, rng, number=self.numeric)
         labels, there = self.read(relation, told)
         rows = rows[there] if lift is None else lift(rows[there])
         inside = noise.where == "objective"
         tilt = vector if inside else np.zeros(shape)
         objective = Objective(loss, rows, labels[there], float(noise.ridge), tilt, reach)
-        found = minimised(objective, float(noise.tolerance - noise.drawn_off) * (1 - 2.0**-40))
+        found = minimised(objective, float(noise.tolerance - noise.drawn_off) * _CERTIFIED)
         return _on_grid(found if inside else found + vector, noise, rng)
 
     def pairs(self) -> tuple[Pair[Frame], ...]:
@@ -261,6 +263,7 @@ class _Numbers(_Risk):
     """Of a label that is a number, scaled to between −1 and 1 like the features."""
 
     model: ClassVar[type[LinearModel]] = LinearModel
+    numeric: ClassVar[bool] = True
 
     def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE) -> LinearModel:
         """The model. Spends `privacy`."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.declared.grid import Grid
-from discreet.declared.table import Outline, column_of, grid_of
+from discreet.declared.table import Outline, grid_of
 from discreet.errors import Refusal
 from discreet.exact import spoken
 from discreet.mechanisms import Relation
@@ -116,7 +116,7 @@ class Design:
             moments = relation.products([], names)
         else:
             moments = np.zeros((len(names) + 1, len(names) + 1), dtype=object)
-            for features, target in self._batches(relation, name, rng):
+            for features, target in self._batches(relation, name, rng, number=True):
                 moments = moments + gram(np.column_stack([np.ones(len(target), dtype=np.int64), features, target]))
         middles = np.array([0, *(each.middle for each in (*self.features, label))], dtype=object)
         first = moments[0]
@@ -124,13 +124,17 @@ class Design:
         start = 0 if self.intercept else 1
         return centred[start:-1, start:-1], centred[start:-1, -1]
 
-    def rows(self, relation: Relation, label: str, rng: Entropy = SECURE) -> tuple[Reals, Steps]:
+    def rows(
+        self, relation: Relation, label: str, rng: Entropy = SECURE, *, number: bool = False
+    ) -> tuple[Reals, Steps]:
         """u of every row, with the constant one, and its label: its place among declared keys, or else in steps.
+
+        A label that is a `number` is in steps in any case.
 
         Rows without a label, or in which a feature is no number, are left out.
         """
         blocks, labels = [np.zeros((0, self.size))], [np.zeros(0, dtype=np.int64)]
-        for features, target in self._batches(relation, label, rng):
+        for features, target in self._batches(relation, label, rng, number=number):
             parts = [scale.parts(features[:, i]) for i, scale in enumerate(self.features)]
             blocks.append(np.column_stack([np.ones(len(target))] * self.intercept + parts))
             labels.append(target)
@@ -143,11 +147,10 @@ class Design:
         starts = (weights[0] if self.intercept else np.zeros(weights.shape[1])) - slopes @ zero
         return tuple(tuple(map(float, own)) for own in slopes), tuple(map(float, starts))
 
-    def _batches(self, relation: Relation, label: str, rng: Entropy) -> Iterator[tuple[Steps, Steps]]:
+    def _batches(self, relation: Relation, label: str, rng: Entropy, *, number: bool) -> Iterator[tuple[Steps, Steps]]:
         """Features in steps, within the norm if there is one, and labels, of the rows that have them all."""
-        for batch in relation.batches(_ROWS, rng=rng):
-            target = batch.column(label)
-            columns = [_in_steps(relation, name, batch.column(name)) for name in self.names]
+        for batch in relation.batches(_ROWS, [*self.names, *[label] * number], rng=rng):
+            target, columns = batch.column(label), [batch.column(name) for name in self.names]
             there = np.logical_and.reduce([_there(column) for column in (*columns, target)])
             if pa.types.is_int32(target.type):  # places among keys
                 there &= target.to_numpy(zero_copy_only=False) >= 0
@@ -171,13 +174,3 @@ class Design:
 def _there(column: pa.Array) -> NDArray[np.bool_]:
     told: NDArray[np.bool_] = column.is_valid().to_numpy(zero_copy_only=False)
     return told
-
-
-def _in_steps(known: Outline, name: str, column: pa.Array) -> pa.Array:
-    """A column of a batch in steps; of one that has keys as well, a batch tells the places of those."""
-    keys = column_of(known, name).keys
-    if keys is None:
-        return column
-    steps = pa.array([*grid_of(known, name).steps([0 if key is None else key for key in keys]).tolist(), None])
-    places = column.to_numpy(zero_copy_only=False)
-    return steps.take(pa.array(np.where(places < 0, len(keys), places)))

@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from discreet.declared.column import Column
+from discreet.declared.grid import cells
 from discreet.errors import Refusal
 from discreet.exact import Number, exact, shown
 from discreet.learn.model import Model
@@ -61,11 +62,17 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn shi
         return self
 
     def _read(self, X: ArrayLike, y: ArrayLike | None) -> tuple[NDArray[Any], NDArray[Any]]:  # noqa: N803
-        """Rows and labels as arrays of one length. What is no number may be in either."""
+        """Rows and labels as arrays of one length. What is no number may be in either, and there may be none.
+
+        Of what brings no type of its own each cell is read by itself: one type for all of them would be chosen by what
+        somebody's cell is, and what is said when there is none would show that cell.
+        """
         if y is None:
             validate_data(self, X, y)  # which says that there must be one
-        rows = validate_data(self, X, ensure_all_finite=False, dtype=np.float64)
-        labels = self._read_label(column_or_1d(y, warn=True))
+        X = _each_by_itself(X)  # noqa: N806
+        kind = None if _of_objects(X) else np.float64
+        rows = validate_data(self, X, ensure_all_finite=False, ensure_min_samples=0, dtype=kind)
+        labels = self._read_label(column_or_1d(_each_by_itself(y), warn=True))
         check_consistent_length(rows, labels)
         return rows, labels
 
@@ -79,10 +86,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn shi
     def _frame(
         self, rows: NDArray[Any], label: NDArray[Any], units: ArrayLike | None, columns: Sequence[Column]
     ) -> Frame:
-        data = {column.name: rows[:, i] for i, column in enumerate(columns[:-1])} | {columns[-1].name: label}
+        data = {column.name: _cells(rows[:, i]) for i, column in enumerate(columns[:-1])}
+        data[columns[-1].name] = _cells(label)
         if units is None:
             return Frame.of(data, *columns, max_rows=self.max_rows)
-        if len(np.asarray(units)) != len(rows):
+        if len(cells(units)) != len(rows):
             raise Refusal("expected units to say of each row whose it is", hint="one for each row of X")
         owned = unlike(_UNIT, data)
         return Frame.of({**data, owned: units}, *columns, unit=owned, max_rows=self.max_rows)
@@ -104,6 +112,22 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn shi
         tags.input_tags.allow_nan = True
         tags.non_deterministic = True
         return tags
+
+
+def _each_by_itself(values: Any) -> Any:  # noqa: ANN401  # whatever came
+    """Lists as arrays in which every cell is what it was."""
+    return np.array(values, dtype=object) if isinstance(values, (list, tuple)) else values
+
+
+def _of_objects(rows: Any) -> bool:  # noqa: ANN401  # an array, a data frame, or what is refused
+    """Whether there are cells without a type that they share."""
+    kinds = [getattr(rows, "dtype", None), *getattr(rows, "dtypes", ())]
+    return any(isinstance(kind, np.dtype) and kind.kind == "O" for kind in kinds)
+
+
+def _cells(column: NDArray[Any]) -> Any:  # noqa: ANN401  # an array, or a list
+    """Objects as a list, which is read fast where all are of one type."""
+    return column.tolist() if column.dtype.kind == "O" else column
 
 
 def feature_names(estimator: Any, size: int) -> tuple[str, ...]:  # noqa: ANN401  # scikit-learn ships no types
@@ -136,6 +160,13 @@ def number_column(estimator: Any, name: str) -> Column:  # noqa: ANN401  # sciki
         )
     low, high = _pair(estimator.label_bounds, "label_bounds")
     return Column(name, bounds=(exact(low, "label_bounds"), exact(high, "label_bounds")))
+
+
+def numbers_of(y: NDArray[Any]) -> NDArray[Any]:
+    """Labels that are numbers, if their type does not say that none is."""
+    if y.dtype.kind not in "biufO":
+        raise Refusal(f"expected numbers as y, got {y.dtype}", hint="y = y.astype(float), if they are")
+    return y
 
 
 def _pair(bounds: Any, name: str) -> tuple[Any, Any]:  # noqa: ANN401  # whatever came

@@ -22,6 +22,7 @@ from discreet.mechanisms.mechanism import USUAL, settle, yes_or_no
 from discreet.noise import SECURE, Entropy, gaussian, laplace
 from discreet.privacy import AddRemove, Neighbours, Pure
 
+_STEEPEST = Fraction(1 << 500)  # of a ridge in a design's units: doubles still hold what is made of it
 _RIDGE = 1.0  # times the typical size of the noise: how large the smallest eigenvalue is made
 
 
@@ -189,8 +190,8 @@ def _solved(
     Noise has eigenvalues of about 2 s √k in size, s its standard deviation off the diagonal. A matrix whose smallest
     eigenvalue is not above that is mostly noise there, so a ridge raises it so far and no further.
     """
-    one = np.array([scale.one for scale in design.features])
-    ridge = np.array([0.0] * design.intercept + (float(alpha) / one**2).tolist())
+    own = [min(_STEEPEST, alpha / (scale.steps * scale.grid.step) ** 2) for scale in design.features]
+    ridge = np.array([0.0] * design.intercept + [float(each) for each in own])
     values, vectors = np.linalg.eigh(matrix + np.diag(ridge))
     floor = _RIDGE * 2 * spread.size * design.size**0.5
     lifted = values + max(0.0, floor - float(values[0]))

@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 
 from discreet.declared.column import Column
 from discreet.exact import Number, exact
-from discreet.learn.estimator import PrivateEstimator, number_column, optional
+from discreet.learn.estimator import PrivateEstimator, number_column, numbers_of, optional
 from discreet.learn.least_squares import LeastSquares
 from discreet.learn.model import LinearModel
 
@@ -40,7 +40,7 @@ class _Linear(RegressorMixin, PrivateEstimator):  # type: ignore[misc]  # scikit
         return self._predicted(X)
 
     def _read_label(self, y: NDArray[Any]) -> NDArray[Any]:
-        return y.astype(np.float64)
+        return numbers_of(y)
 
     def _label_column(self, name: str) -> Column:
         return number_column(self, name)

@@ -67,16 +67,22 @@ class _Margin:
     scores, steep, rank = 1, Fraction(1), 1
 
     def value(self, scores: Reals, labels: NDArray[Any], /) -> Reals:
-        return self._at(_signs(labels) * scores[:, 0])[0]
+        return self._value(_signs(labels) * scores[:, 0])
 
     def slope(self, scores: Reals, labels: NDArray[Any], /) -> Reals:
         signs = _signs(labels)
-        return (signs * self._at(signs * scores[:, 0])[1])[:, np.newaxis]
+        return (signs * self._slope(signs * scores[:, 0]))[:, np.newaxis]
 
     def curve(self, scores: Reals, labels: NDArray[Any], /) -> Reals:
-        return self._at(_signs(labels) * scores[:, 0])[2][:, np.newaxis, np.newaxis]
+        return self._curve(_signs(labels) * scores[:, 0])[:, np.newaxis, np.newaxis]
 
-    def _at(self, margins: Reals) -> tuple[Reals, Reals, Reals]:
+    def _value(self, margins: Reals) -> Reals:
+        raise NotImplementedError
+
+    def _slope(self, margins: Reals) -> Reals:
+        raise NotImplementedError
+
+    def _curve(self, margins: Reals) -> Reals:
         raise NotImplementedError
 
 
@@ -90,9 +96,17 @@ class Logistic(_Margin):
 
     bent = Fraction(1, 4)
 
-    def _at(self, margins: Reals) -> tuple[Reals, Reals, Reals]:
-        missed = expit(-margins)
-        return np.logaddexp(0, -margins), -missed, missed * expit(margins)
+    def _value(self, margins: Reals) -> Reals:
+        told: Reals = np.log1p(np.exp(-np.abs(margins))) - np.minimum(margins, 0)
+        return told
+
+    def _slope(self, margins: Reals) -> Reals:
+        told: Reals = -expit(-margins)
+        return told
+
+    def _curve(self, margins: Reals) -> Reals:
+        missed: Reals = expit(-np.abs(margins))
+        return missed * (1 - missed)
 
 
 @dataclass(frozen=True)
@@ -113,11 +127,22 @@ class SmoothHinge(_Margin):
         """3/(4h)."""
         return Fraction(3, 4) / self.width
 
-    def _at(self, margins: Reals) -> tuple[Reals, Reals, Reals]:
-        width, above = float(self.width), 1 - margins
-        u = np.clip(above / width, -1, 1)
-        value = width * (-(u**4) / 16 + 3 * u**2 / 8 + u / 2 + 3 / 16) + np.maximum(above - width, 0)
-        return value, u**3 / 4 - 3 * u / 4 - 0.5, 3 * (1 - u**2) / (4 * width)
+    def _value(self, margins: Reals) -> Reals:
+        width, u = float(self.width), self._place(margins)
+        above: Reals = np.maximum(1 - margins - width, 0)
+        return width * (-(u**4) / 16 + 3 * u**2 / 8 + u / 2 + 3 / 16) + above
+
+    def _slope(self, margins: Reals) -> Reals:
+        u = self._place(margins)
+        return u**3 / 4 - 3 * u / 4 - 0.5
+
+    def _curve(self, margins: Reals) -> Reals:
+        return 3 * (1 - self._place(margins) ** 2) / (4 * float(self.width))
+
+    def _place(self, margins: Reals) -> Reals:
+        """u/h, held within ±1."""
+        told: Reals = np.clip((1 - margins) / float(self.width), -1, 1)
+        return told
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from discreet.declared.table import Caps, Outline, chosen
 from discreet.errors import Refusal
-from discreet.exact import Number, shown
+from discreet.exact import Number, exact, shown, spoken
 from discreet.learn.model import Model
 from discreet.learn.price import FitLoss
 from discreet.mechanisms import Pair, Relation, Takes
@@ -97,12 +97,16 @@ class Fit:
             "rows in which a column has no value are left out",
             "numbers beyond declared bounds count as the bound",
         )
+        norm = getattr(self.mechanism, "data_norm", None)
+        shorter = (
+            () if norm is None else (f"rows of features longer than data_norm={spoken(norm)} count as shorter ones",)
+        )
         return Preview(
             self.mechanism.numbers,
             "the model",
             tuple((name,) for name in self.columns),
             {"estimator": name},
-            lines,
+            (*lines, *shorter),
             name,
             "numbers",
             "says nothing of its own error",
@@ -136,6 +140,16 @@ class ModelRelease(Release):
             "How far off the numbers of this model may be is not known. Rows in which one of its columns has no value "
             "were left out; numbers beyond the declared bounds counted as the nearer bound."
         )
+
+    @staticmethod
+    def left_out(facts: Mapping[str, Plain], unit: str) -> tuple[str, ...]:  # noqa: ARG004  # of kinds that leave out
+        """That long rows were shortened, if they were."""
+        mechanism: Any = facts["mechanism"]
+        norm = mechanism["parameters"].get("data_norm")
+        if norm is None:
+            return ()
+        norm = spoken(exact(norm, "data_norm"))
+        return (f"Rows of which the features together were longer than {norm} counted as shorter ones of that length.",)
 
     def to_arrow(self) -> dict[str, pa.Table]:
         """Its numbers, one a row."""

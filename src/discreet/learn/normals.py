@@ -44,5 +44,5 @@ def farther(size: int, *, exponential: bool) -> float:
     """
     each = 2 * FARTHEST * _UNIT  # of rounding to 2^-60, and of that to a double
     if not exponential:
-        return math.sqrt(size) * each
+        return math.sqrt(size) * 2 * each  # the scale is rounded too, and so are its product and what that is added to
     return (size + 1) * FARTHEST * (2 * each + (size + 8) * FARTHEST * _UNIT)

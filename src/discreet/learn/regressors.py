@@ -13,7 +13,7 @@ from discreet.declared.column import Column
 from discreet.exact import Number, exact
 from discreet.learn.classifiers import neighbours_of
 from discreet.learn.convex_risk import ConvexRisk, HuberRisk
-from discreet.learn.estimator import PrivateEstimator, number_column, optional
+from discreet.learn.estimator import PrivateEstimator, number_column, numbers_of, optional
 from discreet.learn.losses import Huber, Loss
 from discreet.learn.model import LinearModel
 from discreet.privacy import Neighbours
@@ -41,7 +41,7 @@ class _Robust(RegressorMixin, PrivateEstimator):  # type: ignore[misc]  # scikit
         }
 
     def _read_label(self, y: NDArray[Any]) -> NDArray[Any]:
-        return y.astype(np.float64)
+        return numbers_of(y)
 
     def _label_column(self, name: str) -> Column:
         return number_column(self, name)

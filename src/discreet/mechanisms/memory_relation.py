@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 
@@ -153,14 +153,16 @@ class Frame:
         order = permutation(self._size)
         return iter(zip(*(value[order].tolist() for value in self.values), strict=True))
 
-    def batches(self, size: int, /, *, rng: Entropy = SECURE) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self, size: int, /, numbers: Collection[str] = (), *, rng: Entropy = SECURE
+    ) -> Iterator[pa.RecordBatch]:
         """All rows in an order that is drawn anew, so many at once: keys as their places, numbers in steps."""
         most, order = count(size, "size"), permutation(self._size, rng=rng)
         arrays: dict[str, pa.Array] = {}
         for name, column in self.schema.items():
-            if column.keys is not None:
+            if column.keys is not None and name not in numbers:
                 arrays[name] = pa.array(_codes(self._cells(name), column.keys)[order].astype(np.int32))
-            elif column.grid is not None:
+            elif column.grid is not None or name in numbers:
                 steps, numeric = self._steps(name)
                 arrays[name] = pa.array(steps[order], mask=~numeric[order])
         every = pa.record_batch(list(arrays.values()), list(arrays))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -95,11 +95,14 @@ class Relation(Outline, Protocol):
         """All rows, in an order that is drawn anew. The last resort."""
         ...
 
-    def batches(self, size: int, /, *, rng: Entropy = SECURE) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self, size: int, /, numbers: Collection[str] = (), *, rng: Entropy = SECURE
+    ) -> Iterator[pa.RecordBatch]:
         """All rows in an order that is drawn anew, so many at once, the last ones fewer: memory stays bounded.
 
         Columns with declared keys are places among them, int32, −1 for what is none of them; others that have a grid
-        are clamped steps, int64, NULL for what is no number; the rest is left out.
+        are clamped steps, int64, NULL for what is no number; the rest is left out. `numbers` are columns of which steps
+        are wanted, whether they have keys or not: a place among keys knows no bounds.
         """
         ...
 

@@ -20,7 +20,7 @@ from discreet.release.synthetic.compression import Compression
 from discreet.release.synthetic.fit import NoisyTable
 from discreet.release.tree import Reals, Whole
 
-_LARGEST = 1 << 50  # of a count: sums of cells stay in 64 bits
+_LARGEST = 1 << 58  # of a table's counts together: they, and two such sums beside noise, stay in 64 bits
 
 Counts = Callable[[tuple[str, ...]], Whole]
 

@@ -37,6 +37,8 @@ from discreet.release.tree import Reals, Whole
 MOST_COLUMNS = 128
 _MANY = 1 << 32  # parts of ρ, at most so small
 MOST_MODEL = 1 << 22  # cells of a model
+MOST_PAIRS = 1 << 26  # cells of all pairs of columns together: they are counted, and then some are merged
+_MOST_TRIPLE = 1 << 20  # cells of a triple that is counted: those are held as well, and what is merged is not known yet
 
 Given = Callable[[Names], Any] | Mapping[Names, Any]
 
@@ -144,10 +146,13 @@ class _Synthesiser(ABC):
 
     def _groups(self, total: float) -> int:
         """How many groups of cells along a line are left, where there seem to be so many records."""
+        deviation = self._deviation()
+        return _groups_of(total, deviation) if deviation else max(self.sizes)
+
+    def _deviation(self) -> float:
+        """About that of the noise in a cell of a pair."""
         pairs, part = self._pairs()
-        if not pairs:
-            return max(self.sizes)
-        return _groups_of(total, self.most * math.sqrt(pairs / (2 * part * float(self.rho))))
+        return self.most * math.sqrt(pairs / (2 * part * float(self.rho)))
 
     def _pairs(self) -> tuple[int, float]:
         """About how many pairs of columns are measured, and at what part of ρ; by default cells are left alone."""
@@ -195,6 +200,16 @@ def _together(
     """Tables that share ρ by a power of their cells: large ones need more, for the noise of their cells adds up."""
     parts = exactly([domain.cells(axes) ** power for axes in tables]) if tables else ()
     return [measuring.table(axes, part * rho) for axes, part in zip(tables, parts, strict=True)]
+
+
+def _refuse_pairs(sizes: Sequence[int]) -> None:
+    """Before anything is paid: a relation would refuse to count them, or the memory would end."""
+    pairs = (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
+    if pairs > MOST_PAIRS:
+        raise Refusal(
+            f"all pairs of columns together have {pairs:,} cells, more than {MOST_PAIRS:,}, and all would be counted",
+            hint="take fewer columns, fewer keys or wider bins; or columns alone, by the method independent",
+        )
 
 
 @released("independent-synthesis")
@@ -254,6 +269,10 @@ class SpanningTreeSynthesis(_Synthesiser):
         exponential mechanism: Cesar & Rogers 2021.
     """
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _refuse_pairs(self.sizes)
+
     def _pairs(self) -> tuple[int, float]:
         return len(self.sizes) - 1, 0.6
 
@@ -273,7 +292,8 @@ class SpanningTreeSynthesis(_Synthesiser):
 class CliqueTreeSynthesis(_Synthesiser):
     """Measures pairs and triples of columns within the cliques of one tree, chosen at once from noisy distances.
 
-    3/20 of ρ measures columns alone, 1/20 all pairs' distances from independence, with noise. The tree holds pairs of
+    A hundredth of ρ measures how many records there are. By that, 3/20 to 3/5 of ρ measure columns alone. 1/20 measures
+    all pairs' distances from independence. The tree holds pairs of
     much distance, in at most `cells` numbers. Half of the rest measures all pairs that lie in one of its
     cliques, the other half triples of few cells. Where no pair is seen to be far from independent, the rest measures
     the columns alone once more.
@@ -288,6 +308,7 @@ class CliqueTreeSynthesis(_Synthesiser):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        _refuse_pairs(self.sizes)
         settle(self, cells=count(self.cells, "cells"))
         if self.cells > MOST_MODEL:
             raise Refusal(f"expected cells <= {MOST_MODEL}, got cells={self.cells}")
@@ -300,9 +321,15 @@ class CliqueTreeSynthesis(_Synthesiser):
     def _pairs(self) -> tuple[int, float]:
         return 3 * len(self.sizes), 0.4
 
+    def _first(self, measuring: Measuring) -> Fraction:
+        """The part of ρ for columns alone: more of it where noise hides pairs, by how many records there seem to be."""
+        total = max(1, int(measuring.table((), self.rho / 100).counts))
+        scarce = _PLENTY / (total / self._deviation())
+        return Fraction(min(_MOST_FIRST, max(_LEAST_FIRST, round(_LEAST_FIRST * math.sqrt(scarce)))), 100)
+
     def measured(self, measuring: Measuring) -> tuple[Compression, list[NoisyTable]]:
         """Columns alone, distances of all pairs, then pairs and triples in cliques."""
-        merging, singles = self._alone(measuring, Fraction(3, 20))
+        merging, singles = self._alone(measuring, self._first(measuring))
         domain, expected = merging.domain, _expected(singles, pairs_of(merging.domain))
         tree = self._tree(measuring, domain, expected)
         sets = [set(axes) for axes in tree.cliques]
@@ -311,7 +338,9 @@ class CliqueTreeSynthesis(_Synthesiser):
             again = [measuring.table((i,), measuring.left / (len(sets) - i)) for i in range(len(sets))]
             return merging, [*singles, *again]
         triples = sorted({three for axes in tree.cliques for three in combinations(axes, 3)})
-        triples = [axes for axes in triples if domain.cells(axes) <= _TRIPLE]
+        triples = [
+            axes for axes in triples if domain.cells(axes) <= _TRIPLE and self.domain.cells(axes) <= _MOST_TRIPLE
+        ]
         part = measuring.left / 2 if triples else measuring.left
         tables = _together(measuring, domain, pairs, _POWER, part)
         if triples:
@@ -329,6 +358,7 @@ class CliqueTreeSynthesis(_Synthesiser):
         return clique_tree(domain, {axes: gain for axes, gain in gains.items() if gain > _CLEAR * noise}, self.cells)
 
 
+_LEAST_FIRST, _MOST_FIRST, _PLENTY = 15, 60, 674  # hundredths; records a deviation, on Adult at ε = 1
 _FEWEST_GROUPS, _MOST_GROUPS = 4, 64
 _IN_A_CELL = 3.4  # deviations: measured on Adult, where 14 groups are best at ε = 1
 _CLEAR = 2  # deviations of a distance, of which a gain must have more to be seen
