@@ -104,3 +104,9 @@ def test_a_spreadsheet_computes_nothing_that_a_row_says(desk: Desk) -> None:
     said = downloads.as_csv(desk.asked(HOME, sql, {"epsilon": "0.5"})).splitlines()
     assert said[0].startswith("'=cell,n")
     assert said[1].startswith("'=1+1,")
+
+
+@pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t", "\r"])
+def test_no_spreadsheet_computes_a_text(begin: str) -> None:
+    assert downloads._inert(f"{begin}1+1") == f"'{begin}1+1"
+    assert [downloads._inert(cell) for cell in ("1+1", "", -1, None)] == ["1+1", "", -1, None]
