@@ -1,4 +1,4 @@
-"""How large a synthesis may be: what nobody could count is refused before it is paid, and what is counted is not cut."""
+"""How large a synthesis may be: what nobody could count is refused unpaid, and what is counted is not cut."""
 
 from __future__ import annotations
 
