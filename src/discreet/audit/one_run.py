@@ -91,7 +91,11 @@ def audit_one_run(  # noqa: PLR0913  # what an audit with canaries is made of
     output = train([canary for canary, coin in zip(canaries, coins.tolist(), strict=True) if coin])
     scores = np.array([float(score(output, canary)) for canary in canaries])
     if np.isnan(scores).any():
-        raise Refusal("a score is not a number", hint="give a canary of which nothing is known the score of the others")
+        odd = int(np.flatnonzero(np.isnan(scores))[0])
+        raise Refusal(
+            f"the score of canary {odd} is not a number",
+            hint="give a canary of which nothing is known the score of the others",
+        )
     ranked = _shuffled(total, rng)
     ranked = ranked[np.argsort(scores[ranked], kind="stable")]  # of equal scores none is preferred
     out, into = ranked[: said // 2], ranked[total - (said - said // 2) :]

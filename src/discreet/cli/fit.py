@@ -11,6 +11,7 @@ import typer
 from discreet.cli.options import HOME, AtHome, NoHome, new_app, option, pairs, value_of
 from discreet.cli.printing import AsFormat, Format, busy, print_rows
 from discreet.errors import Refusal
+from discreet.exact import shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,7 +50,9 @@ def fit(  # noqa: PLR0913  # the terms of a fit
     if dry_run:
         propose(home, order, form)
     elif out is None:
-        raise Refusal("a model goes to a folder", hint="say --out DIR, or --dry-run to see its price")
+        raise Refusal(
+            f"a model of {shown(source)} goes to a folder", hint="say --out DIR, or --dry-run to see its price"
+        )
     else:
         publish(home, order, out, form)
 

@@ -49,8 +49,9 @@ def doctor(*, home: AtHome = HOME, form: AsFormat = Format.table) -> None:
     rows = [["python", sys.version.split()[0]], *([name, _version(name)] for name in _PARTS)]
     rows += _home(home) if home.exists() else [["home", f"{home} does not exist: discreet init makes one"]]
     print_rows(form, ["what", "how it is"], rows)
-    if any("open to others" in how or "does not hold" in how or what in _TROUBLES for what, how in rows):
-        raise Refusal("this home is not in order", hint="see the table above")
+    wrong = [what for what, how in rows if "open to others" in how or "does not hold" in how or what in _TROUBLES]
+    if wrong:
+        raise Refusal(f"this home is not in order: {', '.join(wrong)}", hint="see the table above")
 
 
 def _version(name: str) -> str:

@@ -39,7 +39,7 @@ def _verified(rows: Sequence[tuple[int, str, bytes]], heads: Sequence[Head] = ()
 
     report = recomputed(rows, heads=heads, key=key)
     if not report.holds:
-        raise Refusal("the ledger does not hold: " + "; ".join(report.faults))
+        raise Refusal(f"the ledger does not hold: {'; '.join(report.faults)}")
     return report
 
 
@@ -206,7 +206,7 @@ def check(
 
     held, proof = pinned(head, key), read_proof(text_of(file))
     if faults := proof.faults(held):
-        raise Refusal("the proof does not hold: " + "; ".join(faults))
+        raise Refusal(f"the proof does not hold: {'; '.join(faults)}")
     if isinstance(proof, Extension):
         typer.echo(proof.head.text())
         typer.echo(f"holds: these {proof.head.size} entries begin with the {proof.size} that you knew", err=True)
@@ -223,8 +223,9 @@ def pinned(head: Path | None, key: str | None) -> Pinned:
     if head is not None and key is None:
         return pin(_kept(head))
     if key is None or head is not None:
+        given = "neither" if head is None else f"both, {head} and {key}"
         raise Refusal(
-            "a proof is checked against one thing that you kept: a head or a key",
+            f"a proof is checked against one thing that you kept: a head or a key, got {given}",
             hint="give the head with --head FILE, or the key with --key HEX",
         )
     return Pinned(_hex(key))

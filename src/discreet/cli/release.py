@@ -188,7 +188,7 @@ def ask(
     with busy("reading"):
         release, _ = read(folder)
     if where and quantile:
-        raise Refusal("a release is asked for a count or for quantiles, not both at once")
+        raise Refusal(f"a release is asked for a count or for quantiles, not both at once, got {where} and {quantile}")
     if quantile:
         read_off = [(f"quantile {level}", release.quantile(level)) for level in quantile]
     else:

@@ -179,7 +179,9 @@ def _tls(cert: Path | None, key: Path | None) -> TlsFiles | None:
     if cert is None and key is None:
         return None
     if cert is None or key is None:
-        raise Refusal("a certificate comes with its key", hint="give both --tls-cert and --tls-key")
+        raise Refusal(
+            f"a certificate comes with its key, got {cert or key} alone", hint="give both --tls-cert and --tls-key"
+        )
     files = TlsFiles(ServerContext(), cert, key)
     files.load()
     return files

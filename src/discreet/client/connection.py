@@ -60,10 +60,12 @@ class Connection(Database):
         if parts.username or parts.password:
             raise Refusal("an address holds no password", hint="pass token=, or set DISCREET_TOKEN")
         if parts.scheme == "http" and not is_loopback(parts.hostname):
-            raise Refusal("a token is sent in the clear to this machine only", hint="use https")
+            raise Refusal(
+                f"a token is sent in the clear to this machine only, not to {parts.hostname}", hint="use https"
+            )
         token = token or os.environ.get("DISCREET_TOKEN", "")
         if not token or not token.isascii() or not token.isprintable() or " " in token:
-            raise Refusal("a door opens for a token", hint="pass token=, or set DISCREET_TOKEN")
+            raise Refusal(f"the door at {parts.hostname} opens for a token", hint="pass token=, or set DISCREET_TOKEN")
         self._host, self._path, self._token, self._timeout = parts.hostname, parts.path.rstrip("/"), token, timeout
         self._tls = None if parts.scheme == "http" else tls or ssl.create_default_context()
         self._port = port or (443 if self._tls else 80)

@@ -27,6 +27,7 @@ from discreet.curator.purchase import PastPayment, total
 from discreet.desk import Desk, Visitor
 from discreet.desk.practice import made_up
 from discreet.errors import Refusal
+from discreet.exact import shown
 from discreet.ledger import Head
 from discreet.privacy import Neighbours, Replace
 from discreet.release.certificate import Certificate
@@ -79,7 +80,7 @@ def release_response(desk: Desk, visitor: Visitor, path: str) -> Response:
     """A file of a release, if the visitor may read it. It blocks."""
     asked = _ASKED.fullmatch(path)
     if asked is None:
-        raise Refusal("there is nothing of this kind here")
+        raise Refusal(f"there is nothing of this kind here: {shown(path)}")
     entry, name = int(asked[1]), asked[2]
     with tempfile.TemporaryDirectory(prefix="discreet-release-") as aside:
         folder = Path(aside) / folder_name(entry)
@@ -89,7 +90,7 @@ def release_response(desk: Desk, visitor: Visitor, path: str) -> Response:
         elif name in contents(certificate):
             content = (folder / name).read_bytes()
         else:
-            raise Refusal("there is nothing of this kind here")
+            raise Refusal(f"there is nothing of this kind here: {shown(path)}")
     headers = {"content-disposition": f'attachment; filename="{name}"'}
     return Response(content, headers=headers, media_type=_KINDS.get(asked[3], "application/octet-stream"))
 
@@ -112,7 +113,7 @@ def sample_response(desk: Desk, visitor: Visitor, path: str) -> Response:
     asked = _NAME.fullmatch(path)
     tables = {table.name: table for table in desk.tables(visitor)}
     if asked is None or asked[1] not in tables:
-        raise Refusal("there is nothing of this kind here")
+        raise Refusal(f"there is nothing of this kind here: {shown(path)}")
     name, kind = asked[1], asked[2]
     rows, file = made_up(tables[name]).replace_schema_metadata(_LABEL), io.BytesIO()
     pyarrow.csv.write_csv(rows, file) if kind == "csv" else pyarrow.parquet.write_table(rows, file)

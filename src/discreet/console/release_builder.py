@@ -324,7 +324,7 @@ def _exact_enough(
     for _ in range(_STEPS):
         quote = _at(desk, visitor, plan, price, (purse, usual, confidence))
         if quote.tag.error is None:
-            raise Refusal("how exact this will be is known after paying, so no price can be quote for it", hint=_NAME)
+            raise Refusal("how exact this will be is known after paying, so no price can be quoted for it", hint=_NAME)
         off = quote.tag.error / error
         rough, good = (price, good) if off > 1 else (rough, (price, quote))
         if good is not None and (Fraction(9, 10) <= off <= 1 or good[0] * _NEAR <= rough):

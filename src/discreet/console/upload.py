@@ -85,7 +85,7 @@ class Uploads:
         if who in self._coming:
             raise UploadRefused(409, "another file of yours is on its way", hint="wait for it, or stop it")
         if before is not None and before.held:
-            raise UploadRefused(409, "a file of yours is just being read", hint="wait for it")
+            raise UploadRefused(409, f"{before.name} is just being read", hint="wait for it")
         size = header(scope, b"content-length")
         self._fits(int(size[:20]) if size.isdigit() else 0)
         if before is not None:
@@ -181,7 +181,9 @@ class Uploads:
                 message = await receive()
         except TimeoutError:
             if not coming.stopped:
-                raise UploadRefused(408, "nothing came of the file for too long", hint="try again") from None
+                raise UploadRefused(
+                    408, f"nothing came of the file for {self._patience:g} seconds", hint="try again"
+                ) from None
         finally:
             coming.waiting = None
         if coming.stopped:
@@ -194,7 +196,7 @@ class Uploads:
         if size > self.most:
             raise self._too_large()
         if shutil.disk_usage(self._spill.folder()).free < _SPARE + (size if wanted is None else wanted):
-            raise UploadRefused(507, "the disk of this server has no room for the file")
+            raise UploadRefused(507, f"the disk of this server has no room for a file of {said_size(size)}")
 
     def _too_large(self) -> UploadRefused:
         hint = "add it on the server itself, with discreet add"
@@ -203,9 +205,9 @@ class Uploads:
 
 def _refuse_busy(upload: UploadedFile) -> None:
     if upload.over:
-        raise Refusal("the file is not here any more", hint="choose it again")
+        raise Refusal(f"{upload.name} is not here any more", hint="choose it again")
     if upload.held:
-        raise Refusal("the file is just being read", hint="wait for it")
+        raise Refusal(f"{upload.name} is just being read", hint="wait for it")
 
 
 def said_size(size: int) -> str:

@@ -58,7 +58,7 @@ class Bars:
         """The histogram that was bought: one key, one number."""
         noise = bought.price.charge(bought.price.part.measurement.statistics[0]).mechanism
         if not isinstance(noise, (LaplaceVector, GaussianVector)):
-            raise Refusal("a histogram needs additive noise")
+            raise Refusal(f"a histogram needs additive noise, got {type(noise).__name__}")
         rows = zip(bought.noisy.groups, bought.noisy.values, strict=True)
         return cls({int(str(group[0])): row[0] for group, row in rows}, noise)
 

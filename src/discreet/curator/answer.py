@@ -136,7 +136,7 @@ class Answer:
             raise Refusal("matplotlib is not installed", hint="pip install matplotlib") from None
         numeric = [i for i, kind in enumerate(self.types) if kind in ("bigint", "double")]
         if not numeric or not self.rows:
-            raise Refusal("there is no number to plot in this answer")
+            raise Refusal(f"there is no number to plot in this answer, whose columns are {list(self.columns)}")
         value, spans = numeric[-1], self.intervals(confidence)
         labels = [" ".join(str(cell) for i, cell in enumerate(row) if i not in numeric) or "all" for row in self.rows]
         heights = [float(str(row[value])) if row[value] is not None else 0.0 for row in self.rows]

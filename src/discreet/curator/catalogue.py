@@ -75,7 +75,11 @@ class Catalogue:
     def allowance(self, amount: Number) -> BudgetLoss:
         """An allowance in the measure that the home's budgets have."""
         if len({type(population.total) for population in self.populations.values()}) != 1:
-            raise Refusal("an allowance needs populations whose budgets have one measure", hint="add a table first")
+            named = sorted(self.populations) or "none"
+            raise Refusal(
+                f"an allowance needs populations whose budgets have one measure, and there are {named}",
+                hint="add a table first, or give a token without an allowance",
+            )
         total = next(iter(self.populations.values())).total
         return total.at(amount, total.delta)
 

@@ -25,7 +25,7 @@ from discreet.curator.sessions import Sessions
 from discreet.declared.table import Caps, Table
 from discreet.engines import DuckStore
 from discreet.errors import Refusal
-from discreet.exact import Number, share
+from discreet.exact import Number, share, shown
 from discreet.ledger import Books, Grant, Spend, open_ledger
 from discreet.ledger.books import OWNER
 from discreet.ledger.entry import BudgetLoss, Plain, refuse_half_characters
@@ -70,7 +70,7 @@ class Curator:
         self, home: Path, *, principal: str = "custodian", rng: Entropy = SECURE, sandbox: Sandbox = DIRECT
     ) -> None:
         if not isinstance(rng, Secure):
-            raise Refusal("a curator takes no randomness but the operating system's")
+            raise Refusal(f"a curator takes no randomness but the operating system's, got rng={shown(rng)}")
         catalogue.read(home)
         self._principal = principal
         self._within: frozenset[str] | None = None  # all tables, or those that this one is for
@@ -178,7 +178,7 @@ class Curator:
         """
         grant = self._books().grant(self._principal)
         if everybody and grant is not None and grant.role != "custodian":
-            raise Refusal("what others asked is shown to custodians")
+            raise Refusal(f"what others asked is shown to custodians, and {self._principal!r} is none")
         with self.ledger.looked_at() as view:
             return past_payments(view.payments(None if everybody else self._principal, before, most))
 
@@ -341,7 +341,9 @@ class Curator:
     ) -> Answer:
         """Answer what comes first, put the answers into the question, and answer that. One price pays for all of it."""
         if asked.within:
-            raise Refusal("a question in stages is not answered within the rest", hint="name a price that fits")
+            raise Refusal(
+                f"a question in {len(uppers)} stages is not answered within the rest", hint="name a price that fits"
+            )
         population, price = self._population(uppers[-1].question.every_part), total([price.loss for price in prices])
         if population is not None and price is not None and not asked.free:  # before the first part of it is paid
             self.ledger.books().check(Spend(population.name, price, self._principal, "", [], {"sql": sql}))

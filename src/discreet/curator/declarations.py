@@ -137,7 +137,10 @@ def _linked(
     (own, target), *more = said.link.items()
     other, _, key = target.partition(".")
     if said.unit is not None or more:
-        raise Refusal("a table has one owner: either a unit or one link", hint="leave out one of them")
+        got = [f"unit {said.unit!r}"] * (said.unit is not None) + [f"link {a}={b}" for a, b in said.link.items()]
+        raise Refusal(
+            f"a table has one owner: either a unit or one link, got {' and '.join(got)}", hint="leave out one of them"
+        )
     if own not in columns:
         raise Refusal(f"the link starts at {own!r}, and the source has no such column", hint=f"it has {list(columns)}")
     other = chosen(other, known.tables) or other

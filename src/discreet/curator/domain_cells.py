@@ -30,7 +30,10 @@ _COUNTED = ("rows", "units")
 def check_domain(domain: Domain, tables: Sequence[Table]) -> None:
     """Refuse a domain that is not of one table, or whose values are none of its columns' types."""
     if len(tables) != 1:
-        raise Refusal("a session with a domain is about one table", hint="name the table whose columns the domain has")
+        names = [table.name for table in tables]
+        raise Refusal(
+            f"a session with a domain is about one table, got {names}", hint="name the one whose columns it has"
+        )
     try:
         cells = _cells(domain, _types(domain, tables[0]))
     except duckdb.Error:
@@ -48,7 +51,10 @@ def check_domain(domain: Domain, tables: Sequence[Table]) -> None:
 def counted_cells(measurement: Measurement, statistic: Statistic, domain: Domain) -> int:
     """The cells that a question counts, as bits of one number; refused if it asks for more than the domain knows."""
     if statistic.kind not in _COUNTED:
-        raise Refusal("this session answers counts", hint="ask count(*), or count(DISTINCT unit)")
+        raise Refusal(
+            f"this session answers counts, and this asks for a {statistic.kind}",
+            hint="ask count(*), or count(DISTINCT unit)",
+        )
     table, text = _written_out(measurement.rows)
     types = _types(domain, table)
     try:

@@ -311,7 +311,9 @@ class Sessions:
                 raise Refusal(f"there is no table {name!r}", hint=f"there are {sorted(known)}")
         named = [known[name] for name in dict.fromkeys(names)]
         if not named or any(table.public for table in named):
-            raise Refusal("a session is about tables of people: name at least one that is not public")
+            raise Refusal(
+                f"a session is about tables of people, got {list(names)}", hint="name at least one, and no public one"
+            )
         people = sorted({table.population or "" for table in named})
         if len(people) > 1:
             raise Refusal(f"a session is about one population, got {people}", hint="open one for each")

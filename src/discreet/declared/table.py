@@ -38,7 +38,7 @@ def distinct_names(names: Sequence[str]) -> None:
     seen: dict[str, str] = {}
     for name in names:
         if not name:
-            raise Refusal("a column has no name", hint="give it one with AS")
+            raise Refusal(f"column {len(seen) + 1} has no name", hint="give it one with AS")
         other = seen.setdefault(fold(name), name)
         if other != name:
             raise Refusal(

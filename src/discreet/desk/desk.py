@@ -21,6 +21,7 @@ from discreet.desk.notary import Lately, Notary
 from discreet.desk.practice import Practice
 from discreet.desk.publisher import PaidRelease, Publisher, ReleaseOrder, tried
 from discreet.errors import Refusal
+from discreet.exact import shown
 from discreet.ledger import Grant, Head
 from discreet.ledger.books import OWNER, Account, Books
 from discreet.ledger.entry import BudgetLoss, canonical
@@ -105,7 +106,9 @@ class Desk:
         """A person whose password was checked."""
         grant = self._grant(name)
         if grant is None:
-            raise Refusal("nobody of this name is let in", hint="a custodian lets people in with discreet user add")
+            raise Refusal(
+                f"nobody called {shown(name)} is let in", hint="a custodian lets people in with discreet user add"
+            )
         return _visitor(grant)
 
     def bearer(self, token: str) -> Visitor | None:
@@ -252,7 +255,9 @@ class Desk:
         """The custodian's side of the home, for a custodian."""
         grant = self._in_force(visitor)
         if grant is not None and grant.role != "custodian":
-            raise Refusal("this is for custodians", hint="a custodian can let you in as one")
+            raise Refusal(
+                f"this is for custodians, and you are let in as {grant.role}", hint="a custodian can let you in as one"
+            )
         return Custody(self.home)
 
     def people(self, visitor: Visitor) -> list[Person]:

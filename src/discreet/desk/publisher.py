@@ -158,9 +158,9 @@ class Publisher:
         try:
             content = self._path(known.digest).read_bytes()
         except OSError:
-            raise Refusal("the file of this release is missing", hint="restore the home") from None
+            raise Refusal(f"the file of release {known.entry} is missing", hint="restore the home") from None
         if digest(content) != known.digest:
-            raise Refusal("the file of this release is not what the ledger knows", hint="restore the home")
+            raise Refusal(f"the file of release {known.entry} is not what the ledger knows", hint="restore the home")
         return Release.from_json(content.decode())
 
     def folder(self, known: PaidRelease, folder: Path) -> Certificate:

@@ -170,7 +170,10 @@ class SurveyPlan:
     def _client(self) -> Reporter:
         if self.texts is not None:
             if self.answers:
-                raise Refusal("a survey has answers to choose from, or it asks for texts", hint="leave out one of them")
+                raise Refusal(
+                    f"a survey has answers to choose from, or it asks for texts, and this has {list(self.answers)} too",
+                    hint="leave out one of them",
+                )
             return Rappor(self.epsilon, self.texts.bits, self.texts.hashes, self.texts.cohorts)  # type: ignore[arg-type]
         if len(self.answers) < 2:
             raise Refusal(f"expected two answers or more, got {len(self.answers)}", hint="write each on its own line")

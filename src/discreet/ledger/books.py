@@ -54,7 +54,9 @@ def _charged(account: Account, spend: Spend) -> Budget[BudgetLoss]:
     if session is None:
         return account.budget.spend(loss)
     if session != spend.population:
-        raise Refusal("a session is paid from the budget that its question names")
+        raise Refusal(
+            f"a session is paid from the budget that its question names, {session!r}, got {spend.population!r}"
+        )
     return account.budget.open(loss)
 
 
@@ -184,7 +186,8 @@ class Books:
             )
         if any(getattr(spend.loss, part.name).denominator.bit_length() > _LONGEST for part in fields(spend.loss)):
             raise Refusal(
-                "this price takes too many digits to be added up exactly", hint="write the price with at most 30 digits"
+                f"a price of {spend.loss} takes too many digits to be added up exactly",
+                hint="write the price with at most 30 digits",
             )
         _charged(account, spend)
         if allowed is not None:

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from discreet.errors import Refusal
+from discreet.exact import shown
 from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Pure, Replace
 
 Plain = None | bool | int | str | list["Plain"] | dict[str, "Plain"]
@@ -175,7 +176,7 @@ def refuse_half_characters(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise Refusal("this text has half a character in it", hint="write it in UTF-8") from None
+        raise Refusal(f"this text has half a character in it: {text[:60]!a}", hint="write it in UTF-8") from None
 
 
 def _refuse_odd(body: object, depth: int = 0) -> None:
@@ -221,10 +222,10 @@ def _write_rational(number: Fraction) -> str:
 def _read_rational(text: Plain) -> Fraction:
     """The number that this text is the one spelling of."""
     if not isinstance(text, str) or len(text) > 2 * _LONGEST + 2 or not _RATIONAL.fullmatch(text):
-        raise Refusal("a number of a ledger entry is not written as one")
+        raise Refusal(f"a number of a ledger entry is not written as one: {shown(text)}")
     top, _, bottom = text.partition("/")
     if max(len(top), len(bottom)) > _LONGEST + 1 or (bottom and not bottom.strip("0")):
-        raise Refusal("a number of a ledger entry is not written as one")
+        raise Refusal(f"a number of a ledger entry is not written as one: {shown(text)}")
     number = Fraction(int(top), int(bottom or 1))
     if str(number) != text:
         raise Refusal(f"a number of a ledger entry has one spelling, {number}")
@@ -242,7 +243,7 @@ def read_neighbours(body: Plain) -> Neighbours:
     if not isinstance(body, dict) or not _among(_RELATIONS, body.get("relation")):
         raise Refusal(f"expected a relation of {sorted(_RELATIONS)}, got {body!r}")
     if set(body) != {"relation", "unit"} or not isinstance(body["unit"], str):
-        raise Refusal("a relation has a unit, which is a text, and nothing else")
+        raise Refusal(f"a relation has a unit, which is a text, and nothing else, got {shown(body)}")
     return _RELATIONS[str(body["relation"])](body["unit"])
 
 
@@ -331,7 +332,7 @@ def read_entry(body: bytes, previous: str) -> Entry:
         case {"number": int(number), "time": str(), "nonce": str(), "event": _} if not isinstance(number, bool):
             pass
         case _:
-            raise Refusal("a ledger entry has a number, a time, a nonce and an event")
+            raise Refusal(f"a ledger entry has a number, a time, a nonce and an event, got {shown(parsed)}")
     entry = Entry(parsed["number"], parsed["time"], parsed["nonce"], previous, read_event(parsed["event"]))
     if entry.body != body:
         raise Refusal(f"entry {parsed['number']} is not written in canonical form")

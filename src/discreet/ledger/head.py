@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from discreet import durable
 from discreet.errors import Refusal
+from discreet.exact import shown
 from discreet.ledger import merkle
 from discreet.ledger.entry import canonical
 
@@ -51,7 +52,9 @@ def read_head(text: str) -> Head:
     try:
         return head_of(strict_json(text))
     except ValueError:
-        raise Refusal("this is not a ledger head", hint="keep the line that `discreet ledger head` prints") from None
+        raise Refusal(
+            f"this is not a ledger head: {shown(text)}", hint="keep the line that `discreet ledger head` prints"
+        ) from None
 
 
 def strict_json(text: str) -> object:

@@ -114,7 +114,7 @@ def add_witness(home: Path, where: str, token: str = "") -> Head:
     """Have the head of a home's ledger kept by one more witness from now on."""
     ledger, keeper = open_ledger(home), keeper_of(home)
     if keeper is None:
-        raise Refusal("this home is for practice: its heads are kept nowhere")
+        raise Refusal(f"{home} is for practice: its heads are kept nowhere")
     new = Named(witness_of(where).where, token)
     told(new.witness, new.witness.newest(keeper.name), ledger.looked_at, ledger.books().size, keeper.key)
     _name(home, [*(each for each in named(home) if each.where != new.where), new])
@@ -174,17 +174,17 @@ def adopt(home: Path, name: str, root: str) -> Entry:
         raise Refusal(f"an adopted home is called by one line of at most {_LONGEST} letters, got {name!r}")
     keeper = keeper_of(home, adopting=True)
     if keeper is None:
-        raise Refusal("this home is for practice: every copy of it answers")
+        raise Refusal(f"{home} is for practice: every copy of it answers")
     try:
         open_ledger(home)
     except Elsewhere:
         pass
     else:
-        raise Refusal("this home answers already: its head is kept", hint="there is nothing to adopt")
+        raise Refusal(f"{home} answers already: its head is kept", hint="there is nothing to adopt")
     ledger = SqliteLedger(_path(home), new=False, keeper=keeper)
     report = verify(ledger.rows())
     if not report.holds:
-        raise Refusal("the ledger does not hold: " + "; ".join(report.faults))
+        raise Refusal(f"the ledger does not hold: {'; '.join(report.faults)}")
     entry = ledger.append(Adopted(name, root))
     ledger.vouch()
     return entry

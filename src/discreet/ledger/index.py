@@ -170,7 +170,7 @@ def nodes(file: sqlite3.Connection) -> Node:
     def node(level: int, place: int) -> bytes:
         kept = file.execute("SELECT hash FROM node WHERE level = ? AND place = ?", (level, place)).fetchall()
         if not kept:
-            raise Refusal("a part of the ledger's index is missing", hint=_UPGRADE)
+            raise Refusal(f"part {place} of level {level} of the ledger's index is missing", hint=_UPGRADE)
         return bytes(kept[0][0])
 
     return node
@@ -187,7 +187,7 @@ class Past:
         """The root that the first entries had, proved from the root of them all."""
         root, proof = merkle.root_of(self.node, 0, size), merkle.consistency(self.node, size, self.frontier.size)
         if not merkle.consistent(size, root, self.frontier.size, self.frontier.root, proof):
-            raise Refusal("the ledger's index does not fit its entries", hint=_UPGRADE)
+            raise Refusal(f"the ledger's index does not fit its first {size} entries", hint=_UPGRADE)
         return root
 
     def siblings(self, number: int, size: int) -> tuple[str, ...]:

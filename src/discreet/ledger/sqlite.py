@@ -179,7 +179,8 @@ class SqliteLedger:
                 kept = file.execute("SELECT hash FROM entry WHERE number > ? ORDER BY number", (view.size,))
                 if [hashed for (hashed,) in kept] != [entry.hash for entry in written]:
                     raise Refusal(
-                        "an entry was not kept by the ledger's file", hint="somebody changed it: see discreet doctor"
+                        f"entry {view.size + 1} was not kept by the ledger's file",
+                        hint="somebody changed it: see discreet doctor",
                     )
             put()
         return written
@@ -289,7 +290,7 @@ class SqliteLedger:
         known = file.execute("SELECT hash, body FROM entry WHERE number = ?", (size,)).fetchall()
         if size and [(state.last, state.last)] != [(stored, chained(state.before, body)) for stored, body in known]:
             raise Refusal(
-                "the ledger's file is not the one that was read before: it was replaced, cut or rolled back",
+                f"the ledger's file is not the one of {size} entries that was read: replaced, cut or rolled back",
                 hint="put the newest ledger back, or open the home again",
             )
         if not complete:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from discreet.errors import Refusal
+from discreet.exact import shown
 from discreet.ledger import merkle
 from discreet.ledger.books import Books
 from discreet.ledger.entry import GENESIS, Adopted, Entry, canonical, read_entry
@@ -62,7 +63,7 @@ def verify(rows: Sequence[Row], *, heads: Sequence[Head] = (), key: str | None =
 def _refuse_another_head(entry: Entry, before: merkle.Frontier) -> None:
     """Refuse that a copy was adopted by another head than it had."""
     if isinstance(entry.event, Adopted) and entry.event.head != before.root.hex():
-        raise Refusal("it names another head than that of the entries before it")
+        raise Refusal(f"it names another head than that of the entries before it: {entry.event.head}")
 
 
 def _in_place(place: int, row: Row, previous: str) -> Entry:
@@ -128,7 +129,7 @@ class Pinned:
 def pin(head: Head) -> Pinned:
     """Hold on to a head, and to its key."""
     if not head.genuine():
-        raise Refusal("the head that you kept is not signed by its key", hint="its file was changed")
+        raise Refusal(f"the head of {head.time} that you kept is not signed by its key", hint="its file was changed")
     return Pinned(head.key, head)
 
 
@@ -215,7 +216,7 @@ def extend(rows: Sequence[Row], kept: Head, head: Head) -> Extension:
     if kept.key != head.key:
         faults.append(f"the head of {kept.time} was signed by another key")
     if faults:
-        raise Refusal("the ledger does not go on from this head: " + "; ".join(faults))
+        raise Refusal(f"the ledger does not go on from this head: {'; '.join(faults)}")
     return Extension(
         kept.size,
         tuple(part.hex() for part in merkle.consistency(merkle.kept_in(leaves), kept.size, len(leaves))),
@@ -239,7 +240,7 @@ def read_proof(text: str) -> Receipt | Extension:
         return _proof(strict_json(text))
     except (Refusal, *_MALFORMED):
         raise Refusal(
-            "this is neither a receipt nor an extension of a ledger",
+            f"this is neither a receipt nor an extension of a ledger: {shown(text)}",
             hint="they are what `discreet ledger prove` and `discreet ledger extends` print",
         ) from None
 

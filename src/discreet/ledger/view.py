@@ -66,7 +66,7 @@ class View:
         said = self.entry(number).event
         paid = self.entry(said.spend).event if isinstance(said, StoredAnswer) else None
         if not isinstance(said, StoredAnswer) or not isinstance(paid, Spend):
-            raise Refusal("the ledger's index does not fit its entries", hint="run discreet ledger upgrade")
+            raise Refusal(f"the ledger's index does not fit entry {number}", hint="run discreet ledger upgrade")
         return paid, said
 
     def payments(
@@ -124,7 +124,7 @@ class View:
         if kept.key != head.key:
             faults.append(f"the head of {kept.time} was signed by another key")
         if faults:
-            raise Refusal("the ledger does not go on from this head: " + "; ".join(faults))
+            raise Refusal(f"the ledger does not go on from this head: {'; '.join(faults)}")
         return Extension(kept.size, self.past.since(kept.size), head)
 
     def receipt(self, number: int, head: Head, kept: Head | None = None) -> Receipt:

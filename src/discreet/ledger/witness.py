@@ -67,7 +67,7 @@ def keep(home: Path, head: Head, size: int, siblings: Sequence[str], by: Bringer
         if (0 if known is None else known.size) != size:
             return known
         if not goes_on(head, known, siblings):  # before a file is made: a stranger's heads leave none behind
-            raise Refusal("this head does not go on from the one that is kept here")
+            raise Refusal(f"this head of {head.size} entries does not go on from the one that is kept here")
         with ExitStack() as locked:
             if known is None:  # one after the other, so that nobody is above the limit
                 locked.enter_context(alone(folder, _NEW))
@@ -258,7 +258,7 @@ class Folder:
             if self.newest(head.key) != known:
                 return False
             if not goes_on(head, known, siblings):  # before a file is made: a stranger's heads leave none behind
-                raise Outside("this head does not go on from the one that is kept here")
+                raise Outside(f"this head of {head.size} entries does not go on from the one that is kept here")
             with alone(self.folder, head.key):
                 if self.newest(head.key) != known:
                     return False

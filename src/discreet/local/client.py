@@ -162,7 +162,7 @@ class Tally:
         if counts.dtype.kind not in "iu" or counts.ndim != 1:
             raise Refusal(f"expected the sums of a tally as whole numbers in a row, got {counts.dtype} {counts.shape}")
         if counts.size and max(abs(int(counts.min())), abs(int(counts.max()))) >= _FURTHEST:
-            raise Refusal("the sums of a tally are below 2^62: these are of no reports")
+            raise Refusal(f"the sums of a tally are below 2^62, and these go up to {int(np.abs(counts).max())}")
         counts = counts.astype(np.int64)
         counts.setflags(write=False)
         settle(self, people=people, counts=counts)
@@ -201,7 +201,7 @@ class Tally:
         try:
             text = data[_HEAD : _HEAD + size].decode()
         except UnicodeDecodeError:
-            raise Refusal("the description of a tally is no text") from None
+            raise Refusal(f"the description of a tally is no text: {size} bytes that are no UTF-8") from None
         return cls(text, int.from_bytes(data[8:16], "little"), np.frombuffer(body, dtype="<i8").astype(np.int64))
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from discreet.errors import Refusal
-from discreet.exact import Number, count, share
+from discreet.exact import Number, count, share, shown
 from discreet.interval import simpler_up, sqrt
 from discreet.local.client import Whole
 from discreet.mechanisms import Share
@@ -222,7 +222,7 @@ def reach(confidence: Number, many: int = 1) -> float:
     """How many standard errors to either side hold this much of the normal law, for each of so many."""
     rare = float((1 - share(confidence, "confidence")) / (2 * many))
     if rare < sys.float_info.min:
-        raise Refusal(TOO_SURE)
+        raise Refusal(f"{TOO_SURE}, got {shown(confidence)}")
     return -NormalDist().inv_cdf(rare)
 
 

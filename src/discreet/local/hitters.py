@@ -169,7 +169,9 @@ class HeavyHitters(Reporter):
             raise Refusal(f"expected kept * 2^step <= 2^22, got kept={kept}", hint="keep fewer, or take smaller steps")
         sums = known.counts.reshape(len(self.prefixes), self.rows, 1 + self.width)
         if not sums[:, :, 0].sum(axis=1).all():
-            raise Refusal("there are too few reports: of one length nobody told anything", hint="ask more people")
+            raise Refusal(
+                f"{known.people} reports are too few: of one length nobody told anything", hint="ask more people"
+            )
         tried, before = [0], 0
         for at, bits in enumerate(self.prefixes[:-1]):
             tried = _longer(tried, bits - before)

@@ -90,7 +90,7 @@ class BitMean(MeanEstimate):
         """
         rare = float((1 - share(confidence, "confidence")) / 2)
         if rare < sys.float_info.min:
-            raise Refusal(TOO_SURE)
+            raise Refusal(f"{TOO_SURE}, got {shown(confidence)}")
         zeros = self.people - self.ones
         least = float(special.betaincinv(self.ones, zeros + 1, rare)) if self.ones else 0.0
         most = float(special.betainccinv(self.ones + 1, zeros, rare)) if zeros else 1.0

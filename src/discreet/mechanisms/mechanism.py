@@ -116,7 +116,7 @@ def loss_of_units(mechanism: RowPromise, max_rows: int, neighbours: Neighbours) 
     """
     if not isinstance(mechanism.neighbours, AddRemove):
         raise Refusal(
-            "a promise for replacing one row says nothing about adding or removing one",
+            f"{type(mechanism).__name__} promises for replacing a row: that says nothing about adding or removing one",
             hint="use a mechanism for added and removed rows",
         )
     together = 1 if mechanism.takes is Takes.ROWS else count(getattr(mechanism, "max_rows", None), "max_rows")  # type: ignore[arg-type]

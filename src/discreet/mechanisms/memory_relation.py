@@ -174,7 +174,10 @@ class Frame:
         """The relation of a Poisson sample of the units: each is in it with this probability, by a fresh coin."""
         chance = rate_of(rate)
         if self.owners is None and self.caps.rows > 1:
-            raise Refusal("a sample of units needs to know whose the rows are", hint="Frame.of(…, unit=COLUMN)")
+            raise Refusal(
+                f"a sample of units needs to know whose the rows are, {self.caps.rows} of one unit at most",
+                hint="Frame.of(…, unit=COLUMN)",
+            )
         owners = np.arange(self._size) if self.owners is None else np.unique(self.owners, return_inverse=True)[1]
         heads = flips(chance, int(owners.max(initial=-1)) + 1, rng=rng)[owners]
         kept = None if self.owners is None else self.owners[heads]

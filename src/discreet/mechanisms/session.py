@@ -134,7 +134,8 @@ class Session(Generic[S, Q, A]):
         try:
             purpose = {"format": FORMAT, "mechanism": described(self.mechanism), "dataset": self.dataset}
         except ValueError:  # a fraction beyond the digits that Python turns into text
-            raise Refusal("a parameter of the mechanism has too many digits", hint="use shorter fractions") from None
+            name = type(self.mechanism).__name__
+            raise Refusal(f"a parameter of {name} has too many digits", hint="use shorter fractions") from None
         return Sealed(self.path, self.key_file, json.dumps(purpose, sort_keys=True).encode())
 
     @property

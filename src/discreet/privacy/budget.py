@@ -142,7 +142,7 @@ class Budget(Generic[F]):
         """The budget after the whole price of an interactive mechanism, which from now on may be asked in turns."""
         if not _interleaves(charged(guarantee, self.total, self.neighbours, "this budget")):
             raise Refusal(
-                "a session whose price in rho has a delta is not proven beside other questions",
+                f"a session of {guarantee.loss} is not proven beside other questions: its price in rho has a delta",
                 hint="open it in a budget of epsilon and delta, or run it whole, without a session",
             )
         return replace(self.spend(guarantee), sessions=self.sessions + 1)
@@ -150,7 +150,7 @@ class Budget(Generic[F]):
     def close(self) -> Budget[F]:
         """The budget after one open session has given its last answer."""
         if not self.sessions:
-            raise Refusal("no session is open in this budget")
+            raise Refusal(f"no session is open in this budget of {self.total}")
         return replace(self, sessions=self.sessions - 1)
 
     def explain(self, guarantee: Guarantee[F]) -> str:

@@ -291,7 +291,7 @@ def _same(one: L, other: Loss) -> L:
     """`other`, if it is in the measure of `one`."""
     if isinstance(other, type(one)):
         return other
-    raise Refusal("allowance and budget are kept in two measures", hint="a custodian can give you another")
+    raise Refusal(f"{one} and {other} are kept in two measures", hint="a custodian can give you another")
 
 
 def within(spent: L, total: L) -> L:
@@ -355,7 +355,7 @@ class Guarantee(Generic[L]):
         if isinstance(self.neighbours, AddRemove):  # replacing is removing, then adding
             return Guarantee(self.loss.group(2), neighbours)
         raise Refusal(
-            "a promise for replacing one unit says nothing about adding or removing one",
+            f"a promise for replacing one {neighbours.unit} says nothing about adding or removing one",
             hint="sample or pad the rows to a public number, or make the budget's own relation Replace",
         )
 
@@ -383,5 +383,8 @@ def parallel(*guarantees: Guarantee[L]) -> Guarantee[L]:
         if first.loss <= guarantee.loss:
             first = guarantee
     if not all(guarantee.loss <= first.loss for guarantee in guarantees):
-        raise Refusal("no one of these losses is the largest", hint="convert them to one number each, or add them")
+        losses = ", ".join(str(guarantee.loss) for guarantee in guarantees)
+        raise Refusal(
+            f"no one of these losses is the largest: {losses}", hint="convert them to one number each, or add them"
+        )
     return first

@@ -17,7 +17,7 @@ from typing import Any
 
 from discreet import __version__
 from discreet.errors import Refusal
-from discreet.exact import spoken
+from discreet.exact import shown, spoken
 from discreet.ledger.entry import (
     BudgetLoss,
     Plain,
@@ -53,7 +53,9 @@ class Certificate:
     def __post_init__(self) -> None:
         said = self.answer.entry.event
         if not isinstance(said, StoredAnswer):
-            raise Refusal("a certificate names the entry that holds what was said for a payment")
+            raise Refusal(
+                f"a certificate names the entry that holds an answer, got one that holds {type(said).__name__}"
+            )
         if clash := sorted(set(self.facts) & set(_OWN)):
             raise Refusal(f"a release names no facts as a certificate does, got {clash}")
         held(said.answer)
@@ -215,7 +217,9 @@ class Certificate:
             )
             again = read.to_json()
         except BROKEN:
-            raise Refusal("this is no certificate of a release", hint="it is a file that discreet writes") from None
+            raise Refusal(
+                f"this is no certificate of a release: {shown(text)}", hint="it is a file that discreet writes"
+            ) from None
         if again != text:
             other: Any = json.loads(again)
             parts = sorted(name for name in {*body, *other} if body.get(name) != other.get(name)) or ["its spelling"]
@@ -266,7 +270,7 @@ def held(answer: Plain) -> tuple[str, str]:
         case {"release": {"sha256": str(digest), "name": str(name), **others}, **rest} if not rest:
             if is_hex(digest, 32) and not set(others) - {"paid"}:
                 return digest, name
-    raise Refusal("this answer of the ledger holds no release")
+    raise Refusal(f"this answer of the ledger holds no release: {shown(answer)}")
 
 
 def paid_of(answer: Plain) -> PaymentFacts:

@@ -193,7 +193,7 @@ def within(variance: float, confidence: Number = USUAL) -> Fraction:
     """
     rare = float(1 - share(confidence, "confidence"))
     if rare < _RAREST:
-        raise Refusal("expected confidence <= 1 - 1e-300: nothing is surer than that")
+        raise Refusal(f"expected confidence <= 1 - 1e-300: nothing is surer than that, got {shown(confidence)}")
     times = max(-math.log(rare) / math.sqrt(2), _two(rare), -NormalDist().inv_cdf(rare / 2))
     far = math.sqrt(variance) * times + max(MORE, _whole_more(rare, times))
     return Fraction(math.ceil(far * (1 + 1e-9) * 1024), 1024)

@@ -52,7 +52,7 @@ def write(folder: Path, release: Release, answer: Receipt) -> Certificate:
     files: dict[str, bytes] = {RELEASE: release.to_json().encode()}
     draft = Certificate(_facts(release), release.bounding, answer)
     if digest(files[RELEASE]) != draft.digest:
-        raise Refusal("the entry of the ledger holds another release than this one")
+        raise Refusal(f"entry {answer.entry.number} of the ledger holds another release than this one")
     tables = release.tables_by_file()
     files |= {name: _parquet(table, draft) for name, table in tables.items()} | dict(release.more_files())
     draft = replace(draft, files={name: digest(content) for name, content in files.items()})
@@ -104,7 +104,7 @@ def checked(folder: Path, pinned: Pinned | None = None) -> list[str]:
     if not faults:
         faults = [*_against_ledger(folder, release, certificate), *_against_release(folder, release, certificate)]
     if faults:
-        raise Refusal("the release does not hold: " + "; ".join(faults))
+        raise Refusal(f"the release does not hold: {'; '.join(faults)}")
     return list(_findings(release, certificate, pinned))
 
 

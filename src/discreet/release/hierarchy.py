@@ -244,7 +244,8 @@ class Wavelet(Counts):
         settle(self, shares=divided(self.shares, len(self.children) + 1))
         if not all(self.shares):
             raise Refusal(
-                "a wavelet measures every level, and a share of 0 buys none", hint="a hierarchy may leave one out"
+                f"a wavelet measures every level, and a share of 0 buys none: {shown(self.shares)}",
+                hint="a hierarchy may leave one out",
             )
         self.payable(self.shares, "shares")
 

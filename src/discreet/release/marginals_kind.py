@@ -81,12 +81,12 @@ class MarginalsWish(CountsWish):
             settle(self, ways=None if self.ways is None else count(self.ways, "ways"))
         if self.method == "residual" and self.rho is None and self.delta is None:
             raise Refusal(
-                "residual marginals have Gaussian noise, which needs a delta beside epsilon",
+                f"residual marginals have Gaussian noise, which needs a delta beside epsilon={self.epsilon}",
                 hint="say delta='1e-9', or rho instead of epsilon, or take the method fourier",
                 field="method",
             )
         if self.ways is not None and self.tables:
-            raise Refusal("the tables of marginals are named, or all of so many columns, not both")
+            raise Refusal(f"tables are named, or all of so many columns, got {shown(self.tables)} and ways={self.ways}")
         if self.ways is not None and self.ways > len(self.columns):
             raise Refusal(
                 f"there are {len(self.columns)} columns, and tables of ways={shown(self.ways)} were asked for",

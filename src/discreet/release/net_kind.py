@@ -74,7 +74,10 @@ class NetWish(CountsWish):
         with about("rows"):
             settle(self, rows=None if self.rows is None else count(self.rows, "rows"))
         if self.rows is not None and self.within is not None:
-            raise Refusal("say how many rows, or how near they are to be, not both", field="rows")
+            raise Refusal(
+                f"say how many rows, or how near they are to be, got rows={self.rows} and within={self.within}",
+                field="rows",
+            )
         if self.ways is not None and self.ways > len(self.columns):
             raise Refusal(
                 f"there are {len(self.columns)} columns, and questions about ways={self.ways} were asked for",

@@ -258,7 +258,8 @@ def measured(select: exp.Select, texts: list[exp.Expr], reading: Reading, known:
     texts = list({text.sql(): text for text in texts}.values())  # a key that is named twice is one key
     if reading.outer is not None and len(texts) > 1:
         raise Refusal(
-            "where public rows are kept, one of their columns is the groups, and here are several",
+            f"where public rows are kept, one of their columns is the groups, and here are {len(texts)}: "
+            + ", ".join(map(shown, texts)),
             hint="group by one column of the public table",
         )
     if not select.args.get("group"):

@@ -51,7 +51,8 @@ def _inner(sources: Sequence[Source], given: list[exp.Expr]) -> Reading:
     """In whatever order the conditions connect them, private rows first."""
     private = [source for source in sources if not source.reading.public]
     if not private:
-        raise Refusal("two public tables are joined here", hint="add the joined public table as one")
+        names = " and ".join(_called(source.reading) for source in sources)
+        raise Refusal(f"two public tables are joined here: {names}", hint="add the joined public table as one")
     left = [source for source in sources if source is not private[0]]
     reading = private[0].reading
     while left:
@@ -81,7 +82,7 @@ def _attached(reading: Reading, source: Source, helping: Sequence[exp.Expr], *, 
         reading, other, kind = other, reading, "left" if kind == "right" else "inner"
     if reading.public and other.public:
         raise Refusal(
-            "two public tables are joined before private rows come in",
+            f"two public tables are joined before private rows come in: {_called(reading)} and {_called(other)}",
             hint="join the private table first, or add the joined public table as one",
         )
     if reading.public:
@@ -138,7 +139,8 @@ def _looked_up(private: Reading, public: Reading, kind: str, given: _Given) -> R
     """Private rows, each beside the public rows that fit."""
     if kind == "full":
         raise Refusal(
-            "a FULL JOIN would keep public rows that are nobody's", hint="use LEFT JOIN from the private table"
+            f"a FULL JOIN would keep rows of {_called(public)}, which are nobody's",
+            hint="use LEFT JOIN from the private table",
         )
     if not _equal(private, public, given.every):
         raise Refusal(
@@ -156,7 +158,7 @@ def _outer(public: Reading, private: Reading, kind: str, given: _Given, *, alone
     """Public rows, kept whether or not a private row fits: the groups are then the public rows' values."""
     if kind != "left" or not alone:
         raise Refusal(
-            "public rows are kept without a private partner, which only works as public LEFT JOIN private",
+            f"rows of {_called(public)} are kept without a private partner, as only public LEFT JOIN private may",
             hint="join this one public table and this one private table, and group by the public columns",
         )
     return replace(_looked_up(private, public, "inner", given), outer=public.rows)

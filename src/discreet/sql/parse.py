@@ -56,7 +56,9 @@ def read(text: str) -> exp.Expr:
     """The one question in a text, as it stands there. The tree is shared: copy before a change."""
     if not text.isprintable() and not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
         raise Refusal(
-            "a question is text, and this one holds half a character", hint="write it in UTF-8", ground=Ground.SYNTAX
+            f"a question is text, and this one of {len(text)} letters holds half a character",
+            hint="write it in UTF-8",
+            ground=Ground.SYNTAX,
         )
     if len(text) > LONGEST:
         raise Refusal(f"a question has at most {LONGEST} characters, got {len(text)}")
@@ -162,9 +164,11 @@ def _check(tree: exp.Expr) -> None:
         if type(node) not in ALLOWED:
             raise _unsupported(node)
         if isinstance(node, exp.With) and node.args.get("recursive"):
-            raise Unsupported("WITH RECURSIVE is not supported", hint="use WITH")
+            names = ", ".join(each.alias for each in node.expressions)
+            raise Unsupported(f"WITH RECURSIVE is not supported, as {names} has it", hint="use WITH")
         if isinstance(node, exp.Distinct) and node.args.get("on"):
-            raise Unsupported("DISTINCT ON chooses among rows and is not supported", hint="use GROUP BY")
+            on = node.args["on"].sql(dialect="postgres")
+            raise Unsupported(f"DISTINCT ON {on} chooses among rows and is not supported", hint="use GROUP BY")
         if isinstance(node, exp.Identifier) and not node.name:
             raise Refusal("a name is empty", hint="give it a letter")
         if isinstance(node, (exp.Limit, exp.Offset)) and not isinstance(node.expression, exp.Literal):
@@ -176,7 +180,7 @@ def _check(tree: exp.Expr) -> None:
                 f"{node.name.lower()!r} is not supported here", hint=f"the parts of a date are {sorted(TIMES)}"
             )
         if node.depth > DEEPEST:
-            raise Refusal("this question is nested too deeply", hint="split it")
+            raise Refusal(f"this question is nested too deeply: {DEEPEST} levels are the most", hint="split it")
 
 
 def _unsupported(node: exp.Expr) -> Refusal:

@@ -188,7 +188,8 @@ def light(size: int) -> None:
     """Refuse what is too long."""
     if size > HEAVIEST:
         raise Refusal(
-            "this question says the same thing too many times over", hint="repeat fewer expressions inside each other"
+            f"this question says the same thing too many times over: written out, it has {size:,} parts",
+            hint="repeat fewer expressions inside each other",
         )
 
 

@@ -61,7 +61,10 @@ def per_unit(select: exp.Select, keys: Sequence[exp.Expr], reading: Reading) -> 
         return rows
     columns = shape(rows).columns
     if not any(known.unit or known.link for known in columns.values()):
-        raise Refusal("DISTINCT would compare rows of different people", hint="select the unit too, or leave it out")
+        names = ", ".join(columns)
+        raise Refusal(
+            f"DISTINCT would compare rows of different people, by {names}", hint="select the unit too, or leave it out"
+        )
     return PerUnit(rows, tuple((name, Field(name, known.type)) for name, known in columns.items()), ())
 
 
@@ -249,7 +252,10 @@ def united(query: exp.Union, one: Rows, two: Rows) -> Rows:
         return made
     known = shape(made).columns
     if not any(column.unit for column in known.values()):
-        raise Refusal("UNION would compare rows of different people", hint="use UNION ALL, or select the unit too")
+        names = ", ".join(known)
+        raise Refusal(
+            f"UNION would compare rows of different people, by {names}", hint="use UNION ALL, or select the unit too"
+        )
     return PerUnit(made, tuple((name, Field(name, column.type)) for name, column in known.items()), ())
 
 

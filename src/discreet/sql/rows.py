@@ -27,7 +27,10 @@ class _Relation:
         parts = below(self)  # type: ignore[arg-type]
         size, depth = 1 + sum(part.size for part in parts), 1 + max((part.depth for part in parts), default=0)
         if size > LARGEST or depth > DEEPEST:
-            raise Refusal("this question reads the same rows too many times over", hint="split it")
+            raise Refusal(
+                f"this question reads the same rows too many times over: {size} steps, {depth} deep",
+                hint="split it",
+            )
         object.__setattr__(self, "size", size)
         object.__setattr__(self, "depth", depth)
 

@@ -40,7 +40,7 @@ from discreet.sql.rewrite import conjuncts, inner_queries, plain, pruned, tables
 from discreet.sql.row_queries import has_unit, named_alike, per_unit, projected, united, windowed
 from discreet.sql.rows import Rows, Scan
 from discreet.sql.shape import shape
-from discreet.sql.wording import COUNTED, Misasked, keyword, shown, taught
+from discreet.sql.wording import COUNTED, MOST_SHOWN, Misasked, keyword, shown, taught
 
 _CLAUSES_OF_ROWS = ("order", "limit", "offset", "having")
 
@@ -331,7 +331,8 @@ class Splitter:
         parts = tuple(part for part in self.parts if part.name in read)
         used = "".join(repr(part.measurement) for part in parts) if self.first else ""
         if any(f"stage={i})" not in used for i in range(len(self.first))):
-            raise Refusal("a query of WITH asks another one first, and is never read", hint="leave it out")
+            unread = sorted(set(self.named) - read)
+            raise Refusal(f"a query of WITH asks another one first, and is never read: {unread}", hint="leave it out")
         for part in parts:
             refuse_links(part.measurement, self.schema.link_targets)
         partial = told(
@@ -389,5 +390,9 @@ def rows_of(text: str, schema: Schema, at_hand: Public = _NONE) -> Rows:
     tree, cut = plain(parsed(text, schema)), Splitter(schema, _DECLARED, at_hand, ())
     rows = cut.take(tree, {})
     if isinstance(rows, UpperQuery) or cut.parts or cut.first:
-        raise Refusal("expected a SELECT of private rows, without aggregates", hint="SELECT age, sex FROM patients")
+        asked = " ".join(text.split())
+        raise Refusal(
+            f"expected a SELECT of private rows, without aggregates, got {asked[:MOST_SHOWN]}",
+            hint="SELECT age, sex FROM patients",
+        )
     return held(rows, at_hand)

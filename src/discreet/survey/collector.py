@@ -119,7 +119,7 @@ class Collector:
         tokens = [secrets.token_urlsafe(32) for _ in range(count(people, "people"))]
         task = self.task(name)
         if not task.invited:
-            raise Refusal("this task is open to everybody", hint="revise it with invited=True")
+            raise Refusal(f"task {name} is open to everybody", hint="revise it with invited=True")
         with self._store.transaction() as file:
             digest = self._task(file, name).digest
             file.executemany(
@@ -257,7 +257,7 @@ class Collector:
         self.task(name, version)
         document = self._read(lambda file: Row.of(file, self._task(file, name, version)).results)
         if document is None:
-            raise Unknown("this task has no results yet", hint="they are there once it was collected")
+            raise Unknown(f"task {name} has no results yet", hint="they are there once it was collected")
         return read_results(document)
 
     def forget(self, name: str) -> list[int]:
@@ -278,7 +278,7 @@ class Collector:
             ).fetchall()
             if needed and row.task.version == 1:
                 raise Refusal(
-                    "this task has no results yet, and needs what it knows", hint="close it first: its results stay"
+                    f"task {name} has no results yet, and needs what it knows", hint="close it first: its results stay"
                 )
             for _, digest in gone:
                 pruned(file, digest, written(self._clock()))

@@ -147,7 +147,7 @@ def allowed(file: sqlite3.Connection, task: Task, most: Pure | None) -> Pure:
     if row is not None and most is None:
         if blob(row[0]) != task.asked:
             raise Refusal(
-                "this task asks something else than at first, or in another way",
+                f"task {task.id} asks something else than at first, or in another way",
                 hint="to answer it all the same, say with most= how much may be lost to it in all",
             )
         return Pure(number(row[1]))
@@ -172,7 +172,7 @@ def newest(file: sqlite3.Connection, task: Task) -> None:
     row = file.execute("SELECT version, digest FROM latest WHERE id = ?", (task.id,)).fetchone()
     if row is not None and (row[0] > task.version or (row[0] == task.version and row[1] != task.digest)):
         raise Refusal(
-            "this is not the document of this task that was seen last, nor a later one",
+            f"this is version {task.version}, and not the document that was seen last, version {row[0]}",
             hint="do not answer, and ask who runs the survey",
         )
     file.execute(

@@ -56,7 +56,7 @@ class Row:
             (task.digest,),
         ).fetchone()
         if row is None:
-            raise Refusal("the surveys' file has lost a part", hint="put it back from a copy")
+            raise Refusal(f"the surveys' file has lost a part of task {task.id}", hint="put it back from a copy")
         return cls(task, *row)
 
 

@@ -118,7 +118,9 @@ class Respondent:
         """One more draw, if it is within both limits."""
         _owe(file, task, allowed)
         if self._limit is not None and not device_memory.lost(file) + task.client.privacy <= self._limit:
-            raise Refusal("another draw would lose more than the limit of this device", hint="nothing was sent")
+            raise Refusal(
+                f"another draw would lose more than {self._limit}, the limit of this device", hint="nothing was sent"
+            )
 
     def _drawn(self, file: sqlite3.Connection, task: Task, value: object) -> bytes:
         client = task.client
@@ -174,12 +176,14 @@ class Respondent:
         """
         task = read_task(document)
         if task.id != name:
-            raise Refusal("this is another task than the one that was asked for")
+            raise Refusal(f"this is task {task.id}, and {name} was asked for")
         with self._memory.transaction() as file:
             row = file.execute("SELECT key FROM trusted WHERE id = ?", (name,)).fetchone()
             known = [each for each in (key, row[0] if row else None) if each is not None]
             if not all(follows(each, task.key, handovers) for each in known):
-                raise Refusal("this task is signed by a stranger", hint="do not answer, and ask who runs the survey")
+                raise Refusal(
+                    f"this task is signed by a stranger, {task.key}", hint="do not answer, and ask who runs the survey"
+                )
             device_memory.newest(file, task)
             device_memory.acquaint(file, task.key, handovers)
             file.execute("INSERT OR REPLACE INTO trusted (id, key) VALUES (?, ?)", (name, task.key))
@@ -248,6 +252,6 @@ def _owe(file: sqlite3.Connection, task: Task, allowed: Pure) -> None:
     """One more draw for a task, new or not, if no more is lost to it than may be."""
     if not device_memory.lost(file, task.id) + task.client.privacy <= allowed:
         raise Refusal(
-            "another draw would lose more to this task than its first document asked for",
+            f"another draw would lose more to this task than the {allowed} that its first document asked for",
             hint="say with most= how much may be lost to it in all",
         )

@@ -10,6 +10,7 @@ from typing import Any, TypeGuard, cast
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from discreet.errors import Refusal
+from discreet.exact import shown
 from discreet.ledger.entry import Plain, canonical
 from discreet.ledger.head import genuine, public_part, strict_json
 from discreet.local.client import Reporter, Tally, label
@@ -64,7 +65,7 @@ class Results:
         except (ValueError, TypeError, KeyError):
             client = None
         if not isinstance(client, Reporter):
-            raise Refusal("the tally is of no client's reports")
+            raise Refusal(f"the tally is of no client's reports: {shown(self.tally.client)}")
         return client
 
     @property
@@ -140,12 +141,14 @@ def read_results(
         body = None
     results = Results(body) if isinstance(body, dict) and body.get("format") in (FIRST, FORMAT) else None
     if results is None or results.document != document or not results.genuine() or not _shaped(results.body):
-        raise Refusal("these are no signed results")
+        raise Refusal(f"these {len(document)} bytes are no signed results")
     known = [each for each in (key, task.key if task else None) if each is not None]
     if not all(follows(each, results.body["key"], handovers) for each in known):
-        raise Refusal("these results are signed by a stranger", hint="ask who runs the survey")
+        raise Refusal(f"these results are signed by a stranger, {results.body['key']}", hint="ask who runs the survey")
     if task is not None and not _of(task, results):
-        raise Refusal("these are the results of another task", hint="ask for those of the document that you have")
+        raise Refusal(
+            f"these are the results of another task than {task.id}", hint="ask for those of the document that you have"
+        )
     return results
 
 
@@ -290,7 +293,9 @@ def held(client: Reporter, tally: Tally, candidates: Iterable[str] = ()) -> tupl
         raise Refusal(f"{type(client).__name__} does not tell of texts", hint="its results are complete without names")
     if isinstance(client, HeavyHitters):
         if named:
-            raise Refusal("this mechanism finds texts itself", hint="name no candidates")
+            raise Refusal(
+                f"{type(client).__name__} finds texts itself, and {len(named)} were named", hint="name no candidates"
+            )
         hitters = client.estimate(tally)
         return _listed(hitters.values, hitters.shares, hitters.errors, hitters.chances, hitters.interval())
     if not named:

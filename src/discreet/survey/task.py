@@ -113,7 +113,7 @@ class Task(SignedTask):
         """The mechanism that a device runs."""
         client = rebuilt(self.mechanism.get("name"), self.mechanism.get("parameters"))
         if not isinstance(client, Reporter) or self.mechanism != described(client):  # one spelling, and so one digest
-            raise Refusal("the mechanism is not written as `described` writes it")
+            raise Refusal(f"the mechanism is not written as `described` writes it: {shown(self.mechanism)}")
         return client
 
     @property

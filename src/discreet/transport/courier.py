@@ -50,7 +50,7 @@ class Courier:
     def send(self, name: str, body: bytes, token: str | None = None) -> UploadReceipt:
         """Upload. After a failure, send the same bytes again: they count once."""
         if token is not None and not self._secure and not is_loopback(self._host):
-            raise Refusal("a token is sent in the clear to this machine only", hint="use https")
+            raise Refusal(f"a token is sent in the clear to this machine only, not to {self._host}", hint="use https")
         if token is not None and not (token.isascii() and token.isprintable()):
             raise Refusal("expected a token as it was handed out", hint="letters, digits, _ and -")
         bearer = {} if token is None else {"Authorization": f"Bearer {token}"}
@@ -58,7 +58,7 @@ class Courier:
         counts = _json(self._answered("POST", f"{self._service}/{name}/reports", body, {**kind, **bearer}))
         counts.setdefault("unlikely", 0)  # a server of before counted none
         if set(counts) != set(UploadReceipt().told) or any(type(number) is not int for number in counts.values()):
-            raise Unreached("the answer is no receipt", hint="is this a server of surveys?")
+            raise Unreached(f"{self._host} answered with no receipt", hint="is this a server of surveys?")
         return UploadReceipt(**counts)  # type: ignore[arg-type]  # they are numbers
 
     def results(self, name: str, version: int) -> bytes:
@@ -74,7 +74,7 @@ class Courier:
             response = connection.getresponse()
             content = response.read(_LONGEST)
         except (OSError, http.client.HTTPException):
-            raise Unreached("nobody answers there", hint="try again: the same bytes are sent") from None
+            raise Unreached(f"nobody answers at {self._host}", hint="try again: the same bytes are sent") from None
         finally:
             connection.close()
         if response.status != http.client.OK:
@@ -105,7 +105,7 @@ def _json(content: bytes) -> dict[str, object]:
     except ValueError:
         body = None
     if not isinstance(body, dict):
-        raise Unreached("the answer is no JSON object", hint="is this a server of surveys?")
+        raise Unreached(f"the answer of {len(content)} bytes is no JSON object", hint="is this a server of surveys?")
     return body
 
 

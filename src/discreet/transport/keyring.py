@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from discreet import durable
 from discreet.errors import Refusal
+from discreet.exact import shown
 from discreet.ledger.entry import Plain
 from discreet.ledger.head import genuine, is_hex, public_part, signing_key, strict_json
 from discreet.transport.task import signed_bytes
@@ -59,7 +60,7 @@ def read_handover(text: str) -> Handover:
                     return handover
     except ValueError:
         pass
-    raise Refusal("this is not a handover from one key to the next")
+    raise Refusal(f"this is not a handover from one key to the next: {shown(text)}")
 
 
 def follows(trusted: str, key: str, handovers: Iterable[Handover]) -> bool:

@@ -94,10 +94,10 @@ class SignedTask(ABC):
             except (ValueError, TypeError, AttributeError):
                 task = None
         if task is None or task.document != document:
-            raise Refusal("this is not a task document")
+            raise Refusal(f"these {len(document)} bytes are not a task document")
         if not task.genuine():
             raise Refusal(
-                "the signature of this task is not its key's", hint="somebody changed the document: do not answer"
+                f"the signature of task {task.id} is not its key's", hint="somebody changed the document: do not answer"
             )
         return task
 

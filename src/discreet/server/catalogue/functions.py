@@ -18,6 +18,7 @@ from discreet.errors import Refusal
 from discreet.server.catalogue import types
 from discreet.server.catalogue.parser import folded
 from discreet.server.catalogue.translation import NameScope, Rule, Translation, Typed, call, cast, plain
+from discreet.sql.wording import shown
 
 FILE = Path(__file__).with_name("functions.txt")
 AGGREGATES = frozenset(
@@ -125,7 +126,7 @@ def _bracket(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
     first = 1 if kind in types.VECTORS else 0  # such arrays count from 0
     place = node.expressions[0]
     if len(node.expressions) != 1 or (isinstance(place, exp.Slice) and None in (place.this, place.expression)):
-        raise Refusal("the catalogue answers array[place] and array[first:last] only")
+        raise Refusal(f"the catalogue answers array[place] and array[first:last] only, got {shown(node)}")
     if isinstance(place, exp.Slice):
         ends = [words.fit(words.typed(end, scope), types.INT4) for end in (place.this, place.expression)]
         return call("list_slice", array, *ends), kind
@@ -304,7 +305,9 @@ _PARTS = ("century", "decade", "year", "quarter", "month", "week", "day", "hour"
 def _truncated(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
     """date_trunc('day', …)."""
     if len(node.expressions) != 2:
-        raise Refusal("the catalogue answers date_trunc with a unit and a moment")
+        raise Refusal(
+            f"the catalogue answers date_trunc with a unit and a moment, got {len(node.expressions)} arguments"
+        )
     unit = words.fit(words.typed(node.expressions[0], scope), types.TEXT)
     value = words.typed(node.expressions[1], scope)
     kind = types.TIMESTAMP if value[1] == types.TIMESTAMP else types.TIMESTAMPTZ

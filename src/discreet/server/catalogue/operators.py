@@ -8,6 +8,7 @@ from discreet.errors import Ground, Refusal
 from discreet.server.catalogue import types
 from discreet.server.catalogue.parser import folded
 from discreet.server.catalogue.translation import NameScope, Rule, Translation, Typed, call, called, cast, given
+from discreet.sql.wording import shown
 
 MOST_PARAMETERS = 1000
 SYSTEM = {"tableoid": types.OID, "xmin": types.XID}
@@ -111,7 +112,7 @@ def _quantified(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
 def _is(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
     left, _ = words.typed(node.this, scope)
     if not isinstance(node.expression, (exp.Null, exp.Boolean)):
-        raise Refusal("the catalogue answers IS NULL, IS TRUE and IS FALSE only")
+        raise Refusal(f"the catalogue answers IS NULL, IS TRUE and IS FALSE only, got {shown(node)}")
     test = exp.Is(this=left, expression=node.expression.copy())
     return exp.not_(exp.paren(test, copy=False), copy=False) if node.args.get("negate") else test, types.BOOL
 

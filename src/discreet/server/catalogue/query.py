@@ -49,7 +49,7 @@ def translated(words: Translation, node: exp.Expr, outer: NameScope) -> tuple[ex
     elif isinstance(node, exp.Values):
         query, columns = _values(words, node, here)
     else:
-        raise Refusal("the catalogue answers SELECT only")
+        raise Refusal(f"the catalogue answers SELECT only, got {called(node)}")
     if with_ is not None:
         query.set("with_", with_)
     return query, columns
@@ -198,7 +198,7 @@ def _set_operation(words: Translation, node: exp.SetOperation, here: NameScope) 
 def _values(words: Translation, node: exp.Values, here: NameScope) -> tuple[exp.Query, Columns]:
     rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
     if len({len(row) for row in rows}) != 1:
-        raise Refusal("the rows of VALUES have different lengths")
+        raise Refusal(f"the rows of VALUES have different lengths: {sorted({len(row) for row in rows})}")
     columns: Columns = []
     held = []
     for place, column in enumerate(zip(*rows, strict=True), start=1):
@@ -314,7 +314,7 @@ def _rows(
     numbered = ""
     if isinstance(node, exp.Unnest):
         if len(node.expressions) != 1:
-            raise Refusal("the catalogue unnests one array at a time")
+            raise Refusal(f"the catalogue unnests one array at a time, got {len(node.expressions)}")
         offset = node.args.get("offset")
         numbered = (folded(offset) if isinstance(offset, exp.Identifier) else "ordinality") if offset else ""
         node = call("unnest", node.expressions[0])

@@ -60,7 +60,8 @@ class NameScope:
         """What a star stands for, in order."""
         sources = [source for source in self.sources if alias in ("", source.alias)]
         if not sources:
-            raise Refusal("a star stands for the columns of something in FROM", hint="name the columns")
+            named = f"{alias}.*" if alias else "*"
+            raise Refusal(f"{named} stands for the columns of something in FROM", hint="name the columns")
         for source in sources:
             for name, kind in source.columns:
                 if alias or name not in source.merged:

@@ -146,7 +146,7 @@ def head_in(told: schemas.HeadJson, key: str) -> Head:
     """The head that a request tells of, if it is one of this ledger."""
     head = read_head(told.model_dump_json())
     if head.key != key:
-        raise Refusal("this is a head of another ledger")
+        raise Refusal(f"this is a head of another ledger, whose key is {head.key}")
     return head
 
 

@@ -205,7 +205,10 @@ async def run_offer(asked: schemas.RunRequest, door: Door, who: Who) -> schemas.
 
 def _run_order(asked: schemas.RunRequest) -> NamedRun:
     if (asked.sql is None) == (asked.table is None):
-        raise Refusal("a run is of a table or of a SELECT: name one of table and sql", ground=Ground.VALUE)
+        given = "neither" if asked.sql is None else "both"
+        raise Refusal(
+            f"a run is of a table or of a SELECT: name one of table and sql, got {given}", ground=Ground.VALUE
+        )
     source = asked.sql if asked.sql is not None else select_all(str(asked.table))
     return NamedRun.of(asked.mechanism, source, dict(asked.parameters), asked.max_rows, asked.delta)
 

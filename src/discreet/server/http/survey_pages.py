@@ -55,12 +55,16 @@ class Dice:
             or client.choices > MOST
         ):
             raise Refusal(
-                "this survey is not answered on a page", hint=f"pages roll response and unary of up to {MOST} answers"
+                f"{type(client).__name__} is not answered on a page",
+                hint=f"pages roll response and unary of up to {MOST} answers",
             )
         odds = client.odds
         whole = max(odds.holder.denominator, odds.other.denominator)
         if whole & (whole - 1):
-            raise Refusal("the odds of this survey are no binary fractions", hint="choose another epsilon")
+            raise Refusal(
+                f"the odds of this survey are no binary fractions: {odds.holder} and {odds.other}",
+                hint="choose another epsilon",
+            )
         kind = "one" if isinstance(client, local.Response) else "set"
         return cls(kind, client.choices, whole.bit_length() - 1, int(odds.holder * whole), int(odds.other * whole))
 

@@ -220,7 +220,7 @@ def _started(wire: Wire, code: int, body: MessageReader) -> dict[str, str]:
     """The fields of a connection's beginning."""
     major, minor = struct.unpack("!HH", struct.pack("!I", code))
     if major != VERSION >> 16:
-        raise WireError(UNSUPPORTED, "this server speaks version 3 of the protocol", fatal=True)
+        raise WireError(UNSUPPORTED, f"this server speaks version 3 of the protocol, not {major}.{minor}", fatal=True)
     try:
         fields = frames.startup_fields(body)
     except WireError:

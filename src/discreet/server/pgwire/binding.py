@@ -143,7 +143,7 @@ def _real(value: float | Decimal) -> str:
         return f"CAST('{value}' AS double precision)"
     text = repr(value) if isinstance(value, float) else f"{value:f}"
     if len(text) > 800:
-        raise WireError(BAD_INPUT, "a parameter is too long a number")
+        raise WireError(BAD_INPUT, f"a parameter is a number of {len(text)} letters; 800 are the most")
     return f"({text})" if text.startswith("-") else text
 
 

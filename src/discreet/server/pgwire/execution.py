@@ -68,7 +68,11 @@ class Execution:
             if not task.done():
                 task.cancel()
         if not task.done():
-            raise WireError(CANCELLED, "the question took longer than statement_timeout", hint=_HINT)
+            raise WireError(
+                CANCELLED,
+                f"the question took longer than statement_timeout, {self.settings.patience:g} seconds",
+                hint=_HINT,
+            )
         if task.cancelled():
             raise WireError(CANCELLED, "the question was cancelled", hint=_HINT)
         return task.result()
@@ -216,7 +220,11 @@ class Execution:
         """A question that was prepared, and the values of its parameters."""
         prepared = self.portals.statement(asked.name)
         if not isinstance(prepared.statement, statements.Query):
-            raise WireError(UNSUPPORTED, "EXECUTE runs questions only", hint="say the statement itself")
+            raise WireError(
+                UNSUPPORTED,
+                f"EXECUTE runs questions only, and {shown(asked.name)} is none",
+                hint="say the statement itself",
+            )
         if len(asked.arguments) != len(prepared.oids):
             raise WireError(SYNTAX, f"it has {len(prepared.oids)} parameters, and {len(asked.arguments)} came")
         values = tuple(
@@ -227,7 +235,7 @@ class Execution:
 
     def _declare(self, asked: statements.Declare, values: Sequence[Value], oids: Sequence[int]) -> Outcome:
         if self.transaction.status == IDLE:
-            raise WireError("25P01", "a cursor lives in a transaction", hint="say BEGIN first")
+            raise WireError("25P01", f"cursor {shown(asked.name)} would live in a transaction", hint="say BEGIN first")
         prepared = Prepared(asked.question, tuple(oids), len(asked.question.text))
         self.portals.open(asked.name, Portal(prepared, tuple(values)))
         return Outcome("DECLARE CURSOR")

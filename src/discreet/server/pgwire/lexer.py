@@ -16,6 +16,7 @@ from discreet.server.errors import SYNTAX, WireError
 LONGEST = 100_000  # characters; a question has fewer, a client's look into the catalogue may have more
 SHORT = 2_000  # what is remembered of texts is remembered of short ones only, so that it stays little
 _WORD = r"[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_$\u0080-\U0010ffff]*"
+_SHOWN = 40  # letters of a text that is not closed, or not expected
 _TOKEN = re.compile(
     rf"""
       (?P<space>   \s+ | --[^\n\r]* )
@@ -71,14 +72,14 @@ def _cut(text: str) -> tuple[Word, ...]:
         piece = _TOKEN.match(text, at)
         kind = "" if piece is None else piece.lastgroup or ""
         if piece is None or (text[at] in "'\"" and kind == "symbol"):
-            raise WireError(SYNTAX, "a quotation is not closed", position=at)
+            raise WireError(SYNTAX, f"a quotation is not closed: {_from(text, at)}", position=at)
         end = piece.end()
         if kind == "comment":
             end = _after_comment(text, at)
         elif piece["dollar"] is not None:
             close = text.find(piece["dollar"], end)
             if close < 0:
-                raise WireError(SYNTAX, "a quotation is not closed", position=at)
+                raise WireError(SYNTAX, f"a quotation is not closed: {_from(text, at)}", position=at)
             end = close + len(piece["dollar"])
             kind = "dollar"
         if kind not in ("space", "comment"):
@@ -90,6 +91,11 @@ def _cut(text: str) -> tuple[Word, ...]:
 _recent = lru_cache(maxsize=512)(_cut)
 
 
+def _from(text: str, start: int) -> str:
+    """The beginning of what is not closed."""
+    return " ".join(text[start : start + _SHOWN].split())
+
+
 def _after_comment(text: str, start: int) -> int:
     """The end of a comment; comments nest."""
     depth, at = 0, start
@@ -98,7 +104,7 @@ def _after_comment(text: str, start: int) -> int:
         at = mark.end()
         if depth == 0:
             return at
-    raise WireError(SYNTAX, "a comment is not closed", position=start)
+    raise WireError(SYNTAX, f"a comment is not closed: {_from(text, start)}", position=start)
 
 
 def split(text: str) -> list[list[Word]]:
@@ -161,6 +167,10 @@ class WordReader:
             self.at -= 1
             raise self.error()
         return word.name
+
+    def rest(self) -> str:
+        """The beginning of what is left, to be shown."""
+        return " ".join(word.text for word in self.words[self.at :])[:_SHOWN] or "nothing"
 
     def end(self) -> None:
         """Nothing comes any more."""

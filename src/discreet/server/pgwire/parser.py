@@ -85,14 +85,16 @@ def _copy(reader: WordReader) -> statements.Statement:
     if not reader.accept("("):
         raise WireError(
             NOT_PRIVATE,
-            "COPY of a table would return rows of people",
+            f"COPY of {reader.rest()} would return rows of people",
             hint="COPY (SELECT …) TO STDOUT, with aggregates",
         )
     closing = matching(reader.words, reader.at - 1)
     question = _question(reader, closing)
     reader.expect(")")
     if not reader.accept("TO", "STDOUT"):
-        raise WireError(UNSUPPORTED, "a copy goes to the client only", hint="COPY (SELECT …) TO STDOUT")
+        raise WireError(
+            UNSUPPORTED, f"a copy goes to the client only, got {reader.rest()}", hint="COPY (SELECT …) TO STDOUT"
+        )
     reader.accept("WITH")
     if reader.accept("("):
         form, header = _copy_options(reader)
@@ -126,10 +128,12 @@ def _declare(reader: WordReader) -> statements.Statement:
     name = reader.name()
     while reader.peek() in ("BINARY", "INSENSITIVE", "ASENSITIVE", "NO", "SCROLL"):
         if reader.take().upper == "BINARY":
-            raise WireError(UNSUPPORTED, "a cursor gives the format that its reader asks for", hint="leave BINARY out")
+            raise WireError(
+                UNSUPPORTED, f"cursor {shown(name)} gives the format that its reader asks for", hint="leave BINARY out"
+            )
     reader.expect("CURSOR")
     if reader.accept("WITH", "HOLD"):
-        raise WireError(UNSUPPORTED, "a cursor ends with its transaction", hint="leave WITH HOLD out")
+        raise WireError(UNSUPPORTED, f"cursor {shown(name)} ends with its transaction", hint="leave WITH HOLD out")
     reader.accept("WITHOUT", "HOLD")
     reader.expect("FOR")
     return statements.Declare(name, _question(reader))
@@ -146,7 +150,7 @@ def _fetch(reader: WordReader) -> statements.Statement:
         elif not reader.over and reader.words[reader.at].text.isdecimal():
             count = min(statements.ALL, int(reader.take().text[:12]))
         elif reader.peek() in ("PRIOR", "FIRST", "LAST", "ABSOLUTE", "RELATIVE", "BACKWARD"):
-            raise WireError(UNSUPPORTED, "a cursor only goes forward")
+            raise WireError(UNSUPPORTED, f"a cursor only goes forward, got {reader.peek()}")
     _ = reader.accept("FROM") or reader.accept("IN")
     return statements.Fetch(reader.name(), count)
 
@@ -178,8 +182,11 @@ def _set(reader: WordReader) -> statements.Statement:
     if reader.accept("NAMES"):
         return statements.Set("client_encoding", _value(reader), local)
     if reader.accept("ROLE") or reader.accept("SESSION", "AUTHORIZATION"):
-        if reader.take().name not in ("none", "default"):
-            raise WireError(NOT_PRIVATE, "nobody asks in another's name", hint="connect as that user")
+        other = reader.take().name
+        if other not in ("none", "default"):
+            raise WireError(
+                NOT_PRIVATE, f"nobody asks in another's name, as {shown(other)}", hint="connect as that user"
+            )
         return statements.Nothing("SET")
     name = _setting(reader)
     if not (reader.accept("=") or reader.accept("TO")):
@@ -323,12 +330,17 @@ def _constant(listed: Sequence[Word]) -> str | None:
     sign = words[0].text if len(words) == 2 and words[0].text in ("-", "+") else ""
     word = words[-1] if words else listed[0]
     if len(words) != 1 + bool(sign) or (sign and word.kind != "number"):
-        raise WireError(SYNTAX, "EXECUTE takes constants", hint="write each value out", position=listed[0].start)
+        got = " ".join(each.text for each in listed)[:40]
+        raise WireError(
+            SYNTAX, f"EXECUTE takes constants, got {got}", hint="write each value out", position=listed[0].start
+        )
     if word.kind in ("string", "number"):
         return sign + word.name
     if word.upper in ("TRUE", "FALSE", "NULL"):
         return None if word.upper == "NULL" else word.name
-    raise WireError(SYNTAX, "EXECUTE takes constants", hint="write each value out", position=word.start)
+    raise WireError(
+        SYNTAX, f"EXECUTE takes constants, got {word.text[:40]}", hint="write each value out", position=word.start
+    )
 
 
 _READERS: dict[str, Callable[[WordReader], statements.Statement]] = {

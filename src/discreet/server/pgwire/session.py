@@ -178,7 +178,9 @@ class WireSession:
         asked = frames.parse(body)
         listed = await self._statements(asked.sql)
         if len(listed) > 1:
-            raise WireError(SYNTAX, "a prepared statement is one statement", hint="prepare them one by one")
+            raise WireError(
+                SYNTAX, f"a prepared statement is one statement, got {len(listed)}", hint="prepare them one by one"
+            )
         statement = listed[0] if listed else None
         oids = asked.oids
         if statement is not None:
@@ -193,7 +195,8 @@ class WireSession:
             needs = f"the statement has {len(prepared.oids)} parameters, and {len(asked.values)} came"
             raise WireError(PROTOCOL, needs)
         if len(asked.formats) not in (0, 1, len(asked.values)):
-            raise WireError(PROTOCOL, "there is one format for all parameters, or one for each")
+            got = f"of {len(asked.values)}, got {len(asked.formats)}"
+            raise WireError(PROTOCOL, f"there is one format for all parameters, or one for each {got}")
         values = tuple(
             None if raw is None else read(oid, chosen(asked.formats, i), raw)
             for i, (oid, raw) in enumerate(zip(prepared.oids, asked.values, strict=True))
@@ -280,7 +283,9 @@ _HANDLERS: dict[bytes, Callable[[WireSession, bytes], Awaitable[None]]] = {
 
 def _check_formats(fields: Sequence[WireField], formats: Sequence[int]) -> None:
     if len(formats) not in (0, 1, len(fields)):
-        raise WireError(PROTOCOL, "there is one format for all columns, or one for each")
+        raise WireError(
+            PROTOCOL, f"there is one format for all columns, or one for each of {len(fields)}, got {len(formats)}"
+        )
 
 
 def _agreed(portal: Portal, outcome: Outcome) -> Sequence[WireField]:

@@ -202,7 +202,7 @@ class Portals:
             raise WireError("42P05", f"there is a prepared statement {shown(name)} already")
         size = prepared.size + sum(other.size for key, other in self.prepared.items() if key != name)
         if len(self.prepared) >= self.limits.prepared or size > self.limits.prepared_characters:
-            raise WireError("53000", "too many statements are prepared", hint="DEALLOCATE ALL")
+            raise WireError("53000", f"too many statements are prepared: {len(self.prepared)}", hint="DEALLOCATE ALL")
         self.refuse_much(prepared.size)
         self.prepared[name] = prepared
 
@@ -215,14 +215,16 @@ class Portals:
     def refuse_much(self, size: int) -> None:
         """Refuse to keep so many bytes more, if its owner holds too many."""
         if size > _LITTLE and self.others() + size > self.limits.held:
-            raise WireError("53200", "you hold too many rows and statements at once", hint=_HOLDING)
+            raise WireError(
+                "53200", f"you hold too many rows and statements at once: {self.others() + size:,} bytes", hint=_HOLDING
+            )
 
     def open(self, name: str, portal: Portal) -> None:
         """Keep a portal; an unnamed one replaces the one before."""
         if name and name in self.opened:
             raise WireError("42P03", f"a portal {shown(name)} is open already")
         if len(self.opened) >= self.limits.portals:
-            raise WireError("53000", "too many portals are open", hint="close some")
+            raise WireError("53000", f"too many portals are open: {len(self.opened)}", hint="close some")
         self.opened[name] = portal
 
     def clear(self) -> None:
