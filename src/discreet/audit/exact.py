@@ -91,7 +91,7 @@ def _distance(p: Interval, q: Interval) -> Interval | None:
     if p.high == 0 or q.high == 0:
         return Interval.of(0) if p.high == q.high else None
     if p.low <= 0 or q.low <= 0:
-        raise Refusal("a probability may be 0 and may be positive", hint="enclose it more tightly")
+        raise Refusal(f"a probability may be 0 and may be positive: {p} or {q}", hint="enclose it more tightly")
     size = (p / q).log()
     return size if size.low >= 0 else -size if size.high <= 0 else Interval(Decimal(0), max(size.high, -size.low))
 

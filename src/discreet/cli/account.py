@@ -43,7 +43,9 @@ def account(  # noqa: PLR0913  # one option for each kind of noise
     kinds = (gaussian, laplace, discrete_gaussian, discrete_laplace, pure, sampled_gaussian)
     if context.invoked_subcommand is not None:
         if any(kinds) or delta is not None:
-            raise Refusal("the options of `account` mean nothing to its sub-commands", hint="leave them out")
+            raise Refusal(
+                f"the options of `account` mean nothing to {context.invoked_subcommand}", hint="leave them out"
+            )
         return
     if delta is None:
         raise Refusal("ε depends on δ, and no δ was given", hint="say which, as in --delta 1e-6")

@@ -197,7 +197,9 @@ class Connection(Database):
             if response.length:  # more was announced than came
                 raise http.client.IncompleteRead(text)
         except (OSError, http.client.HTTPException):
-            raise Lost("the connection was lost before the answer came; if it was paid, asking again is free") from None
+            raise Lost(
+                f"the connection to {self._host} was lost before the answer came; if it was paid, asking again is free"
+            ) from None
         finally:
             connection.close()
         return response.status, text

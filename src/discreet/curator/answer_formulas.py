@@ -29,7 +29,7 @@ from discreet.curator.formula import (
 )
 from discreet.sql.arithmetic import is_whole
 from discreet.sql.plan import Part, Question
-from discreet.sql.rewrite import inner_queries, within
+from discreet.sql.rewrite import answering, inner_queries, within
 
 ROW = "#row"  # the column of a noisy table that numbers its rows
 _HIDDEN = "#h"
@@ -53,7 +53,7 @@ class Side:
 def traced(above: exp.Query, question: Question) -> tuple[tuple[Side, ...], int]:
     """The sides of an answer and how many hidden columns follow its own. Adds these to the query."""
     tracer = _Tracer({part.name: part for part in question.parts}, above)
-    selects = _selects(above)
+    selects = answering(above)
     cut = any(above.args.get(name) for name in ("limit", "offset")) and not isinstance(above, exp.Select)
     scopes = [tracer.scope(select) for select in selects]
     sides = tuple(scope.side(len(question.columns), cut=cut) for scope in scopes)
@@ -64,16 +64,6 @@ def traced(above: exp.Query, question: Question) -> tuple[tuple[Side, ...], int]
             scope.select.append("expressions", exp.alias_(column.copy(), f"{_HIDDEN}{i}", quoted=True))
     tracer.reveal(scopes)
     return sides, many + (len(scopes) > 1)
-
-
-def _selects(query: exp.Expr) -> list[exp.Select]:
-    """The SELECTs whose rows are the answer's; none where rows that are alike become one."""
-    if isinstance(query, exp.Select):
-        return [query]
-    if isinstance(query, exp.Union) and not query.args.get("distinct"):
-        sides = [_selects(query.left), _selects(query.right)]
-        return [*sides[0], *sides[1]] if all(sides) else []
-    return []
 
 
 @dataclass

@@ -239,10 +239,8 @@ class Curator:
         `delta` is where a loss that has an ε for every δ is charged, if the budget is kept in both.
         """
         if self._principal != OWNER:
-            raise Refusal(
-                "a mechanism is code, which runs among the rows: only the custodian runs one, in the home itself",
-                hint="ask in SQL",
-            )
+            only = f"a mechanism is code among the rows: only the custodian runs one, not {self._principal!r}"
+            raise Refusal(only, hint="ask in SQL")
         what = self._planned(Wanted(sql, lambda _: mechanism, max_rows, delta=delta))
         return run(self.ledger, self._store, self._principal, what)[0]
 
@@ -341,9 +339,8 @@ class Curator:
     ) -> Answer:
         """Answer what comes first, put the answers into the question, and answer that. One price pays for all of it."""
         if asked.within:
-            raise Refusal(
-                f"a question in {len(uppers)} stages is not answered within the rest", hint="name a price that fits"
-            )
+            stages = f"a question in {len(uppers)} stages"
+            raise Refusal(f"{stages} is not answered within the rest", hint="name a price that fits")
         population, price = self._population(uppers[-1].question.every_part), total([price.loss for price in prices])
         if population is not None and price is not None and not asked.free:  # before the first part of it is paid
             self.ledger.books().check(Spend(population.name, price, self._principal, "", [], {"sql": sql}))

@@ -72,7 +72,10 @@ def counted_cells(measurement: Measurement, statistic: Statistic, domain: Domain
     inside[np.asarray(places, dtype=np.int64)] = 1
     cells = int.from_bytes(np.packbits(inside, bitorder="little").tobytes(), "little")
     if len(written(cells, inside.size)) > LONGEST:
-        raise Refusal("the question is about too wild a choice of cells", hint="ask for ranges, and fewer alternatives")
+        raise Refusal(
+            f"the question chooses among {inside.size} cells too wildly to be kept in {LONGEST} letters",
+            hint="ask for ranges, and fewer alternatives",
+        )
     return cells
 
 

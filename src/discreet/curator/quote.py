@@ -60,7 +60,8 @@ class Terms:
                 f"a question names one of epsilon, rho and error, got {' and '.join(given)}", ground=Ground.VALUE
             )
         if self.free and (self.fresh or self.within):
-            raise Refusal("what is free was bought before: it is neither fresh nor bought within the rest")
+            bought = " and ".join(word for word in ("fresh", "within") if getattr(self, word))
+            raise Refusal(f"what is free was bought before, and {bought} buys")
 
     @classmethod
     def of(cls, terms: Mapping[str, object]) -> Terms:

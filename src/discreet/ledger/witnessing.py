@@ -227,9 +227,11 @@ class Keeper:
 
     def _refuse_other_key(self, origin: str) -> None:
         """Refuse a ledger whose first entry is known under another key: with a new one it would be a new ledger."""
-        if known_as(origin) not in (self.name, None):
+        signed = known_as(origin)
+        if signed not in (self.name, None):
             raise Refusal(
-                "ledger.key is not the key that this ledger's heads were signed with", hint="put the first one back"
+                f"ledger.key is not the key {signed} that this ledger's heads were signed with",
+                hint="put the first one back",
             )
 
     def _next(self, after: Checkpoint, origin: str, known: Record | None) -> Callable[[], None]:

@@ -52,7 +52,7 @@ class Estimate:
         if self.span is not None:
             return self.span
         if self.error is None:
-            raise Refusal("there is no error bar: how far this number may be off is not known")
+            raise Refusal(f"there is no error bar: how far {self.value:g} may be off is not known")
         far = error_bar(self.error, self.value)
         return self.value - far, self.value + far
 

@@ -249,3 +249,13 @@ def _blanked(node: exp.Expr, present: set[str], every: dict[str, exp.Expr]) -> N
             child.replace(exp.cast(exp.Null(), kind.copy()))
         elif text not in every and not isinstance(child, exp.AggFunc):
             _blanked(child, present, every)
+
+
+def answering(query: exp.Expr) -> list[exp.Select]:
+    """The SELECTs whose rows are the answer's; none where rows that are alike become one."""
+    if isinstance(query, exp.Select):
+        return [query]
+    if isinstance(query, exp.Union) and not query.args.get("distinct"):
+        sides = [answering(query.left), answering(query.right)]
+        return [*sides[0], *sides[1]] if all(sides) else []
+    return []

@@ -145,9 +145,11 @@ class Splitter:
         without: Sequence[exp.Expr],
     ) -> Reading:
         """The rows of FROM and WHERE, but for some conditions."""
-        if any(isinstance(source, UpperQuery) for source in sources):
+        noisy = [source for source in sources if isinstance(source, UpperQuery)]
+        if noisy:
             raise Refusal(
-                "noisy results are joined with rows of people, which would use them as if they were exact",
+                f"the noisy results of {shown(noisy[0].query)} are joined with rows of people, "
+                "which would use them as if they were exact",
                 hint="aggregate the rows first, then join the results",
             )
         where = select.args.get("where")
@@ -254,7 +256,7 @@ class Splitter:
                 )
         if reading.outer is not None:
             raise Refusal(
-                "public rows are kept without a private partner, so these rows have no owner",
+                f"the rows of {shown(select)} are public ones too, kept without a private partner: they have no owner",
                 hint="group by the public columns in the same SELECT",
             )
         return projected(select, windowed(select, reading))

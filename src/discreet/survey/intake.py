@@ -82,7 +82,7 @@ class Intake:
         left = _left(self._file, task, person) if task.invited else batch.ids.size
         if left is None:
             self._told[UNINVITED] += batch.ids.size
-            raise Uninvited("this task is for people who were invited, and no token of theirs came")
+            raise Uninvited(f"task {task.id} is for people who were invited, and no token of theirs came")
         fresh = self.seen.fresh(batch.ids) & self._mine.fresh(batch.ids)
         new = int(np.count_nonzero(fresh))
         refused = UploadReceipt(replayed=batch.ids.size - new, malformed=batch.malformed, unlikely=batch.unlikely)

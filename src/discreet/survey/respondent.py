@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from discreet.errors import Refusal
+from discreet.exact import shown
 from discreet.local.client import answer
 from discreet.local.rappor import Device, Rappor
 from discreet.noise import SECURE, Entropy
@@ -241,7 +242,7 @@ def _listed(task: Task, value: object) -> object:
     if isinstance(value, str):
         if value not in task.domain:
             raise Refusal(
-                "this answer is not on the list of this survey",
+                f"this answer is not on the list of this survey: {shown(list(task.domain))}",
                 hint="nothing was sent; give one of its labels, or the number of one",
             )
         return task.domain.index(value)

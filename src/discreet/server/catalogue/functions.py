@@ -225,7 +225,9 @@ def _format(words: Translation, node: exp.Anonymous, scope: NameScope) -> Typed:
     pattern, *rest = node.expressions
     pieces = re.split(r"(%[sIL%])", pattern.name) if isinstance(pattern, exp.Literal) else ["%"]
     if any("%" in piece for piece in pieces[::2]) or sum(piece != "%%" for piece in pieces[1::2]) != len(rest):
-        raise Refusal("the catalogue answers format() with %s, %I and %L only, one for each argument")
+        raise Refusal(
+            f"the catalogue answers format() with %s, %I and %L only, one for each argument, got {shown(pattern)}"
+        )
     given = iter(rest)
     made: list[exp.Expr] = []
     for piece in pieces:

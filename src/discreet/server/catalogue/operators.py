@@ -92,7 +92,7 @@ def _quantified(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
     """x = ANY(…) and x <> ALL(…), over an array or a query."""
     every = isinstance(node.expression, exp.Anonymous)
     if type(node) is not (exp.NEQ if every else exp.EQ):
-        raise Refusal("the catalogue answers = ANY(…) and <> ALL(…) only")
+        raise Refusal(f"the catalogue answers = ANY(…) and <> ALL(…) only, got {shown(node)}")
     over = node.expression.expressions[0] if every else node.expression.this
     while isinstance(over, exp.Paren):
         over = over.this
@@ -123,7 +123,7 @@ def _in(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
         query, _ = words.query(node.args["query"].this, scope)
         return exp.In(this=value, query=query.subquery(copy=False)), types.BOOL
     if not node.expressions:
-        raise Refusal("the catalogue answers IN over a list or a query only")
+        raise Refusal(f"the catalogue answers IN over a list or a query only, got {shown(node)}")
     (value, *others), _ = words.several([node.this, *node.expressions], scope)
     return exp.In(this=value, expressions=others), types.BOOL
 
@@ -144,7 +144,7 @@ def _escape(words: Translation, node: exp.Expr, scope: NameScope) -> Typed:
     like, kind = words.typed(node.this, scope)
     inner = like.find(exp.Escape)
     if inner is None:
-        raise Refusal("ESCAPE belongs to LIKE")
+        raise Refusal(f"ESCAPE belongs to LIKE, got {shown(node)}")
     inner.set("expression", _as(words, node.expression, scope, types.TEXT))
     return like, kind
 

@@ -69,7 +69,7 @@ def read(text: str) -> exp.Query:
     except RecursionError:
         raise Refusal("this question is nested too deeply", hint="split it") from None
     if len(trees) != 1 or not isinstance(trees[0], exp.Query):
-        raise Refusal("the catalogue answers one SELECT at a time", hint="ask them one by one")
+        raise Refusal(f"the catalogue answers one SELECT at a time, got {len(trees)}", hint="ask them one by one")
     return trees[0]
 
 

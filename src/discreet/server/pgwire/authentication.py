@@ -24,6 +24,7 @@ from discreet.addresses import is_loopback
 from discreet.curator.custody import ROUNDS, Scram
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
+from discreet.exact import shown
 from discreet.server.errors import PROTOCOL, UNSUPPORTED, WireError, broken_frame
 from discreet.server.fair_share import Pool
 from discreet.server.limits import LoginAttempts
@@ -142,13 +143,15 @@ class Entrance:
         fields = _started(wire, code, body)
         if not wire.secure and not is_loopback(wire.address):
             raise WireError(
-                "28000", "from elsewhere this door is reached by TLS only", hint="sslmode=require", fatal=True
+                "28000", f"from {wire.address} this door is reached by TLS only", hint="sslmode=require", fatal=True
             )
         name = fields.get("user", "")
         if not name:
             raise WireError("28000", "a connection names its user", fatal=True)
         if fields.get("replication", "false") not in ("false", "off", "no", "0"):
-            raise WireError(UNSUPPORTED, "there is nothing to replicate", fatal=True)
+            raise WireError(
+                UNSUPPORTED, f"there is nothing to replicate, got {shown(fields['replication'])}", fatal=True
+            )
         settings = started(name, fields)
         try:
             visitor = await self._proved(wire, name)
@@ -212,7 +215,7 @@ async def _password(wire: Wire) -> bytes:
     await wire.flush()
     kind, body = await wire.message(PASSWORD_BYTES)
     if kind != b"p":
-        raise WireError(PROTOCOL, "a password is expected, and nothing else", fatal=True)
+        raise WireError(PROTOCOL, f"a password is expected, and not a message of the kind {kind!r}", fatal=True)
     return body
 
 

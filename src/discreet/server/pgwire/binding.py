@@ -108,7 +108,9 @@ def _choices(listed: Sequence[Word], index: int, values: list[Value], oid: int) 
     cast = [word.text for word in after[: after.index(closing)]] if closing else []
     if [word.upper for word in before] not in (["=", "ANY", "("], ["=", "SOME", "("]) or (cast and cast[0] != "::"):
         raise WireError(
-            UNSUPPORTED, "a list of values is used as = ANY ($1) only", hint="or name each value: IN ($1, $2)"
+            UNSUPPORTED,
+            f"{listed[index].text} is a list of values, which is used as = ANY ($1) only",
+            hint="or name each value: IN ($1, $2)",
         )
     items = ", ".join(literal(item, ARRAYS[oid]) for item in values) or "NULL"
     return Replacement(before[0].start, closing.end if closing else listed[index].end, f"IN ({items})", _texts(values))

@@ -294,7 +294,7 @@ class Execution:
     def _discard(self, what: str) -> Outcome:
         if what == "ALL":
             if self.transaction.status != IDLE:
-                raise WireError("25001", "DISCARD ALL is for outside of a transaction")
+                raise WireError("25001", f"DISCARD {what} is for outside of a transaction")
             self.portals.clear()
             return self._set((self.settings.reset(), "DISCARD ALL"))
         return Outcome(f"DISCARD {what}")

@@ -66,8 +66,8 @@ def text_of(raw: bytes) -> str:
     """Bytes as text."""
     try:
         return raw.decode()
-    except UnicodeDecodeError:
-        raise WireError("22021", "text is sent in UTF-8, and this is not") from None
+    except UnicodeDecodeError as broken:
+        raise WireError("22021", f"text is sent in UTF-8, and byte {broken.start + 1} of this is not") from None
 
 
 # what clients send ----------------------------------------------------------------------------------------------------

@@ -125,7 +125,8 @@ def matching(listed: Sequence[Word], opening: int) -> int:
         depth += {"(": 1, ")": -1}.get(listed[index].text, 0)
         if depth == 0:
             return index
-    raise WireError(SYNTAX, "a parenthesis is not closed", position=listed[opening].start)
+    rest = " ".join(word.text for word in listed[opening:])[:_SHOWN]
+    raise WireError(SYNTAX, f"a parenthesis is not closed: {rest}", position=listed[opening].start)
 
 
 @dataclass

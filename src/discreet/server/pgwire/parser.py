@@ -77,7 +77,11 @@ def _explain(reader: WordReader) -> statements.Statement:
         while reader.peek() in ("ANALYZE", "ANALYSE", "VERBOSE"):
             options.add(reader.take().upper)
     if options & {"ANALYZE", "ANALYSE"}:
-        raise WireError(UNSUPPORTED, "EXPLAIN ANALYZE is not supported", hint="EXPLAIN tells price and error, free")
+        raise WireError(
+            UNSUPPORTED,
+            f"EXPLAIN {' '.join(sorted(options))} is not supported",
+            hint="EXPLAIN tells price and error, free",
+        )
     return statements.Explain(_execute(reader) if reader.accept("EXECUTE") else _question(reader))
 
 

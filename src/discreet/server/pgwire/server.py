@@ -145,7 +145,8 @@ class PostgresServer:
             async with asyncio.timeout(self._limits.startup_seconds):
                 return await self._entrance.admitted(wire)
         except TimeoutError:
-            raise WireError("08006", "coming in took too long", fatal=True) from None
+            within = self._limits.startup_seconds
+            raise WireError("08006", f"coming in took more than {within:g} seconds", fatal=True) from None
         finally:
             self._pace.coming -= 1
             self._coming.pop(task, None)

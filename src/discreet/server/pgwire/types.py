@@ -251,7 +251,7 @@ def read(oid: int, form: int, raw: bytes) -> Value:
 
 def _read_text(oid: int, text: str) -> Value:
     if "\0" in text:
-        raise WireError("22021", "text holds no zero byte")
+        raise WireError("22021", f"text holds no zero byte, as this does in place {text.index(chr(0)) + 1}")
     if oid in ARRAYS:
         return [None if item is None else _read_text(ARRAYS[oid], item) for item in _items(text)]
     if oid in WHOLE:

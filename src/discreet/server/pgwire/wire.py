@@ -52,7 +52,7 @@ class Wire:
         """The first message, which has no kind."""
         (size,) = _SIZE.unpack(await self._exactly(4))
         if not 8 <= size <= STARTUP_BYTES:
-            raise WireError(PROTOCOL, "this is not how a connection begins", fatal=True)
+            raise WireError(PROTOCOL, f"this is not how a connection begins: a message of {size} bytes", fatal=True)
         return MessageReader(await self._exactly(size - 4))
 
     async def message(self, most: int) -> tuple[bytes, bytes]:
@@ -67,7 +67,8 @@ class Wire:
                     await self._more()
                 return message
         except TimeoutError:
-            raise WireError(PROTOCOL, "a message did not arrive in time", fatal=True) from None
+            within = self._limits.message_seconds
+            raise WireError(PROTOCOL, f"a message did not arrive within {within:g} seconds", fatal=True) from None
 
     def _next(self, most: int) -> tuple[bytes, bytes] | None:
         """The next message, if all of it is there."""
@@ -89,7 +90,9 @@ class Wire:
             async with asyncio.timeout(self._limits.idle_seconds):
                 await self._more()
         except TimeoutError:
-            raise WireError("57P05", "nothing was said for too long", fatal=True) from None
+            raise WireError(
+                "57P05", f"nothing was said for {self._limits.idle_seconds:g} seconds", fatal=True
+            ) from None
         finally:
             self.waiting = False
 
