@@ -32,7 +32,7 @@ from discreet.console.table_draft import (
 from discreet.console.tables import looked
 from discreet.curator import catalogue
 from discreet.curator.custody import Custody, Declared, found_home
-from discreet.curator.source_schema import SourceColumn, found
+from discreet.curator.source_schema import SourceColumn, source_columns
 from discreet.declared.column import Column
 from discreet.declared.group_key import Type
 from discreet.errors import Refusal
@@ -71,7 +71,7 @@ def blamed(home: Path, file: Path, draft: TableDraft) -> tuple[int, str]:
 
 
 def test_a_csv_file_has_no_types_until_somebody_says_them(file: Path) -> None:
-    fields = described(found(file))
+    fields = described(source_columns(file))
     assert [each.type for each in fields] == [""] * 4
     assert [each.source.proposed for each in fields] == [Type.VARCHAR, Type.VARCHAR, Type.BIGINT, Type.DOUBLE]
     with pytest.raises(Refusal, match="choose a type for person, ward, age, cost"):
@@ -83,7 +83,7 @@ def test_a_typed_file_has_its_own_types(tmp_path: Path) -> None:
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     pq.write_table(pa.table({"a": pa.array([1], pa.int32()), "b": [[1]], "c": ["x"]}), tmp_path / "t.parquet")
-    assert [each.type for each in described(found(tmp_path / "t.parquet"))] == ["bigint", "", "varchar"]
+    assert [each.type for each in described(source_columns(tmp_path / "t.parquet"))] == ["bigint", "", "varchar"]
 
 
 def test_a_draft_declares_what_was_typed() -> None:

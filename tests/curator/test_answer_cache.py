@@ -134,13 +134,13 @@ def test_a_memory_is_not_endless(home: Path) -> None:
     upper = rehearse(question(SQL, clinic.schema()), {})
     for key in range(2 * MOST):
         recall.keep(key, known, answer, (1, upper))
-    kept = [key for key in range(2 * MOST) if recall.found(key, known) is not None]
+    kept = [key for key in range(2 * MOST) if recall.get(key, known) is not None]
     assert kept == list(range(MOST, 2 * MOST))
     large = Answer(**{**vars(answer), "rows": answer.rows * LARGEST})
     recall.keep("large", known, large, (1, upper))
     recall.keep("of much", known, answer, (LARGEST, upper))
     recall.keep("by more", known, answer, (1, replace(upper, text="x" * 10 * LARGEST)))
-    assert [recall.found(key, known) for key in ("large", "of much", "by more")] == [None] * 3
+    assert [recall.get(key, known) for key in ("large", "of much", "by more")] == [None] * 3
 
 
 def test_steps_that_use_a_number_twice_do_not_make_it_much_to_remember(home: Path) -> None:

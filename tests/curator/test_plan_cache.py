@@ -68,5 +68,5 @@ def test_plans_are_kept_by_what_they_weigh_and_one_that_weighs_too_much_is_not()
     for name in range(most + 2):
         plans.recalled(name, known, lambda _: b"x" * (HEAVIEST - 100), anyone)
     assert plans.recalled("huge", known, lambda _: b"x" * HEAVIEST, anyone)
-    kept = [name for name in (*range(most + 2), "huge") if plans.found(name, known) is not None]
+    kept = [name for name in (*range(most + 2), "huge") if plans.get(name, known) is not None]
     assert kept == list(range(2, most + 2))

@@ -201,13 +201,13 @@ def listed(told: dict[str, Any]) -> PaidRelease:
     )
 
 
-def run_answer(found: dict[str, Any]) -> RunAnswer:
+def run_answer(told: dict[str, Any]) -> RunAnswer:
     """What a mechanism said."""
-    return RunAnswer(found["value"], _loss(found["cost"]), price(found["left"]), found["entry"], found["bounding"])
+    return RunAnswer(told["value"], _loss(told["cost"]), price(told["left"]), told["entry"], told["bounding"])
 
 
-def run_quote(found: dict[str, Any]) -> RunQuote:
+def run_quote(told: dict[str, Any]) -> RunQuote:
     """What a run would cost."""
-    error = None if found["error"] is None else Fraction(found["error"])
-    rest = error, found["about"], found["bounding"], found["entry"]
-    return RunQuote(found["population"], price(found["price"]), price(found["left"]), *rest)
+    error = None if told["error"] is None else Fraction(told["error"])
+    rest = error, told["about"], told["bounding"], told["entry"]
+    return RunQuote(told["population"], price(told["price"]), price(told["left"]), *rest)

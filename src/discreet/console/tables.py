@@ -19,7 +19,7 @@ from discreet.console.table_draft import BUDGET, COLUMNS, FILE, OWNER, REVIEW, S
 from discreet.console.upload import UploadedFile, said_size
 from discreet.curator.custody import Declared
 from discreet.curator.declarations import stale
-from discreet.curator.source_schema import SourceColumn, found, source_types
+from discreet.curator.source_schema import SourceColumn, source_columns, source_types
 from discreet.declared.table import Table
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
@@ -284,7 +284,7 @@ def looked(path: Path) -> tuple[SourceColumn, ...]:
             f"the file has {count:,} columns, and {_MOST} can be described here",
             hint="add it on the server itself, with discreet add",
         )
-    return found(path)
+    return source_columns(path)
 
 
 def _rehearsed(desk: Desk, who: Visitor, path: Path, *, name: str, stages: Sequence[tuple[int, Declared]]) -> Table:

@@ -56,7 +56,7 @@ class Plans:
     def __init__(self) -> None:
         self._state: tuple[Catalogue | None, dict[Hashable, _Kept]] = None, {}
 
-    def found(self, key: Hashable, known: Catalogue) -> tuple[object, frozenset[str]] | None:
+    def get(self, key: Hashable, known: Catalogue) -> tuple[object, frozenset[str]] | None:
         """What was made of this key, and which tables it reads; None if nothing was, or under other declarations."""
         declared, plans = self._state
         kept = plans.get(key) if declared is known else None
@@ -101,7 +101,7 @@ class Recall:
     def __init__(self) -> None:
         self._state: tuple[Catalogue | None, dict[Hashable, Answer]] = None, {}  # one value: threads need no lock
 
-    def found(self, key: Hashable, known: Catalogue) -> Answer | None:
+    def get(self, key: Hashable, known: Catalogue) -> Answer | None:
         """What was answered; None if nothing was, or under other declarations."""
         declared, answers = self._state
         return answers.get(key) if declared is known else None
@@ -144,11 +144,11 @@ class AtHand:
             return None
         granted = None if grant.tables is None else frozenset(grant.tables)
         caps, schemas = Caps(asked.max_rows, asked.max_groups), dict.fromkeys([granted, None])
-        plans = [self.plans.found(key_of(sql, caps, each), known) for each in schemas]
+        plans = [self.plans.get(key_of(sql, caps, each), known) for each in schemas]
         plan = next((each for each in plans if each is not None), None)  # who sees more plans the same, if at all
         if plan is None or not isinstance(plan[0], Question):
             return None
-        again = self.recall.found(answer_key(sql, asked, plan[0], self.ledger.answers_at_hand), known)
+        again = self.recall.get(answer_key(sql, asked, plan[0], self.ledger.answers_at_hand), known)
         if again is None or (granted is not None and not plan[1] <= granted):
             return None
         names = {part.measurement.shape.population or "" for part in plan[0].parts}

@@ -305,7 +305,7 @@ class Curator:
         share(asked.confidence, "confidence")  # everything that can be refused is refused before anything is paid
         question = self._question(sql, asked)
         key = answer_key(sql, asked, question, self.ledger.answers)
-        again = self._recall.found(key, self._catalogue)
+        again = self._recall.get(key, self._catalogue)
         if again is not None:
             return replace(again, left=self._left_of(self._population(question.parts)))
         prices = self._priced(question.every_part, asked, question)

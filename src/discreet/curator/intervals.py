@@ -80,12 +80,12 @@ class Barred:
             case Root(inner):
                 return [None if one is None else root(one) for one in self._of(inner, rows)]
         part = _Part.of(formula)
-        known, intervals = part.declared, self._found(part, rows)
+        known, intervals = part.declared, self._intervals(part, rows)
         if known is None:
             return intervals
         return [known if one is None else clipped(one, known) for one in intervals]
 
-    def _found(self, part: _Part, rows: Sequence[Row]) -> list[Maybe]:
+    def _intervals(self, part: _Part, rows: Sequence[Row]) -> list[Maybe]:
         if part.ranked is not None:
             return [_quantile(part, bought.get(part.ranked)) for _, bought in rows]
         if part.ratio is None:

@@ -121,10 +121,10 @@ class Spread:
         beside = _BESIDE * rare
         sums = sums_of(tuple(map(law, self.leaves)), rare - beside)
         means = _test(Ratio(self.centred, self.count), rows, law, beside)
-        found = (
+        squares = (
             None if m is None else self._interval(numbers, m, sums) for numbers, m in zip(rows, means, strict=True)
         )
-        return [None if one is None else times(one, (self.factor, self.factor)) for one in found]
+        return [None if one is None else times(one, (self.factor, self.factor)) for one in squares]
 
     def _interval(self, numbers: Numbers, mean: Range, sums: Sums) -> Maybe:
         """S − C²/N + (C − N·mean)²/N − B·v is noise alone at the true mean and variance."""

@@ -97,7 +97,7 @@ class Buyer:
     def paid(self, prices: Sequence[Priced], sql: str, asked: Terms) -> Purchase:
         """Find what was bought before, and buy the rest."""
         with self.flight.alone(() if asked.fresh else [price.part.measurement.question for price in prices]):
-            known = {} if asked.fresh else self._found(prices, asked)
+            known = {} if asked.fresh else self._bought_before(prices, asked)
             wanted = [price for price in prices if price.part.name not in known]
             if wanted and not asked.named:
                 self.refuse_unpriced()
@@ -105,7 +105,7 @@ class Buyer:
                 bought = self.buy(wanted, sql, within=asked.within)
         return Purchase({**known, **bought}, bought, self.population)
 
-    def _found(self, prices: Sequence[Priced], asked: Terms) -> dict[str, BoughtTable]:
+    def _bought_before(self, prices: Sequence[Priced], asked: Terms) -> dict[str, BoughtTable]:
         known = self.dearest(prices) if asked.free and not asked.named else self.known(prices)
         if asked.free and len(known) < len(prices):
             raise Refusal(

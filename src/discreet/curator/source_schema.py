@@ -24,7 +24,7 @@ class SourceColumn:
     proposed: Type | None  # from a look at rows: never used by itself
 
 
-def found(source: object) -> tuple[SourceColumn, ...]:
+def source_columns(source: object) -> tuple[SourceColumn, ...]:
     """The columns of a source."""
     if not untyped(source):
         return tuple(SourceColumn(name, _kept(kind, name), None) for name, kind in source_types(source))

@@ -150,15 +150,15 @@ class Practice:
 
     def done(self, real: Curator, what: Callable[[Curator], T]) -> T:
         """Whatever a curator can do, on made-up rows."""
-        home = self._found(real)
+        home = self._current(real)
         try:
             return what(home.curator)
         except OverBudget:
             if not home.touched:
                 raise
-            return what(self._found(real, instead_of=home).curator)
+            return what(self._current(real, instead_of=home).curator)
 
-    def _found(self, real: Curator, *, instead_of: _Home | None = None) -> _Home:
+    def _current(self, real: Curator, *, instead_of: _Home | None = None) -> _Home:
         with self._lock:
             known, home = real.declared(), self._home
             if home is None or home is instead_of or home.known is not known or not home.folder.exists():

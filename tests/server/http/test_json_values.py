@@ -50,11 +50,11 @@ def test_a_cell_with_noise_and_without_an_error_bar_is_told_from_one_without_noi
 
 def test_what_was_written_is_found_again_with_what_is_left_now(answer: Answer) -> None:
     texts = Texts()
-    assert texts.found(answer) is None
+    assert texts.get(answer) is None
     texts.keep(answer, json_values.answer(answer))
     poorer = replace(answer, left=Approximate("1/3"))
     for each in (answer, poorer, replace(answer, left=None)):
-        assert texts.found(each) == json_values.answer(each).told(each)
+        assert texts.get(each) == json_values.answer(each).told(each)
 
 
 @pytest.mark.parametrize(
@@ -73,27 +73,27 @@ def test_what_was_written_is_found_again_with_what_is_left_now(answer: Answer) -
 def test_another_answer_with_the_same_rows_is_written_anew(answer: Answer, other: dict[str, object]) -> None:
     texts = Texts()
     texts.keep(answer, json_values.answer(answer))
-    assert texts.found(replace(answer, **other)) is None  # type: ignore[arg-type]
+    assert texts.get(replace(answer, **other)) is None  # type: ignore[arg-type]
 
 
 def test_answers_with_equal_rows_are_told_apart_by_their_place(answer: Answer) -> None:
     texts = Texts()
     texts.keep(answer, json_values.answer(answer))
-    assert texts.found(replace(answer, rows=(*answer.rows,))) is None
+    assert texts.get(replace(answer, rows=(*answer.rows,))) is None
 
 
 def test_what_was_paid_or_is_long_is_not_kept_and_no_more_than_so_many_are(answer: Answer) -> None:
     texts = Texts()
     paid = replace(answer, cost=Approximate(1))
     texts.keep(paid, json_values.answer(paid))
-    assert texts.found(paid) is None
+    assert texts.get(paid) is None
     long = replace(answer, rows=(("x" * LARGEST, 1, 1.0, None),), spans=((None,) * 4,))
     texts.keep(long, json_values.answer(long))
-    assert texts.found(long) is None
+    assert texts.get(long) is None
     many = [replace(answer, rows=((str(i), i, 1.0, None),), spans=((None,) * 4,)) for i in range(MOST + 3)]
     for each in many:
         texts.keep(each, json_values.answer(each))
-    assert [texts.found(each) is not None for each in many] == [False] * 3 + [True] * MOST
+    assert [texts.get(each) is not None for each in many] == [False] * 3 + [True] * MOST
 
 
 def test_the_door_tells_what_is_left_now(tmp_path: Path) -> None:

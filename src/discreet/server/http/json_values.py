@@ -166,7 +166,7 @@ class Texts:
         # by the place of their rows, which stay while kept
         self._kept: LruCache[int, tuple[_Written, AnswerText]] = LruCache(MOST)
 
-    def found(self, answer: Answer) -> bytes | None:
+    def get(self, answer: Answer) -> bytes | None:
         """The text of an answer, if one with the same rows was written; None if not."""
         kept = self._kept.get(id(answer.rows))
         return kept[1].told(answer) if kept is not None and kept[0] == _written(answer) else None

@@ -152,7 +152,7 @@ async def _answered(door: ApiDoor, who: Visitor, asked: schemas.QueryRequest) ->
     """An answer and its text: at once if both are remembered, else from a thread."""
     terms = asked.terms()
     again = door.desk.at_hand(who, asked.sql, terms)
-    text = None if again is None else door.texts.found(again)
+    text = None if again is None else door.texts.get(again)
     if again is not None and text is not None:
         return again, text
     answer, written = await door.pool.asked(who, lambda: _written(door.desk.asked(who, asked.sql, terms)))

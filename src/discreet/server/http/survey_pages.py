@@ -160,7 +160,7 @@ def results_page(
 ) -> str:
     """The page of results; of none yet, that there are none; of such as are no shares of answers, where they are."""
     if lines:
-        return _around(standing, now, _found(standing.task, people, lines, doubts))
+        return _around(standing, now, _estimated(standing.task, people, lines, doubts))
     return _around(standing, now, _NO_SHARES.format(people=people) if people else _nothing(standing))
 
 
@@ -220,7 +220,7 @@ def _nothing(standing: TaskStanding) -> str:
     return f'<section class="card"><h2>{title}</h2><p>{words.format(least=least)}</p></section>'
 
 
-def _found(task: Task, people: int, lines: Sequence[AnswerShare], doubts: Sequence[str]) -> str:
+def _estimated(task: Task, people: int, lines: Sequence[AnswerShare], doubts: Sequence[str]) -> str:
     drawn = Series(
         task.question,
         _WHISKERS,
