@@ -17,7 +17,7 @@ from doubles import Seeded
 from discreet.curator import Curator
 from discreet.curator import curator as curator_module
 from discreet.curator.advice import BARS, ROWS, Bars, advise_bounds, bounds_parts, most_rows, outer, standing_out
-from discreet.curator.noisy_statistics import NoisyTable
+from discreet.curator.noisy_statistics import NoisyGroups
 from discreet.curator.price import priced
 from discreet.curator.purchase import BoughtTable
 from discreet.curator.share_intervals import Tails, compatible
@@ -177,7 +177,7 @@ def test_the_share_beyond_bounds_has_the_tails_of_bounds_that_noise_chose(first:
     histogram, _ = priced(bounds_parts(table, "cost"), Pure(10), AddRemove("patient"))
     heights = {bar: 5000 if 20 <= bar <= 25 or bar == first else 3 for bar in BARS}
     groups = tuple((bar,) for bar in BARS)
-    bought = BoughtTable(histogram, NoisyTable(groups, tuple((heights[bar],) for bar in BARS)), 1)
+    bought = BoughtTable(histogram, NoisyGroups(groups, tuple((heights[bar],) for bar in BARS)), 1)
     noise = histogram.charge(histogram.part.measurement.statistics[0]).mechanism
     assert isinstance(noise, LaplaceVector)
     told = advise_bounds(bought, None).beyond

@@ -26,7 +26,7 @@ from discreet.curator.formula import (
     ratio,
 )
 from discreet.curator.intervals import Barred, declared
-from discreet.curator.noisy_statistics import NoisyTable, ends_of, restored, stored
+from discreet.curator.noisy_statistics import NoisyGroups, ends_of, restored, stored
 from discreet.curator.price import RARE, priced
 from discreet.curator.purchase import BoughtTable
 from discreet.mechanisms import LaplaceVector, Quantile
@@ -48,7 +48,7 @@ def spans(
         rows = values[price.part.name]
         keyed = [key.values for key in price.part.measurement.keys]
         groups = tuple((keys[0][i],) if (keys := [k for k in keyed if k]) else () for i in range(len(rows)))
-        noisy = NoisyTable(groups, tuple(rows))
+        noisy = NoisyGroups(groups, tuple(rows))
         bought[price.part.name] = BoughtTable(price, noisy, 1)
         tables[price.part.name] = postprocessing.noisy_table(price.part, groups, estimates(price.part, rows))
     result = postprocessing.run(upper, tables, {})
@@ -338,7 +338,7 @@ def test_the_interval_of_a_quantile_is_kept_and_holds_at_what_it_was_bought_for(
     assert spans(sql, table) == [((300.0, 500.0),)]
     assert spans(sql, table, "0.5") == [((300.0, 500.0),)]
     assert spans(sql, table, "0.99") == [(None,)]
-    noisy = NoisyTable(((),), ((40_000, 30_000, 50_000),))
+    noisy = NoisyGroups(((),), ((40_000, 30_000, 50_000),))
     (part,) = question(sql, clinic.schema()).parts
     assert restored(stored(noisy), part.measurement) == noisy
 
@@ -346,7 +346,7 @@ def test_the_interval_of_a_quantile_is_kept_and_holds_at_what_it_was_bought_for(
 def test_an_answer_of_the_first_version_has_no_interval() -> None:
     assert spans("SELECT median(cost) AS m FROM visits", {"#0": [(40_000,)]}) == [(None,)]
     (price,) = priced(question("SELECT median(cost) FROM visits", clinic.schema()).parts, Pure(2), AddRemove("patient"))
-    assert ends_of(price, NoisyTable(((),), ((40_000,),)), 0, 0) is None
+    assert ends_of(price, NoisyGroups(((),), ((40_000,),)), 0, 0) is None
 
 
 def test_a_sample_variance_of_two_rows_may_be_twice_the_square_of_half_the_range() -> None:

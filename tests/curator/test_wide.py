@@ -13,7 +13,7 @@ import pytest
 
 from discreet.curator import Curator
 from discreet.curator.custody import Custody, Declared, found_home
-from discreet.curator.noisy_statistics import NoisyTable, restored, stored
+from discreet.curator.noisy_statistics import NoisyGroups, restored, stored
 from discreet.curator.quote import TermsGiven
 from discreet.errors import Refusal
 from discreet.sql.split import question
@@ -163,7 +163,7 @@ def test_noise_that_is_wider_than_a_machine_integer_is_told_with_its_bar(tmp_pat
 
 
 def test_the_ledger_keeps_numbers_of_any_size() -> None:
-    noisy = NoisyTable(((),), ((3, -(2**200), 2**127 + 1),))
+    noisy = NoisyGroups(((),), ((3, -(2**200), 2**127 + 1),))
     (part,) = question("SELECT count(*) FROM visits", clinic.schema()).parts
     assert restored(stored(noisy), part.measurement) == noisy
 

@@ -24,7 +24,7 @@ from discreet.curator.advice import (
     outer,
     ratio,
 )
-from discreet.curator.noisy_statistics import NoisyTable
+from discreet.curator.noisy_statistics import NoisyGroups
 from discreet.curator.price import Priced, priced
 from discreet.curator.purchase import BoughtTable
 from discreet.declared.column import Column
@@ -64,7 +64,7 @@ def noisy(price: Priced, counts: Sequence[Sequence[int]], rng: Seeded, wrong: in
         noise = mechanism(np.zeros(len(column), dtype=np.int64), rng=rng)
         columns.append([exact + wrong * int(more) for exact, more in zip(column, noise, strict=True)])
     groups = tuple((value,) for value in measurement.keys[0].values or ()) if measurement.keys else ((),)
-    return BoughtTable(price, NoisyTable(groups, tuple(zip(*columns, strict=True))), 1)
+    return BoughtTable(price, NoisyGroups(groups, tuple(zip(*columns, strict=True))), 1)
 
 
 def bar(size: float) -> int:

@@ -14,7 +14,7 @@ from release.published import NASTY
 
 from discreet.pictures.charts import NARROW, WIDE, Ruler, Series, bars, curve, histogram
 from discreet.pictures.heatmap import Plane, heat
-from discreet.pictures.svg import Scale, cut, figure, plain, reach, rounded, safe
+from discreet.pictures.svg import AxisScale, cut, figure, plain, reach, rounded, safe
 
 WIDTHS = pytest.mark.parametrize("width", [WIDE, NARROW])
 
@@ -198,7 +198,7 @@ def test_a_count_has_the_digits_that_its_error_leaves_it() -> None:
 
 @given(st.floats(-1e9, 1e9), st.floats(1e-3, 1e9), st.integers(2, 9))
 def test_ticks_are_round_few_and_inside(low: float, size: float, about: int) -> None:
-    scale = Scale(low, low + size, 0, 1)
+    scale = AxisScale(low, low + size, 0, 1)
     found = scale.ticks(about)
     assert len(found) <= about + 1
     assert all(-1e-6 <= scale(tick) <= 1 + 1e-6 for tick in found)

@@ -39,7 +39,7 @@ from discreet.curator.formula import (
     times,
 )
 from discreet.curator.noise_sums import Additive, bar, sums_of
-from discreet.curator.pivot_intervals import Spread, TwoRatios, pivotal
+from discreet.curator.pivot_intervals import TwoRatios, VariancePivot, pivotal
 from discreet.curator.ratio_intervals import Fieller
 
 _BOX = Fraction(1, 5)  # of what may go wrong: the box around all statistics of a formula that is neither line nor ratio
@@ -143,7 +143,7 @@ class _Part:
     leaves: frozenset[Leaf]
     ranked: Leaf | None
     smooth: bool
-    pivots: TwoRatios | Spread | None
+    pivots: TwoRatios | VariancePivot | None
 
     @classmethod
     def of(cls, formula: Formula) -> _Part:

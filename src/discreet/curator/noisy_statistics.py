@@ -40,14 +40,14 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True)
-class NoisyTable:
-    """A noisy table: its groups in an order that says nothing, and whole numbers for each of them."""
+class NoisyGroups:
+    """Groups with noisy numbers: in an order that says nothing, whole numbers for each of them."""
 
     groups: tuple[Group, ...]
     values: tuple[tuple[int, ...], ...]  # a row for each group: its statistics in order, then the ends of its quantiles
 
 
-def ends_of(price: Priced, noisy: NoisyTable, row: int, statistic: int) -> tuple[int, int] | None:
+def ends_of(price: Priced, noisy: NoisyGroups, row: int, statistic: int) -> tuple[int, int] | None:
     """The interval that was bought with a quantile, in steps; None if it has none, as in answers of version 0.1."""
     known = price.part.measurement.statistics
     bracketed = [i for i, each in enumerate(known) if isinstance(each, Rank) and each.bracketed]
@@ -58,7 +58,7 @@ def ends_of(price: Priced, noisy: NoisyTable, row: int, statistic: int) -> tuple
     return values[first], values[first + 1]
 
 
-def measure(priced: Priced, engine: Engine, *, rng: Entropy = SECURE) -> NoisyTable:
+def measure(priced: Priced, engine: Engine, *, rng: Entropy = SECURE) -> NoisyGroups:
     """Run every mechanism of a part once. What goes wrong on the way is a constant sentence."""
     try:
         return _measure(priced, engine, rng)
@@ -68,7 +68,7 @@ def measure(priced: Priced, engine: Engine, *, rng: Entropy = SECURE) -> NoisyTa
         raise Fault from None
 
 
-def _measure(priced: Priced, engine: Engine, rng: Entropy) -> NoisyTable:
+def _measure(priced: Priced, engine: Engine, rng: Entropy) -> NoisyGroups:
     measurement = priced.part.measurement
     plain = [s for s in measurement.statistics if isinstance(s, Statistic) and s.kind != "distinct"]
     counts = not measurement.declared or bool(plain)
@@ -85,7 +85,7 @@ def _measure(priced: Priced, engine: Engine, rng: Entropy) -> NoisyTable:
             ends += both
         else:
             columns.append(_noised(priced, statistic, _numbers(statistic, groups, counted, measurement, engine), rng))
-    return NoisyTable(groups, tuple(zip(*columns, *ends, strict=True)) if columns else tuple(() for _ in groups))
+    return NoisyGroups(groups, tuple(zip(*columns, *ends, strict=True)) if columns else tuple(() for _ in groups))
 
 
 def _by_keys(measurement: Measurement, by_group: Mapping[Group, V]) -> Mapping[Group, V]:
@@ -152,7 +152,7 @@ def _quantile(charge: Charge, mechanism: Quantile, rows: Mapping[int, int], rng:
     return [point, *(end.chosen(held, rng=rng) for end in charge.ends(grid.value(point)))]
 
 
-def stored(noisy: NoisyTable) -> Plain:
+def stored(noisy: NoisyGroups) -> Plain:
     """A noisy table as the ledger keeps it."""
     return {
         "groups": [list(group) for group in noisy.groups],
@@ -160,7 +160,7 @@ def stored(noisy: NoisyTable) -> Plain:
     }
 
 
-def restored(body: Plain, measurement: Measurement) -> NoisyTable:
+def restored(body: Plain, measurement: Measurement) -> NoisyGroups:
     """The table that `stored` wrote of a measurement."""
     if not isinstance(body, dict):
         raise Fault
@@ -168,7 +168,7 @@ def restored(body: Plain, measurement: Measurement) -> NoisyTable:
     if not isinstance(groups, list) or not isinstance(values, list):
         raise Fault
     kinds = _kinds(measurement)
-    return NoisyTable(
+    return NoisyGroups(
         tuple(tuple(map(canonical, group, kinds)) for group in groups if isinstance(group, list)),
         tuple(tuple(int(str(value)) for value in row) for row in values if isinstance(row, list)),
     )

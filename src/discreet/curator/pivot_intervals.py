@@ -101,7 +101,7 @@ class TwoRatios:
 
 
 @dataclass(frozen=True)
-class Spread:
+class VariancePivot:
     """(S − C²/N)/B of linear numbers, times a factor: a variance, of all rows or of a sample."""
 
     factor: Fraction
@@ -170,7 +170,7 @@ class Spread:
         return sizes
 
 
-def pivotal(formula: Formula) -> TwoRatios | Spread | None:
+def pivotal(formula: Formula) -> TwoRatios | VariancePivot | None:
     """A formula without declared bounds as one of these, if it is one."""
     terms = folded(formula, _terms)
     return TwoRatios(*terms) if terms is not None and len(terms) == 2 else _spread(formula, Fraction(1))
@@ -220,14 +220,14 @@ def _scaled(terms: Terms, number: Fraction | None) -> Terms | None:
     return scaled if scaled and all(handy(part) for each in scaled for part in each.numbers) else None
 
 
-def _spread(formula: Formula, factor: Fraction) -> Spread | None:
+def _spread(formula: Formula, factor: Fraction) -> VariancePivot | None:
     match formula:
         case Product(Constant(number), inner):
             return _spread(inner, factor * number)
         case Quotient(Sum(square, Product(Constant(sign), Quotient(Product(one, two), count))), divisor) if sign == -1:
             lines = [known for part in (square, one, two, count, divisor) if (known := _line(part)) is not None]
             if len(lines) == 5 and lines[1] == lines[2]:
-                return Spread(factor, lines[0], lines[1], lines[3], lines[4])
+                return VariancePivot(factor, lines[0], lines[1], lines[3], lines[4])
     return None
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from discreet.curator.catalogue import Population
-from discreet.curator.noisy_statistics import Engine, NoisyTable, measure, restored, stored
+from discreet.curator.noisy_statistics import Engine, NoisyGroups, measure, restored, stored
 from discreet.curator.price import Priced, priced
 from discreet.curator.quote import Terms, fitting
 from discreet.engines import DuckStore
@@ -26,7 +26,7 @@ class BoughtTable:
     """A noisy table, what was paid for it, and the ledger's entry that holds it."""
 
     price: Priced
-    noisy: NoisyTable
+    noisy: NoisyGroups
     entry: int
 
 

@@ -145,13 +145,13 @@ def decode(client: Rappor, tally: Tally, candidates: Iterable[Hashable]) -> Deco
     given = list({written(value): value for value in reversed(given)}.values())[::-1]  # 7 and "7" are one text
     if client.bits == 1:
         return _whether(counts, given)
-    design = Design.of(client, counts, given)
+    design = FilterMatrix.of(client, counts, given)
     weights = 1 / design.variances(design.shares)
     ended = path(design.matrix, design.shares, weights, min(MOST_CHOSEN, int(MOST_FILLED * design.shares.size)))
-    fit = Fit.of(design, ended.chosen, weights)
+    fit = FilterFit.of(design, ended.chosen, weights)
     for _ in range(_ROUNDS):
         own = design.variances(fit.fitted)
-        fit = Fit.of(design, ended.chosen, 1 / (own + ended.strangers(own)))
+        fit = FilterFit.of(design, ended.chosen, 1 / (own + ended.strangers(own)))
     return fit.decoded(counts.people, given, ended)
 
 
@@ -189,7 +189,7 @@ class _Anything(Decoded):
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class FilterMatrix:
     """For every bit of every cohort that reported: the estimated share of filters that have it set, and who sets it.
 
     A row of the matrix is a bit, a column a candidate. The last column is the mean filter: texts that are no candidate.
@@ -204,7 +204,7 @@ class Design:
     bits: int
 
     @classmethod
-    def of(cls, client: Rappor, counts: BitCounts, given: list[Hashable]) -> Design:
+    def of(cls, client: Rappor, counts: BitCounts, given: list[Hashable]) -> FilterMatrix:
         """The candidates' filters, in the cohorts that are not empty."""
         seen = np.flatnonzero(counts.reports)
         known = client.bloom.places(client.bloom.functions.digests([written(value) or b"" for value in given]))
@@ -235,24 +235,24 @@ class Design:
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class FilterFit:
     """Weighted least squares on some columns of a design, and the last one."""
 
-    design: Design
+    design: FilterMatrix
     chosen: NDArray[np.intp]
     weights: Reals
     shares: Reals
     inverse: Reals
 
     @classmethod
-    def of(cls, design: Design, chosen: NDArray[np.intp], weights: Reals) -> Fit:
+    def of(cls, design: FilterMatrix, chosen: NDArray[np.intp], weights: Reals) -> FilterFit:
         """x = (XᵀWX)⁻¹ XᵀWy; where columns depend on each other, the shortest x."""
         x = cls._columns(design, chosen)
         inverse = linalg.pinvh((x.T @ x.multiply(weights[:, None])).toarray())
         return cls(design, chosen, weights, inverse @ (x.T @ (weights * design.shares)), inverse)
 
     @staticmethod
-    def _columns(design: Design, chosen: NDArray[np.intp]) -> sparse.csc_array:
+    def _columns(design: FilterMatrix, chosen: NDArray[np.intp]) -> sparse.csc_array:
         return design.matrix[:, [*chosen.tolist(), design.matrix.shape[1] - 1]]
 
     @cached_property

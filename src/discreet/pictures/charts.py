@@ -9,7 +9,21 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.pictures.svg import ACCENT, INK, Scale, cut, digits, figure, line, plain, reach, rect, rounded, svg, text
+from discreet.pictures.svg import (
+    ACCENT,
+    INK,
+    AxisScale,
+    cut,
+    digits,
+    figure,
+    line,
+    plain,
+    reach,
+    rect,
+    rounded,
+    svg,
+    text,
+)
 
 WIDE, NARROW = 720, 340
 ERRORS = 2.0  # standard errors to either side of a mark
@@ -124,7 +138,7 @@ def bars(drawn: Series, width: int = WIDE) -> str:
     room = min(max(map(reach, drawn.side.labels)), width * 0.36)
     low, high = drawn.span([1.0] * len(drawn.values))
     numbers = [drawn.figure(place) for place in range(len(drawn.values))]
-    x = Scale(low, high, room + 12, width - max(map(reach, numbers)) - 12)
+    x = AxisScale(low, high, room + 12, width - max(map(reach, numbers)) - 12)
     foot = _TOP + _ROW * len(numbers)
     marks = [text((12, 14), cut(drawn.side.column, width - 24), kind="name")]
     for place, value in enumerate(drawn.values):
@@ -162,13 +176,13 @@ def _bar(box: tuple[float, float, float, float], drawn: Series, place: int) -> s
     return rect(box, 0.2, drawn.says(place)).replace("<rect", outline, 1)
 
 
-def _frame(drawn: Series, width: int, span: tuple[float, float], what: str) -> tuple[Scale, Scale, list[str]]:
+def _frame(drawn: Series, width: int, span: tuple[float, float], what: str) -> tuple[AxisScale, AxisScale, list[str]]:
     """Both scales, and what stands around the marks: round numbers with thin lines, and the names of both sides."""
     tall = 200 if width > NARROW else 170
-    y = Scale(*span, _TOP + tall, _TOP)
+    y = AxisScale(*span, _TOP + tall, _TOP)
     levels = y.ticks(4)
     words = [f"{100 * level:.0f} %" if span == (0.0, 1.0) else rounded(level, None) for level in levels]
-    x = Scale(drawn.side.cuts[0], drawn.side.cuts[-1], max(map(reach, words)) + 10, width - _RIGHT)
+    x = AxisScale(drawn.side.cuts[0], drawn.side.cuts[-1], max(map(reach, words)) + 10, width - _RIGHT)
     marks = [text((4, 14), cut(what, width - 8), kind="name")]
     for level, word in zip(levels, words, strict=True):
         marks.append(line((x.start, y(level), x.end, y(level))))
@@ -177,7 +191,7 @@ def _frame(drawn: Series, width: int, span: tuple[float, float], what: str) -> t
     return x, y, marks
 
 
-def below(side: Ruler, x: Scale, foot: float) -> list[str]:
+def below(side: Ruler, x: AxisScale, foot: float) -> list[str]:
     """Under a frame: round numbers where a side is numbers, and its name."""
     ticks = [] if side.labels else x.ticks(7 if x.end - x.start > NARROW else 4)
     name = text(((x.start + x.end) / 2, foot + 36), cut(side.column, x.end - x.start), "middle", kind="name")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from discreet.pictures.charts import NARROW, WIDE, Ruler, below
-from discreet.pictures.svg import INK, Scale, cut, plain, reach, rect, rounded, svg, text
+from discreet.pictures.svg import INK, AxisScale, cut, plain, reach, rect, rounded, svg, text
 
 _TOLD = 400  # fields that say their numbers: more would make a page heavy, and nobody can point at them
 _SHADES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the legend
@@ -48,10 +48,10 @@ def heat(plane: Plane, width: int = WIDE) -> str:
     """The fields to scale, nothing where there are no records or less, and what the shades stand for."""
     rows, columns = len(plane.upright), len(plane.lying)
     room = min(max(map(reach, _words(plane.upright))), width * 0.3)
-    x = Scale(plane.lying.cuts[0], plane.lying.cuts[-1], room + 14, width - _RIGHT)
+    x = AxisScale(plane.lying.cuts[0], plane.lying.cuts[-1], room + 14, width - _RIGHT)
     foot = _TOP + max(160.0, min(26.0 * rows, 360.0 if width > NARROW else 260.0))
     ends = (_TOP, foot) if plane.upright.labels else (foot, _TOP)  # keys go down as one reads, numbers rise
-    y = Scale(plane.upright.cuts[0], plane.upright.cuts[-1], *ends)
+    y = AxisScale(plane.upright.cuts[0], plane.upright.cuts[-1], *ends)
     dense = plane.dense
     most = max(max(row) for row in dense)
     fields = []
@@ -77,10 +77,10 @@ def _outline(box: tuple[float, float, float, float]) -> str:
 
 
 def _words(side: Ruler) -> list[str]:
-    return list(side.labels) or [plain(tick) for tick in Scale(side.cuts[0], side.cuts[-1], 0, 1).ticks(6)]
+    return list(side.labels) or [plain(tick) for tick in AxisScale(side.cuts[0], side.cuts[-1], 0, 1).ticks(6)]
 
 
-def _beside(side: Ruler, y: Scale, room: float) -> list[str]:
+def _beside(side: Ruler, y: AxisScale, room: float) -> list[str]:
     """Left of the fields: numbers at their height, keys beside their field, as many as fit."""
     if not side.labels:
         return [text((room + 6, y(tick) + 4), plain(tick), "end", kind="level") for tick in y.ticks(6)]
@@ -97,7 +97,7 @@ def _beside(side: Ruler, y: Scale, room: float) -> list[str]:
     ]
 
 
-def _labels(side: Ruler, x: Scale, foot: float) -> list[str]:
+def _labels(side: Ruler, x: AxisScale, foot: float) -> list[str]:
     """Under the fields: keys below their field, as many as fit."""
     if not side.labels:
         return []

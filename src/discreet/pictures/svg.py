@@ -28,7 +28,7 @@ def _printable(letter: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Scale:
+class AxisScale:
     """Numbers from `low` to `high` as places from `start` to `end`."""
 
     low: float

@@ -40,7 +40,7 @@ _WORDS = {  # types of several words
 _STARTS = {words[:size] for words in _WORDS for size in range(1, len(words) + 1)}
 
 
-class Plain(Postgres):
+class PlainPostgres(Postgres):
     """Postgres without a mind of its own about functions and subscripts."""
 
     INDEX_OFFSET = 0
@@ -60,10 +60,10 @@ def read(text: str) -> exp.Query:
     if len(text) > LONGEST:
         raise Refusal(f"a question about the catalogue has at most {LONGEST} characters, got {len(text)}")
     try:
-        tokens = Plain().tokenize(text)
+        tokens = PlainPostgres().tokenize(text)
         if not tokens or tokens[0].token_type not in _BEGINNINGS:  # of anything else the parser would write a log
             raise Refusal("the catalogue answers one SELECT at a time", hint="ask them one by one")
-        trees = [tree for tree in Plain().parse(_ordered(text, labelled(tokens))) if tree is not None]
+        trees = [tree for tree in PlainPostgres().parse(_ordered(text, labelled(tokens))) if tree is not None]
     except (ParseError, TokenError):
         raise Refusal("this is not SQL as Postgres would read it", ground=Ground.SYNTAX) from None
     except RecursionError:
