@@ -14,12 +14,14 @@ from server.catalogue.public import catalogue
 
 from discreet.errors import Refusal
 from discreet.server.catalogue.catalogue import translated
-from discreet.server.catalogue.parser import Plain
+from discreet.server.catalogue.parser import PlainPostgres
 
 FOLDER = Path(__file__).parent
 TEXTS = [entry["sql"] for entry in json.loads((FOLDER / "sent.json").read_text(encoding="utf-8"))]
 TEXTS += (FOLDER / "asked.sql").read_text(encoding="utf-8").split(";\n")[:-1]
-WORDS = [[text[word.start : word.end + 1] for word in Plain().tokenize(text)] for text in TEXTS if len(text) < 1500]
+WORDS = [
+    [text[word.start : word.end + 1] for word in PlainPostgres().tokenize(text)] for text in TEXTS if len(text) < 1500
+]
 OTHERS = [
     "(", ")", ",", "[", "]", ".", "::", "$1", "$0", "$x", "*", "'x'", "1", "NULL", "ARRAY", "LATERAL", "WITH",
     "FILTER", "OVER", "WINDOW", "UNION", "VALUES", "ORDER", "BY", "GROUP", "HAVING", "DISTINCT", "ON", "ANY", "ALL",
