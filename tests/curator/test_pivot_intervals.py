@@ -11,7 +11,7 @@ import pytest
 from discreet.curator.aggregate_formulas import negative
 from discreet.curator.formula import Constant, Formula, Leaf, Noisy, Product, Quotient, Sum
 from discreet.curator.noise_sums import sums_of
-from discreet.curator.pivot_intervals import Spread, TwoRatios, pivotal
+from discreet.curator.pivot_intervals import TwoRatios, VariancePivot, pivotal
 from discreet.mechanisms import LaplaceVector
 
 RARE = Fraction(1, 20)
@@ -36,8 +36,8 @@ def found(formula: Formula, *numbers: int) -> tuple[float, float] | None:
         (Product(Constant(Fraction(5)), Sum(Constant(Fraction(1)), DIFFERENCE)), TwoRatios),
         (Quotient(DIFFERENCE, Constant(Fraction(3))), TwoRatios),
         (Sum(Quotient(C, N), M), TwoRatios),
-        (VARIANCE, Spread),
-        (Product(Constant(Fraction(1, 4)), VARIANCE), Spread),
+        (VARIANCE, VariancePivot),
+        (Product(Constant(Fraction(1, 4)), VARIANCE), VariancePivot),
         (Product(C, C), type(None)),
         (Product(DIFFERENCE, N), type(None)),
         (Quotient(N, DIFFERENCE), type(None)),
