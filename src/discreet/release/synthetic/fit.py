@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.release.marginals.domain import Axes, Domain
-from discreet.release.synthetic.descent import descended
+from discreet.release.synthetic.descent import Heard, descended, unheard
 from discreet.release.synthetic.junction_tree import JunctionTree
 from discreet.release.synthetic.model import Calibration, GraphicalModel
 from discreet.release.synthetic.sums import SumPlan
@@ -42,10 +42,12 @@ def total_of(tables: Sequence[NoisyTable]) -> float:
     return max(1.0, float(np.dot(weights, sums)) / sum(weights))
 
 
-def fitted(domain: Domain, tree: JunctionTree, tables: Sequence[NoisyTable], total: float) -> GraphicalModel:
-    """The model that minimises the dual, or what is near it after `_STEPS` steps."""
+def fitted(
+    domain: Domain, tree: JunctionTree, tables: Sequence[NoisyTable], total: float, heard: Heard = unheard
+) -> GraphicalModel:
+    """The model that minimises the dual, or what is near it after `_STEPS` steps. `heard` is told how many of them."""
     dual = _Dual(domain, tree, tables, total)
-    found = descended(dual, np.zeros(dual.size), _STEPS, _STILL)
+    found = descended(dual, np.zeros(dual.size), _STEPS, _STILL, heard)
     return GraphicalModel(domain, tree, tuple(dual.beliefs(found)))
 
 
