@@ -53,7 +53,7 @@ class Declared:
 
     classes: Any
 
-    def fit(self, X: Any, y: Any, units: Any = None) -> Any:  # noqa: ANN401, N803
+    def fit(self, X: Any, y: Any = None, units: Any = None) -> Any:  # noqa: ANN401, N803
         """As it stands, the classes known."""
         if y is None:
             return super().fit(X, y, units)  # type: ignore[misc]

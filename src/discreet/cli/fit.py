@@ -59,12 +59,15 @@ def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a model.")],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows: a CSV or Parquet file with a column a feature.")],
     *,
-    out: Annotated[Path | None, option("FILE", "A new file, .csv or .parquet, for the rows and a prediction.")] = None,
+    out: Annotated[
+        Path | None, option("FILE", "A new file, .csv or .parquet, for the rows and their predictions.")
+    ] = None,
     _home: NoHome = None,
     form: AsFormat = Format.table,
 ) -> None:
     """What a model predicts for each row of a file: free, and without the home that fitted it."""
     from discreet.learn import ModelRelease
+    from discreet.learn.model import outputs
     from discreet.learn.rows import features_of
     from discreet.release.folder import read
 
@@ -75,11 +78,12 @@ def predict(
                 f"{str(model)!r} is the folder of a {release.kind}, and no model", hint="discreet release show"
             )
         rows = _rows(file)
-        told = release.model.predict(features_of(rows, release.model.features)).tolist()
+        names = outputs(release.model)
+        told = release.model.predict(features_of(rows, release.model.features)).reshape(rows.num_rows, len(names))
     if out is None:
-        print_rows(form, ["prediction"], [[each] for each in told], right=["prediction"])
+        print_rows(form, [*names], told.tolist(), right=[*names])
     else:
-        _write(out, rows, told)
+        _write(out, rows, dict(zip(names, told.T.tolist(), strict=True)))
         typer.echo(f"written to {out}", err=True)
 
 
@@ -94,7 +98,7 @@ def _rows(file: Path) -> pa.Table:
         raise Refusal(f"{str(file)!r} cannot be read as CSV or Parquet", hint="its name ends with what it is") from None
 
 
-def _write(out: Path, rows: pa.Table, told: list[Any]) -> None:
+def _write(out: Path, rows: pa.Table, told: dict[str, list[Any]]) -> None:
     import pyarrow as pa
     from pyarrow import csv as pa_csv
     from pyarrow import parquet
@@ -105,7 +109,9 @@ def _write(out: Path, rows: pa.Table, told: list[Any]) -> None:
         raise Refusal(f"expected a file that ends with .csv or .parquet, got {str(out)!r}")
     if out.exists():
         raise Refusal(f"{str(out)!r} is there already", hint="name a file that is new")
-    whole = rows.append_column(unlike("prediction", rows.column_names), pa.array(told))
+    whole = rows
+    for name, values in told.items():
+        whole = whole.append_column(unlike(name, whole.column_names), pa.array(values))
     try:
         parquet.write_table(whole, out) if out.suffix == ".parquet" else pa_csv.write_csv(whole, out)
     except OSError:

@@ -15,7 +15,10 @@ from discreet.mechanisms.by_name import as_json
 
 
 class Model(Protocol):
-    """What a fit tells. A frozen dataclass of numbers and texts: from its fields it is written, and read again."""
+    """What a fit tells. A frozen dataclass of numbers and texts: from its fields it is written, and read again.
+
+    One that has `pictures`, as a release has them, is drawn wherever releases are.
+    """
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -23,7 +26,10 @@ class Model(Protocol):
         ...
 
     def predict(self, rows: ArrayLike, /) -> NDArray[Any]:
-        """One prediction for each row of an array with a column for each feature."""
+        """One prediction for each row of an array with a column for each feature; or several, a column each.
+
+        A model of which a prediction is several numbers says by `outputs` what they are called.
+        """
         ...
 
     def table(self) -> pa.Table:
@@ -77,3 +83,8 @@ class LinearModel:
         if len(features) != len(coefficients):
             raise ValueError(features)
         return cls(features, coefficients, float(body["intercept"]))
+
+
+def outputs(model: Model) -> tuple[str, ...]:
+    """What the columns of its predictions are called."""
+    return tuple(getattr(model, "outputs", ("prediction",)))
