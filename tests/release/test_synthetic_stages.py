@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,10 +19,10 @@ from doubles import Seeded
 
 from discreet.curator import Curator
 from discreet.curator.stage_file import StageFile, alone
+from discreet.curator.stage_file import interrupted as gone_on
 from discreet.desk import HOME, Desk, ReleaseOrder
 from discreet.errors import Fault, Refusal
 from discreet.ledger import Spend, StoredAnswer
-from discreet.ledger.home import adopt
 from discreet.mechanisms.registry import Plain
 from discreet.mechanisms.stages import Stage
 from discreet.release import (
@@ -206,11 +207,18 @@ def test_other_payments_and_what_failed_are_not_gone_on_with(home: Path, monkeyp
     assert [each.name for each in (home / "stages").iterdir() if each.name.isdigit()] == [path.name]
 
 
-def test_in_a_copy_of_the_home_it_is_not_gone_on_with(home: Path) -> None:
-    interrupted(home)
-    adopt(home, "copy", Curator(home).ledger.head().root)
-    Desk(home).published(HOME, ORDER)
-    assert (entries(home, Spend), entries(home, StoredAnswer)) == (2, 1)
+def test_it_is_gone_on_with_by_who_paid_and_not_in_a_copy_of_the_home(home: Path) -> None:
+    entry = int(interrupted(home).name)
+    ledger = Curator(home).ledger
+    paid = ledger.entry(entry)
+    assert isinstance(paid.event, Spend)
+    own = gone_on(ledger, home, paid.event, None)
+    assert own is not None
+    assert own[0] == paid
+    assert gone_on(ledger, home, replace(paid.event, principal="ann"), None) is None
+    books = replace(ledger.books().copy(), adopted=entry + 1)
+    copied: Any = SimpleNamespace(books=lambda: books, entry=ledger.entry)
+    assert gone_on(copied, home, paid.event, None) is None
 
 
 def test_what_was_begun_last_with_nothing_left_is_over(tmp_path: Path) -> None:
