@@ -13,7 +13,7 @@ from sqlglot.dialects.postgres import Postgres
 
 from discreet.curator.curator import Curator
 from discreet.curator.explain import said
-from discreet.curator.run import Drawn, Offer, Run, Telling, Wanted
+from discreet.curator.run import Offer, RowOutline, Run, Telling, Wanted
 from discreet.declared.table import grid_of
 from discreet.exact import Number, exact, spoken
 from discreet.ledger import Spend
@@ -67,7 +67,7 @@ class NamedRun:
         told: Plain = {"run": {"name": self.name, "parameters": dict(self.parameters)}}
         return Wanted(self.rows, self.chosen, self.max_rows, told, self.delta)
 
-    def chosen(self, outline: Drawn) -> TableMechanism[Any]:
+    def chosen(self, outline: RowOutline) -> TableMechanism[Any]:
         """The mechanism for rows of which this is known."""
         return admitted(outline, self.name, self.parameters)
 

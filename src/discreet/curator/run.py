@@ -34,7 +34,7 @@ _Charge = tuple[Neighbours, type[BudgetLoss], Number | None]  # whose budget, in
 
 
 @dataclass(frozen=True)
-class Drawn:
+class RowOutline:
     """An outline of rows, as `mechanisms.Outline` has it, and whose budget pays for them."""
 
     schema: Mapping[str, Column]
@@ -49,7 +49,9 @@ class Drawn:
         return self.population.neighbours
 
 
-def drawn(public: Shape, population: Population, max_rows: int | None = None, owners: Origins = NOTHING) -> Drawn:
+def row_outline(
+    public: Shape, population: Population, max_rows: int | None = None, owners: Origins = NOTHING
+) -> RowOutline:
     """The outline of rows of this shape, of which a unit keeps at most `max_rows`, by default as declared.
 
     `owners` are the tables' columns that name the units.
@@ -57,7 +59,8 @@ def drawn(public: Shape, population: Population, max_rows: int | None = None, ow
     caps = Caps(public.max_rows if max_rows is None else max_rows)
     schema = {name: column(name, facts) for name, facts in public.columns.items()}
     people = frozenset(name for name, facts in public.columns.items() if facts.carries & owners)
-    return Drawn(schema, Caps(caps.rows), population, people, public.columns)  # refused where nothing is said of rows
+    kept = Caps(caps.rows)  # refused where nothing is said of rows
+    return RowOutline(schema, kept, population, people, public.columns)
 
 
 class RowMechanism(RowPromise, Protocol[T_co]):
@@ -81,7 +84,7 @@ class Run(Generic[T]):
     mechanism: Runnable[T]
     sql: str
     rows: Rows
-    outline: Drawn
+    outline: RowOutline
     loss: BudgetLoss
     told: Plain  # what the ledger says that it was
 
@@ -116,7 +119,7 @@ class Wanted(Generic[T]):
     """A mechanism, chosen when all that is public of its rows is known, and what the ledger is to say that it was."""
 
     sql: str
-    chosen: Callable[[Drawn], Runnable[T]]
+    chosen: Callable[[RowOutline], Runnable[T]]
     max_rows: int | None = None
     told: Plain = None
     delta: Number | None = None  # at which a loss that has an ε for every δ is charged
@@ -141,12 +144,12 @@ def planned(known: Catalogue, wanted: Wanted[T], rows: Rows, allow: Callable[[se
     allow(set(public.tables))  # before anything is said of what is declared
     most = None if one_row(rows) else wanted.max_rows  # where it is one row anyway, a larger cap would only cost more
     named = owners(scanned(rows))
-    outline = drawn(public, known.population(public.population or ""), most, named)
+    outline = row_outline(public, known.population(public.population or ""), most, named)
     mechanism = wanted.chosen(outline)
     charge = outline.neighbours, type(outline.population.total), wanted.delta
     if _takes(mechanism) is Takes.RELATION:
         over = cast("TableMechanism[T]", mechanism)
-        outline = drawn(public, outline.population, over.caps.rows, named)
+        outline = row_outline(public, outline.population, over.caps.rows, named)
         loss = _charged_table(over, charge)
     else:
         of_rows = cast("RowMechanism[T]", mechanism)

@@ -12,7 +12,7 @@ from typing import Any, cast
 from discreet import durable
 from discreet.curator import Curator
 from discreet.curator.explain import said
-from discreet.curator.run import Drawn, Offer, Telling, Wanted
+from discreet.curator.run import Offer, RowOutline, Telling, Wanted
 from discreet.curator.stage_file import Heard
 from discreet.declared.table import chosen
 from discreet.desk.notary import Notary
@@ -68,7 +68,7 @@ class ReleaseOrder:
         told: Plain = {"release": self.wish.told()}
         return Wanted(self.sql, self.chosen, self.wish.max_rows, told)
 
-    def chosen(self, outline: Drawn) -> ReleaseMechanism:
+    def chosen(self, outline: RowOutline) -> ReleaseMechanism:
         """The mechanism for rows of which this is known."""
         fits = named(self.wish.kind).fits
         for column in self.wish.columns:
