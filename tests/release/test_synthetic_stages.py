@@ -133,7 +133,7 @@ def test_twice_forfeited_is_paid_twice() -> None:
 
 # in a home ------------------------------------------------------------------------------------------------------------
 
-WISH: dict[str, Any] = {"epsilon": "5", "delta": "1e-7", "max_rows": 3, "method": "mst", "bins": {"cost": 5}}
+WISH: dict[str, Any] = {"epsilon": "5", "delta": "1e-7", "max_rows": 3, "method": "clique-tree", "bins": {"cost": 5}}
 ORDER = ReleaseOrder.of("visits", Wish.of("synthetic", ("region", "cost"), **WISH))
 
 
