@@ -37,8 +37,8 @@ from discreet.desk import Desk
 from discreet.engines import DuckStore
 from discreet.engines.duckdb import Counted
 from discreet.sandbox import Processes
-from discreet.server.catalogue import PostgresCatalogue
 from discreet.server.journal import Journal
+from discreet.server.pg_catalog import PostgresCatalogue
 from discreet.server.pgwire import serve
 from discreet.sql.plan import Measurement
 
@@ -207,7 +207,7 @@ def opened(home: Home) -> Iterator[str]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
-    sandbox = Processes(("discreet.curator.planner", "discreet.server.catalogue"))
+    sandbox = Processes(("discreet.curator.planner", "discreet.server.pg_catalog"))
     desk = Desk(home.folder, sandbox)
     journal = Journal(lambda _: None)
     opening = serve(desk, PostgresCatalogue(desk), "127.0.0.1", 0, journal=journal)

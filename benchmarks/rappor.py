@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from discreet.local.decode import ALPHA, Decoded, decode
-from discreet.local.hitters import HeavyHitters
+from discreet.local.heavy_hitters import HeavyHitters
 from discreet.local.rappor import Rappor
+from discreet.local.rappor_decoder import ALPHA, Decoded, decode
 from discreet.local.sketch import CountMeanSketch, HadamardSketch
 
 PEOPLE, WORDS = 1_000_000, 1000

@@ -35,7 +35,7 @@ from discreet.sandbox import process_pool, worker
 
 _NUMBER = struct.Struct("!q")
 _SIZE = struct.Struct("!Q")
-_NURSERY = ("discreet.curator.planner", "discreet.server.catalogue", "discreet.server.pgwire.parameter_types")
+_NURSERY = ("discreet.curator.planner", "discreet.server.pg_catalog", "discreet.server.pgwire.parameter_types")
 _SERVER = (
     "discreet.cli.serve",
     "discreet.cli.console_adapter",

@@ -15,7 +15,7 @@ from discreet.curator.run import row_outline
 from discreet.engines import DuckRelation, DuckStore
 from discreet.mechanisms import Column, Frame
 from discreet.sql.shape import shape
-from discreet.sql.split import rows_of
+from discreet.sql.split_at_noise import rows_of
 
 COLUMNS = (
     Column("who"),

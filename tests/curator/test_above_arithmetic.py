@@ -9,7 +9,7 @@ import clinic
 import pytest
 
 from discreet.curator import postprocessing
-from discreet.sql.split import question
+from discreet.sql.split_at_noise import question
 
 LARGE = 1 << 62
 

@@ -17,7 +17,7 @@ from discreet.curator.postprocessing import rehearse
 from discreet.curator.quote import TermsGiven
 from discreet.errors import Refusal
 from discreet.privacy import Approximate
-from discreet.sql.split import question
+from discreet.sql.split_at_noise import question
 
 SQL = "SELECT region, count(*) AS n, avg(cost) AS cost FROM visits GROUP BY region"
 

@@ -20,7 +20,7 @@ from discreet.curator.price import priced
 from discreet.errors import Refusal
 from discreet.mechanisms import GaussianVector
 from discreet.privacy import AddRemove, Pure
-from discreet.sql.split import question
+from discreet.sql.split_at_noise import question
 
 
 def sides(sql: str) -> tuple[Side, ...]:

@@ -17,7 +17,7 @@ from discreet.curator.custody import Custody, Declared
 from discreet.errors import Refusal
 from discreet.privacy import Approximate
 from discreet.sql.range import Range, greatest, least
-from discreet.sql.split import question
+from discreet.sql.split_at_noise import question
 
 WARDS = pa.table({"ward": ["w1", "w2"], "beds": [10, 20]})
 

@@ -31,7 +31,7 @@ from discreet.curator.price import RARE, priced
 from discreet.curator.purchase import BoughtTable
 from discreet.mechanisms import LaplaceVector, Quantile
 from discreet.privacy import AddRemove, Concentrated, Pure
-from discreet.sql.split import question
+from discreet.sql.split_at_noise import question
 
 A, B = (Leaf("#0", None, i) for i in range(2))
 NOISE = LaplaceVector(Fraction(4))

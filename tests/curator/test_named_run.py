@@ -17,7 +17,7 @@ from discreet.curator.run import planned
 from discreet.engines import DuckRelation, DuckStore
 from discreet.mechanisms.by_name import OfColumn
 from discreet.sql.cells import BoundedRows
-from discreet.sql.split import rows_of
+from discreet.sql.split_at_noise import rows_of
 
 NAMED: dict[str, dict[str, Any]] = {
     "mean": {},

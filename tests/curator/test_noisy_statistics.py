@@ -12,7 +12,7 @@ from discreet.curator.noisy_statistics import Group, measure
 from discreet.curator.price import priced
 from discreet.engines import Counted
 from discreet.privacy import AddRemove, Approximate
-from discreet.sql.split import question
+from discreet.sql.split_at_noise import question
 
 GROUPS: list[Group] = [("b",), (None,), ("a",), ("é",), ("c",)]
 

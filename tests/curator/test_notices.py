@@ -20,7 +20,7 @@ from discreet.declared.column import Column
 from discreet.declared.group_key import Type
 from discreet.declared.table import Schema, Table
 from discreet.mechanisms import GaussianKeys, LaplaceKeys
-from discreet.sql.split import question
+from discreet.sql.split_at_noise import question
 from discreet.sql.unmatched_constants import doubts
 
 CAP = "A person with more than 5 rows counts with 5 of them, chosen at random once per table version."

@@ -11,7 +11,7 @@ from discreet.declared.table import Caps, Schema
 from discreet.sql.bounding import row_cap
 from discreet.sql.left_out import left_out
 from discreet.sql.plan import Part
-from discreet.sql.split import question
+from discreet.sql.split_at_noise import question
 
 EACH = "SELECT patient, count(*) AS n, max(diagnosis) AS d FROM visits GROUP BY patient"
 ONE = [

@@ -9,7 +9,7 @@ import clinic
 from discreet.curator.price import priced
 from discreet.mechanisms import LaplaceKeys
 from discreet.privacy import AddRemove, Approximate, Pure
-from discreet.sql.split import question
+from discreet.sql.split_at_noise import question
 
 PEOPLE = AddRemove("patient")
 

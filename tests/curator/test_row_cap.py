@@ -15,7 +15,7 @@ from discreet.curator import Curator, catalogue
 from discreet.curator.custody import Custody, Declared, found_home
 from discreet.curator.quote import TermsGiven
 from discreet.sql.cells import BoundedRows
-from discreet.sql.split import rows_of
+from discreet.sql.split_at_noise import rows_of
 
 PEOPLE, REGIONS = 1000, tuple("abcdefg")
 EXACT = 10**8  # so much ε that the noise is nothing

@@ -31,7 +31,7 @@ from discreet.mechanisms import REGISTRY, Caps, Grid, Mean, Quantile, SampleAggr
 from discreet.noise import SECURE, Entropy, permutation
 from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Pure, Replace
 from discreet.sql.cells import BoundedRows
-from discreet.sql.split import rows_of
+from discreet.sql.split_at_noise import rows_of
 
 EVERY = {**EXAMPLES, **CLIENTS, **RELEASES, **OTHERS}
 # Those of this package that take something else than a relation: a test may have registered others in this process.

@@ -27,7 +27,7 @@ from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector, Quantile
 from discreet.privacy import AddRemove, Approximate, Concentrated, Neighbours, Pure, Replace
 from discreet.sql.plan import Part, Rank, Statistic
-from discreet.sql.split import question
+from discreet.sql.split_at_noise import question
 
 PLACES = 20_000
 RELATIONS = [AddRemove("patient"), Replace("patient")]

@@ -24,7 +24,7 @@ from discreet.curator.formula import (
 )
 from discreet.curator.intervals import Barred, bare, declared, enclosed, jet
 from discreet.mechanisms import LaplaceVector
-from discreet.sql.split import question
+from discreet.sql.split_at_noise import question
 
 STEPS = 40  # each of which uses the last one twice: 2⁴⁰ parts if it were a tree
 A = Leaf("#0", None, 0)

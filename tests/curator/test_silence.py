@@ -17,7 +17,7 @@ from discreet.engines import DuckStore
 from discreet.errors import Fault, Refusal
 from discreet.ledger import SqliteLedger
 from discreet.privacy import Approximate
-from discreet.sql.split import question
+from discreet.sql.split_at_noise import question
 
 QUESTIONS = [
     COUNT,

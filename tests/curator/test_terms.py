@@ -15,7 +15,7 @@ from discreet.errors import Fault, Refusal
 from discreet.ledger import Dataset, SqliteLedger
 from discreet.ledger.entry import BudgetLoss
 from discreet.privacy import AddRemove, Approximate, Concentrated, Loss, Pure, Replace
-from discreet.sql.split import question
+from discreet.sql.split_at_noise import question
 
 BY_REGION = "SELECT region, count(*), sum(cost), median(cost) FROM visits GROUP BY region"
 BY_DIAGNOSIS = "SELECT diagnosis, count(*) FROM visits GROUP BY diagnosis"

@@ -28,7 +28,7 @@ from discreet.curator.sessions import scalar
 from discreet.errors import OverBudget, Refusal
 from discreet.ledger import StoredAnswer
 from discreet.mechanisms import Answered, OnlineWeights
-from discreet.mechanisms.hypothesis import chosen
+from discreet.mechanisms.weights_histogram import chosen
 
 DOMAIN = (
     ("region", *clinic.REGIONS),

@@ -16,7 +16,7 @@ from discreet.curator.custody import Custody, Declared, found_home
 from discreet.curator.noisy_statistics import NoisyGroups, restored, stored
 from discreet.curator.quote import TermsGiven
 from discreet.errors import Refusal
-from discreet.sql.split import question
+from discreet.sql.split_at_noise import question
 
 ROWS, EACH = 60_000, 3
 NOTHING = 10**30  # so much ε that the noise is 0

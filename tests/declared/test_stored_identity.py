@@ -18,7 +18,7 @@ from discreet.declared.table import Schema, Table
 from discreet.desk.publisher import ReleaseOrder
 from discreet.mechanisms import Grid, Mean
 from discreet.release import Wish
-from discreet.sql.split import question, rows_of
+from discreet.sql.split_at_noise import question, rows_of
 
 QUESTIONS = {
     "SELECT region, count(*), sum(cost), avg(cost), stddev(cost), median(cost) FROM visits GROUP BY region": (

@@ -22,7 +22,7 @@ from discreet.mechanisms import Axis, Bins, Caps, Column, Frame
 from discreet.release.counting_mechanism import counter
 from discreet.sql.cells import _place
 from discreet.sql.shape import shape
-from discreet.sql.split import rows_of
+from discreet.sql.split_at_noise import rows_of
 
 EVERYTHING = "SELECT region, diagnosis, cost, urgent FROM visits"
 COSTS = Bins("cost", (0, 100, 5_000, 33_334, 90_000, 100_000))  # in cents, of no even width

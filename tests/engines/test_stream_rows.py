@@ -28,7 +28,7 @@ from discreet.privacy import Approximate
 from discreet.sql import bounding
 from discreet.sql.plan import Measurement
 from discreet.sql.render import code_name, quoted, steps_name
-from discreet.sql.split import question
+from discreet.sql.split_at_noise import question
 
 COST = Grid(0, 1000, "0.01")
 AWKWARD = [math.nan, math.inf, -math.inf, None, -0.004, 0.005, 999.995, 1000.004, 1e300, -1e300, 333.333]

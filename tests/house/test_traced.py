@@ -31,8 +31,8 @@ import discreet
 from discreet.desk import Desk
 from discreet.ledger import open_ledger
 from discreet.local import OptimizedUnary
-from discreet.server.catalogue import PostgresCatalogue
 from discreet.server.http import serve
+from discreet.server.pg_catalog import PostgresCatalogue
 from discreet.survey import Collector, fresh_ids, packed
 from discreet.survey.task import drafted
 from discreet.transport.task import written
@@ -82,7 +82,7 @@ class Trace:
     @property
     def plans(self) -> int:
         """How often a text was planned."""
-        return self.times("sql/split.py", "question", "rows_of")
+        return self.times("sql/split_at_noise.py", "question", "rows_of")
 
 
 @pytest.fixture

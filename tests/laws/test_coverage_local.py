@@ -30,8 +30,8 @@ from discreet.local import (
     Tally,
     VectorMean,
 )
-from discreet.local.decode import decode
 from discreet.local.frequencies import Odds
+from discreet.local.rappor_decoder import decode
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from covering import RUNS, Coverage
 from doubles import Seeded
 
 from discreet.local import CountMeanSketch, HadamardSketch, HeavyHitters, Rappor, Tally
-from discreet.local.decode import decode
+from discreet.local.rappor_decoder import decode
 
 pytestmark = pytest.mark.slow
 

@@ -23,7 +23,7 @@ from discreet.declared.group_key import Key
 from discreet.engines import Counted, DuckStore
 from discreet.privacy import AddRemove, Approximate, Concentrated
 from discreet.sql.plan import Measurement, Rank, Statistic
-from discreet.sql.split import question
+from discreet.sql.split_at_noise import question
 
 pytestmark = pytest.mark.slow
 

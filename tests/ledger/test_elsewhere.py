@@ -25,11 +25,11 @@ from discreet.ledger import (
     adopt,
     file_access,
     found_ledger,
+    head_keeper,
     merkle,
     open_ledger,
     sign,
     signing_key,
-    witnessing,
 )
 from discreet.ledger import witness as witnesses
 from discreet.ledger.head import Head
@@ -187,7 +187,7 @@ def test_all_words_with_slow_witnesses_together_have_ten_seconds(home: Path, mon
     """Before a payment nothing is charged; after it, it stays spent. Neither is held for twenty tries of each."""
     slow, ledger, guard = Slow(kept(home)), open_ledger(home), keeper_of(home)
     assert guard is not None
-    monkeypatch.setattr(witnessing, "time", SimpleNamespace(monotonic=lambda: slow.now))
+    monkeypatch.setattr(head_keeper, "time", SimpleNamespace(monotonic=lambda: slow.now))
     guard.others = [slow, slow, slow, slow]
     watched = SqliteLedger(home / "ledger.db", new=False, keeper=guard)
     with pytest.raises(Outside, match="nothing can be paid here for now; nothing was charged"):

@@ -24,8 +24,8 @@ from discreet.ledger import (
     StoredAnswer,
     sign,
     signing_key,
+    snapshot,
     verify,
-    view,
 )
 from discreet.ledger.entry import Entry, Event, read_entry
 from discreet.ledger.index import EVERY, read_checkpoint, seal
@@ -112,7 +112,7 @@ def test_a_long_ledger_is_not_read_again(path: Path, monkeypatch: pytest.MonkeyP
         read.append(1)
         return read_entry(body, previous)
 
-    monkeypatch.setattr(view, "read_entry", counted)
+    monkeypatch.setattr(snapshot, "read_entry", counted)
     ledger = SqliteLedger(path)
     ledger.books()
     assert 0 < len(read) < EVERY

@@ -27,8 +27,8 @@ from discreet.ledger import (
     signing_key,
     verify,
 )
+from discreet.ledger import head_keeper as keeping
 from discreet.ledger import home as homes
-from discreet.ledger import witnessing as keeping
 from discreet.ledger.home import standings
 from discreet.ledger.witness import Outside, Unreachable, state_folder
 from discreet.privacy import AddRemove, Pure

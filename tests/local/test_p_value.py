@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from scipy import sparse, stats
 
 from discreet.local.client import Tally
-from discreet.local.decode import Decoded, decode
 from discreet.local.lasso import path
 from discreet.local.matching_pursuit import tail
 from discreet.local.rappor import Rappor
+from discreet.local.rappor_decoder import Decoded, decode
 
 CANDIDATES = [f"candidate {i}" for i in range(120)]
 STRANGERS = [f"stranger {i}" for i in range(1000)]

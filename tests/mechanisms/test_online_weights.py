@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.mechanisms import Answered, CellCount, OnlineWeights, RefreshedOnlineWeights, SparseVector, rebuilt
-from discreet.mechanisms.hypothesis import LONGEST, cells_of, chosen, fitted, written, written_at_most
 from discreet.mechanisms.online_weights import WeightsState
 from discreet.mechanisms.session import finished
+from discreet.mechanisms.weights_histogram import LONGEST, cells_of, chosen, fitted, written, written_at_most
 from discreet.noise import SECURE
 from discreet.privacy import Approximate, Pure
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from discreet.errors import Refusal
 from discreet.mechanisms.propose_test_release import ProposedMedian, ProposeTestRelease, Stability, median_stability
 from discreet.mechanisms.registry import described, rebuilt
-from discreet.mechanisms.smooth import Order
+from discreet.mechanisms.smooth_sensitivity import Order
 from discreet.privacy import AddRemove, Approximate, Replace
 
 HALF, ONE, HUNDREDTH = Fraction(1, 2), Fraction(1), Fraction(1, 100)

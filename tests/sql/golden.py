@@ -39,7 +39,7 @@ from discreet.sql import fanout, render
 from discreet.sql.expression import Expression
 from discreet.sql.plan import Question
 from discreet.sql.rows import Inline, Rows
-from discreet.sql.split import question
+from discreet.sql.split_at_noise import question
 
 FILE = Path(__file__).with_name("plans.txt")
 WORLDS = ((26, 1), (5, 3))  # seeds and rows of made-up tables

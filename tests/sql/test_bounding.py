@@ -21,7 +21,7 @@ from discreet.declared.table import Schema, Table
 from discreet.sql.bounding import counts, distinct, numbers, plain, ranks, summands
 from discreet.sql.plan import Measurement, Rank
 from discreet.sql.render import Located
-from discreet.sql.split import question
+from discreet.sql.split_at_noise import question
 
 Row = tuple[int | None, str, float | None, int | None]  # who, where, x, y
 NUMBERS = "count(*), count(x), sum(x), avg(x), variance(x), sum(y), avg(y)"

@@ -22,7 +22,7 @@ from discreet.sql.expression import Call, Expression, Field, Literal
 from discreet.sql.functions import LONGEST_PATTERN, once
 from discreet.sql.row_cap import Choice, Room
 from discreet.sql.rows import Capped, Scan, described
-from discreet.sql.split import question
+from discreet.sql.split_at_noise import question
 
 HELD = "SELECT sum(LEAST(GREATEST({}, 0), 10)) FROM visits"
 NESTED = [

@@ -13,7 +13,7 @@ from discreet.declared.column import Column
 from discreet.declared.group_key import Type
 from discreet.declared.table import Schema, Table
 from discreet.errors import Refusal
-from discreet.sql.split import question
+from discreet.sql.split_at_noise import question
 
 NAMED = (Column("name", Type.VARCHAR), Column("team", Type.VARCHAR, keys=("a", "b")), Column("pay", Type.BIGINT))
 STAFF = Table("staff", NAMED, "name", "name", 5, 3)

@@ -16,7 +16,7 @@ from discreet.errors import Refusal
 from discreet.sql import bounding
 from discreet.sql.plan import Measurement, Rank, Statistic
 from discreet.sql.render import Located
-from discreet.sql.split import question
+from discreet.sql.split_at_noise import question
 
 QUESTIONS = (
     "SELECT count(*) FROM visits",

@@ -15,7 +15,7 @@ from discreet.declared.table import Schema, Table
 from discreet.errors import Ground, Refusal
 from discreet.sql.expression import Expression
 from discreet.sql.rows import Inline, Rows, described
-from discreet.sql.split import question
+from discreet.sql.split_at_noise import question
 
 HUNDRED = (Fraction(0), Fraction(100))
 SPELLED = {  # as they are declared, and as their twins are

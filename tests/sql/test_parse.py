@@ -7,7 +7,7 @@ import pytest
 
 from discreet.errors import Refusal
 from discreet.sql.parse import output_names, parsed
-from discreet.sql.split import question
+from discreet.sql.split_at_noise import question
 
 
 @pytest.mark.parametrize(

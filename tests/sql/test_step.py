@@ -15,7 +15,7 @@ from discreet.sql.expression import Call, Case, Expression, Field, Literal
 from discreet.sql.expression_facts import step_of
 from discreet.sql.range import Range
 from discreet.sql.shape import Facts, Shape, facts
-from discreet.sql.split import question
+from discreet.sql.split_at_noise import question
 
 _STEPS = {"cost": Fraction(1, 100), "fare": Fraction(1, 8), "age": None}
 _KINDS = {"cost": Type.DOUBLE, "fare": Type.DOUBLE, "age": Type.BIGINT}

@@ -17,8 +17,8 @@ from discreet.errors import Refusal
 
 if TYPE_CHECKING:
     from discreet.ledger import Head, SqliteLedger
+    from discreet.ledger.snapshot import View
     from discreet.ledger.verify import Pinned, Report
-    from discreet.ledger.view import View
 
 app, witness = new_app(), new_app()
 app.add_typer(witness, name="witness", help="Who keeps the newest head of the ledger outside the home.")

@@ -33,7 +33,7 @@ _OFF = "off"
 _HEADS = 60.0  # seconds between two heads that are printed
 _FILES = 8_192  # that may be open: connections of both doors, and more
 # what is loaded before a process takes the first question
-_COMPUTING = ("discreet.curator.planner", "discreet.server.catalogue", "discreet.server.pgwire.parameter_types")
+_COMPUTING = ("discreet.curator.planner", "discreet.server.pg_catalog", "discreet.server.pgwire.parameter_types")
 _COMPUTED = 3.0  # seconds that computing above the noise may still take when the doors close; else it is ended
 _CALM = "no new questions; answers under way are finished"
 
@@ -286,7 +286,7 @@ async def _http(desk: Desk, address: Address, shared: Shared, wire: _Wire) -> Op
 
 
 async def _pg(desk: Desk, address: Address, shared: Shared, _: _Wire) -> Open:
-    from discreet.server.catalogue import PostgresCatalogue
+    from discreet.server.pg_catalog import PostgresCatalogue
     from discreet.server.pgwire import serve as open_door
 
     return await open_door(

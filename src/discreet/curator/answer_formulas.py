@@ -13,7 +13,6 @@ from functools import cached_property
 from sqlglot import exp
 
 from discreet.curator.aggregate_formulas import aggregated, cast, negative, rounding, share, written
-from discreet.curator.emptied import EMPTYING, empties
 from discreet.curator.formula import (
     ColumnTotal,
     Formula,
@@ -27,6 +26,7 @@ from discreet.curator.formula import (
     moved,
     ratio,
 )
+from discreet.curator.nulls_by_noise import EMPTYING, empties
 from discreet.sql.arithmetic import is_whole
 from discreet.sql.plan import Part, Question
 from discreet.sql.rewrite import answering, inner_queries, within

@@ -18,7 +18,7 @@ from discreet.curator.postprocessing import database
 from discreet.declared.group_key import Type
 from discreet.declared.table import Table
 from discreet.errors import Refusal
-from discreet.mechanisms.hypothesis import LONGEST, Domain, written
+from discreet.mechanisms.weights_histogram import LONGEST, Domain, written
 from discreet.sql import render
 from discreet.sql.plan import Measurement, Statistic
 from discreet.sql.rows import Filter, Project, Rows, Scan

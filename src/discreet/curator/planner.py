@@ -33,7 +33,7 @@ from discreet.sandbox import Sandbox, SharedValue
 from discreet.sql.expression import Expression, Value
 from discreet.sql.plan import Part, Question
 from discreet.sql.rows import Inline, Rows
-from discreet.sql.split import question, rows_of
+from discreet.sql.split_at_noise import question, rows_of
 
 MOST_ROWS = 10_000  # of a public result that is used beside private rows
 

@@ -16,8 +16,8 @@ from discreet.ledger.books import Books
 from discreet.ledger.entry import Entry
 from discreet.ledger.head import now
 from discreet.ledger.home import Standing
+from discreet.ledger.snapshot import View
 from discreet.ledger.verify import Extension, Receipt
-from discreet.ledger.view import View
 
 _RECENT = 10.0  # seconds for which what they said is repeated
 

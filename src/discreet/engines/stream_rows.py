@@ -1,4 +1,4 @@
-"""Rows out of DuckDB as they go by: owners, groups as codes, values. What they add up to is `tally`'s."""
+"""Rows out of DuckDB as they go by: owners, groups as codes, values. `one_pass` adds them up."""
 
 from __future__ import annotations
 

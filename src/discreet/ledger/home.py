@@ -11,11 +11,11 @@ from pathlib import Path
 from discreet.errors import Refusal
 from discreet.ledger.entry import Adopted, Entry
 from discreet.ledger.head import Head, signing_key, strict_json
+from discreet.ledger.head_keeper import IN_ALL, Elsewhere, Keeper, known_as, told
 from discreet.ledger.index import PRACTICE, WITNESSED, marked
 from discreet.ledger.sqlite import SqliteLedger
 from discreet.ledger.verify import verify
 from discreet.ledger.witness import Unreachable, Witness, put, put_aside, witness_of
-from discreet.ledger.witnessing import IN_ALL, Elsewhere, Keeper, known_as, told
 
 _FILE = "witness.json"  # the witnesses that a custodian named, with the tokens by which they know us
 _LONGEST = 60  # letters of a name

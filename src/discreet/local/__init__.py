@@ -13,13 +13,12 @@ A client randomizes a person's answer before anything leaves; a server adds up r
 
 from discreet.local.client import Reporter as Reporter
 from discreet.local.client import Tally as Tally
-from discreet.local.decode import decode as decode
 from discreet.local.frequencies import Frequencies as Frequencies
 from discreet.local.frequencies import Odds as Odds
 from discreet.local.hadamard import Hadamard as Hadamard
 from discreet.local.hashing import Hashed as Hashed
 from discreet.local.hashing import LocalHashing as LocalHashing
-from discreet.local.hitters import HeavyHitters as HeavyHitters
+from discreet.local.heavy_hitters import HeavyHitters as HeavyHitters
 from discreet.local.mean import DuchiMean as DuchiMean
 from discreet.local.mean import MeanEstimate as MeanEstimate
 from discreet.local.mean import MeanReporter as MeanReporter
@@ -30,6 +29,7 @@ from discreet.local.piecewise import HybridMean as HybridMean
 from discreet.local.piecewise import PiecewiseMean as PiecewiseMean
 from discreet.local.rappor import Device as Device
 from discreet.local.rappor import Rappor as Rappor
+from discreet.local.rappor_decoder import decode as decode
 from discreet.local.sketch import CountMeanSketch as CountMeanSketch
 from discreet.local.sketch import HadamardSketch as HadamardSketch
 from discreet.local.unary import OptimizedUnary as OptimizedUnary

@@ -73,7 +73,7 @@ from discreet.mechanisms.session import Interactive as Interactive
 from discreet.mechanisms.session import Openable as Openable
 from discreet.mechanisms.session import Quota as Quota
 from discreet.mechanisms.session import Session as Session
-from discreet.mechanisms.smooth import Order as Order
+from discreet.mechanisms.smooth_sensitivity import Order as Order
 from discreet.mechanisms.sparse import Above as Above
 from discreet.mechanisms.sparse import Below as Below
 from discreet.mechanisms.sparse import Comparison as Comparison

@@ -13,7 +13,7 @@ from discreet.exact import count, positive, share, shown, spoken
 from discreet.mechanisms.mechanism import Pair, settle
 from discreet.mechanisms.registry import registered
 from discreet.mechanisms.relation import Relation
-from discreet.mechanisms.smooth import Fitted, Order
+from discreet.mechanisms.smooth_sensitivity import Fitted, Order
 from discreet.mechanisms.tails import LaplaceTails, StudentTails
 from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove, Approximate, Neighbours, Pure, Replace

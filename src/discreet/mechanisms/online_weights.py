@@ -20,7 +20,11 @@ from numpy.typing import NDArray
 from discreet.declared.grid import LIMIT
 from discreet.errors import Refusal
 from discreet.exact import ZERO, Number, count, positive, probability, shown
-from discreet.mechanisms.hypothesis import (
+from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
+from discreet.mechanisms.registry import Plain, registered
+from discreet.mechanisms.session import Openable, Quota
+from discreet.mechanisms.sparse import Above, RefreshedSparseVector, SparseState, SparseVector, as_value
+from discreet.mechanisms.weights_histogram import (
     LONGEST,
     Domain,
     cells_of,
@@ -31,10 +35,6 @@ from discreet.mechanisms.hypothesis import (
     written,
     written_at_most,
 )
-from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
-from discreet.mechanisms.registry import Plain, registered
-from discreet.mechanisms.session import Openable, Quota
-from discreet.mechanisms.sparse import Above, RefreshedSparseVector, SparseState, SparseVector, as_value
 from discreet.noise import Entropy, laplace
 from discreet.privacy import AddRemove, Approximate, Neighbours, Pure
 

@@ -16,7 +16,7 @@ from discreet.exact import Number, count, positive, share, spoken
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
 from discreet.mechanisms.registry import registered
 from discreet.mechanisms.relation import Relation
-from discreet.mechanisms.smooth import Order
+from discreet.mechanisms.smooth_sensitivity import Order
 from discreet.noise import SECURE, Entropy, laplace
 from discreet.privacy import AddRemove, Approximate, Neighbours
 from discreet.privacy.calibrate import laplace_error

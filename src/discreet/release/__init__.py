@@ -12,8 +12,10 @@ follows from it with a standard error. `Automatic` takes what suits; docs/releas
 from discreet.release.axis import OTHER as OTHER
 from discreet.release.axis import KeyAxis as KeyAxis
 from discreet.release.axis import NumberAxis as NumberAxis
-from discreet.release.counted import CountedRelease as CountedRelease
 from discreet.release.counting_mechanism import Publication as Publication
+from discreet.release.counting_methods import Identity as Identity
+from discreet.release.counting_methods import Uniform as Uniform
+from discreet.release.counts_release import CountedRelease as CountedRelease
 from discreet.release.estimate import Curve as Curve
 from discreet.release.estimate import Estimate as Estimate
 from discreet.release.grids import AdaptiveGrid as AdaptiveGrid
@@ -37,8 +39,6 @@ from discreet.release.marginals import ResidualMarginals as ResidualMarginals
 from discreet.release.marginals import WeightedMarginals as WeightedMarginals
 from discreet.release.marginals_kind import MARGINALS as MARGINALS
 from discreet.release.marginals_kind import MarginalsRelease as MarginalsRelease
-from discreet.release.method import Identity as Identity
-from discreet.release.method import Uniform as Uniform
 from discreet.release.multiplicative_weights import MultiplicativeWeights as MultiplicativeWeights
 from discreet.release.net import ChosenRows as ChosenRows
 from discreet.release.net import Net as Net

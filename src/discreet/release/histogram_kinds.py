@@ -29,13 +29,13 @@ from discreet.privacy import Concentrated, Pure, convert
 from discreet.release import figures
 from discreet.release.axis import IN_OTHER, NumberAxis, read_rule
 from discreet.release.bins import FINEST, Cut, Private, read_cut, usual
-from discreet.release.counted import CountedRelease
 from discreet.release.counting_mechanism import Publication
+from discreet.release.counting_methods import COUNTING, counting
 from discreet.release.counts import MOST_CELLS
+from discreet.release.counts_release import CountedRelease
 from discreet.release.estimate import Curve, Estimate
 from discreet.release.histogram import Histogram
 from discreet.release.kind import Kind, Option, Wish, part, register
-from discreet.release.method import COUNTING, counting
 from discreet.release.private_bins import PrivateBins
 from discreet.release.release import no_line
 from discreet.release.tree import Reals

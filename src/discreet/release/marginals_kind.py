@@ -24,9 +24,9 @@ from discreet.privacy import AddRemove, Concentrated, concentrated_for, epsilon_
 from discreet.release import figures
 from discreet.release.axis import IN_OTHER, LEFT_OUT
 from discreet.release.bins import Private
-from discreet.release.counted import CountedRelease
 from discreet.release.counting_mechanism import CellMechanism, Publication
 from discreet.release.counts import MOST_CELLS
+from discreet.release.counts_release import CountedRelease
 from discreet.release.estimate import Estimate
 from discreet.release.histogram import EXACT, FITTED
 from discreet.release.histogram_kinds import CountsWish, axes_of, fits, pure, side_of

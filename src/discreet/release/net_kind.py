@@ -20,8 +20,8 @@ from discreet.mechanisms.registry import Plain
 from discreet.pictures import Picture
 from discreet.release import figures
 from discreet.release.bins import Private, written
-from discreet.release.counted import CountedRelease, free
 from discreet.release.counting_mechanism import Publication
+from discreet.release.counts_release import CountedRelease, free
 from discreet.release.estimate import Estimate
 from discreet.release.histogram import NONE, Histogram
 from discreet.release.histogram_kinds import CountsWish, axes_of, fits, pure, side_of

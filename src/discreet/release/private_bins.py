@@ -15,10 +15,10 @@ from discreet.exact import Number, count, share, shown
 from discreet.mechanisms import registered
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.noise import SECURE, Entropy
+from discreet.release.counting_methods import counting
 from discreet.release.counts import Counts, Measured, Names
 from discreet.release.hierarchy import Hierarchy, tuned
 from discreet.release.histogram import Histogram
-from discreet.release.method import counting
 from discreet.release.tree import Whole
 
 

@@ -28,8 +28,8 @@ from discreet.privacy import AddRemove
 from discreet.release import figures
 from discreet.release.axis import IN_OTHER, KeyAxis, NumberAxis, Side
 from discreet.release.bins import Private
-from discreet.release.counted import CountedRelease
 from discreet.release.counting_mechanism import CellMechanism, Publication
+from discreet.release.counts_release import CountedRelease
 from discreet.release.estimate import Estimate
 from discreet.release.histogram_kinds import CountsWish, axes_of, fits, side_of
 from discreet.release.kind import Kind, Option, Preview, part, register

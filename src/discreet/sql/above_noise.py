@@ -18,9 +18,9 @@ from discreet.errors import Refusal
 from discreet.sql.aggregates import aggregates, is_aggregate
 from discreet.sql.expression import Field
 from discreet.sql.group_keys import among, domain
-from discreet.sql.named_rows import Reading
 from discreet.sql.plan import PART, Part
 from discreet.sql.rewrite import swapped, within
+from discreet.sql.row_scope import RowScope
 from discreet.sql.rows import Filter, Project, Rows
 from discreet.sql.shape import shape
 from discreet.sql.translate import translate
@@ -40,7 +40,7 @@ class Grouped:
 
     select: exp.Select
     keys: tuple[exp.Expr, ...]
-    reading: Reading
+    reading: RowScope
     declared: bool
 
     @property
@@ -62,7 +62,7 @@ class OfRows:
     """A SELECT over groups, turned into one over their rows."""
 
     keys: list[exp.Expr]
-    reading: Reading
+    reading: RowScope
 
 
 class _Impossible(Exception):
@@ -103,7 +103,7 @@ class _Asked:
             swapped(clause, self._swap)
         return OfRows(keys, reading)
 
-    def _answered(self) -> Reading:
+    def _answered(self) -> RowScope:
         """The rows that fall into a group: where values of a key are declared, others are in none."""
         reading = self.groups.reading
         for node in self.groups.keys:

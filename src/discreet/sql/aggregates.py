@@ -20,9 +20,9 @@ from discreet.sql.expression import NUMBERS, Expression, numbered
 from discreet.sql.expression_facts import owners
 from discreet.sql.fanout import held
 from discreet.sql.group_keys import Public, group_key
-from discreet.sql.named_rows import Reading
 from discreet.sql.plan import PART, AggregateColumn, GroupKey, Measurement, Part, Rank, Statistic
 from discreet.sql.rewrite import swapped, within
+from discreet.sql.row_scope import RowScope
 from discreet.sql.rows import Rows, scanned
 from discreet.sql.shape import FARTHEST, Facts, Shape, declared_grid, facts, one_row, shape
 from discreet.sql.translate import translate
@@ -59,7 +59,7 @@ def aggregates(select: exp.Select) -> bool:
     return any(within(clause, is_aggregate) for clause in clauses)
 
 
-def aggregate_of(node: exp.Expr, reading: Reading) -> AggregateColumn:
+def aggregate_of(node: exp.Expr, reading: RowScope) -> AggregateColumn:
     """The aggregate that a node writes; its name is given later."""
     below, columns = reading.shape, reading.column
     no_options(node)
@@ -93,7 +93,7 @@ def aggregate_of(node: exp.Expr, reading: Reading) -> AggregateColumn:
 _STRICT = (exp.Column, exp.Identifier, exp.Literal, exp.Paren, exp.Neg, exp.Cast, exp.DataType, exp.Distinct)
 
 
-def _of_private_rows(node: exp.Expr, reading: Reading) -> None:
+def _of_private_rows(node: exp.Expr, reading: RowScope) -> None:
     """Where public rows are kept, refuse an aggregate that would count those which no private row fits."""
     if reading.outer is None:
         return
@@ -118,7 +118,7 @@ def no_options(node: exp.Expr) -> None:
         raise Refusal(f"{shown(node)} has an argument too many", hint="give it one expression")
 
 
-def _counted(node: exp.Count, reading: Reading) -> Statistic:
+def _counted(node: exp.Count, reading: RowScope) -> Statistic:
     if node.this is None:
         raise Refusal("COUNT() counts nothing", hint="write COUNT(*)")
     if isinstance(node.this, exp.Star):
@@ -137,7 +137,7 @@ def _never_null(node: exp.Expr) -> bool:
     return isinstance(node, exp.Literal)
 
 
-def _refuse_owners(value: Expression, reading: Reading, node: exp.Expr) -> None:
+def _refuse_owners(value: Expression, reading: RowScope, node: exp.Expr) -> None:
     """Refuse a number of who people are: it says nothing about them."""
     carries = facts(value, reading.shape).carries & owners(scanned(reading.rows))
     if carries:
@@ -149,7 +149,7 @@ def _refuse_owners(value: Expression, reading: Reading, node: exp.Expr) -> None:
         )
 
 
-def _percentile(node: exp.WithinGroup, reading: Reading) -> AggregateColumn:
+def _percentile(node: exp.WithinGroup, reading: RowScope) -> AggregateColumn:
     function, order = node.this, node.expression
     if not isinstance(function, (exp.PercentileCont, exp.PercentileDisc)) or not isinstance(function.this, exp.Literal):
         raise Unsupported(f"{shown(node)} is not supported", hint="PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x) is")
@@ -251,7 +251,7 @@ class Measurements:
     public: Public
 
 
-def measured(select: exp.Select, texts: list[exp.Expr], reading: Reading, known: Measurements) -> Part:
+def measured(select: exp.Select, texts: list[exp.Expr], reading: RowScope, known: Measurements) -> Part:
     """Add what is measured, and let the SELECT read that instead of rows."""
     below, parts = reading.shape, known.parts
     caps = Caps() if one_row(reading.rows) else known.caps  # a cap that cannot bind would only add noise
@@ -304,7 +304,7 @@ def _same(
 
 
 def _replaced(
-    select: exp.Select, texts: list[exp.Expr], reading: Reading, part: str, before: tuple[AggregateColumn, ...]
+    select: exp.Select, texts: list[exp.Expr], reading: RowScope, part: str, before: tuple[AggregateColumn, ...]
 ) -> list[AggregateColumn]:
     """Replace every group key and aggregate in a SELECT by a column of its part's table."""
     aggregates = list(before)
@@ -334,7 +334,7 @@ def _replaced(
     return aggregates
 
 
-def _no_private_left(select: exp.Select, reading: Reading) -> None:
+def _no_private_left(select: exp.Select, reading: RowScope) -> None:
     for name in ("expressions", "having", "order"):
         value = select.args.get(name)
         for node in value if isinstance(value, list) else [value]:

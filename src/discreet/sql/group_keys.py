@@ -12,8 +12,8 @@ from discreet.errors import Refusal
 from discreet.sql.expression import Call, Case, Expression, Field, Literal
 from discreet.sql.expression_facts import links, owners
 from discreet.sql.functions import DECLARED, DECLARED_OR_NULL
-from discreet.sql.named_rows import Reading
 from discreet.sql.plan import GroupKey, Measurement
+from discreet.sql.row_scope import RowScope
 from discreet.sql.rows import Inline, Rows, scanned
 from discreet.sql.shape import Shape, facts, shape
 from discreet.sql.translate import translate
@@ -52,7 +52,7 @@ class NoPublic:
         return 1
 
 
-def group_key(node: exp.Expr, name: str, reading: Reading, public: Public) -> GroupKey:
+def group_key(node: exp.Expr, name: str, reading: RowScope, public: Public) -> GroupKey:
     """One key, with its values where they are public."""
     expression = translate(node, reading.column)
     known = facts(expression, reading.shape)

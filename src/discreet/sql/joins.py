@@ -10,8 +10,8 @@ from sqlglot import exp
 from discreet.declared.group_key import Type
 from discreet.errors import Refusal, Unsupported
 from discreet.sql.expression import Call, Expression, Field
-from discreet.sql.named_rows import Reading
 from discreet.sql.rewrite import conjuncts, tables_of, unwrapped
+from discreet.sql.row_scope import RowScope
 from discreet.sql.rows import Among, Capped, Filter, Joined, Kept, PerUnit, Project, PublicJoin, Rows
 from discreet.sql.shape import Facts, one_each, same_population, shape
 from discreet.sql.translate import all_of, call, translate
@@ -22,12 +22,12 @@ from discreet.sql.wording import Edit, Misasked, keyword, shown
 class Source:
     """One source of a FROM clause: how it is read, how it joins what stands before it, and on which conditions."""
 
-    reading: Reading
+    reading: RowScope
     kind: str  # inner, left, right, full
     on: tuple[exp.Expr, ...]
 
 
-def joined(sources: Sequence[Source], where: Sequence[exp.Expr]) -> Reading:
+def joined(sources: Sequence[Source], where: Sequence[exp.Expr]) -> RowScope:
     """All sources as one relation. Conditions of WHERE help to join where nothing is kept without a partner."""
     if len(sources) == 1:
         return sources[0].reading
@@ -47,7 +47,7 @@ def joined(sources: Sequence[Source], where: Sequence[exp.Expr]) -> Reading:
     return reading
 
 
-def _inner(sources: Sequence[Source], given: list[exp.Expr]) -> Reading:
+def _inner(sources: Sequence[Source], given: list[exp.Expr]) -> RowScope:
     """In whatever order the conditions connect them, private rows first."""
     private = [source for source in sources if not source.reading.public]
     if not private:
@@ -76,7 +76,7 @@ class _Given:
         return (*self.on, *self.where)
 
 
-def _attached(reading: Reading, source: Source, helping: Sequence[exp.Expr], *, alone: bool) -> Reading:
+def _attached(reading: RowScope, source: Source, helping: Sequence[exp.Expr], *, alone: bool) -> RowScope:
     other, kind, given = source.reading, source.kind, _Given(source.on, tuple(helping))
     if kind == "right" or (reading.public and not other.public and kind == "inner"):
         reading, other, kind = other, reading, "left" if kind == "right" else "inner"
@@ -92,7 +92,7 @@ def _attached(reading: Reading, source: Source, helping: Sequence[exp.Expr], *, 
     return _together(reading, other, kind, given)
 
 
-def _together(one: Reading, two: Reading, kind: str, given: _Given) -> Reading:
+def _together(one: RowScope, two: RowScope, kind: str, given: _Given) -> RowScope:
     """Private rows beside private rows of the same owner."""
     same_population(one.shape, two.shape, lambda: "a join")
     if not _owners_meet(one, two, given.every):
@@ -108,7 +108,7 @@ def _together(one: Reading, two: Reading, kind: str, given: _Given) -> Reading:
     return one.beside(two, Joined(left, right, condition, kind))
 
 
-def capped(side: Reading) -> Rows:
+def capped(side: RowScope) -> Rows:
     """At most as many rows of a unit as it may have, so that no unit's rows make a join endless."""
     most = side.shape.max_rows
     if most is None:
@@ -123,7 +123,7 @@ def capped(side: Reading) -> Rows:
     return side.rows if isinstance(inner, Joined) or single else Capped(side.rows, most)
 
 
-def _on_units(one: Reading, two: Reading, given: tuple[exp.Expr, ...]) -> list[Edit]:
+def _on_units(one: RowScope, two: RowScope, given: tuple[exp.Expr, ...]) -> list[Edit]:
     """What the conditions between two sides could be: the same, where units are equal, unless they speak of units."""
     on = [part for part in given if tables_of(part) & one.aliases and tables_of(part) & two.aliases]
     if any(each.is_unit(column) for part in on for column in part.find_all(exp.Column) for each in (one, two)):
@@ -135,7 +135,7 @@ def _on_units(one: Reading, two: Reading, given: tuple[exp.Expr, ...]) -> list[E
     return [Edit(on[0], f"{' = '.join(units)} AND ({{}})")] if on and all(units) else []
 
 
-def _looked_up(private: Reading, public: Reading, kind: str, given: _Given) -> Reading:
+def _looked_up(private: RowScope, public: RowScope, kind: str, given: _Given) -> RowScope:
     """Private rows, each beside the public rows that fit."""
     if kind == "full":
         raise Refusal(
@@ -148,13 +148,13 @@ def _looked_up(private: Reading, public: Reading, kind: str, given: _Given) -> R
             hint="join a public table on an equality, for example ON private.code = public.code",
         )
     names = {**private.names, **public.names}
-    placeholder = Reading(PublicJoin(private.rows, public.rows, _TRUE, kind), names)
+    placeholder = RowScope(PublicJoin(private.rows, public.rows, _TRUE, kind), names)
     condition = _condition(placeholder, public, given)
     assert condition is not None  # noqa: S101  # there is an equality
     return private.beside(public, PublicJoin(private.rows, public.rows, condition, kind))
 
 
-def _outer(public: Reading, private: Reading, kind: str, given: _Given, *, alone: bool) -> Reading:
+def _outer(public: RowScope, private: RowScope, kind: str, given: _Given, *, alone: bool) -> RowScope:
     """Public rows, kept whether or not a private row fits: the groups are then the public rows' values."""
     if kind != "left" or not alone:
         raise Refusal(
@@ -167,13 +167,13 @@ def _outer(public: Reading, private: Reading, kind: str, given: _Given, *, alone
 _TRUE: Expression = Call("is null", (), Type.BOOLEAN)  # stands where a condition will be; never printed
 
 
-def _condition(both: Reading, new: Reading, given: _Given) -> Expression | None:
+def _condition(both: RowScope, new: RowScope, given: _Given) -> Expression | None:
     """Every condition of ON; of WHERE those that speak of the new rows and of nothing that is not there yet."""
     useful = [part for part in given.where if tables_of(part) <= both.aliases and tables_of(part) & new.aliases]
     return all_of((*given.on, *useful), both.column)
 
 
-def _sides(part: exp.Expr, one: Reading, two: Reading) -> tuple[exp.Expr, exp.Expr] | None:
+def _sides(part: exp.Expr, one: RowScope, two: RowScope) -> tuple[exp.Expr, exp.Expr] | None:
     """The two sides of an equality between two readings, in their order."""
     part = unwrapped(part)
     if not isinstance(part, exp.EQ):
@@ -185,11 +185,11 @@ def _sides(part: exp.Expr, one: Reading, two: Reading) -> tuple[exp.Expr, exp.Ex
     return None
 
 
-def _equal(one: Reading, two: Reading, given: Sequence[exp.Expr]) -> bool:
+def _equal(one: RowScope, two: RowScope, given: Sequence[exp.Expr]) -> bool:
     return any(_sides(part, one, two) for part in given)
 
 
-def owners_meet(one: Reading, two: Reading, part: exp.Expr) -> bool:
+def owners_meet(one: RowScope, two: RowScope, part: exp.Expr) -> bool:
     """Whether a condition makes the owners of two rows one: both are unit columns, or a declared link joins them."""
     sides = _sides(part, one, two)
     if sides is None:
@@ -206,18 +206,18 @@ def linked(one: Facts, two: Facts) -> bool:
     )  # fmt: skip
 
 
-def _owners_meet(one: Reading, two: Reading, given: Sequence[exp.Expr]) -> bool:
+def _owners_meet(one: RowScope, two: RowScope, given: Sequence[exp.Expr]) -> bool:
     return any(owners_meet(one, two, part) for part in given)
 
 
-def _called(reading: Reading) -> str:
+def _called(reading: RowScope) -> str:
     return " and ".join(sorted(reading.aliases))
 
 
 MOST_PAIRS = 1 << 24  # rows of one unit that EXISTS compares: they are looked at, and never put together
 
 Taken = Callable[[exp.Query], Rows]  # the rows of a query that stands alone
-Read = Callable[[exp.Select, list[exp.Expr]], Reading]  # the rows of a SELECT, but for the conditions listed
+Read = Callable[[exp.Select, list[exp.Expr]], RowScope]  # the rows of a SELECT, but for the conditions listed
 
 
 @dataclass(frozen=True)
@@ -238,14 +238,14 @@ def test_of(condition: exp.Expr) -> Test | None:
     return None
 
 
-def kept(reading: Reading, test: Test, taken: Taken, read: Read) -> Reading:
+def kept(reading: RowScope, test: Test, taken: Taken, read: Read) -> RowScope:
     """The rows that pass the test."""
     if isinstance(test.node, exp.In):
         return _among(reading, test.node, taken, negated=test.negated)
     return _exists(reading, test.node, read, negated=test.negated)
 
 
-def _among(reading: Reading, node: exp.In, taken: Taken, *, negated: bool) -> Reading:
+def _among(reading: RowScope, node: exp.In, taken: Taken, *, negated: bool) -> RowScope:
     query = node.args["query"].unnest()
     others = taken(query)
     value, columns = translate(node.this, reading.column), shape(others).columns
@@ -271,7 +271,7 @@ def _among(reading: Reading, node: exp.In, taken: Taken, *, negated: bool) -> Re
     return reading.on(Kept(reading.rows, others, None, negated))
 
 
-def _linked(reading: Reading, node: exp.In, value: Expression, others: Rows, *, negated: bool) -> Reading:
+def _linked(reading: RowScope, node: exp.In, value: Expression, others: Rows, *, negated: bool) -> RowScope:
     """Rows whose key, or whose link's, is among those of other rows: equal keys have one owner, so these are his own.
 
     A link leads somewhere from every row. What it leads to may be NULL; NULL is in no list, and not outside one either.
@@ -288,7 +288,7 @@ def _linked(reading: Reading, node: exp.In, value: Expression, others: Rows, *, 
     return reading.on(Kept(reading.rows, listed, call("=", [value, Field(inner, known.type)], node), negated))
 
 
-def _exists(reading: Reading, node: exp.Exists, read: Read, *, negated: bool) -> Reading:
+def _exists(reading: RowScope, node: exp.Exists, read: Read, *, negated: bool) -> RowScope:
     select = node.this.unnest() if isinstance(node.this, exp.Subquery) else node.this
     if not isinstance(select, exp.Select):
         raise Unsupported(f"{shown(node)} is not supported", hint="write EXISTS (SELECT … FROM … WHERE …)")
@@ -331,8 +331,8 @@ def _exists(reading: Reading, node: exp.Exists, read: Read, *, negated: bool) ->
 class _Both:
     """Names of the inner query first, then those around it."""
 
-    outer: Reading
-    inner: Reading
+    outer: RowScope
+    inner: RowScope
 
     def column(self, node: exp.Column) -> Expression:
         reading = self.inner if (node.table, node.name) in self.inner.names else self.outer

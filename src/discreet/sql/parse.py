@@ -18,7 +18,7 @@ from discreet.declared.table import RESERVED, Schema, fold
 from discreet.errors import Ground, Refusal, Unsupported
 from discreet.sql import arithmetic
 from discreet.sql.names import spelled
-from discreet.sql.postgres_forms import plain
+from discreet.sql.postgres_dialect import plain
 from discreet.sql.wording import Misasked, alike, called, keyword, marked, shown, statements
 
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it would print what people ask

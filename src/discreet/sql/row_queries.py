@@ -11,8 +11,8 @@ from discreet.declared.group_key import Type
 from discreet.errors import Refusal, Unsupported
 from discreet.sql.aggregates import MOST_WHOLE, grid_of, is_aggregate, no_options
 from discreet.sql.expression import Call, Expression, Field
-from discreet.sql.named_rows import Reading
 from discreet.sql.rewrite import swapped
+from discreet.sql.row_scope import RowScope
 from discreet.sql.rows import Ordering, PerUnit, Project, Rows, Summary, Union, Windowed
 from discreet.sql.shape import same_population, shape
 from discreet.sql.translate import is_whole, translate
@@ -32,7 +32,7 @@ _NEIGHBOURS: dict[type[exp.Expr], str] = {
 _FARTHEST = 1000  # rows before or after
 
 
-def per_unit(select: exp.Select, keys: Sequence[exp.Expr], reading: Reading) -> Rows:
+def per_unit(select: exp.Select, keys: Sequence[exp.Expr], reading: RowScope) -> Rows:
     """One row for each owner and each value of the keys, of which the unit is one."""
     summaries: dict[Summary, str] = {}
     places = {key.sql(): f"#k{i}" for i, key in enumerate(keys)}
@@ -53,7 +53,7 @@ def per_unit(select: exp.Select, keys: Sequence[exp.Expr], reading: Reading) -> 
         tuple((places[key.sql()], translate(key, reading.column)) for key in keys),
         tuple((name, summary) for summary, name in summaries.items()),
     )
-    here = Reading.of(_HERE, made)
+    here = RowScope.of(_HERE, made)
     if (having := select.args.get("having")) is not None:
         here = here.where(having.this)
     rows = projected(select, here)
@@ -68,7 +68,7 @@ def per_unit(select: exp.Select, keys: Sequence[exp.Expr], reading: Reading) -> 
     return PerUnit(rows, tuple((name, Field(name, known.type)) for name, known in columns.items()), ())
 
 
-def projected(select: exp.Select, reading: Reading) -> Rows:
+def projected(select: exp.Select, reading: RowScope) -> Rows:
     """The columns that a SELECT names."""
     for item in select.expressions:
         for column in item.find_all(exp.Column):
@@ -81,7 +81,7 @@ def projected(select: exp.Select, reading: Reading) -> Rows:
     return Project(reading.rows, columns)
 
 
-def summary_of(node: exp.Expr, reading: Reading) -> Summary:
+def summary_of(node: exp.Expr, reading: RowScope) -> Summary:
     """The summary that an aggregate of one owner's rows is."""
     no_options(node)
     if isinstance(node, exp.Count):
@@ -108,7 +108,7 @@ def _total_type(kind: Type, grid: Grid, most: int | None) -> Type:
     return kind if fits else Type.DOUBLE
 
 
-def _counted(node: exp.Count, reading: Reading) -> Summary:
+def _counted(node: exp.Count, reading: RowScope) -> Summary:
     if node.this is None:
         raise Refusal("COUNT() counts nothing", hint="write COUNT(*)")
     if isinstance(node.this, exp.Star):
@@ -121,7 +121,7 @@ def _counted(node: exp.Count, reading: Reading) -> Summary:
     return Summary("present", Type.BIGINT, translate(node.this, reading.column))
 
 
-def windowed(select: exp.Select, reading: Reading) -> Reading:
+def windowed(select: exp.Select, reading: RowScope) -> RowScope:
     """The rows with a column for each window in a SELECT, where the names of those columns then stand."""
     names = dict(reading.names)
     rows = reading.rows
@@ -131,10 +131,10 @@ def windowed(select: exp.Select, reading: Reading) -> Reading:
             rows = _window(node, reading.on(rows), name)
             names[_HERE, name] = name
             node.replace(exp.column(name, table=_HERE))
-    return Reading(rows, names, reading.outer)
+    return RowScope(rows, names, reading.outer)
 
 
-def _window(node: exp.Window, reading: Reading, name: str) -> Windowed:
+def _window(node: exp.Window, reading: RowScope, name: str) -> Windowed:
     keys = node.args.get("partition_by") or []
     if not any(reading.has_owner(key) for key in keys):
         raise Refusal(
@@ -152,7 +152,7 @@ def _window(node: exp.Window, reading: Reading, name: str) -> Windowed:
     )
 
 
-def _placed(node: exp.Window, reading: Reading) -> Summary:
+def _placed(node: exp.Window, reading: RowScope) -> Summary:
     function = node.this
     if isinstance(function, exp.FirstValue) and not node.args.get("order"):
         raise Refusal(f"{shown(node)} has no order, so no row is the first", hint="add ORDER BY")
@@ -182,7 +182,7 @@ def _number(node: exp.Expr, whole: exp.Expr) -> int:
     return int(node.this)
 
 
-def _order(each: exp.Expr, reading: Reading) -> Ordering:
+def _order(each: exp.Expr, reading: RowScope) -> Ordering:
     return Ordering(
         translate(each.this, reading.column), bool(each.args.get("desc")), bool(each.args.get("nulls_first"))
     )
@@ -209,7 +209,7 @@ def _end(spec: exp.WindowSpec, name: str, side: str) -> int | None:
     return _number(given, spec)
 
 
-def has_unit(select: exp.Select, keys: Sequence[exp.Expr], reading: Reading) -> bool:
+def has_unit(select: exp.Select, keys: Sequence[exp.Expr], reading: RowScope) -> bool:
     """Whether one of the keys is the unit or a link to it, so that every group is one owner's."""
     if not any(reading.has_owner(key) for key in keys):
         return False

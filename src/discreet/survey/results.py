@@ -14,13 +14,13 @@ from discreet.exact import shown
 from discreet.ledger.entry import Plain, canonical
 from discreet.ledger.head import genuine, public_part, strict_json
 from discreet.local.client import Reporter, Tally, label
-from discreet.local.decode import decode
 from discreet.local.frequencies import Frequencies, Reals
-from discreet.local.hitters import HeavyHitters
+from discreet.local.heavy_hitters import HeavyHitters
 from discreet.local.matching_pursuit import Pursuit
 from discreet.local.mean import MeanEstimate
 from discreet.local.oracle import Oracle
 from discreet.local.rappor import Rappor
+from discreet.local.rappor_decoder import decode
 from discreet.local.sketch import Sketch
 from discreet.mechanisms import rebuilt
 from discreet.survey.shuffle import Shuffler

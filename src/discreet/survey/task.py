@@ -24,7 +24,7 @@ from discreet.errors import Refusal
 from discreet.exact import shown
 from discreet.ledger.entry import Plain, canonical
 from discreet.local.client import Reporter, Reports
-from discreet.local.hitters import HeavyHitters
+from discreet.local.heavy_hitters import HeavyHitters
 from discreet.local.mean import MeanReporter
 from discreet.local.sketch import Sketch
 from discreet.local.vector_mean import VectorMean

@@ -17,9 +17,9 @@ import clinic
 from discreet.curator.custody import Custody
 from discreet.desk import Desk, Visitor
 from discreet.errors import Refusal
-from discreet.server.catalogue import PostgresCatalogue
 from discreet.server.journal import Journal
 from discreet.server.limits import WireLimits
+from discreet.server.pg_catalog import PostgresCatalogue
 from discreet.server.pgwire import PostgresServer, serve
 
 T = TypeVar("T")
