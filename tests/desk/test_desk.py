@@ -136,7 +136,7 @@ def test_no_door_leads_to_the_home_itself(home: Path) -> None:
     assert set(desk.budgets(Visitor(OWNER, "custodian"))) == {"patient"}
     assert desk.bearer("") is None
     assert desk.scram(OWNER) is None
-    with pytest.raises(Refusal, match="nobody of this name"):
+    with pytest.raises(Refusal, match="nobody called"):
         desk.visitor(OWNER)
     with pytest.raises(Refusal, match="any more"):
         desk.tables(Visitor("eve", "custodian"))

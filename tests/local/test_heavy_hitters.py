@@ -192,7 +192,7 @@ def test_fewer_are_kept_and_fewer_are_tried() -> None:
 
 
 def test_too_few_reports_are_refused() -> None:
-    with pytest.raises(Refusal, match="too few reports: of one length nobody told anything"):
+    with pytest.raises(Refusal, match="reports are too few: of one length nobody told anything"):
         CLIENT.estimate(CLIENT.tally(CLIENT("cat", rng=Seeded(1))))
 
 

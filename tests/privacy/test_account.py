@@ -228,7 +228,7 @@ def test_the_command_tells_a_lifetime() -> None:
         (["--laplace", "nanx2", "--delta", "1e-6"], "'nan'"),
         (["--sampled-gaussian", "1x10", "--delta", "1e-6"], "RATE:SIGMAxK, got '1x10'"),
         (["--gaussian", "10x100", "--delta", "1"], "delta=1"),
-        (["--delta", "1e-6", "lifetime", "--databases", "9", "--epsilon", "1", "--delta", "1e-6"], "sub-commands"),
+        (["--delta", "1e-6", "lifetime", "--databases", "9", "--epsilon", "1", "--delta", "1e-6"], "lifetime"),
         (["lifetime", "--databases", "0", "--epsilon", "1", "--delta", "1e-6"], "databases=0"),
     ],
 )

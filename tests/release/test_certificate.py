@@ -218,7 +218,7 @@ def test_a_forged_head_or_entry_is_a_fault(certificate: Certificate) -> None:
 def test_an_entry_of_another_kind_is_refused(certificate: Certificate, tmp_path: Path) -> None:
     ledger = SqliteLedger(tmp_path / "home" / "ledger.db")
     rows = ledger.rows()
-    with pytest.raises(Refusal, match="what was said for a payment"):
+    with pytest.raises(Refusal, match="holds an answer, got one that holds Spend"):
         replace(certificate, answer=receipt(rows, 3, certificate.answer.head))
 
 

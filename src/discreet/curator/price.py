@@ -112,7 +112,7 @@ def priced(parts: Sequence[Part], loss: BudgetLoss, neighbours: Neighbours) -> t
     choosing = sum(1 for each in wanted if None in each)
     if choosing and not loss.delta:
         raise Refusal(
-            f"naming groups that were not declared needs a delta, and {loss} has none",
+            f"naming groups that were not declared needs a delta, and this price has delta={loss.delta}",
             hint="declare the keys with --keys, give the budget a --delta, or say SET discreet.delta",
         )
     prices = []
@@ -142,7 +142,8 @@ def _inside(loss: BudgetLoss, neighbours: Neighbours) -> BudgetLoss:
             return Concentrated(loss.rho / 4)
         case _:
             raise Refusal(
-                f"naming groups is not possible where units are replaced and the price is {loss}",
+                "naming groups is not possible where units are replaced and the budget is kept in rho "
+                f"with delta={loss.delta}",
                 hint="declare the keys with --keys",
             )
 

@@ -186,7 +186,7 @@ class Books:
             )
         if any(getattr(spend.loss, part.name).denominator.bit_length() > _LONGEST for part in fields(spend.loss)):
             raise Refusal(
-                f"a price of {spend.loss} takes too many digits to be added up exactly",
+                "this price takes too many digits to be added up exactly",
                 hint="write the price with at most 30 digits",
             )
         _charged(account, spend)

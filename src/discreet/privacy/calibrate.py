@@ -301,5 +301,7 @@ def _first(exceeds: Callable[[int], bool], near: float) -> int:
 
 def _moves(sensitivity: Sensitivity) -> Sensitivity:
     if sensitivity.linf == 0:
-        raise Refusal(f"a query of {sensitivity} needs no noise", hint="release it as it is, or say what moves")
+        raise Refusal(
+            f"a query of sensitivity {sensitivity.linf} needs no noise", hint="release it as it is, or say what moves"
+        )
     return sensitivity

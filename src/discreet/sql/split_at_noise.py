@@ -148,8 +148,7 @@ class Splitter:
         noisy = [source for source in sources if isinstance(source, UpperQuery)]
         if noisy:
             raise Refusal(
-                f"the noisy results of {shown(noisy[0].query)} are joined with rows of people, "
-                "which would use them as if they were exact",
+                f"the noisy results of {shown(noisy[0].query)} are joined with rows of people, as if they were exact",
                 hint="aggregate the rows first, then join the results",
             )
         where = select.args.get("where")

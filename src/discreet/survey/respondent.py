@@ -120,7 +120,8 @@ class Respondent:
         _owe(file, task, allowed)
         if self._limit is not None and not device_memory.lost(file) + task.client.privacy <= self._limit:
             raise Refusal(
-                f"another draw would lose more than {self._limit}, the limit of this device", hint="nothing was sent"
+                f"another draw would lose more than epsilon={self._limit.epsilon}, the limit of this device",
+                hint="nothing was sent",
             )
 
     def _drawn(self, file: sqlite3.Connection, task: Task, value: object) -> bytes:
@@ -253,6 +254,6 @@ def _owe(file: sqlite3.Connection, task: Task, allowed: Pure) -> None:
     """One more draw for a task, new or not, if no more is lost to it than may be."""
     if not device_memory.lost(file, task.id) + task.client.privacy <= allowed:
         raise Refusal(
-            f"another draw would lose more to this task than the {allowed} that its first document asked for",
+            f"another draw would lose more than epsilon={allowed.epsilon}, which its first document asked for",
             hint="say with most= how much may be lost to it in all",
         )
