@@ -65,6 +65,7 @@ def predict(
 ) -> None:
     """What a model predicts for each row of a file: free, and without the home that fitted it."""
     from discreet.learn import ModelRelease
+    from discreet.learn.model import predicted
     from discreet.learn.rows import features_of
     from discreet.release.folder import read
 
@@ -75,9 +76,9 @@ def predict(
                 f"{str(model)!r} is the folder of a {release.kind}, and no model", hint="discreet release show"
             )
         rows = _rows(file)
-        told = release.model.predict(features_of(rows, release.model.features)).tolist()
+        told = predicted(release.model, features_of(rows, release.model.features))
     if out is None:
-        print_rows(form, ["prediction"], [[each] for each in told], right=["prediction"])
+        print_rows(form, [*told], list(zip(*told.values(), strict=True)), right=[*told])
     else:
         _write(out, rows, told)
         typer.echo(f"written to {out}", err=True)
@@ -94,7 +95,7 @@ def _rows(file: Path) -> pa.Table:
         raise Refusal(f"{str(file)!r} cannot be read as CSV or Parquet", hint="its name ends with what it is") from None
 
 
-def _write(out: Path, rows: pa.Table, told: list[Any]) -> None:
+def _write(out: Path, rows: pa.Table, told: dict[str, list[Any]]) -> None:
     import pyarrow as pa
     from pyarrow import csv as pa_csv
     from pyarrow import parquet
@@ -105,7 +106,9 @@ def _write(out: Path, rows: pa.Table, told: list[Any]) -> None:
         raise Refusal(f"expected a file that ends with .csv or .parquet, got {str(out)!r}")
     if out.exists():
         raise Refusal(f"{str(out)!r} is there already", hint="name a file that is new")
-    whole = rows.append_column(unlike("prediction", rows.column_names), pa.array(told))
+    whole = rows
+    for name, column in told.items():
+        whole = whole.append_column(unlike(name, whole.column_names), pa.array(column))
     try:
         parquet.write_table(whole, out) if out.suffix == ".parquet" else pa_csv.write_csv(whole, out)
     except OSError:

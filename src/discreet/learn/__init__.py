@@ -38,6 +38,7 @@ _ESTIMATORS = {
     "LinearSVC": "classifiers",
     "LogisticRegression": "classifiers",
     "PrivateClassifier": "classifiers",
+    "PrivateTransformer": "estimator",
     "Ridge": "linear_regression",
 }
 
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from discreet.learn.classifiers import LogisticRegression as LogisticRegression
     from discreet.learn.classifiers import PrivateClassifier as PrivateClassifier
     from discreet.learn.estimator import PrivateEstimator as PrivateEstimator
+    from discreet.learn.estimator import PrivateTransformer as PrivateTransformer
     from discreet.learn.linear_regression import LinearRegression as LinearRegression
     from discreet.learn.linear_regression import Ridge as Ridge
     from discreet.learn.regressors import ConvexERM as ConvexERM

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from discreet.declared.column import Column
@@ -46,17 +46,20 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn shi
         """The mechanism that a fit is, over columns of these names. It is all that sees rows."""
 
     @abstractmethod
-    def _label_column(self, name: str) -> Column:
-        """What is declared of the label."""
+    def _label_column(self, name: str) -> Column | None:
+        """What is declared of the label; None where none is learnt."""
 
-    def fit(self, X: ArrayLike, y: ArrayLike, units: ArrayLike | None = None) -> Self:  # noqa: N803  # as scikit-learn has it
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, units: ArrayLike | None = None) -> Self:  # noqa: N803  # as scikit-learn has it
         """Fit to rows, which are read once. `units` are whose the rows are, at most `max_rows` each."""
-        X, y = self._read(X, y)  # noqa: N806
-        names = feature_names(self, X.shape[1])
-        label = unlike(_LABEL, names)
-        columns = feature_columns(self, names)
-        mechanism = self.mechanism(names, label)
-        self.model_ = mechanism(self._frame(X, y, units, (*columns, self._label_column(label))))
+        rows, labels = self._read(X, y)
+        names = feature_names(self, rows.shape[1])
+        name = unlike(_LABEL, names)
+        columns, label = feature_columns(self, names), self._label_column(name)
+        mechanism = self.mechanism(names, name)
+        held = [rows[:, i] for i in range(len(names))]
+        if label is not None:
+            columns, held = (*columns, label), [*held, labels]
+        self.model_ = mechanism(self._frame(held, units, columns))
         self.privacy_ = Guarantee(mechanism.privacy, mechanism.neighbours)
         self._learnt(self.model_)
         return self
@@ -69,12 +72,16 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn shi
         """
         if y is None:
             validate_data(self, X, y)  # which says that there must be one
-        X = _each_by_itself(X)  # noqa: N806
-        kind = None if _of_objects(X) else np.float64
-        rows = validate_data(self, X, ensure_all_finite=False, ensure_min_samples=0, dtype=kind)
+        rows = self._read_rows(X)
         labels = self._read_label(column_or_1d(_each_by_itself(y), warn=True))
         check_consistent_length(rows, labels)
         return rows, labels
+
+    def _read_rows(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803
+        X = _each_by_itself(X)  # noqa: N806
+        kind = None if _of_objects(X) else np.float64
+        rows: NDArray[Any] = validate_data(self, X, ensure_all_finite=False, ensure_min_samples=0, dtype=kind)
+        return rows
 
     def _read_label(self, y: NDArray[Any]) -> NDArray[Any]:
         """Labels as they are to stand in a column."""
@@ -83,14 +90,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn shi
     def _learnt(self, model: Any) -> None:  # noqa: ANN401  # each has its own kind of model
         """Set what scikit-learn calls what was learnt."""
 
-    def _frame(
-        self, rows: NDArray[Any], label: NDArray[Any], units: ArrayLike | None, columns: Sequence[Column]
-    ) -> Frame:
-        data = {column.name: _cells(rows[:, i]) for i, column in enumerate(columns[:-1])}
-        data[columns[-1].name] = _cells(label)
+    def _frame(self, held: Sequence[NDArray[Any]], units: ArrayLike | None, columns: Sequence[Column]) -> Frame:
+        data = {column.name: _cells(each) for column, each in zip(columns, held, strict=True)}
         if units is None:
             return Frame.of(data, *columns, max_rows=self.max_rows)
-        if len(cells(units)) != len(rows):
+        if len(cells(units)) != len(held[0]):
             raise Refusal("expected units to say of each row whose it is", hint="one for each row of X")
         owned = unlike(_UNIT, data)
         return Frame.of({**data, owned: units}, *columns, unit=owned, max_rows=self.max_rows)
@@ -112,6 +116,22 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn shi
         tags.input_tags.allow_nan = True
         tags.non_deterministic = True
         return tags
+
+
+class PrivateTransformer(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """An estimator without a label, whose model tells new columns of each row."""
+
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803  # as scikit-learn has it
+        """The new columns of each row."""
+        return self._predicted(X)
+
+    def _read(self, X: ArrayLike, y: ArrayLike | None) -> tuple[NDArray[Any], NDArray[Any]]:  # noqa: ARG002, N803
+        """Rows alone."""
+        rows = self._read_rows(X)
+        return rows, np.zeros(0)
+
+    def _label_column(self, name: str) -> Column | None:  # noqa: ARG002  # there is none
+        return None
 
 
 def _each_by_itself(values: Any) -> Any:  # noqa: ANN401  # whatever came

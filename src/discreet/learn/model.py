@@ -23,7 +23,10 @@ class Model(Protocol):
         ...
 
     def predict(self, rows: ArrayLike, /) -> NDArray[Any]:
-        """One prediction for each row of an array with a column for each feature."""
+        """One prediction for each row of an array with a column for each feature.
+
+        Of a model that has `outputs`, names of new columns, it is a row of these for each.
+        """
         ...
 
     def table(self) -> pa.Table:
@@ -38,6 +41,14 @@ class Model(Protocol):
     def read(cls, body: Mapping[str, Any], /) -> Self:
         """What `body` told of; raises what nonsense raises."""
         ...
+
+
+def predicted(model: Model, rows: NDArray[np.float64]) -> dict[str, list[Any]]:
+    """What a model says of rows, as columns by their names: a prediction, or its outputs."""
+    told, outputs = model.predict(rows), getattr(model, "outputs", None)
+    if outputs is None:
+        return {"prediction": told.tolist()}
+    return {name: told[:, i].tolist() for i, name in enumerate(outputs)}
 
 
 def numbers(rows: ArrayLike, features: tuple[str, ...]) -> NDArray[np.float64]:
