@@ -135,7 +135,7 @@ class Frame:
             return products.reshape(shape)
         order = np.flatnonzero(known)[np.argsort(place[known], kind="stable")]
         here, starts = np.unique(place[order], return_index=True)
-        for cell, rows in zip(here.tolist(), np.split(order, starts[1:]), strict=True):
+        for cell, rows in zip(here.tolist(), np.split(order, starts[1:])[: here.size], strict=True):  # of none: none
             products[cell] = gram(np.array([each[rows] for each in numbers]).T)
         return products.reshape(shape)
 
