@@ -11,7 +11,7 @@ from contract.relations import COST, PLACES, SIZES, WIDE, Contract, Row
 
 from discreet.curator import catalogue
 from discreet.curator.custody import Custody, Declared, found_home
-from discreet.curator.run import drawn
+from discreet.curator.run import row_outline
 from discreet.engines import DuckRelation, DuckStore
 from discreet.mechanisms import Column, Frame
 from discreet.sql.shape import shape
@@ -70,6 +70,6 @@ class TestDuckRelation(Contract):
         known = catalogue.read(home)
         tree = rows_of("SELECT who, place, size, cost, wide FROM t", known.schema)
         public = shape(tree)
-        outline = drawn(public, known.population(public.population or ""), max_rows)
+        outline = row_outline(public, known.population(public.population or ""), max_rows)
         schema = {**outline.schema, **{column.name: column for column in COLUMNS if column.name == "place"}}
         return DuckRelation(DuckStore(home / "tables"), tree, schema, outline.caps, outline.neighbours)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.curator import catalogue
-from discreet.curator.run import drawn
+from discreet.curator.run import row_outline
 from discreet.declared.group_key import Type
 from discreet.engines import DuckRelation, DuckStore
 from discreet.errors import Refusal
@@ -48,7 +48,7 @@ def relation(home: Path, sql: str = EVERYTHING, max_rows: int | None = None) -> 
     known = catalogue.read(home)
     rows = rows_of(sql, known.schema)
     public = shape(rows)
-    outline = drawn(public, known.population(public.population or ""), max_rows)
+    outline = row_outline(public, known.population(public.population or ""), max_rows)
     return DuckRelation(DuckStore(home / "tables"), rows, outline.schema, outline.caps, outline.neighbours)
 
 

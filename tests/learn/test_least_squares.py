@@ -175,8 +175,8 @@ def test_a_strange_cell_is_neither_refused_nor_changes_how_others_are_read(stran
         else:
             cells.append([1.0, 1.0])
             labels.append(strange)
-        both, y = own._read(cells, labels)
-        read = own._frame([both[:, 0], both[:, 1], y], None, COLUMNS)
+        x, y = own._read(cells, labels)
+        read = own._frame([*x.T, y], None, COLUMNS)
         products = read.products([], ["x0", "x1", "y"])
         assert products[0, 0] - plain[0, 0] in (0, 1)
         assert np.all(abs(products - plain)[1:, 1:] <= 8000**2)

@@ -25,6 +25,7 @@ from discreet.mechanisms.auction import PostedPrice
 from discreet.mechanisms.key_selection import GaussianKeys, LaplaceKeys, OptimalKeys
 from discreet.mechanisms.median import SmoothMedian, SmoothRank
 from discreet.mechanisms.moments import Mean, Variance
+from discreet.mechanisms.online_weights import OnlineWeights, RefreshedOnlineWeights
 from discreet.mechanisms.propose_test_release import ProposedMedian, ProposeTestRelease
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.quantile_interval import QuantileEnd
@@ -42,6 +43,7 @@ from discreet.privacy import Replace
 Held = Callable[[int], float]  # how likely an error of so many steps is enough
 CONFIDENCES = [Fraction(1, 2), Fraction(4, 5), Fraction(19, 20), Fraction(999, 1000)]
 ELSEWHERE = {"pure-median", "pure-rank"}  # Student's noise states a bound that is not the smallest: test_tails.py
+REGIONS = (("region", "north", "south"),)
 WIDE = 20_000  # steps of a law that is written out: beyond, no noise below has a weight that a double could tell from 0
 
 
@@ -192,6 +194,11 @@ def sparse(
     return error
 
 
+def beyond(threshold: int, error: Callable[[float], int]) -> Callable[[float], int]:
+    """An easy answer may be off by the threshold as well."""
+    return lambda rare: threshold + error(rare)
+
+
 def hoeffding(epsilon: float, choices: int, people: int) -> Callable[[float], float]:
     truth = math.exp(epsilon) / (math.exp(epsilon) + choices - 1)
     gap = truth - (1 - truth) / (choices - 1)
@@ -264,6 +271,11 @@ ROWS = [
     Row(SparseVector(HALF, THIRD, 3, 2, 1, TENTH / 10, questions=40), sparse(1, 2, 40, 12, (2, 200))),
     Row(RefreshedSparseVector(HALF, 3, 5, questions=40), sparse(5, 20, 40, 40)),
     Row(RefreshedSparseVector(HALF, 3, 5, epsilon_numbers=TENTH / 2, questions=40), sparse(5, 20, 40, 40, (5, 100))),
+    Row(OnlineWeights(REGIONS, HALF, THIRD, TENTH, 30, 100, 2, 4, 40), beyond(30, sparse(1, 8, 40, 48, (2, 80)))),
+    Row(
+        RefreshedOnlineWeights(REGIONS, HALF, TENTH, 30, 100, 5, questions=40),
+        beyond(30, sparse(5, 20, 40, 40, (5, 50))),
+    ),
     Row(LaplaceKeys(HALF, RARE), named(laplace(2), 1e-4, 1)),
     Row(LaplaceKeys(HALF, RARE, 3), named(laplace(6), 1e-4, 3)),
     Row(GaussianKeys(Fraction(1, 50), RARE, 3), named(gaussian(75), 1e-4, 3)),

@@ -65,7 +65,7 @@ def test_one_answer_is_rolled_with_the_clients_own_probabilities(page: Page, cli
 
 
 @pytest.mark.parametrize("client", [each for each in CLIENTS if isinstance(each, Unary)], ids=repr)
-def test_a_set_is_rolled_with_the_clients_own_coins(page: Page, client: Unary) -> None:
+def test_a_set_is_rolled_with_the_clients_own_coins(page: Page, client: SymmetricUnary | OptimizedUnary) -> None:
     dice = Dice.of(client)
     assert (Fraction(dice.holder, 1 << dice.bits), Fraction(dice.other, 1 << dice.bits)) == (
         client.odds.holder,

@@ -59,13 +59,15 @@ def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a model.")],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows: a CSV or Parquet file with a column a feature.")],
     *,
-    out: Annotated[Path | None, option("FILE", "A new file, .csv or .parquet, for the rows and a prediction.")] = None,
+    out: Annotated[
+        Path | None, option("FILE", "A new file, .csv or .parquet, for the rows and their predictions.")
+    ] = None,
     _home: NoHome = None,
     form: AsFormat = Format.table,
 ) -> None:
     """What a model predicts for each row of a file: free, and without the home that fitted it."""
     from discreet.learn import ModelRelease
-    from discreet.learn.model import predicted
+    from discreet.learn.model import outputs
     from discreet.learn.rows import features_of
     from discreet.release.folder import read
 
@@ -76,11 +78,12 @@ def predict(
                 f"{str(model)!r} is the folder of a {release.kind}, and no model", hint="discreet release show"
             )
         rows = _rows(file)
-        told = predicted(release.model, features_of(rows, release.model.features))
+        names = outputs(release.model)
+        told = release.model.predict(features_of(rows, release.model.features)).reshape(rows.num_rows, len(names))
     if out is None:
-        print_rows(form, [*told], list(zip(*told.values(), strict=True)), right=[*told])
+        print_rows(form, [*names], told.tolist(), right=[*names])
     else:
-        _write(out, rows, told)
+        _write(out, rows, dict(zip(names, told.T.tolist(), strict=True)))
         typer.echo(f"written to {out}", err=True)
 
 
@@ -107,8 +110,8 @@ def _write(out: Path, rows: pa.Table, told: dict[str, list[Any]]) -> None:
     if out.exists():
         raise Refusal(f"{str(out)!r} is there already", hint="name a file that is new")
     whole = rows
-    for name, column in told.items():
-        whole = whole.append_column(unlike(name, whole.column_names), pa.array(column))
+    for name, values in told.items():
+        whole = whole.append_column(unlike(name, whole.column_names), pa.array(values))
     try:
         parquet.write_table(whole, out) if out.suffix == ".parquet" else pa_csv.write_csv(whole, out)
     except OSError:

@@ -35,7 +35,10 @@ def busy(what: str) -> AbstractContextManager[object]:
 
 @contextmanager
 def gauge(what: str) -> Iterator[Callable[[float], None] | None]:
-    """A bar for work that tells its share, on a terminal; elsewhere nothing. It shows no size: sizes are private."""
+    """A bar for work that tells its share, on a terminal; elsewhere nothing. It shows no size: sizes are private.
+
+    Until a share is told it says that something goes on.
+    """
     if not sys.stderr.isatty():
         yield None
         return
@@ -44,8 +47,8 @@ def gauge(what: str) -> Iterator[Callable[[float], None] | None]:
 
     columns = TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=1)
-        yield lambda share: bar.update(task, completed=share)
+        task = bar.add_task(what, total=None)
+        yield lambda share: bar.update(task, total=1, completed=share)
 
 
 def print_json(whole: object) -> None:

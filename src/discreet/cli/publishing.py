@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import typer
 
-from discreet.cli.printing import Format, busy, print_csv, print_json
+from discreet.cli.printing import Format, busy, gauge, print_csv, print_json
 from discreet.curator import Curator
 from discreet.curator.explain import said
 from discreet.desk import HOME, Desk, ReleaseOrder
@@ -39,8 +39,8 @@ def publish(home: Path, order: ReleaseOrder, out: Path, form: Format) -> None:
     refuse_taken(out)  # before it is paid
     desk = Desk(home)
     offer = _offer(desk, order)
-    with busy("counting"):
-        listed = desk.published(HOME, order)
+    with gauge("counting") as heard:
+        listed = desk.published(HOME, order, heard)
     cost = None if listed.entry == offer.entry else listed.loss
     try:
         with busy("writing"):

@@ -20,7 +20,7 @@ from discreet.curator.planner import Planner
 from discreet.curator.price import Priced, priced
 from discreet.curator.purchase import Buyer, PastPayment, Purchase, SingleFlight, past_payments, requires_price, total
 from discreet.curator.quote import Terms, TermsGiven
-from discreet.curator.run import Offer, Run, Runnable, Wanted, planned, run
+from discreet.curator.run import Offer, Run, Runnable, Telling, Wanted, planned, run
 from discreet.curator.sessions import Sessions
 from discreet.declared.table import Caps, Table
 from discreet.engines import DuckStore
@@ -28,7 +28,7 @@ from discreet.errors import Refusal
 from discreet.exact import Number, share
 from discreet.ledger import Books, Grant, Spend, open_ledger
 from discreet.ledger.books import OWNER
-from discreet.ledger.entry import BudgetLoss, Plain, refuse_half_characters
+from discreet.ledger.entry import BudgetLoss, refuse_half_characters
 from discreet.noise import SECURE, Entropy, Secure
 from discreet.privacy import Budget
 from discreet.sandbox import DIRECT, Sandbox
@@ -279,12 +279,12 @@ class Curator:
         return Offer(what, self.ledger.answered(what.question))
 
     @_asked_now
-    def bought(self, /, wanted: Wanted[T], kept: Callable[[T, Spend], Plain]) -> tuple[Offer[T], int]:
-        """Run a mechanism of ours, unless it ran before: what it was before, and the entry of what was `kept` of it."""
+    def bought(self, /, wanted: Wanted[T], telling: Telling[T]) -> tuple[Offer[T], int]:
+        """Run a mechanism of ours, unless it ran before: what it was before, and the entry of what was kept of it."""
         what = self._planned(wanted)
         with self._flight.alone([what.question]):
             before = Offer(what, self.ledger.answered(what.question))
-            return before, before.entry or run(self.ledger, self._store, self._principal, what, kept)[1]
+            return before, before.entry or run(self.ledger, self._store, self._principal, what, telling)[1]
 
     def _question(self, sql: str, asked: Terms, scalars: Sequence[object] = ()) -> Question:
         refuse_half_characters(sql)

@@ -13,7 +13,7 @@ from sqlglot.dialects.postgres import Postgres
 
 from discreet.curator.curator import Curator
 from discreet.curator.explain import said
-from discreet.curator.run import Drawn, Offer, Run, Wanted
+from discreet.curator.run import Offer, RowOutline, Run, Telling, Wanted
 from discreet.declared.table import grid_of
 from discreet.exact import Number, exact, spoken
 from discreet.ledger import Spend
@@ -67,7 +67,7 @@ class NamedRun:
         told: Plain = {"run": {"name": self.name, "parameters": dict(self.parameters)}}
         return Wanted(self.rows, self.chosen, self.max_rows, told, self.delta)
 
-    def chosen(self, outline: Drawn) -> TableMechanism[Any]:
+    def chosen(self, outline: RowOutline) -> TableMechanism[Any]:
         """The mechanism for rows of which this is known."""
         return admitted(outline, self.name, self.parameters)
 
@@ -127,7 +127,7 @@ def quoted_run(offer: Offer[Any], left: BudgetLoss) -> RunQuote:
 
 def answered_run(curator: Curator, order: NamedRun) -> RunAnswer:
     """Run a mechanism by its name, unless it ran before: then its answer is free."""
-    before, entry = curator.bought(order.wanted, _kept)
+    before, entry = curator.bought(order.wanted, Telling(_kept))
     what, cost = before.run, None if before.said else before.run.loss
     [text] = [said.answer for _, said, number in curator.ledger.answered(what.question) if number == entry]
     left = curator.budget(what.outline.population.name).left

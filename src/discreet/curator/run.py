@@ -9,11 +9,13 @@ from functools import cached_property
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
 from discreet.curator.catalogue import Catalogue, Population
+from discreet.curator.stage_file import Heard, StageFile, alone, interrupted
 from discreet.engines import DuckRelation, DuckStore
 from discreet.errors import Refusal
 from discreet.exact import Number
 from discreet.ledger import Spend, SqliteLedger, StoredAnswer, payment
 from discreet.ledger.entry import BudgetLoss, Plain
+from discreet.ledger.payment import resumed
 from discreet.mechanisms import Caps, Column, TableMechanism, Takes
 from discreet.mechanisms.mechanism import RowPromise, loss_of_units
 from discreet.mechanisms.registry import digest
@@ -32,7 +34,7 @@ _Charge = tuple[Neighbours, type[BudgetLoss], Number | None]  # whose budget, in
 
 
 @dataclass(frozen=True)
-class Drawn:
+class RowOutline:
     """An outline of rows, as `mechanisms.Outline` has it, and whose budget pays for them."""
 
     schema: Mapping[str, Column]
@@ -47,7 +49,9 @@ class Drawn:
         return self.population.neighbours
 
 
-def drawn(public: Shape, population: Population, max_rows: int | None = None, owners: Origins = NOTHING) -> Drawn:
+def row_outline(
+    public: Shape, population: Population, max_rows: int | None = None, owners: Origins = NOTHING
+) -> RowOutline:
     """The outline of rows of this shape, of which a unit keeps at most `max_rows`, by default as declared.
 
     `owners` are the tables' columns that name the units.
@@ -55,7 +59,8 @@ def drawn(public: Shape, population: Population, max_rows: int | None = None, ow
     caps = Caps(public.max_rows if max_rows is None else max_rows)
     schema = {name: column(name, facts) for name, facts in public.columns.items()}
     people = frozenset(name for name, facts in public.columns.items() if facts.carries & owners)
-    return Drawn(schema, Caps(caps.rows), population, people, public.columns)  # refused where nothing is said of rows
+    kept = Caps(caps.rows)  # refused where nothing is said of rows
+    return RowOutline(schema, kept, population, people, public.columns)
 
 
 class RowMechanism(RowPromise, Protocol[T_co]):
@@ -79,7 +84,7 @@ class Run(Generic[T]):
     mechanism: Runnable[T]
     sql: str
     rows: Rows
-    outline: Drawn
+    outline: RowOutline
     loss: BudgetLoss
     told: Plain  # what the ledger says that it was
 
@@ -114,7 +119,7 @@ class Wanted(Generic[T]):
     """A mechanism, chosen when all that is public of its rows is known, and what the ledger is to say that it was."""
 
     sql: str
-    chosen: Callable[[Drawn], Runnable[T]]
+    chosen: Callable[[RowOutline], Runnable[T]]
     max_rows: int | None = None
     told: Plain = None
     delta: Number | None = None  # at which a loss that has an ε for every δ is charged
@@ -139,12 +144,12 @@ def planned(known: Catalogue, wanted: Wanted[T], rows: Rows, allow: Callable[[se
     allow(set(public.tables))  # before anything is said of what is declared
     most = None if one_row(rows) else wanted.max_rows  # where it is one row anyway, a larger cap would only cost more
     named = owners(scanned(rows))
-    outline = drawn(public, known.population(public.population or ""), most, named)
+    outline = row_outline(public, known.population(public.population or ""), most, named)
     mechanism = wanted.chosen(outline)
     charge = outline.neighbours, type(outline.population.total), wanted.delta
     if _takes(mechanism) is Takes.RELATION:
         over = cast("TableMechanism[T]", mechanism)
-        outline = drawn(public, outline.population, over.caps.rows, named)
+        outline = row_outline(public, outline.population, over.caps.rows, named)
         loss = _charged_table(over, charge)
     else:
         of_rows = cast("RowMechanism[T]", mechanism)
@@ -176,10 +181,27 @@ def _word(answer: object, _: Spend) -> str:
     return repr(answer)
 
 
+@dataclass(frozen=True)
+class Telling(Generic[T]):
+    """What the ledger is to hold of an answer, and who hears how much of the work is done."""
+
+    kept: Callable[[T, Spend], Plain]
+    heard: Heard | None = None
+
+
+WORD: Telling[Any] = Telling(_word)
+
+
 def run(
-    ledger: SqliteLedger, store: DuckStore, principal: str, what: Run[T], kept: Callable[[T, Spend], Plain] = _word
+    ledger: SqliteLedger,
+    store: DuckStore,
+    principal: str,
+    what: Run[T],
+    telling: Telling[T] = WORD,
 ) -> tuple[T, int]:
     """Spend, read, randomise, record, speak: the answer, and the entry that holds what was `kept` of it.
+
+    A mechanism of stages seals each of them, and one that was interrupted goes on where it was.
 
     Guarantee: what is charged, for all rows of one unit in the table.
     Proof: a unit owns at most `cap` of the rows that the mechanism sees, so neighbours differ in at most `cap` rows,
@@ -192,21 +214,52 @@ def run(
     population, question = what.outline.population.name, what.question
     told: Plain = {"mechanism": what.told, "sql": what.sql, "max_rows": what.outline.caps.rows}
     versions: dict[str, Plain] = {table.name: table.version for table in scanned(what.rows)}
+    spend = Spend(population, what.loss, principal, question, sorted(what.tables), told, versions)
     with store.opened([what.rows]):  # before anything is paid
-        spend = Spend(population, what.loss, principal, question, sorted(what.tables), told, versions)
+        if getattr(type(what.mechanism), "staged", False):
+            return _staged(ledger, store, what, spend, telling)
         with payment(ledger, [spend]) as paid:
             answer = _run(store, what)
-            said = paid.record(paid.entries[0], kept(answer, spend))
+            said = paid.record(paid.entries[0], telling.kept(answer, spend))
+    return answer, said
+
+
+def _staged(
+    ledger: SqliteLedger,
+    store: DuckStore,
+    what: Run[T],
+    spend: Spend,
+    telling: Telling[T],
+) -> tuple[T, int]:
+    """The same for a mechanism that seals its stages. What fails is not gone on with; what is killed may be."""
+    home, mechanism = store.folder.parent, cast("Any", what.mechanism)
+    with alone(home, spend.question):
+        known = interrupted(ledger, home, spend, telling.heard)
+        with payment(ledger, [spend]) if known is None else resumed(ledger, known[0]) as paid:
+            entry = paid.entries[0]
+            stages = StageFile.new(home, entry, telling.heard) if known is None else known[1]
+            try:
+                answer: T = mechanism(_relation(store, what), stages=stages)
+                said = paid.record(entry, telling.kept(answer, spend))
+            except Exception:
+                stages.discard()
+                raise
+            stages.discard()
     return answer, said
 
 
 def _run(store: DuckStore, what: Run[T]) -> T:
     mechanism, outline = what.mechanism, what.outline
     if _takes(mechanism) is Takes.RELATION:
-        return mechanism(DuckRelation(store, what.rows, outline.schema, outline.caps, outline.neighbours))
+        return mechanism(_relation(store, what))
     cells = store.rows(BoundedRows(what.rows, outline.caps.rows))
     data: Any = [row[0] for row in cells] if len(shape(what.rows).columns) == 1 else cells
     return mechanism(data)
+
+
+def _relation(store: DuckStore, what: Run[Any]) -> DuckRelation:
+    outline = what.outline
+    return DuckRelation(store, what.rows, outline.schema, outline.caps, outline.neighbours)
 
 
 def _charged(mechanism: RowMechanism[object], cap: int, charge: _Charge) -> BudgetLoss:

@@ -16,6 +16,7 @@ from discreet.curator.quote import Terms as Asked
 from discreet.curator.quote import given
 from discreet.curator.run import Offer
 from discreet.curator.sessions import Sessions
+from discreet.curator.stage_file import Heard
 from discreet.declared.table import Table
 from discreet.desk.notary import Lately, Notary
 from discreet.desk.practice import Practice
@@ -225,9 +226,9 @@ class Desk:
         granted = self._granted(visitor)
         return self._practice.done(self._curator, lambda curator: tried(curator.within(granted), order))
 
-    def published(self, visitor: Visitor, order: ReleaseOrder) -> PaidRelease:
-        """Make a release, at its price, unless it was made before."""
-        entry = self._publisher.published(self._curator_of(visitor), order)
+    def published(self, visitor: Visitor, order: ReleaseOrder, heard: Heard | None = None) -> PaidRelease:
+        """Make a release, at its price, unless it was made before. `heard` is told how far it is."""
+        entry = self._publisher.published(self._curator_of(visitor), order, heard)
         return self._publisher.one(self._in_force(visitor), entry)
 
     def releases(self, visitor: Visitor) -> list[PaidRelease]:

@@ -12,7 +12,8 @@ from typing import Any, cast
 from discreet import durable
 from discreet.curator import Curator
 from discreet.curator.explain import said
-from discreet.curator.run import Drawn, Offer, Wanted
+from discreet.curator.run import Offer, RowOutline, Telling, Wanted
+from discreet.curator.stage_file import Heard
 from discreet.declared.table import chosen
 from discreet.desk.notary import Notary
 from discreet.errors import Refusal
@@ -67,7 +68,7 @@ class ReleaseOrder:
         told: Plain = {"release": self.wish.told()}
         return Wanted(self.sql, self.chosen, self.wish.max_rows, told)
 
-    def chosen(self, outline: Drawn) -> ReleaseMechanism:
+    def chosen(self, outline: RowOutline) -> ReleaseMechanism:
         """The mechanism for rows of which this is known."""
         fits = named(self.wish.kind).fits
         for column in self.wish.columns:
@@ -123,8 +124,8 @@ class Publisher:
         """What a release would be, and what it costs. Free."""
         return curator.offered(order.spelled(curator).wanted)
 
-    def published(self, curator: Curator, order: ReleaseOrder) -> int:
-        """Pay for a release, unless it was paid for before: the entry that holds its digest."""
+    def published(self, curator: Curator, order: ReleaseOrder, heard: Heard | None = None) -> int:
+        """Pay for a release, unless it was paid for before: the entry that holds its digest. `heard`: how far it is."""
         order = order.spelled(curator)
 
         def keep(release: Release, spend: Spend) -> Plain:
@@ -132,7 +133,7 @@ class Publisher:
             self._kept(text)
             return kept(digest(text), order.name, spend)
 
-        return curator.bought(order.wanted, keep)[1]
+        return curator.bought(order.wanted, Telling(keep, heard))[1]
 
     def _kept(self, content: bytes) -> None:
         """Durably, under its digest: the ledger is told of it only afterwards."""

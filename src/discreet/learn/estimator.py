@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,24 +41,25 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn shi
     `db.run(estimator.mechanism(…), sql)`, by `discreet fit`, or by its name.
     """
 
+    labelled: ClassVar[bool] = True  # whether it learns to predict a label, or something of the rows alone
+
     @abstractmethod
     def mechanism(self, features: Sequence[str], label: str) -> TableMechanism[Any]:
         """The mechanism that a fit is, over columns of these names. It is all that sees rows."""
 
-    @abstractmethod
-    def _label_column(self, name: str) -> Column | None:
-        """What is declared of the label; None where none is learnt."""
+    def _label_column(self, name: str) -> Column:
+        """What is declared of the label."""
+        raise NotImplementedError
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, units: ArrayLike | None = None) -> Self:  # noqa: N803  # as scikit-learn has it
         """Fit to rows, which are read once. `units` are whose the rows are, at most `max_rows` each."""
-        rows, labels = self._read(X, y)
-        names = feature_names(self, rows.shape[1])
-        name = unlike(_LABEL, names)
-        columns, label = feature_columns(self, names), self._label_column(name)
-        mechanism = self.mechanism(names, name)
-        held = [rows[:, i] for i in range(len(names))]
-        if label is not None:
-            columns, held = (*columns, label), [*held, labels]
+        X, y = self._read(X, y)  # noqa: N806
+        names = feature_names(self, X.shape[1])
+        label = unlike(_LABEL, names)
+        columns, held = feature_columns(self, names), [*X.T]
+        if self.labelled:
+            columns, held = (*columns, self._label_column(label)), [*held, y]
+        mechanism = self.mechanism(names, label)
         self.model_ = mechanism(self._frame(held, units, columns))
         self.privacy_ = Guarantee(mechanism.privacy, mechanism.neighbours)
         self._learnt(self.model_)
@@ -67,21 +68,21 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn shi
     def _read(self, X: ArrayLike, y: ArrayLike | None) -> tuple[NDArray[Any], NDArray[Any]]:  # noqa: N803
         """Rows and labels as arrays of one length. What is no number may be in either, and there may be none.
 
+        Without a label what came as one is not looked at.
+
         Of what brings no type of its own each cell is read by itself: one type for all of them would be chosen by what
         somebody's cell is, and what is said when there is none would show that cell.
         """
-        if y is None:
+        if self.labelled and y is None:
             validate_data(self, X, y)  # which says that there must be one
-        rows = self._read_rows(X)
+        X = _each_by_itself(X)  # noqa: N806
+        kind = None if _of_objects(X) else np.float64
+        rows = validate_data(self, X, ensure_all_finite=False, ensure_min_samples=0, dtype=kind)
+        if not self.labelled:
+            return rows, rows[:, :0]
         labels = self._read_label(column_or_1d(_each_by_itself(y), warn=True))
         check_consistent_length(rows, labels)
         return rows, labels
-
-    def _read_rows(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803
-        X = _each_by_itself(X)  # noqa: N806
-        kind = None if _of_objects(X) else np.float64
-        rows: NDArray[Any] = validate_data(self, X, ensure_all_finite=False, ensure_min_samples=0, dtype=kind)
-        return rows
 
     def _read_label(self, y: NDArray[Any]) -> NDArray[Any]:
         """Labels as they are to stand in a column."""
@@ -91,7 +92,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn shi
         """Set what scikit-learn calls what was learnt."""
 
     def _frame(self, held: Sequence[NDArray[Any]], units: ArrayLike | None, columns: Sequence[Column]) -> Frame:
-        data = {column.name: _cells(each) for column, each in zip(columns, held, strict=True)}
+        data = {column.name: _cells(own) for column, own in zip(columns, held, strict=True)}
         if units is None:
             return Frame.of(data, *columns, max_rows=self.max_rows)
         if len(cells(units)) != len(held[0]):
@@ -121,17 +122,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn shi
 class PrivateTransformer(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """An estimator without a label, whose model tells new columns of each row."""
 
+    labelled = False
+
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803  # as scikit-learn has it
         """The new columns of each row."""
         return self._predicted(X)
-
-    def _read(self, X: ArrayLike, y: ArrayLike | None) -> tuple[NDArray[Any], NDArray[Any]]:  # noqa: ARG002, N803
-        """Rows alone."""
-        rows = self._read_rows(X)
-        return rows, np.zeros(0)
-
-    def _label_column(self, name: str) -> Column | None:  # noqa: ARG002  # there is none
-        return None
 
 
 def _each_by_itself(values: Any) -> Any:  # noqa: ANN401  # whatever came

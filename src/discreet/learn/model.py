@@ -15,7 +15,10 @@ from discreet.mechanisms.by_name import as_json
 
 
 class Model(Protocol):
-    """What a fit tells. A frozen dataclass of numbers and texts: from its fields it is written, and read again."""
+    """What a fit tells. A frozen dataclass of numbers and texts: from its fields it is written, and read again.
+
+    One that has `pictures`, as a release has them, is drawn wherever releases are.
+    """
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -23,9 +26,9 @@ class Model(Protocol):
         ...
 
     def predict(self, rows: ArrayLike, /) -> NDArray[Any]:
-        """One prediction for each row of an array with a column for each feature.
+        """One prediction for each row of an array with a column for each feature; or several, a column each.
 
-        Of a model that has `outputs`, names of new columns, it is a row of these for each.
+        A model of which a prediction is several numbers says by `outputs` what they are called.
         """
         ...
 
@@ -41,14 +44,6 @@ class Model(Protocol):
     def read(cls, body: Mapping[str, Any], /) -> Self:
         """What `body` told of; raises what nonsense raises."""
         ...
-
-
-def predicted(model: Model, rows: NDArray[np.float64]) -> dict[str, list[Any]]:
-    """What a model says of rows, as columns by their names: a prediction, or its outputs."""
-    told, outputs = model.predict(rows), getattr(model, "outputs", None)
-    if outputs is None:
-        return {"prediction": told.tolist()}
-    return {name: told[:, i].tolist() for i, name in enumerate(outputs)}
 
 
 def numbers(rows: ArrayLike, features: tuple[str, ...]) -> NDArray[np.float64]:
@@ -88,3 +83,8 @@ class LinearModel:
         if len(features) != len(coefficients):
             raise ValueError(features)
         return cls(features, coefficients, float(body["intercept"]))
+
+
+def outputs(model: Model) -> tuple[str, ...]:
+    """What the columns of its predictions are called."""
+    return tuple(getattr(model, "outputs", ("prediction",)))

@@ -18,6 +18,7 @@ from discreet.mechanisms.by_name import admitted, plain_parameters
 from discreet.mechanisms.mechanism import USUAL, settle
 from discreet.mechanisms.registry import REGISTRY, Plain, known, names
 from discreet.noise import SECURE, Entropy
+from discreet.pictures import Picture
 from discreet.privacy import Neighbours
 from discreet.release import Kind, Release, Wish
 from discreet.release.counting_mechanism import facts_of
@@ -155,6 +156,11 @@ class ModelRelease(Release):
         """Its numbers, one a row."""
         return {"model": self.model.table()}
 
+    def pictures(self) -> Sequence[Picture]:
+        """Those of a model that draws itself."""
+        drawn: Sequence[Picture] = self.model.pictures() if hasattr(self.model, "pictures") else ()
+        return drawn
+
     def body(self) -> dict[str, Any]:
         """The model, as JSON can hold it."""
         return {"model": self.model.body()}
@@ -237,7 +243,7 @@ def _planned(outline: Outline, wish: ModelWish) -> Fit:
 MODEL = Kind(
     "model",
     "Model",
-    "A model fitted to the rows, with noise in it, that predicts one column from others.",
+    "A model fitted to the rows, with noise in it, that predicts from columns of a row.",
     ModelWish,
     _planned,
     ModelRelease,

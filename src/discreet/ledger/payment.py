@@ -37,6 +37,17 @@ def payment(ledger: SqliteLedger, spends: Sequence[Spend]) -> Iterator[Payment]:
 
 
 @contextmanager
+def resumed(ledger: SqliteLedger, entry: Entry) -> Iterator[Payment]:
+    """Go on with a payment that waits for its answer: refused where it could not be made now. Nothing more is paid."""
+    spend = cast("Spend", entry.event)
+    books = ledger.books()
+    books.answering(spend.population)
+    books.check_tables(spend)
+    with silent(ledger, [spend.population]):
+        yield Payment((entry,), ledger)
+
+
+@contextmanager
 def silent(ledger: SqliteLedger, populations: Collection[str]) -> Iterator[None]:
     """Whatever fails inside the block becomes one sentence, and closes these populations until a custodian looks."""
     try:

@@ -118,8 +118,21 @@ def _least(bits: int, size: int, chance: float) -> float:
     return 1.0 if bits <= 0 else 0.0 if bits > size else float(special.bdtrc(bits - 1, size, chance))
 
 
-class SetOracle(Oracle):
-    """An oracle whose report is a set of values."""
+def together(choices: int) -> int:
+    """How many sets are drawn or added up at once."""
+    return max(1, _CELLS // choices)
+
+
+class Unary:
+    """Unary encoding: sets the bit of the true value with probability `holder`, and every other with `other`."""
+
+    choices: int
+    most: ClassVar[int] = 1 << 20
+
+    @property
+    @abstractmethod
+    def odds(self) -> Odds:
+        """Of every bit to be set."""
 
     @property
     def form(self) -> np.dtype[Any]:
@@ -128,22 +141,11 @@ class SetOracle(Oracle):
 
     @property
     def _together(self) -> int:
-        return max(1, _CELLS // self.choices)
+        return together(self.choices)
 
     def sums(self, reports: Reports) -> Whole:
         """In how many sets each value is."""
         return columns(reports, self.choices)
-
-
-class Unary(SetOracle):
-    """Sets the bit of the true value with probability `holder`, and every other with probability `other`."""
-
-    most: ClassVar[int] = 1 << 20
-
-    @property
-    @abstractmethod
-    def odds(self) -> Odds:
-        """Of every bit to be set."""
 
     def __call__(self, value: object, /, *, rng: Entropy = SECURE) -> bytes:
         """One person's report."""
@@ -193,7 +195,7 @@ class Unary(SetOracle):
 
 @client("symmetric-unary")
 @dataclass(frozen=True)
-class SymmetricUnary(Unary):
+class SymmetricUnary(Unary, Oracle):
     """Flips every bit with one probability: what RAPPOR does once.
 
     Guarantee: Pure(epsilon) for any two values of the person who reports, whoever reads the report.
@@ -211,7 +213,7 @@ class SymmetricUnary(Unary):
 
 @client("optimized-unary")
 @dataclass(frozen=True)
-class OptimizedUnary(Unary):
+class OptimizedUnary(Unary, Oracle):
     """Sets the true bit by a fair coin and others rarely: of unary encodings, the smallest error for rare values.
 
     Guarantee: Pure(epsilon) for any two values of the person who reports, whoever reads the report.
@@ -228,7 +230,7 @@ class OptimizedUnary(Unary):
 
 @client("subset-selection")
 @dataclass(frozen=True)
-class SubsetSelection(SetOracle):
+class SubsetSelection(Oracle):
     """Reports a random set of `size` values, the true one among them with a stated probability.
 
     Guarantee: Pure(epsilon) for any two values of the person who reports, whoever reads the report.
@@ -238,6 +240,19 @@ class SubsetSelection(SetOracle):
     """
 
     most: ClassVar[int] = 1 << 16
+
+    @property
+    def form(self) -> np.dtype[Any]:
+        """A bit for each value, as unary encodings have it."""
+        return form_of(self.choices)
+
+    @property
+    def _together(self) -> int:
+        return together(self.choices)
+
+    def sums(self, reports: Reports) -> Whole:
+        """In how many sets each value is."""
+        return columns(reports, self.choices)
 
     @cached_property
     def size(self) -> int:

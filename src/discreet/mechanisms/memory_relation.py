@@ -135,7 +135,9 @@ class Frame:
             return products.reshape(shape)
         order = np.flatnonzero(known)[np.argsort(place[known], kind="stable")]
         here, starts = np.unique(place[order], return_index=True)
-        for cell, rows in zip(here.tolist(), np.split(order, starts[1:])[: here.size], strict=True):  # of none: none
+        ends = [*starts[1:].tolist(), len(order)] if len(here) else []  # no cell at all where no row is known
+        for cell, start, end in zip(here.tolist(), starts.tolist(), ends, strict=True):
+            rows = order[start:end]
             products[cell] = gram(np.array([each[rows] for each in numbers]).T)
         return products.reshape(shape)
 

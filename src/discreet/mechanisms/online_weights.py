@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,9 +36,7 @@ from discreet.mechanisms.registry import Plain, registered
 from discreet.mechanisms.session import Openable, Quota
 from discreet.mechanisms.sparse import Above, RefreshedSparseVector, SparseState, SparseVector, as_value
 from discreet.noise import Entropy, laplace
-from discreet.privacy import AddRemove, Approximate, Loss, Neighbours, Pure
-
-L = TypeVar("L", bound=Loss)
+from discreet.privacy import AddRemove, Approximate, Neighbours, Pure
 
 _DIGITS = 20  # of an easy answer, which is no number beyond ±2^62
 
@@ -68,7 +66,7 @@ class WeightsState:
     learned: tuple[tuple[int, int], ...] = ()  # the cells and the number of each hard question
 
 
-class _OnlineWeights(Openable[WeightsState, "CellCount | int", Answered, L]):
+class _Hypothesis:
     """What both forms share: a comparison, numbers with fresh noise, and a hypothesis made of released numbers."""
 
     takes: ClassVar[Takes] = Takes.STREAM
@@ -206,7 +204,7 @@ class _OnlineWeights(Openable[WeightsState, "CellCount | int", Answered, L]):
 
 @registered("online-weights")
 @dataclass(frozen=True)
-class OnlineWeights(_OnlineWeights[Pure]):
+class OnlineWeights(_Hypothesis, Openable[WeightsState, CellCount | int, Answered, Pure]):
     """Answers adaptive counts from a hypothesis over the cells of a domain, and corrects it `hard` times.
 
     `domain` names columns with their values, `(("region", "north", "south"), ("smokes", "false", "true"))`; `records`
@@ -305,7 +303,7 @@ class OnlineWeights(_OnlineWeights[Pure]):
 
 @registered("online-weights-refreshed")
 @dataclass(frozen=True)
-class RefreshedOnlineWeights(_OnlineWeights[Approximate]):
+class RefreshedOnlineWeights(_Hypothesis, Openable[WeightsState, CellCount | int, Answered, Approximate]):
     """The same with a threshold drawn anew after each hard answer: δ > 0 buys smaller noise for many hard ones.
 
     Guarantee: if each count differs by at most `sensitivity` between neighbours, Approximate(epsilon + epsilon_numbers,

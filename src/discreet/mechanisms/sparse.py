@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -26,12 +26,10 @@ from discreet.mechanisms.mechanism import USUAL, Pair, Takes, one_way, settle
 from discreet.mechanisms.registry import Plain, registered
 from discreet.mechanisms.session import Openable, Quota
 from discreet.noise import Entropy, laplace
-from discreet.privacy import AddRemove, Approximate, Loss, Neighbours, Pure
+from discreet.privacy import AddRemove, Approximate, Neighbours, Pure
 from discreet.privacy.calibrate import laplace_error
 
 _EASY = 8  # easy questions in a worst pair: the loss of a session approaches its bound as they grow in number
-L = TypeVar("L", bound=Loss)
-
 _DIGITS = 600  # of one number in a state: Python turns at least 640 into text, whatever it is configured to
 
 
@@ -76,7 +74,7 @@ class SparseState:
         return SparseState(threshold, turn, hard)
 
 
-class _Sparse(Openable[SparseState, int, Comparison, L]):
+class _Transcript:
     """What both forms keep, and how they tell it."""
 
     def answers(self, state: SparseState) -> tuple[Comparison, ...]:
@@ -105,7 +103,7 @@ class _Sparse(Openable[SparseState, int, Comparison, L]):
 
 @registered("sparse-vector")
 @dataclass(frozen=True)
-class SparseVector(_Sparse[Pure]):
+class SparseVector(_Transcript, Openable[SparseState, int, Comparison, Pure]):
     """Says which of many values reach a public threshold, and stops after `hard` of them.
 
     Guarantee: if each value differs by at most `sensitivity` between neighbours, Pure(epsilon_threshold +
@@ -225,7 +223,7 @@ class SparseVector(_Sparse[Pure]):
 
 @registered("sparse-vector-refreshed")
 @dataclass(frozen=True)
-class RefreshedSparseVector(_Sparse[Approximate]):
+class RefreshedSparseVector(_Transcript, Openable[SparseState, int, Comparison, Approximate]):
     """The lecture's form: the noisy threshold is drawn anew after each hard answer, and δ > 0 buys smaller noise.
 
     Guarantee: if each value differs by at most `sensitivity` between neighbours, Approximate(epsilon + epsilon_numbers,

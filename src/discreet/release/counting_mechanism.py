@@ -42,6 +42,7 @@ _ROWS = {
     LEFT_OUT: "whose value is missing, no declared key or in no bin in any of the columns are left out of everything",
 }
 
+_Measure = Callable[[Callable[[Names], Whole], Names, Entropy], Measured]
 Place = tuple[int, ...] | None  # a cell by its place along every axis, or nowhere
 
 
@@ -167,9 +168,13 @@ class Publication:
 
     def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE) -> CountedRelease:
         """The release. Spends `privacy`."""
+        return self._released(relation, self.mechanism.measure, rng)
+
+    def _released(self, relation: Relation, measure: _Measure, rng: Entropy) -> CountedRelease:
+        """What is measured of the relation's counts, as a release."""
         self._refuse_other(relation)
         axes = dict(zip(self._names, self.axes, strict=True))
-        measured = self.mechanism.measure(counter(relation, axes, self.outside), self._names, rng)
+        measured = measure(counter(relation, axes, self.outside), self._names, rng)
         release: Any = named(self.kind).release
         made: CountedRelease = release(self._facts(), self._sides(measured.cuts), measured.content)
         return made

@@ -23,26 +23,9 @@ _COARSE, _FINE = 10, 5  # Qardaji, Yang & Li 2013: c and c₂ of their two guide
 _LEAST = 10  # rectangles a side of the first of two grids
 
 
-@dataclass(frozen=True)
-class _Gridded(Counts):
-    """What both grids have: a total, bought first with `ratio` of ε, which says how fine they may be."""
-
-    ratio: Fraction = Fraction(1, 20)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        plane(self.shape, "a grid")
-        settle(self, ratio=share(self.ratio, "ratio"))
-        self.payable((self.ratio, (1 - self.ratio) / 2), "a ratio")  # the second of two grids has half of the rest
-
-    def error(self, confidence: Number = USUAL) -> None:
-        """Known after paying: how finely is counted depends on how many records there are."""
-        share(confidence, "confidence")
-
-
 @released("uniform-grid")
 @dataclass(frozen=True)
-class UniformGrid(_Gridded):
+class UniformGrid(Counts):
     """Counts rectangles of one size, √(N ε / 10) a side, and takes cells within a rectangle to be equal.
 
     N is the total, bought with `ratio` of ε, and used again in the counts; the ε in the root is the rest, for one of
@@ -53,6 +36,16 @@ class UniformGrid(_Gridded):
         rectangles lose the rest.
     Source: Qardaji, Yang & Li 2013, "Differentially private grids for geospatial data".
     """
+
+    ratio: Fraction = Fraction(1, 20)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check(self)
+
+    def error(self, confidence: Number = USUAL) -> None:
+        """Known after paying: how finely is counted depends on how many records there are."""
+        share(confidence, "confidence")
 
     def __call__(self, counts: Integers, /, *, rng: Entropy = SECURE) -> Histogram:
         """The rectangles with noise, made to agree with the total."""
@@ -68,7 +61,7 @@ class UniformGrid(_Gridded):
 
 @released("adaptive-grid")
 @dataclass(frozen=True)
-class AdaptiveGrid(_Gridded):
+class AdaptiveGrid(Counts):
     """Counts rectangles of one size, then divides each into as many as its count warrants, and counts these.
 
     The total is bought with `ratio` of ε; of the rest the first grid gets half.
@@ -78,6 +71,16 @@ class AdaptiveGrid(_Gridded):
         depends on released counts only.
     Source: Qardaji, Yang & Li 2013, "Differentially private grids for geospatial data".
     """
+
+    ratio: Fraction = Fraction(1, 20)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check(self)
+
+    def error(self, confidence: Number = USUAL) -> None:
+        """Known after paying: how finely is counted depends on how many records there are."""
+        share(confidence, "confidence")
 
     def __call__(self, counts: Integers, /, *, rng: Entropy = SECURE) -> Histogram:
         """The small rectangles, consistent with the large ones and the total."""
@@ -94,6 +97,13 @@ class AdaptiveGrid(_Gridded):
         variances = [np.array([noise_variance(first)]), np.full(pieces, each), np.full(fine.size, each)]
         leaves, splits = consistent(tree, [total, coarse, fine], variances)
         return Histogram.of(leaves, splits, self.shape, label).chosen()
+
+
+def _check(grid: UniformGrid | AdaptiveGrid) -> None:
+    """Refuse what is no plane, and a `ratio` with which one of the parts of ε buys nothing."""
+    plane(grid.shape, "a grid")
+    settle(grid, ratio=share(grid.ratio, "ratio"))
+    grid.payable((grid.ratio, (1 - grid.ratio) / 2), "a ratio")  # the second of two grids has half of the rest
 
 
 def guideline(total: float, scale: Fraction, constant: int) -> int:

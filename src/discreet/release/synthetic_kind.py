@@ -6,6 +6,7 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from discreet.exact import Number, count, share, shown
 from discreet.mechanisms import Bins, Caps, Outline, Relation
 from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.registry import Plain
+from discreet.mechanisms.stages import UNSEALED, Stages
 from discreet.noise import SECURE, Entropy, belows
 from discreet.pictures import Picture
 from discreet.pictures.svg import safe
@@ -112,6 +114,8 @@ class SyntheticPublication(Publication):
     Source: that of the mechanism.
     """
 
+    staged: ClassVar[bool] = True
+
     @property
     def preview(self) -> Preview:
         """What is public about it before it is paid."""
@@ -122,9 +126,10 @@ class SyntheticPublication(Publication):
         )
         return replace(known, lines=lines)
 
-    def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE) -> SyntheticRelease:
-        """The release. Spends `privacy`."""
-        made: Any = super().__call__(relation, rng=rng)
+    def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE, stages: Stages = UNSEALED) -> SyntheticRelease:
+        """The release. Spends `privacy`; each measurement is one of the `stages`."""
+        mechanism: Any = self.mechanism  # a synthesiser: only those are planned
+        made: Any = self._released(relation, partial(mechanism.measure, stages=stages), rng)
         drawn = [_within(side, made.content.rows[:, i], rng) for i, side in enumerate(made.sides)]
         measured: list[Plain] = [_told(made.content, place) for place in range(len(made.content.tables))]
         facts: dict[str, Plain] = {**made.facts, "measured": measured}

@@ -243,7 +243,7 @@ MOST_AGGREGATES = 200
 
 
 @dataclass(frozen=True)
-class Bench:
+class Measurements:
     """Where measurements are gathered, under which caps, and which public tables are at hand."""
 
     parts: list[Part]
@@ -251,10 +251,10 @@ class Bench:
     public: Public
 
 
-def measured(select: exp.Select, texts: list[exp.Expr], reading: Reading, bench: Bench) -> Part:
-    """Add what is measured to the bench, and let the SELECT read that instead of rows."""
-    below, parts = reading.shape, bench.parts
-    caps = Caps() if one_row(reading.rows) else bench.caps  # a cap that cannot bind would only add noise
+def measured(select: exp.Select, texts: list[exp.Expr], reading: Reading, known: Measurements) -> Part:
+    """Add what is measured, and let the SELECT read that instead of rows."""
+    below, parts = reading.shape, known.parts
+    caps = Caps() if one_row(reading.rows) else known.caps  # a cap that cannot bind would only add noise
     texts = list({text.sql(): text for text in texts}.values())  # a key that is named twice is one key
     if reading.outer is not None and len(texts) > 1:
         raise Refusal(
@@ -263,10 +263,10 @@ def measured(select: exp.Select, texts: list[exp.Expr], reading: Reading, bench:
         )
     if not select.args.get("group"):
         select.set("distinct", None)
-    keys = tuple(group_key(node, f"key_{i}", reading, bench.public) for i, node in enumerate(texts))
+    keys = tuple(group_key(node, f"key_{i}", reading, known.public) for i, node in enumerate(texts))
     groups = below.max_groups if caps.max_groups is None else caps.max_groups
     most = below.max_rows if caps.max_rows is None else caps.max_rows, _groups(keys, groups)
-    rows = held(reading.rows, bench.public)
+    rows = held(reading.rows, known.public)
     place, before = _same(parts, rows, keys, most)
     name = f"{PART}{place}"
     aggregates = _replaced(select, texts, reading, name, before)

@@ -29,7 +29,7 @@ from discreet.sql.above_noise import (
     speaks_of_all,
     told,
 )
-from discreet.sql.aggregates import Bench, aggregates, measured
+from discreet.sql.aggregates import Measurements, aggregates, measured
 from discreet.sql.fanout import held
 from discreet.sql.group_keys import NoPublic, Public, refuse_links
 from discreet.sql.joins import Source, joined, kept, test_of
@@ -46,8 +46,8 @@ _CLAUSES_OF_ROWS = ("order", "limit", "offset", "having")
 
 
 @dataclass
-class _Cut:
-    """What has been found so far."""
+class Splitter:
+    """Splitter of a question: what is measured of private rows, and the query that reads it; what it has so far."""
 
     schema: Schema
     caps: Caps
@@ -118,8 +118,8 @@ class _Cut:
         """A SELECT over what is measured of private rows."""
         written, texts = select.copy(), tuple(key.copy() for key in keys)
         self._nested(select, known, skip=("where",))
-        bench = Bench(self.parts, self.caps, self.at_hand)
-        groups = Grouped(written, texts, reading, measured(select, keys, reading, bench).measurement.declared)
+        measurements = Measurements(self.parts, self.caps, self.at_hand)
+        groups = Grouped(written, texts, reading, measured(select, keys, reading, measurements).measurement.declared)
         self.partial = self.partial or (not groups.declared and speaks_of_all(written, ()))
         return UpperQuery(noisy=True, query=select, partial="" if groups.declared else groups.named, groups=groups)
 
@@ -318,7 +318,7 @@ class _Cut:
         return alone
 
     def _question(self, tree: exp.Query) -> Question:
-        cut = _Cut(self.schema, self.caps, self.at_hand, ())
+        cut = Splitter(self.schema, self.caps, self.at_hand, ())
         text = shown(tree)
         if not isinstance(cut.take(tree, {}), UpperQuery) or cut.first or not is_one_row(tree, cut.parts):
             raise Refusal(f"{text} does not give one number", hint="aggregate inside, without GROUP BY")
@@ -367,7 +367,7 @@ def _answerable(text: str, schema: Schema, caps: Caps, at_hand: Public) -> bool:
 
 def _asked(text: str, schema: Schema, caps: Caps, at_hand: Public, scalars: Sequence[object]) -> Question:
     tree = plain(parsed(text, schema))
-    cut = _Cut(schema, caps, at_hand, scalars)
+    cut = Splitter(schema, caps, at_hand, scalars)
     names = output_names(tree)
     taken = cut.take(tree, {})
     if not isinstance(taken, UpperQuery):
@@ -386,7 +386,7 @@ def _names_of(rows: Rows) -> str:
 
 def rows_of(text: str, schema: Schema, at_hand: Public = _NONE) -> Rows:
     """The private rows that `text` selects, for a mechanism that takes rows."""
-    tree, cut = plain(parsed(text, schema)), _Cut(schema, _DECLARED, at_hand, ())
+    tree, cut = plain(parsed(text, schema)), Splitter(schema, _DECLARED, at_hand, ())
     rows = cut.take(tree, {})
     if isinstance(rows, UpperQuery) or cut.parts or cut.first:
         raise Refusal("expected a SELECT of private rows, without aggregates", hint="SELECT age, sex FROM patients")

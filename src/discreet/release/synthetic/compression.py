@@ -53,6 +53,11 @@ class Compression:
             domain, tuple(np.arange(size) for size in domain.sizes), tuple(np.ones(size) for size in domain.sizes)
         )
 
+    @property
+    def original(self) -> Domain:
+        """Before merging."""
+        return Domain(self.domain.columns, tuple(place.size for place in self.places))
+
     def merged(self, table: Whole, axes: Axes) -> Whole:
         """A table of these columns with cells added up."""
         for axis, i in enumerate(axes):

@@ -10,16 +10,25 @@ import numpy as np
 from discreet.release.tree import Reals
 
 Smooth = Callable[[Reals], tuple[float, Reals]]  # a function with its gradient
+Heard = Callable[[float], None]  # hears how much is done, from 0 to 1
 
 _KEPT = 12  # pairs of steps and changes of the gradient
 _FALL, _HALVINGS = 1e-4, 30  # of the slope that a step must gain (Armijo), and how often it is shortened for that
 
 
-def descended(function: Smooth, start: Reals, steps: int, still: float) -> Reals:
-    """Where no entry of the gradient is above `still`, or what so many steps lead to."""
+def unheard(share: float) -> None:
+    """Nobody wants to know."""
+
+
+def descended(function: Smooth, start: Reals, steps: int, still: float, heard: Heard = unheard) -> Reals:
+    """Where no entry of the gradient is above `still`, or what so many steps lead to.
+
+    `heard` is told which share of the steps is done.
+    """
     here, (value, slope) = start, function(start)
     pairs: deque[tuple[Reals, Reals, float]] = deque(maxlen=_KEPT)
-    for _ in range(steps):
+    for step in range(steps):
+        heard(step / steps)
         if float(np.abs(slope).max()) <= still:
             break
         way = -_curved(slope, pairs)

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.release.marginals.domain import Axes, Domain
-from discreet.release.synthetic.descent import descended
+from discreet.release.synthetic.descent import Heard, descended, unheard
 from discreet.release.synthetic.junction_tree import JunctionTree
 from discreet.release.synthetic.model import Calibration, GraphicalModel
+from discreet.release.synthetic.sums import SumPlan
 from discreet.release.tree import Reals, Whole
 
 _EVEN = 0.3  # λ in units of 1/σ, of the most exact table: what is fitted may be 0.3 |θ| deviations of its noise off
@@ -41,10 +42,12 @@ def total_of(tables: Sequence[NoisyTable]) -> float:
     return max(1.0, float(np.dot(weights, sums)) / sum(weights))
 
 
-def fitted(domain: Domain, tree: JunctionTree, tables: Sequence[NoisyTable], total: float) -> GraphicalModel:
-    """The model that minimises the dual, or what is near it after `_STEPS` steps."""
+def fitted(
+    domain: Domain, tree: JunctionTree, tables: Sequence[NoisyTable], total: float, heard: Heard = unheard
+) -> GraphicalModel:
+    """The model that minimises the dual, or what is near it after `_STEPS` steps. `heard` is told how many of them."""
     dual = _Dual(domain, tree, tables, total)
-    found = descended(dual, np.zeros(dual.size), _STEPS, _STILL)
+    found = descended(dual, np.zeros(dual.size), _STEPS, _STILL, heard)
     return GraphicalModel(domain, tree, tuple(dual.beliefs(found)))
 
 
@@ -53,19 +56,18 @@ class _Dual:
 
     def __init__(self, domain: Domain, tree: JunctionTree, tables: Sequence[NoisyTable], total: float) -> None:
         self._calibration, self._total = Calibration(domain, tree), total
+        wanted: list[set[Axes]] = [set() for _ in tree.cliques]
         self._places = []
         begin = 0
         for table in tables:
             place = tree.holding(table.axes, domain)
             if place is None:
                 raise ValueError(f"no clique holds the table of columns {table.axes}")
-            clique = tree.cliques[place]
-            others = tuple(at for at, i in enumerate(clique) if i not in table.axes)
-            spread = tuple(domain.sizes[i] if i in table.axes else 1 for i in clique)
-            self._places.append((place, others, spread, slice(begin, begin + table.counts.size)))
+            wanted[place].add(table.axes)
+            self._places.append((place, table.axes, table.counts.shape, slice(begin, begin + table.counts.size)))
             begin += table.counts.size
+        self._plans = [SumPlan(domain, clique, axes) for clique, axes in zip(tree.cliques, wanted, strict=True)]
         self.size = begin
-        self._shapes = [domain.shape(axes) for axes in tree.cliques]
         self._counts = np.concatenate([table.counts.ravel() for table in tables]).astype(np.float64)
         variances = np.concatenate([table.variances.ravel() for table in tables])
         self._pull = _EVEN * variances / variances.min() ** 0.5
@@ -73,10 +75,11 @@ class _Dual:
 
     def _potentials(self, scaled: Reals) -> list[Reals]:
         theta = scaled * self._scale
-        potentials = [np.zeros(shape) for shape in self._shapes]
-        for place, _, spread, part in self._places:
-            potentials[place] += theta[part].reshape(spread)
-        return potentials
+        told: list[dict[Axes, Reals]] = [{} for _ in self._plans]
+        for place, axes, shape, part in self._places:
+            own = theta[part].reshape(shape)
+            told[place][axes] = told[place][axes] + own if axes in told[place] else own
+        return [plan.spread(tables) for plan, tables in zip(self._plans, told, strict=True)]
 
     def beliefs(self, scaled: Reals) -> list[Reals]:
         """The model that the parameters stand for."""
@@ -85,9 +88,8 @@ class _Dual:
     def __call__(self, scaled: Reals) -> tuple[float, Reals]:
         theta = scaled * self._scale
         beliefs, log_sum = self._calibration.beliefs(self._potentials(scaled))
-        expected = np.empty(self.size)
-        for place, others, _, part in self._places:
-            expected[part] = beliefs[place].sum(others).ravel()
+        sums = [plan.sums(belief) for plan, belief in zip(self._plans, beliefs, strict=True)]
+        expected = np.concatenate([sums[place][axes].ravel() for place, axes, _, _ in self._places])
         gradient = self._total * expected - self._counts + self._pull * theta
         value = self._total * log_sum - float((theta * self._counts).sum()) + 0.5 * float((self._pull * theta**2).sum())
         return value, gradient * self._scale

@@ -5,21 +5,28 @@ All that a synthesis tells is computed from what is returned here, and from coin
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from discreet.declared.grid import whole
 from discreet.errors import Refusal
+from discreet.exact import count
 from discreet.interval import simpler_down, sqrt
+from discreet.mechanisms.registry import Plain
+from discreet.mechanisms.stages import UNSEALED, Stages
 from discreet.noise import Entropy, exponential, gaussians
 from discreet.release.marginals.domain import Axes, Domain
 from discreet.release.synthetic.compression import Compression
 from discreet.release.synthetic.fit import NoisyTable
+from discreet.release.synthetic.packing import packed, unpacked
 from discreet.release.tree import Reals, Whole
 
+MEASURED = 0.4  # of the work of a synthesis; the rest is fitting and drawing
 _LARGEST = 1 << 58  # of a table's counts together: they, and two such sums beside noise, stay in 64 bits
 
 Counts = Callable[[tuple[str, ...]], Whole]
@@ -45,15 +52,25 @@ class Measuring:
     most: int
     left: Fraction
     rng: Entropy
+    stages: Stages = UNSEALED
     merging: Compression | None = None
     tables: list[NoisyTable] = field(default_factory=list)  # what was measured
 
+    def __post_init__(self) -> None:
+        self._whole, self._rest = self.left, self.left  # what there was, and what there really is but for forfeits
+        self._earlier = deque(self.stages.earlier)
+
     def table(self, axes: Axes, rho: Fraction) -> NoisyTable:
         """A table with discrete Gaussian noise of variance most²/2ρ in each cell."""
-        counts = self._true(axes)
-        variance = Fraction(self.most**2) / (2 * self._paid(rho))
-        noise = gaussians(variance, counts.size, rng=self.rng).reshape(counts.shape)
-        made = NoisyTable(axes, counts + noise, np.full(counts.shape, float(variance)))
+        shape = self.domain.shape(axes) if self.merging is None else self.merging.domain.shape(axes)
+
+        def drawn(price: Fraction) -> Callable[[], Plain]:
+            counts = self._true(axes)
+            return lambda: packed(counts + self._noise(price, 1, counts.size).reshape(shape))
+
+        told, price = self._staged(rho, drawn)
+        counts = unpacked(told, shape, whole=True)
+        made = NoisyTable(axes, counts, np.full(shape, float(self._variance(price, 1))))
         self.tables.append(made)
         return made
 
@@ -62,9 +79,13 @@ class Measuring:
 
         Each of the k distances moves by at most `most`, so their squares add up to at most k most².
         """
-        true = np.array([self._distance(axes, table) for axes, table in expected], dtype=np.int64)
-        variance = Fraction(len(expected) * self.most**2) / (2 * self._paid(rho))
-        return true + gaussians(variance, true.size, rng=self.rng)
+        many = len(expected)
+
+        def drawn(price: Fraction) -> Callable[[], Plain]:
+            true = np.array([self._distance(axes, table) for axes, table in expected], dtype=np.int64)
+            return lambda: packed(true + self._noise(price, many, many))
+
+        return unpacked(self._staged(rho, drawn)[0], (many,), whole=True)
 
     def scores(self, expected: Mapping[Axes, Reals]) -> Scores:
         """How far each table is from what is expected of it. Not told: it only feeds `farthest`."""
@@ -72,9 +93,40 @@ class Measuring:
 
     def farthest(self, scores: Scores, among: Sequence[Axes], rho: Fraction) -> Axes:
         """Which of some tables is about farthest: the exponential mechanism at ε²/8 ≤ ρ."""
-        epsilon = simpler_down(sqrt(8 * self._paid(rho)).down, 48)
-        chosen = exponential([scores.exact[axes] for axes in among], epsilon / (2 * self.most), rng=self.rng)
-        return among[chosen]
+
+        def drawn(price: Fraction) -> Callable[[], Plain]:
+            epsilon = simpler_down(sqrt(8 * price).down, 48)
+            own = [scores.exact[axes] for axes in among]
+            return lambda: exponential(own, epsilon / (2 * self.most), rng=self.rng)
+
+        return among[count(self._staged(rho, drawn)[0], "chosen", least=0)]
+
+    def _variance(self, price: Fraction, many: int) -> Fraction:
+        return Fraction(many * self.most**2) / (2 * price)
+
+    def _noise(self, price: Fraction, many: int, size: int) -> Whole:
+        return gaussians(self._variance(price, many), size, rng=self.rng)
+
+    def _staged(self, rho: Fraction, drawn: Callable[[Fraction], Callable[[], Plain]]) -> tuple[Any, Fraction]:
+        """What one stage tells, and its price: as it was sealed, or drawn now and sealed before anybody sees it.
+
+        The counts are read before it is begun, so that hardly anything can come between that and the sealing.
+        """
+        price = self._paid(rho)
+        while self._earlier:
+            stage = self._earlier.popleft()
+            if stage.price != price:
+                raise AssertionError("a synthesis must go on as it began")
+            if stage.told is not None:
+                return stage.told, price
+            self.left += rho  # that price is gone: once more, out of what is really left
+            price = self._paid(rho)
+        draw = drawn(price)
+        self.stages.begin(price, self._rest)
+        told = draw()
+        self.stages.seal(told)
+        self.stages.hear(MEASURED * float(1 - self.left / self._whole))
+        return told, price
 
     def _distance(self, axes: Axes, expected: Reals) -> int:
         near = np.rint(np.clip(expected, 0, _LARGEST // expected.size)).astype(np.int64)
@@ -88,8 +140,13 @@ class Measuring:
         return given if self.merging is None else self.merging.merged(given, axes)
 
     def _paid(self, rho: Fraction) -> Fraction:
-        """This much, if it is left: what is spent follows from public numbers and from what was told before."""
+        """This much, if it is left: what is spent follows from public numbers and from what was told before.
+
+        Where stages were forfeited, so much less of everything, as what is really left is less.
+        """
         if not 0 < rho <= self.left:
             raise AssertionError("a synthesis must not measure more than it pays for")
+        price = rho * self._rest / self.left
         self.left -= rho
-        return rho
+        self._rest -= price
+        return price

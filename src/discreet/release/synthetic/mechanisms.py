@@ -19,6 +19,7 @@ import numpy as np
 from discreet.errors import Refusal
 from discreet.exact import Number, count, positive, share, shown
 from discreet.mechanisms.mechanism import USUAL, Pair, Takes, settle
+from discreet.mechanisms.stages import UNSEALED, Stages
 from discreet.noise import SECURE, Entropy
 from discreet.noise.vector import LARGEST, SMALLEST
 from discreet.privacy import AddRemove, Concentrated, Neighbours
@@ -113,9 +114,15 @@ class _Synthesiser(ABC):
         """No bins of its own."""
         return 0
 
-    def measure(self, counts: Callable[[Names], Whole], columns: Names, rng: Entropy) -> Measured:  # noqa: ARG002
+    def measure(
+        self,
+        counts: Callable[[Names], Whole],
+        columns: Names,  # noqa: ARG002  # those that it has
+        rng: Entropy,
+        stages: Stages = UNSEALED,
+    ) -> Measured:
         """The synthesis."""
-        return Measured(self(counts, rng=rng))
+        return Measured(self(counts, rng=rng, stages=stages))
 
     def error(self, confidence: Number = USUAL) -> None:
         """It depends on the data: known after paying."""
@@ -133,12 +140,15 @@ class _Synthesiser(ABC):
     def _records(self, cells: tuple[tuple[int, ...], ...]) -> Records:
         return Records(self.columns, self.sizes, cells)
 
-    def __call__(self, counts: Given, /, *, rng: Entropy = SECURE) -> Synthesis:
-        """The synthesis. `counts` gives for a tuple of columns the whole counts of each combination of their cells."""
+    def __call__(self, counts: Given, /, *, rng: Entropy = SECURE, stages: Stages = UNSEALED) -> Synthesis:
+        """The synthesis. `counts` gives for a tuple of columns the whole counts of each combination of their cells.
+
+        Each measurement is one of the `stages`.
+        """
         given = counts if callable(counts) else counts.__getitem__
-        measuring = Measuring(self.domain, given, self.most, self.rho, rng)
+        measuring = Measuring(self.domain, given, self.most, self.rho, rng, stages)
         merging, tables = self.measured(measuring)
-        return Synthesis.of(self.domain, merging, tables, self.rows, rng=rng)
+        return Synthesis.of(merging, tables, self.rows, rng=rng, heard=stages.hear)
 
     @abstractmethod
     def measured(self, measuring: Measuring) -> tuple[Compression, list[NoisyTable]]:

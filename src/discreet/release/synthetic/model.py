@@ -16,6 +16,7 @@ import numpy as np
 from discreet.errors import Refusal
 from discreet.release.marginals.domain import Axes, Domain
 from discreet.release.synthetic.junction_tree import JunctionTree
+from discreet.release.synthetic.sums import greatest, summed
 from discreet.release.tree import Reals
 
 MOST_CELLS = 1 << 24  # of a table that is read off a model
@@ -51,17 +52,18 @@ class Calibration:
         given: list[Reals] = list(potentials)
         for place in range(len(sums) - 1, -1, -1):
             own, _, _, above = self._steps[place]
-            top = sums[place].max(own, keepdims=True)
+            top = greatest(sums[place], own)
             weights = np.exp(sums[place] - top)
-            total = weights.sum(own, keepdims=True)
-            given[place] = weights / total
+            total = summed(weights, own)
+            weights /= total
+            given[place] = weights
             log_sum = np.log(total) + top
             if place:
                 parent = self.tree.parents[place]
                 sums[parent] = sums[parent] + log_sum.reshape(above)
         for place in range(1, len(given)):
             _, others, here, _ = self._steps[place]
-            given[place] = given[place] * given[self.tree.parents[place]].sum(others).reshape(here)
+            given[place] *= summed(given[self.tree.parents[place]], others).reshape(here)
         return given, float(log_sum.ravel()[0])
 
 

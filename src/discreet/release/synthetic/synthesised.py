@@ -14,8 +14,10 @@ from discreet.noise import Entropy
 from discreet.release.estimate import Estimate, error_bar
 from discreet.release.marginals.domain import Axes, Domain
 from discreet.release.synthetic.compression import Compression
+from discreet.release.synthetic.descent import Heard, unheard
 from discreet.release.synthetic.fit import NoisyTable, fitted, total_of
 from discreet.release.synthetic.junction_tree import JunctionTree
+from discreet.release.synthetic.measuring import MEASURED
 from discreet.release.synthetic.model import GraphicalModel
 from discreet.release.synthetic.packing import packed, unpacked
 from discreet.release.synthetic.sampling import sampled
@@ -40,15 +42,25 @@ class Synthesis:
 
     @classmethod
     def of(
-        cls, domain: Domain, merging: Compression, tables: Sequence[NoisyTable], rows: int, *, rng: Entropy
+        cls,
+        merging: Compression,
+        tables: Sequence[NoisyTable],
+        rows: int,
+        *,
+        rng: Entropy,
+        heard: Heard = unheard,
     ) -> Synthesis:
-        """The model that fits tables, and so many rows of it; for 0 as many as there seem to be records."""
+        """The model that fits tables, and so many rows of it; for 0 as many as there seem to be records.
+
+        `heard` is told how far that is.
+        """
         total = total_of(tables)
         tree = JunctionTree.of(merging.domain, [table.axes for table in tables])
-        model = fitted(merging.domain, tree, tables, total)
+        share = 0.9 - MEASURED  # of the work; then rows are drawn
+        model = fitted(merging.domain, tree, tables, total, lambda done: heard(MEASURED + share * done))
         many = rows or min(round(total), MOST_ROWS)
         drawn = merging.expanded(sampled(model, many, rng), rng)
-        return cls(domain, merging, model, tuple(tables), total, drawn)
+        return cls(merging.original, merging, model, tuple(tables), total, drawn)
 
     def drawn(self, rows: int, rng: Entropy) -> Whole:
         """So many other rows of the same model."""

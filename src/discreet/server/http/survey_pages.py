@@ -50,7 +50,10 @@ class Dice:
     @classmethod
     def of(cls, client: local.Reporter) -> Dice:
         """The dice of a client, exactly its odds."""
-        if not isinstance(client, (local.Response, local.Unary)) or client.choices > MOST:
+        if (
+            not isinstance(client, (local.Response, local.SymmetricUnary, local.OptimizedUnary))
+            or client.choices > MOST
+        ):
             raise Refusal(
                 "this survey is not answered on a page", hint=f"pages roll response and unary of up to {MOST} answers"
             )
