@@ -9,6 +9,9 @@ import numpy as np
 
 from discreet.learn import (
     ConvexERM,
+    ExponentialLearner,
+    FunctionalLogistic,
+    GaussianNB,
     HingeRisk,
     HuberRegressor,
     HuberRisk,
@@ -19,7 +22,13 @@ from discreet.learn import (
     LinearSVC,
     LogisticRegression,
     LogisticRisk,
+    NaiveBayes,
     Ridge,
+    RuleLearner,
+    SparseLeastSquares,
+    SparseRegression,
+    Standardize,
+    StandardScaler,
 )
 from discreet.learn.losses import Huber
 from discreet.privacy import Replace
@@ -35,11 +44,28 @@ EXAMPLES: dict[str, list[Any]] = {
     "logistic-regression": [
         LogisticRisk(("a",), "y", ONE, RARE),
         LogisticRisk(("a", "b"), "y", ONE, RARE, method="gaussian", data_norm=ONE, max_rows=2),
-        LogisticRisk(("a",), "y", ONE, RARE, method="output", neighbours=Replace("person")),
+        LogisticRisk(("a",), "y", ONE, RARE, l1=HALF, method="output", neighbours=Replace("person")),
     ],
     "linear-svc": [HingeRisk(("a",), "y", ONE, RARE, fit_intercept=False)],
     "huber-regression": [HuberRisk(("a",), "y", ONE, RARE, method="objective")],
     "kernel-svc": [KernelRisk(("a",), "y", ONE, RARE, components=2)],
+    "functional-logistic": [
+        FunctionalLogistic(("a",), "y", ONE, max_rows=2),
+        FunctionalLogistic(("a", "b"), "y", rho=HALF, data_norm=ONE, fit_intercept=False, neighbours=Replace()),
+    ],
+    "naive-bayes": [
+        NaiveBayes(("a",), "y", ONE, max_rows=2),
+        NaiveBayes(("a", "b"), "y", ONE, RARE, neighbours=Replace("person")),
+    ],
+    "standard-scaler": [Standardize(("a", "b"), ONE), Standardize(("a",), rho=HALF, with_mean=False)],
+    "exponential-learner": [
+        RuleLearner(("a", "b"), "y", ONE, cuts=2, terms=2, max_rows=2),
+        RuleLearner(("a",), "y", ONE, neighbours=Replace("person")),
+    ],
+    "sparse-regression": [
+        SparseLeastSquares(("a", "b", "c"), "y", 1, ONE),
+        SparseLeastSquares(("a", "b"), "y", 1, ONE, RARE, fit_intercept=False, max_rows=2, neighbours=Replace()),
+    ],
 }
 
 # Instances with bounds and a price at which the noise is next to nothing, for scikit-learn's own checks.
@@ -72,6 +98,25 @@ class OfSupport(Declared, LinearSVC):
     """Support vectors of whatever classes there are."""
 
 
+class OfBayes(Declared, GaussianNB):
+    """Naive Bayes of whatever classes there are."""
+
+
+class OfRules(Declared, ExponentialLearner):
+    """Rules about whatever classes there are."""
+
+
+class OfFunctional(Declared, LogisticRegression):
+    """Logistic regression by a quadratic: of two classes."""
+
+    _most = 2
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401  # scikit-learn ships no types
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
 class OfKernel(Declared, KernelSVC):
     """The same with a kernel."""
 
@@ -79,7 +124,13 @@ class OfKernel(Declared, KernelSVC):
 ESTIMATORS: list[Any] = [
     LinearRegression(HUGE, **NUMBERS),
     Ridge(1, epsilon=HUGE, **NUMBERS),
+    SparseRegression(2, epsilon=HUGE, **NUMBERS),
+    StandardScaler(HUGE, bounds=(-1000, 1000)),
+    OfBayes(HUGE, bounds=(-1000, 1000)),
+    OfRules(HUGE, bounds=(-10, 10), cuts=100, terms=2),
+    OfFunctional(HUGE, delta=0, bounds=(-10, 10), method="functional"),
     OfLogistic(**DEAR),
+    OfLogistic(**DEAR, l1="0.1"),
     OfSupport(**DEAR),
     OfKernel(**DEAR, gamma=20),
     HuberRegressor(**DEAR, label_bounds=(-300, 300), width="0.01"),

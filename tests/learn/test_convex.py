@@ -39,7 +39,7 @@ Row = tuple[tuple[float, ...], float]
 def objective(loss: Loss, rows: list[Row], ridge: float, features: int) -> Objective:
     x = np.array([row for row, _ in rows], dtype=np.float64).reshape(-1, features)
     labels = np.array([label for _, label in rows], dtype=np.float64 if isinstance(loss, Huber) else np.int64)
-    return Objective(loss, x, labels, ridge, np.zeros((features, loss.scores)), 2.0)
+    return Objective(loss, x, labels, ridge, np.zeros((features, loss.scores)), 2.0, np.zeros((features, loss.scores)))
 
 
 def log_density(loss: Loss, rows: list[Row], noise: Perturbation, at: Any) -> float:  # noqa: ANN401
@@ -164,7 +164,7 @@ def test_a_certificate_bounds_the_true_gradient_and_is_refused_where_it_cannot()
     """The gradient again in rationals, of a loss whose slope is a polynomial."""
     rng, loss = np.random.default_rng(2), SmoothHinge(Fraction(1, 2))
     rows = np.trunc(np.ldexp(rng.uniform(-1, 1, size=(50, 3)), 40)) * 2.0**-40
-    it = Objective(loss, rows, rng.integers(0, 2, 50), 0.5, rng.normal(size=(3, 1)), 3**0.5)
+    it = Objective(loss, rows, rng.integers(0, 2, 50), 0.5, rng.normal(size=(3, 1)), 3**0.5, np.zeros((3, 1)))
     at = minimised(it, 1e-8)
     theta, total = [Fraction(float(t)) for t in at[:, 0]], [Fraction(0)] * 3
     for row, label in zip(rows, it.labels.tolist(), strict=True):
@@ -178,6 +178,16 @@ def test_a_certificate_bounds_the_true_gradient_and_is_refused_where_it_cannot()
     assert it.longest(at) < length + 1e-10
     with pytest.raises(Fault):
         minimised(it, 1e-18)
+
+
+def test_a_solver_goes_round_in_no_circle() -> None:
+    """A hinge and little ridge: full steps once went to and fro between two points, one with half the other's slope."""
+    rng = np.random.default_rng(1)
+    for _ in range(10):
+        rows = np.trunc(np.ldexp(rng.normal(size=(20, 61)), 37)) * 2.0**-40
+        labels, tilt = rng.integers(0, 2, 20), rng.normal(size=(61, 1)) * 0.5
+        it = Objective(SmoothHinge(Fraction(1, 10)), rows, labels, 0.01, tilt, 2.0, np.zeros((61, 1)))
+        assert it.longest(minimised(it, 1e-7)) <= 1e-7
 
 
 def test_noise_has_the_laws_it_should() -> None:

@@ -149,7 +149,7 @@ def test_a_row_within_a_norm_is_exactly_within_it(neighbours: Neighbours) -> Non
     values = {"a": rng.uniform(-7, 7, 3000), "b": rng.uniform(-9, 9, 3000), "y": rng.uniform(-1, 1, 3000)}
     table = Frame.of(values, *columns, Column("y", bounds=(-1, 1)), neighbours=neighbours)
     design = Design.of(table, ("a", "b"), intercept=True, norm=norm)
-    [(within, _)] = design._batches(table, "y", SECURE, number=True)
+    [(within, _)] = design.batches(table, "y", SECURE, number=True)
     longest = max((a * Fraction(1, 7)) ** 2 + (b * Fraction(1, 10**9)) ** 2 for a, b in within.tolist())
     assert norm**2 * Fraction(9999, 10000) < longest <= norm**2
 

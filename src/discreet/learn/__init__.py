@@ -17,6 +17,7 @@ scikit-learn, and mechanisms and models do not.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from discreet.learn.bayes_model import BayesClassifier as BayesClassifier
 from discreet.learn.classifier_model import KernelClassifier as KernelClassifier
 from discreet.learn.classifier_model import LinearClassifier as LinearClassifier
 from discreet.learn.convex_risk import ConvexRisk as ConvexRisk
@@ -24,21 +25,33 @@ from discreet.learn.convex_risk import HingeRisk as HingeRisk
 from discreet.learn.convex_risk import HuberRisk as HuberRisk
 from discreet.learn.convex_risk import KernelRisk as KernelRisk
 from discreet.learn.convex_risk import LogisticRisk as LogisticRisk
+from discreet.learn.functional import FunctionalLogistic as FunctionalLogistic
 from discreet.learn.least_squares import LeastSquares as LeastSquares
 from discreet.learn.model import LinearModel as LinearModel
 from discreet.learn.model import Model as Model
 from discreet.learn.model_release import ModelRelease as ModelRelease
+from discreet.learn.moments import NaiveBayes as NaiveBayes
+from discreet.learn.moments import Standardize as Standardize
+from discreet.learn.rule_learner import RuleLearner as RuleLearner
+from discreet.learn.rule_model import Rule as Rule
+from discreet.learn.scaling_model import Scaling as Scaling
+from discreet.learn.sparse_regression import SparseLeastSquares as SparseLeastSquares
 
 _ESTIMATORS = {
     "PrivateEstimator": "estimator",
     "ConvexERM": "regressors",
+    "ExponentialLearner": "exponential_learner",
+    "GaussianNB": "naive_bayes",
     "HuberRegressor": "regressors",
     "KernelSVC": "classifiers",
     "LinearRegression": "linear_regression",
     "LinearSVC": "classifiers",
     "LogisticRegression": "classifiers",
     "PrivateClassifier": "classifiers",
+    "PrivateTransformer": "estimator",
     "Ridge": "linear_regression",
+    "SparseRegression": "linear_regression",
+    "StandardScaler": "naive_bayes",
 }
 
 if TYPE_CHECKING:
@@ -47,8 +60,13 @@ if TYPE_CHECKING:
     from discreet.learn.classifiers import LogisticRegression as LogisticRegression
     from discreet.learn.classifiers import PrivateClassifier as PrivateClassifier
     from discreet.learn.estimator import PrivateEstimator as PrivateEstimator
+    from discreet.learn.estimator import PrivateTransformer as PrivateTransformer
+    from discreet.learn.exponential_learner import ExponentialLearner as ExponentialLearner
     from discreet.learn.linear_regression import LinearRegression as LinearRegression
     from discreet.learn.linear_regression import Ridge as Ridge
+    from discreet.learn.linear_regression import SparseRegression as SparseRegression
+    from discreet.learn.naive_bayes import GaussianNB as GaussianNB
+    from discreet.learn.naive_bayes import StandardScaler as StandardScaler
     from discreet.learn.regressors import ConvexERM as ConvexERM
     from discreet.learn.regressors import HuberRegressor as HuberRegressor
 else:  # a type checker should not believe in every name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,21 @@ from discreet.errors import Refusal
 from discreet.learn.design import FEATURE_BITS
 from discreet.learn.model import numbers
 from discreet.mechanisms.by_name import as_json
+
+
+def chosen_of(scores: NDArray[np.float64], classes: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
+    """The class of each row: of one score the second where it is above 0, of more that with the highest."""
+    places = (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else np.argmax(scores, axis=1)
+    told: NDArray[Any] = np.array(classes)[places]
+    return told
+
+
+def chances_of(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The chance of each class, of log-odds or of a score for each."""
+    if scores.shape[1] > 1:
+        every: NDArray[np.float64] = softmax(scores, axis=1)
+        return every
+    return np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
 
 
 @dataclass(frozen=True)
@@ -38,20 +53,13 @@ class LinearClassifier:
 
     def predict(self, rows: ArrayLike, /) -> NDArray[Any]:
         """The class of each row."""
-        scores = self.scores(rows)
-        places = (scores[:, 0] > 0).astype(np.int64) if len(self.intercepts) == 1 else np.argmax(scores, axis=1)
-        told: NDArray[Any] = np.array(self.classes)[places]
-        return told
+        return chosen_of(self.scores(rows), self.classes)
 
     def probabilities(self, rows: ArrayLike, /) -> NDArray[np.float64]:
         """The chance of each class, a column each."""
         if not self.chances:
             raise Refusal("this classifier has scores, and no probabilities")
-        scores = self.scores(rows)
-        if len(self.intercepts) > 1:
-            every: NDArray[np.float64] = softmax(scores, axis=1)
-            return every
-        return np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
+        return chances_of(self.scores(rows))
 
     def table(self) -> pa.Table:
         """The intercept and the coefficient of each feature, a column for each score."""
@@ -116,7 +124,7 @@ class KernelClassifier:
 
     def predict(self, rows: ArrayLike, /) -> NDArray[Any]:
         """The class of each row."""
-        return np.array(self.classes)[(self.scores(rows)[:, 0] > 0).astype(np.int64)]
+        return chosen_of(self.scores(rows), self.classes)
 
     def table(self) -> pa.Table:
         """The two weights of each frequency."""

@@ -13,8 +13,10 @@ from sklearn.base import ClassifierMixin
 from discreet.declared.column import Column
 from discreet.errors import Refusal
 from discreet.exact import Number, exact
+from discreet.learn.classifier_model import chosen_of
 from discreet.learn.convex_risk import HingeRisk, KernelRisk, LogisticRisk
 from discreet.learn.estimator import ArgumentRefusal, PrivateEstimator, optional
+from discreet.learn.functional import FunctionalLogistic
 from discreet.privacy import AddRemove, Neighbours, Replace
 
 
@@ -41,10 +43,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803  # as scikit-learn has it
         """The class of each row."""
-        scores = self._scores(X)
-        places = (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else np.argmax(scores, axis=1)
-        told: NDArray[Any] = self.classes_[places]
-        return told
+        return chosen_of(self._scores(X), self.classes_)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
         """The scores of each row: one for two classes, else one for each."""
@@ -83,6 +82,7 @@ class _Convex(PrivateClassifier):
             "epsilon": exact(self.epsilon, "epsilon"),
             "delta": exact(self.delta, "delta"),
             "alpha": exact(self.alpha, "alpha"),
+            "l1": exact(self.l1, "l1"),
             "method": self.method,
             "fit_intercept": self.fit_intercept,
             "data_norm": optional(self.data_norm, "data_norm"),
@@ -106,8 +106,9 @@ class LogisticRegression(_Convex):
 
     `classes` are the labels that there can be, `bounds` or `data_norm` say how far features reach: all public facts.
     `alpha` is a ridge on the weights of the scaled features, the intercept's too; more of it is taken where the price
-    needs it. `method` is "objective", "gaussian", "output", or "automatic". `neighbours` are "add-remove", or "replace"
-    where the number of rows is public.
+    needs it. `l1` is the weight of the sum of their sizes, the intercept's not: it makes many of them zero. `method` is
+    "objective", "gaussian", "output" or "automatic", or for two classes "functional": noisy sums, as linear regression
+    has them, and no solver. `neighbours` are "add-remove", or "replace" where the number of rows is public.
 
     Guarantee: that of `LogisticRisk`; `privacy_` says it.
     """
@@ -121,6 +122,7 @@ class LogisticRegression(_Convex):
         bounds: Any = None,  # noqa: ANN401  # a pair of numbers, or of lists of them
         data_norm: Number | None = None,
         alpha: Number = 1,
+        l1: Number = 0,
         method: str = "automatic",
         fit_intercept: bool = True,
         max_rows: int = 1,
@@ -132,14 +134,18 @@ class LogisticRegression(_Convex):
         self.bounds = bounds
         self.data_norm = data_norm
         self.alpha = alpha
+        self.l1 = l1
         self.method = method
         self.fit_intercept = fit_intercept
         self.max_rows = max_rows
         self.neighbours = neighbours
 
-    def mechanism(self, features: Sequence[str], label: str) -> LogisticRisk:
+    def mechanism(self, features: Sequence[str], label: str) -> LogisticRisk | FunctionalLogistic:
         """The mechanism that a fit is, over columns of these names."""
-        return LogisticRisk(**self._common(features, label))
+        common = self._common(features, label)
+        if self.method == "functional":
+            return FunctionalLogistic(**{name: part for name, part in common.items() if name not in ("method", "l1")})
+        return LogisticRisk(**common)
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
         """The chance of each class, a column each."""
@@ -169,6 +175,7 @@ class LinearSVC(_Convex):
         bounds: Any = None,  # noqa: ANN401  # a pair of numbers, or of lists of them
         data_norm: Number | None = None,
         alpha: Number = 1,
+        l1: Number = 0,
         width: Number = "0.5",
         method: str = "automatic",
         fit_intercept: bool = True,
@@ -181,6 +188,7 @@ class LinearSVC(_Convex):
         self.bounds = bounds
         self.data_norm = data_norm
         self.alpha = alpha
+        self.l1 = l1
         self.width = width
         self.method = method
         self.fit_intercept = fit_intercept
@@ -222,6 +230,7 @@ class KernelSVC(_Convex):
         bounds: Any = None,  # noqa: ANN401  # a pair of numbers, or of lists of them
         data_norm: Number | None = None,
         alpha: Number = 1,
+        l1: Number = 0,
         width: Number = "0.5",
         gamma: Number = 1,
         components: int = 100,
@@ -236,6 +245,7 @@ class KernelSVC(_Convex):
         self.bounds = bounds
         self.data_norm = data_norm
         self.alpha = alpha
+        self.l1 = l1
         self.width = width
         self.gamma = gamma
         self.components = components

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.declared.group_key import Key
-from discreet.declared.table import Caps, Outline, column_of, grid_of
+from discreet.declared.table import Outline, column_of, grid_of
 from discreet.errors import Refusal
-from discreet.exact import Number, count, nonnegative, positive, probability, share, shown
+from discreet.exact import count, nonnegative, positive, probability, shown
 from discreet.learn.classifier_model import KernelClassifier, LinearClassifier, lifted
 from discreet.learn.design import Design, Reals, Scale, Steps
 from discreet.learn.losses import Huber, Logistic, Loss, SmoothHinge, Softmax
@@ -23,21 +23,21 @@ from discreet.learn.model import LinearModel
 from discreet.learn.normals import exponential_vector, normals
 from discreet.learn.perturbation import METHODS, Perturbation, planned
 from discreet.learn.solver import Objective, minimised
-from discreet.mechanisms import Column, Frame, Pair, Relation, Takes, registered
-from discreet.mechanisms.mechanism import USUAL, settle, yes_or_no
+from discreet.learn.terms import OverRows, settle_columns
+from discreet.mechanisms import Column, Frame, Pair, Relation, registered
+from discreet.mechanisms.mechanism import settle, yes_or_no
 from discreet.noise import SECURE, Entropy, laplace
 from discreet.privacy import AddRemove, Approximate, Neighbours
 
 _MOST_CLASSES = 1000
+_ZERO = 24  # times the scale of the noise on the grid: beyond it is less often than once in e²⁴
 _CERTIFIED = 0.875  # of what a solver may be off: the rest is for adding noise to what it found, in doubles
 
 
 @dataclass(frozen=True)
-class _Risk:
+class _Risk(OverRows):
     """Σ ℓ(Θᵀu) + (Λ/2)‖Θ‖² of features u between −1 and 1, made small with noise."""
 
-    takes: ClassVar[Takes] = Takes.RELATION
-    declared: ClassVar[tuple[str, ...]] = ("max_rows", "neighbours")
     numeric: ClassVar[bool] = False  # whether the label is a number, and not a class
 
     features: tuple[str, ...]
@@ -45,6 +45,7 @@ class _Risk:
     epsilon: Fraction
     delta: Fraction
     alpha: Fraction = Fraction(1)
+    l1: Fraction = Fraction(0)
     method: str = "automatic"
     fit_intercept: bool = True
     data_norm: Fraction | None = None
@@ -52,21 +53,17 @@ class _Risk:
     neighbours: Neighbours = AddRemove()
 
     def __post_init__(self) -> None:
-        names = self.features
-        if not names or len({*names, self.label}) <= len(names) or not all(isinstance(each, str) for each in names):
-            raise Refusal(f"expected features of different names, and a label beside them, got features={shown(names)}")
+        settle_columns(self)
         if self.method not in METHODS:
             raise Refusal(f"there is no method {shown(self.method)}", hint=f"take one of {', '.join(METHODS)}")
         settle(
             self,
-            features=tuple(names),
             epsilon=positive(self.epsilon, "epsilon"),
             delta=probability(self.delta, "delta"),
             alpha=nonnegative(self.alpha, "alpha"),
+            l1=nonnegative(self.l1, "l1"),
             fit_intercept=yes_or_no(self.fit_intercept, "fit_intercept"),
             data_norm=None if self.data_norm is None else positive(self.data_norm, "data_norm"),
-            max_rows=count(self.max_rows, "max_rows"),
-            neighbours=self.neighbours,
         )
         if not self.delta:
             raise Refusal(
@@ -74,11 +71,6 @@ class _Risk:
             )
         if self.method == "output" and not self.alpha:
             raise Refusal("output perturbation needs a ridge", hint="say alpha=1, for one")
-
-    @property
-    def caps(self) -> Caps:
-        """So many rows of one unit."""
-        return Caps(self.max_rows)
 
     @cached_property
     def privacy(self) -> Approximate:
@@ -89,10 +81,6 @@ class _Risk:
     def numbers(self) -> int:
         """A coefficient for each feature, and an intercept; so many for each class, where there are more than two."""
         return len(self.features) + self.fit_intercept
-
-    def error(self, confidence: Number = USUAL) -> None:
-        """How far off its parameters are depends on the rows."""
-        share(confidence, "confidence")
 
     def design(self, known: Outline) -> Design:
         """How rows become numbers."""
@@ -128,9 +116,11 @@ class _Risk:
         rows = rows[there] if lift is None else lift(rows[there])
         inside = noise.where == "objective"
         tilt = vector if inside else np.zeros(shape)
-        objective = Objective(loss, rows, labels[there], float(noise.ridge), tilt, reach)
+        corner = np.full(shape, float(self.l1))
+        corner[: self.fit_intercept] = 0
+        objective = Objective(loss, rows, labels[there], float(noise.ridge), tilt, reach, corner)
         found = minimised(objective, float(noise.tolerance - noise.drawn_off) * _CERTIFIED)
-        return _on_grid(found if inside else found + vector, noise, rng)
+        return _on_grid(found if inside else found + vector, noise, rng, zeros=bool(self.l1) and inside)
 
     def pairs(self) -> tuple[Pair[Frame], ...]:
         """Rows of a unit in a corner, with either label, beside a few others and alone."""
@@ -166,10 +156,15 @@ class _Risk:
         return Column(self.label, keys=(False, True))
 
 
-def _on_grid(found: NDArray[np.float64], noise: Perturbation, rng: Entropy) -> NDArray[np.float64]:
-    """Parameters as whole steps of the public grid, with discrete Laplace noise on each."""
+def _on_grid(found: NDArray[np.float64], noise: Perturbation, rng: Entropy, *, zeros: bool) -> NDArray[np.float64]:
+    """Parameters as whole steps of the public grid, with discrete Laplace noise on each.
+
+    Where some may be `zeros`, what is within the reach of that noise is told as zero: post-processing.
+    """
     steps = [round(Fraction(value) / noise.step) for value in found.ravel().tolist()]
-    told = [float((each + laplace(noise.grid_scale, rng=rng)) * noise.step) for each in steps]
+    noisy = [each + laplace(noise.grid_scale, rng=rng) for each in steps]
+    least = _ZERO * noise.grid_scale if zeros else 0
+    told = [float(each * noise.step) if abs(each) > least else 0.0 for each in noisy]
     return np.array(told, dtype=np.float64).reshape(found.shape)
 
 

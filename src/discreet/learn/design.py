@@ -116,13 +116,18 @@ class Design:
             moments = relation.products([], names)
         else:
             moments = np.zeros((len(names) + 1, len(names) + 1), dtype=object)
-            for features, target in self._batches(relation, name, rng, number=True):
+            for features, target in self.batches(relation, name, rng, number=True):
                 moments = moments + gram(np.column_stack([np.ones(len(target), dtype=np.int64), features, target]))
-        middles = np.array([0, *(each.middle for each in (*self.features, label))], dtype=object)
-        first = moments[0]
+        centred = self.centred(moments, label)
+        return centred[:-1, :-1], centred[:-1, -1]
+
+    def centred(self, moments: NDArray[np.object_], *more: Scale) -> NDArray[np.object_]:
+        """Sums of products of the features and further columns, each from its middle, of those as they stand."""
+        middles = np.array([0, *(each.middle for each in (*self.features, *more))], dtype=object)
+        first, start = moments[0], 0 if self.intercept else 1
         centred = moments - np.outer(middles, first) - np.outer(first, middles) + np.outer(middles, middles) * first[0]
-        start = 0 if self.intercept else 1
-        return centred[start:-1, start:-1], centred[start:-1, -1]
+        told: NDArray[np.object_] = centred[start:, start:]
+        return told
 
     def rows(
         self, relation: Relation, label: str, rng: Entropy = SECURE, *, number: bool = False
@@ -134,7 +139,7 @@ class Design:
         Rows without a label, or in which a feature is no number, are left out.
         """
         blocks, labels = [np.zeros((0, self.size))], [np.zeros(0, dtype=np.int64)]
-        for features, target in self._batches(relation, label, rng, number=number):
+        for features, target in self.batches(relation, label, rng, number=number):
             parts = [scale.parts(features[:, i]) for i, scale in enumerate(self.features)]
             blocks.append(np.column_stack([np.ones(len(target))] * self.intercept + parts))
             labels.append(target)
@@ -147,7 +152,7 @@ class Design:
         starts = (weights[0] if self.intercept else np.zeros(weights.shape[1])) - slopes @ zero
         return tuple(tuple(map(float, own)) for own in slopes), tuple(map(float, starts))
 
-    def _batches(self, relation: Relation, label: str, rng: Entropy, *, number: bool) -> Iterator[tuple[Steps, Steps]]:
+    def batches(self, relation: Relation, label: str, rng: Entropy, *, number: bool) -> Iterator[tuple[Steps, Steps]]:
         """Features in steps, within the norm if there is one, and labels, of the rows that have them all."""
         for batch in relation.batches(_ROWS, [*self.names, *[label] * number], rng=rng):
             target, columns = batch.column(label), [batch.column(name) for name in self.names]

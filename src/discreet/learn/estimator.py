@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from discreet.declared.column import Column
@@ -117,6 +117,16 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn shi
         tags.input_tags.allow_nan = True
         tags.non_deterministic = True
         return tags
+
+
+class PrivateTransformer(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """An estimator without a label, whose model tells new columns of each row."""
+
+    labelled = False
+
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803  # as scikit-learn has it
+        """The new columns of each row."""
+        return self._predicted(X)
 
 
 def _each_by_itself(values: Any) -> Any:  # noqa: ANN401  # whatever came

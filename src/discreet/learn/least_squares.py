@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.declared.table import Caps, grid_of
-from discreet.errors import Refusal
-from discreet.exact import Number, count, exact, nonnegative, positive, share, shown
+from discreet.declared.table import grid_of
+from discreet.exact import nonnegative, positive
 from discreet.interval import sqrt
 from discreet.learn.design import Design, Scale
 from discreet.learn.model import LinearModel
-from discreet.learn.price import FitLoss, loss_of, rho_of
-from discreet.mechanisms import Column, Frame, Pair, Relation, Takes, registered
-from discreet.mechanisms.mechanism import USUAL, settle, yes_or_no
+from discreet.learn.price import FitLoss, rho_of
+from discreet.learn.terms import Priced, settle_columns, settle_price
+from discreet.mechanisms import Column, Frame, Pair, Relation, registered
+from discreet.mechanisms.mechanism import settle, yes_or_no
 from discreet.noise import SECURE, Entropy, gaussian, laplace
 from discreet.privacy import AddRemove, Neighbours, Pure
 
@@ -44,9 +43,28 @@ class Spread:
         return float(self.matrix) ** 0.5 if self.gaussian else float(self.matrix) * 2**0.5
 
 
+def spread_of(design: Design, loss: FitLoss, rows: int, neighbours: Neighbours) -> Spread:
+    """The noise on sums of products of so many rows of one unit, and of a label between −1 and 1, at this price.
+
+    Proof: docs/proofs/least_squares.md, "How far one unit moves the sums".
+    """
+    square, one = design.length_squared, isinstance(neighbours, AddRemove)
+    if isinstance(loss, Pure):
+        # Σ_{i≤j} |uᵢuⱼ| = (‖u‖₁² + ‖u‖₂²)/2 ≤ (k + 1)‖u‖²/2 and Σ |uᵢ v| ≤ ‖u‖₁ ≤ √k ‖u‖, half of ε for each
+        moved = (1 if one else 2) * rows / loss.epsilon
+        return Spread(moved * (design.size + 1) * square, 2 * moved * sqrt(design.size * square).up, gaussian=False)
+    rho = rho_of(loss)
+    # Σ_{i<j} (uᵢuⱼ)² + Σ uᵢ⁴/2 = ‖u‖⁴/2 and Σ (uᵢ v)² ≤ ‖u‖², half of ρ for each
+    return Spread(
+        (1 if one else 2) * rows**2 * square**2 / (2 * rho),
+        (1 if one else 4) * rows**2 * square / rho,
+        gaussian=True,
+    )
+
+
 @registered("linear-regression")
 @dataclass(frozen=True)
-class LeastSquares:
+class LeastSquares(Priced):
     """Linear regression of a column on others, by sums of products with noise.
 
     With δ or ρ the noise is Gaussian, and Laplace without. The sums that are told are brought back to a matrix that a
@@ -62,8 +80,6 @@ class LeastSquares:
         sums.
     """
 
-    takes: ClassVar[Takes] = Takes.RELATION
-    declared: ClassVar[tuple[str, ...]] = ("max_rows", "neighbours")
     model: ClassVar[type[LinearModel]] = LinearModel
 
     features: tuple[str, ...]
@@ -78,60 +94,23 @@ class LeastSquares:
     neighbours: Neighbours = AddRemove()
 
     def __post_init__(self) -> None:
-        names = self.features
-        if not names or len({*names, self.label}) <= len(names) or not all(isinstance(each, str) for each in names):
-            raise Refusal(f"expected features of different names, and a label beside them, got features={shown(names)}")
+        settle_columns(self)
+        settle_price(self)
         settle(
             self,
-            features=tuple(names),
-            epsilon=None if self.epsilon is None else exact(self.epsilon, "epsilon"),
-            delta=exact(self.delta, "delta"),
-            rho=None if self.rho is None else exact(self.rho, "rho"),
             alpha=nonnegative(self.alpha, "alpha"),
             fit_intercept=yes_or_no(self.fit_intercept, "fit_intercept"),
             data_norm=None if self.data_norm is None else positive(self.data_norm, "data_norm"),
-            max_rows=count(self.max_rows, "max_rows"),
-            neighbours=self.neighbours,
         )
-        loss_of(self.epsilon, self.delta, self.rho)
-
-    @property
-    def caps(self) -> Caps:
-        """So many rows of one unit."""
-        return Caps(self.max_rows)
-
-    @cached_property
-    def privacy(self) -> FitLoss:
-        """As asked for, for everything that is told together."""
-        return loss_of(self.epsilon, self.delta, self.rho)
 
     @property
     def numbers(self) -> int:
         """A coefficient for each feature, and an intercept."""
         return len(self.features) + self.fit_intercept
 
-    def error(self, confidence: Number = USUAL) -> None:
-        """How far off its coefficients are depends on the rows."""
-        share(confidence, "confidence")
-
     def spread(self, design: Design) -> Spread:
-        """How much noise there is on the sums of rows of this design, by public facts alone.
-
-        Proof: docs/proofs/least_squares.md, "How far one unit moves the sums".
-        """
-        rows, square, loss = self.max_rows, design.length_squared, self.privacy
-        one = isinstance(self.neighbours, AddRemove)
-        if isinstance(loss, Pure):
-            # Σ_{i≤j} |uᵢuⱼ| = (‖u‖₁² + ‖u‖₂²)/2 ≤ (k + 1)‖u‖²/2 and Σ |uᵢ v| ≤ ‖u‖₁ ≤ √k ‖u‖, half of ε for each
-            moved = (1 if one else 2) * rows / loss.epsilon
-            return Spread(moved * (design.size + 1) * square, 2 * moved * sqrt(design.size * square).up, gaussian=False)
-        rho = rho_of(loss)
-        # Σ_{i<j} (uᵢuⱼ)² + Σ uᵢ⁴/2 = ‖u‖⁴/2 and Σ (uᵢ v)² ≤ ‖u‖², half of ρ for each
-        return Spread(
-            (1 if one else 2) * rows**2 * square**2 / (2 * rho),
-            (1 if one else 4) * rows**2 * square / rho,
-            gaussian=True,
-        )
+        """How much noise there is on the sums of rows of this design, by public facts alone."""
+        return spread_of(design, self.privacy, self.max_rows, self.neighbours)
 
     def pairs(self) -> tuple[Pair[Frame], ...]:
         """A few rows in the corners of their bounds, and those of one unit more: there the sums move furthest."""
@@ -155,17 +134,27 @@ class LeastSquares:
         design = Design.of(relation, self.features, intercept=self.fit_intercept, norm=self.data_norm)
         label = Scale.centred(grid_of(relation, self.label), moved=self.fit_intercept)
         spread = self.spread(design)
-        matrix, vector = _noisy(design, label, spread, design.sums(relation, self.label, label, rng), rng)
-        weights = _solved(self.alpha, design, spread, matrix, vector)
+        sums = design.sums(relation, self.label, label, rng)
+        matrix, vector = noisy(design, label.steps, spread, sums, rng)
+        weights = solved(self._ridge(design), spread, matrix, vector)
         [slopes], [start] = design.unscaled(weights[:, np.newaxis])
         return LinearModel(self.features, tuple(label.one * each for each in slopes), label.zero + label.one * start)
 
+    def _ridge(self, design: Design) -> NDArray[np.float64]:
+        """The ridge in the design's units, of which the intercept has none."""
+        own = [min(_STEEPEST, self.alpha / (scale.steps * scale.grid.step) ** 2) for scale in design.features]
+        return np.array([0.0] * design.intercept + [float(each) for each in own])
 
-def _noisy(
-    design: Design, label: Scale, spread: Spread, sums: tuple[NDArray[np.object_], NDArray[np.object_]], rng: Entropy
+
+def noisy(
+    design: Design,
+    target: Fraction,
+    spread: Spread,
+    sums: tuple[NDArray[np.object_], NDArray[np.object_]],
+    rng: Entropy,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The sums with noise on every whole number of them, then as doubles in the design's units."""
-    scales, target, (matrix, vector) = design.scales, label.steps, sums
+    scales, (matrix, vector) = design.scales, sums
     told, products = np.zeros(matrix.shape), np.zeros(vector.shape)
     for i, own in enumerate(scales):
         products[i] = float(_with_noise(vector[i], spread.vector, own * target, spread, rng) / (own * target))
@@ -182,18 +171,16 @@ def _with_noise(value: int, width: Fraction, unit: Fraction, spread: Spread, rng
     return Fraction(value + drawn)
 
 
-def _solved(
-    alpha: Fraction, design: Design, spread: Spread, matrix: NDArray[np.float64], vector: NDArray[np.float64]
+def solved(
+    ridge: NDArray[np.float64], spread: Spread, matrix: NDArray[np.float64], vector: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The least squares of noisy sums; all of it post-processing.
 
     Noise has eigenvalues of about 2 s √k in size, s its standard deviation off the diagonal. A matrix whose smallest
     eigenvalue is not above that is mostly noise there, so a ridge raises it so far and no further.
     """
-    own = [min(_STEEPEST, alpha / (scale.steps * scale.grid.step) ** 2) for scale in design.features]
-    ridge = np.array([0.0] * design.intercept + [float(each) for each in own])
     values, vectors = np.linalg.eigh(matrix + np.diag(ridge))
-    floor = _RIDGE * 2 * spread.size * design.size**0.5
+    floor = _RIDGE * 2 * spread.size * len(ridge) ** 0.5
     lifted = values + max(0.0, floor - float(values[0]))
     weights: NDArray[np.float64] = vectors @ ((vectors.T @ vector) / lifted)
     return weights

@@ -14,6 +14,7 @@ from discreet.exact import Number, exact
 from discreet.learn.estimator import PrivateEstimator, number_column, numbers_of, optional
 from discreet.learn.least_squares import LeastSquares
 from discreet.learn.model import LinearModel
+from discreet.learn.sparse_regression import SparseLeastSquares
 
 
 class _Linear(RegressorMixin, PrivateEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -21,11 +22,12 @@ class _Linear(RegressorMixin, PrivateEstimator):  # type: ignore[misc]  # scikit
 
     alpha: Number = 0
 
-    def mechanism(self, features: Sequence[str], label: str) -> LeastSquares:
+    def mechanism(self, features: Sequence[str], label: str) -> LeastSquares | SparseLeastSquares:
         """The mechanism that a fit is, over columns of these names."""
-        return LeastSquares(
-            tuple(features),
-            label,
+        return LeastSquares(tuple(features), label, *self._terms())
+
+    def _terms(self) -> tuple[Any, ...]:
+        return (
             optional(self.epsilon, "epsilon"),
             exact(self.delta, "delta"),
             optional(self.rho, "rho"),
@@ -47,6 +49,49 @@ class _Linear(RegressorMixin, PrivateEstimator):  # type: ignore[misc]  # scikit
 
     def _learnt(self, model: LinearModel) -> None:
         self.coef_, self.intercept_ = np.array(model.coefficients), model.intercept
+
+
+class SparseRegression(_Linear):
+    """Linear regression on `keep` features of many, which are chosen privately before the fit.
+
+    Its other arguments are those of `Ridge`. `support_` says which were chosen; the others have the coefficient 0.
+
+    Guarantee: that of `SparseLeastSquares`; `privacy_` says it.
+    """
+
+    def __init__(  # noqa: PLR0913  # all that there is to choose
+        self,
+        keep: int = 5,
+        *,
+        alpha: Number = 0,
+        epsilon: Number | None = 1,
+        delta: Number = 0,
+        rho: Number | None = None,
+        bounds: Any = None,  # noqa: ANN401  # a pair of numbers, or of lists of them
+        label_bounds: Any = None,  # noqa: ANN401  # a pair of numbers
+        data_norm: Number | None = None,
+        fit_intercept: bool = True,
+        max_rows: int = 1,
+    ) -> None:
+        self.keep = keep
+        self.alpha = alpha
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.label_bounds = label_bounds
+        self.data_norm = data_norm
+        self.fit_intercept = fit_intercept
+        self.max_rows = max_rows
+
+    def mechanism(self, features: Sequence[str], label: str) -> SparseLeastSquares:
+        """The mechanism that a fit is, over columns of these names."""
+        few = min(self.keep, len(features))
+        return SparseLeastSquares(tuple(features), label, few, *self._terms())
+
+    def _learnt(self, model: LinearModel) -> None:
+        super()._learnt(model)
+        self.support_ = self.coef_ != 0
 
 
 class LinearRegression(_Linear):

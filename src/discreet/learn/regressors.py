@@ -33,6 +33,7 @@ class _Robust(RegressorMixin, PrivateEstimator):  # type: ignore[misc]  # scikit
             "epsilon": exact(self.epsilon, "epsilon"),
             "delta": exact(self.delta, "delta"),
             "alpha": exact(self.alpha, "alpha"),
+            "l1": exact(self.l1, "l1"),
             "method": self.method,
             "fit_intercept": self.fit_intercept,
             "data_norm": optional(self.data_norm, "data_norm"),
@@ -68,6 +69,7 @@ class HuberRegressor(_Robust):
         label_bounds: Any = None,  # noqa: ANN401  # a pair of numbers
         data_norm: Number | None = None,
         alpha: Number = 1,
+        l1: Number = 0,
         width: Number = "0.1",
         method: str = "automatic",
         fit_intercept: bool = True,
@@ -80,6 +82,7 @@ class HuberRegressor(_Robust):
         self.label_bounds = label_bounds
         self.data_norm = data_norm
         self.alpha = alpha
+        self.l1 = l1
         self.width = width
         self.method = method
         self.fit_intercept = fit_intercept
@@ -111,6 +114,7 @@ class ConvexERM(_Robust):
         label_bounds: Any = None,  # noqa: ANN401  # a pair of numbers
         data_norm: Number | None = None,
         alpha: Number = 1,
+        l1: Number = 0,
         method: str = "automatic",
         fit_intercept: bool = True,
         max_rows: int = 1,
@@ -123,6 +127,7 @@ class ConvexERM(_Robust):
         self.label_bounds = label_bounds
         self.data_norm = data_norm
         self.alpha = alpha
+        self.l1 = l1
         self.method = method
         self.fit_intercept = fit_intercept
         self.max_rows = max_rows

@@ -17,6 +17,9 @@ from discreet.mechanisms.gram import product
 _SLOPE_BITS = 52
 _ROUNDS = 100  # of Newton's method; ten are usual
 _HALVINGS = 40
+_SWEEPS = 1000  # of one number after another, for a step where there are corners
+_SETTLED = 2.0**-40
+_DIGITS = 2.0**-40  # of an objective: what its computed values are off by
 _UNIT = 2.0**-53
 _CHUNK = 1 << 17
 
@@ -25,7 +28,7 @@ Reals = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """Σ ℓ(Θᵀx) + (Λ/2)‖Θ‖² + b·Θ over rows of features, which are whole multiples of 2⁻⁴⁰ between −1 and 1."""
+    """Σ ℓ(Θᵀx) + (Λ/2)‖Θ‖² + b·Θ + Σ cᵢ|Θᵢ| over rows of features: whole multiples of 2⁻⁴⁰ between −1 and 1."""
 
     loss: Loss
     rows: Reals
@@ -33,16 +36,29 @@ class Objective:
     ridge: float
     tilt: Reals  # b, shaped as Θ
     reach: float  # how long the features of a row are at most
+    corner: Reals  # c, shaped as Θ
 
     def value(self, at: Reals) -> float:
         """The objective."""
         each = self.loss.value(self.rows @ at, self.labels)
-        return float(each.sum()) + self.ridge / 2 * float(np.sum(at * at)) + float(np.sum(self.tilt * at))
+        smooth = float(each.sum()) + self.ridge / 2 * float(np.sum(at * at)) + float(np.sum(self.tilt * at))
+        return smooth + float(np.sum(self.corner * np.abs(at)))
 
-    def gradient(self, at: Reals) -> Reals:
-        """Its gradient, about."""
+    def smooth(self, at: Reals) -> Reals:
+        """The gradient of all but the sizes, about."""
         told: Reals = self.rows.T @ self.loss.slope(self.rows @ at, self.labels) + self.ridge * at + self.tilt
         return told
+
+    def gradient(self, at: Reals) -> Reals:
+        """Its gradient, about; where it has a corner the shortest of its subgradients."""
+        return self.shortest(at, self.smooth(at))
+
+    def shortest(self, at: Reals, smooth: Reals) -> Reals:
+        """The shortest subgradient, of this gradient of all but the sizes."""
+        if not self.corner.any():
+            return smooth
+        inside = np.sign(smooth) * np.maximum(np.abs(smooth) - self.corner, 0)
+        return np.where(at == 0, inside, smooth + self.corner * np.sign(at))
 
     def hessian(self, at: Reals) -> Reals:
         """Its second derivative over Θ, row by row."""
@@ -72,8 +88,9 @@ class Objective:
         summed = (exactly / 2 ** (FEATURE_BITS + _SLOPE_BITS)).astype(np.float64)
         length = float(np.linalg.norm(at))
         each = self.reach * math.sqrt(scores) * _UNIT * (10 + float(self.loss.bent) * (size + 2) * self.reach * length)
-        rest = 8 * _UNIT * (float(np.linalg.norm(summed)) + self.ridge * length + float(np.linalg.norm(self.tilt)))
-        computed = float(np.linalg.norm(summed + self.ridge * at + self.tilt))
+        sizes = self.ridge * length + float(np.linalg.norm(self.tilt)) + float(np.linalg.norm(self.corner))
+        rest = 8 * _UNIT * (float(np.linalg.norm(summed)) + sizes)
+        computed = float(np.linalg.norm(self.shortest(at, summed + self.ridge * at + self.tilt)))
         return float((computed + len(self.rows) * each + rest) * (1 + (size * scores + 8) * _UNIT))
 
 
@@ -88,22 +105,60 @@ def minimised(objective: Objective, tolerance: float) -> Reals:
         gradient = objective.gradient(at)
         if float(np.linalg.norm(gradient)) <= tolerance / 16:
             break
-        step = np.asarray(np.linalg.solve(objective.hessian(at), gradient.ravel()), dtype=np.float64).reshape(at.shape)
-        at = _stepped(objective, at, step, gradient)
+        if objective.corner.any():
+            step, fall = cornered(objective, at)
+        else:
+            solved = np.linalg.solve(objective.hessian(at), gradient.ravel())
+            step = np.asarray(solved, dtype=np.float64).reshape(at.shape)
+            fall = float(np.sum(step * gradient))
+        at = _stepped(objective, at, step, fall, float(np.linalg.norm(gradient)))
     if not objective.longest(at) <= tolerance:
         raise Fault
     return at
 
 
-def _stepped(objective: Objective, at: Reals, step: Reals, gradient: Reals) -> Reals:
+def _stepped(objective: Objective, at: Reals, step: Reals, fall: float, length: float) -> Reals:
     """A Newton step, halved until the objective falls, or the gradient does where the objective's digits end."""
-    here, length, fall = objective.value(at), float(np.linalg.norm(gradient)), float(np.sum(step * gradient))
+    here = objective.value(at)
+    level = here + _DIGITS * (1 + abs(here))  # higher than which a shorter gradient may be the way in a circle
     share = 1.0
     for _ in range(_HALVINGS):
         there = at - share * step
-        if objective.value(there) <= here - share * fall / 4:
+        value = objective.value(there)
+        if value <= here - share * fall / 4:
             return there
-        if float(np.linalg.norm(objective.gradient(there))) <= length / 2:
+        if value <= level and float(np.linalg.norm(objective.gradient(there))) <= length / 2:
             return there
         share /= 2
     return at - step
+
+
+def cornered(objective: Objective, at: Reals) -> tuple[Reals, float]:
+    """Newton's step where there are corners, to the least of the quadratic with them, and how far it promises to fall.
+
+    The quadratic falls along one number after another until none moves; where the signs are then known, it is solved.
+    """
+    slope, bent = objective.smooth(at).ravel(), objective.hessian(at)
+    start, corner = at.ravel(), objective.corner.ravel()
+    there, rest = start.copy(), slope.copy()  # the gradient of the quadratic at `there`
+    for _ in range(_SWEEPS):
+        moved = 0.0
+        for i in range(there.size):
+            free = there[i] - rest[i] / bent[i, i]
+            new = math.copysign(max(abs(free) - corner[i] / bent[i, i], 0.0), free)
+            change = new - there[i]
+            if change:
+                rest += change * bent[:, i]
+                there[i] = new
+                moved = max(moved, abs(change) * math.sqrt(bent[i, i]))
+        if moved <= _SETTLED * float(np.linalg.norm(slope)) / math.sqrt(float(np.trace(bent))):
+            break
+    own = np.flatnonzero((there != 0) | (corner == 0))
+    others = np.delete(start, own)  # which all go to zero
+    target = bent[own][:, own] @ start[own] + np.delete(bent[own], own, axis=1) @ others
+    sign = np.sign(there[own])
+    exact = np.linalg.solve(bent[own][:, own], target - slope[own] - corner[own] * sign)
+    if np.all((np.sign(exact) == sign) | (corner[own] == 0)):
+        there[own] = exact
+    fall = float(slope @ (start - there)) + float(corner @ (np.abs(start) - np.abs(there)))
+    return (start - there).reshape(at.shape), fall
