@@ -175,7 +175,7 @@ def test_an_adoption_by_another_head_than_the_ledger_had_is_a_fault(tmp_path: Pa
     entry = ledger.append(Adopted("x", verify(ledger.rows()).root))
     forged = replace(entry, event=Adopted("x", "00" * 32))
     rows = [*ledger.rows()[:1], (2, forged.hash, forged.body)]
-    assert verify(rows).faults == ("entry 2: it names another head than that of the entries before it",)
+    assert verify(rows).faults == (f"entry 2: it names another head than that of the entries before it: {'0' * 64}",)
 
 
 @pytest.mark.parametrize("name", ["", "x" * 61, "a\nb"])
