@@ -305,7 +305,7 @@ def test_ranges_of_a_column_of_numbers_have_error_bars(home: Path) -> None:
 @pytest.mark.parametrize(
     ("wish", "why"),
     [
-        ({"parts": {"within": "0.1", "rows": 3}}, "not both"),
+        ({"parts": {"within": "0.1", "rows": 3}}, "or how near they are to be"),
         ({"ways": 2}, "there are 1 columns"),
         ({"parts": {"within": "2"}}, "within"),
         ({"parts": {"rows": 0}}, "rows"),

@@ -46,6 +46,7 @@ def test_a_device_gives_away_no_more_than_its_owner_allows(place: Place, people:
     person.received()
     person.page.goto(place.address(asked[2]))
     limited(person, "2,999")
+    expect(person.page.get_by_text(_SPENT.format(2, "2.999"))).to_be_visible()
     expect(person.page.get_by_role("heading", name="Enough was asked here")).to_be_visible()
     limited(person, "3")
     person.page.get_by_label("at times").check()

@@ -78,7 +78,7 @@ def test_nobody_else_finds_it_but_custodians(place: Place, server: Server, entry
         ({"mechanism": "nothing"}, 400, "there is no mechanism called"),
         ({"parameters": {"threshold": 1}}, 400, "needs epsilon_threshold"),
         ({"tables": ["secret"]}, 400, "there is no table 'secret'"),
-        ({"tables": []}, 400, "name at least one"),
+        ({"tables": []}, 400, "a session is about tables of people, got []"),
         ({"parameters": {**ORDER["parameters"], "hard": 10**9}}, 400, "too large"),
         ({"parameters": {**ORDER["parameters"], "epsilon_threshold": 10**6}}, 402, "is left"),
     ],
