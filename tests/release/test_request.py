@@ -119,7 +119,10 @@ def test_bins_that_are_none_are_refused_by_their_column(nonsense: Any) -> None: 
         ({"kind": "histogram", "columns": ["age"], "epsilon": 1, "ways": 2}, "marginals"),
         ({"kind": "marginals", "columns": ["age"], "epsilon": 1, "ways": 2}, "there are 1 columns"),
         ({"kind": "marginals", "columns": ["age"], "epsilon": 1, "ways": 0}, "ways"),
-        ({"kind": "marginals", "columns": ["age"], "epsilon": 1, "ways": 1, "tables": [["age"]]}, "or all of so many columns"),
+        (
+            {"kind": "marginals", "columns": ["age"], "epsilon": 1, "ways": 1, "tables": [["age"]]},
+            "or all of so many columns",
+        ),
         ({"kind": "marginals", "tables": "ab", "epsilon": 1}, "tables as a list"),
         ({"kind": "marginals", "tables": [["a", "a"]], "epsilon": 1}, "different"),
         ({"kind": "histogram", "columns": ["age"], "epsilon": 1, "max_rows": "3"}, "max_rows"),
