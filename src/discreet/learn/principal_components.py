@@ -24,7 +24,7 @@ from discreet.privacy import AddRemove, Neighbours, Pure
 Reals = NDArray[np.float64]
 
 
-def spread_of(design: Design, loss: FitLoss, rows: int, neighbours: Neighbours) -> Spread:
+def matrix_spread(design: Design, loss: FitLoss, rows: int, neighbours: Neighbours) -> Spread:
     """The noise on Σ u uᵀ alone, at this price.
 
     Proof: docs/proofs/components.md, "How far one unit moves the matrix".
@@ -137,7 +137,7 @@ class PrincipalComponents(OfComponents, Priced):
 
     def spread(self, design: Design) -> Spread:
         """How much noise there is on the sums of rows of this design, by public facts alone."""
-        return spread_of(design, self.privacy, self.max_rows, self.neighbours)
+        return matrix_spread(design, self.privacy, self.max_rows, self.neighbours)
 
     def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE) -> Projection:
         """The model. Spends `privacy`."""
