@@ -86,7 +86,7 @@ class Synthesis:
         ordered = weights.transpose([list(columns).index(name) for name in self.domain.names(axes)])
         if total := bool(np.all(weights == weights.flat[0])):  # all records alike: any table has their sum
             axes, ordered = (), np.asarray(weights.flat[0])
-        first = [one for one in self.tables if one.decided] if total else []  # whose variances no noise of theirs decides
+        first = [one for one in self.tables if one.decided] if total else []  # widths that noise decides not
         known = [told for one in first or self.tables if (told := self._noisy(one, axes, ordered)) is not None]
         if not known:
             return Estimate(value, None)
