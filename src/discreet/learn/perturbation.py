@@ -23,6 +23,7 @@ METHODS = ("automatic", "objective", "gaussian", "output")
 _GRID_SHARE = Fraction(1, 64)  # of ε: for the noise that hides how far a solver is off
 _MOST_BENDING = Fraction(1, 2)  # of ε: what curvature may cost before the ridge grows
 _MOST = 50  # of ε: beyond it e^ε times next to nothing is something
+LEAST_RIDGE = Fraction(1, 1 << 10)  # below it minima lie so far off that doubles do not find them on every table
 _STEEPEST = 1 << 20  # the square of a slope: 64 bits hold multiples of 2^-52 up to more than its root
 TOLERANCE = Fraction(1, 1 << 24)  # of the steepest slope of one row: how long a gradient may be where a solver stops
 
@@ -89,7 +90,7 @@ def planned(  # noqa: PLR0913, PLR0917  # what a fit is
             hint="divide the loss by a number, and alpha too: that has the same minimum",
         )
     reach = Reach.of(loss, length_squared, size, rows, neighbours)
-    numbers = size * loss.scores
+    alpha, numbers = max(alpha, LEAST_RIDGE), size * loss.scores
     dimensions = min(loss.rank * rows * (1 if isinstance(neighbours, AddRemove) else 2), numbers)
     rare = _left(price, 2 * numbers + 1)
     spent = price.epsilon * (1 - _GRID_SHARE)

@@ -101,6 +101,16 @@ def minimised(objective: Objective, tolerance: float) -> Reals:
     The gradient of a strongly convex objective has one root, and Newton's method with halved steps comes to it. A bound
     on its rounds over all rows is not proved: promises of what uses it are conditional on its end.
     """
+    try:
+        at = _descended(objective, tolerance)
+    except np.linalg.LinAlgError:
+        raise Fault from None
+    if not objective.longest(at) <= tolerance:
+        raise Fault
+    return at
+
+
+def _descended(objective: Objective, tolerance: float) -> Reals:
     at: Reals = np.zeros_like(objective.tilt)
     for _ in range(_ROUNDS):
         gradient = objective.gradient(at)
@@ -113,8 +123,6 @@ def minimised(objective: Objective, tolerance: float) -> Reals:
             step = np.asarray(solved, dtype=np.float64).reshape(at.shape)
             fall = float(np.sum(step * gradient))
         at = _stepped(objective, at, step, fall, float(np.linalg.norm(gradient)))
-    if not objective.longest(at) <= tolerance:
-        raise Fault
     return at
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from discreet.declared.table import Caps
+from discreet.declared.table import Caps, Outline, grid_of
 from discreet.errors import Refusal
 from discreet.exact import Number, count, exact, share, shown
 from discreet.learn.price import FitLoss, loss_of
@@ -40,7 +40,13 @@ class OverRows:
     takes: ClassVar[Takes] = Takes.RELATION
     declared: ClassVar[tuple[str, ...]] = ("max_rows", "neighbours")
 
+    features: tuple[str, ...]
     max_rows: int
+
+    def refuse_unfit(self, known: Outline) -> None:
+        """Refuse rows of which too little is declared, by public facts: a curator asks before anything is paid."""
+        for name in self.features:
+            grid_of(known, name)
 
     @property
     def caps(self) -> Caps:
