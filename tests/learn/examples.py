@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from discreet.learn import (
+    ClassificationTree,
     ConvexERM,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
     ExponentialLearner,
     FunctionalLogistic,
     GaussianNB,
@@ -23,6 +26,7 @@ from discreet.learn import (
     LogisticRegression,
     LogisticRisk,
     NaiveBayes,
+    RegressionTree,
     Ridge,
     RuleLearner,
     SparseLeastSquares,
@@ -61,6 +65,14 @@ EXAMPLES: dict[str, list[Any]] = {
     "exponential-learner": [
         RuleLearner(("a", "b"), "y", ONE, cuts=2, terms=2, max_rows=2),
         RuleLearner(("a",), "y", ONE, neighbours=Replace("person")),
+    ],
+    "decision-tree-classifier": [
+        ClassificationTree(("a",), "y", ONE, max_depth=2, max_rows=2),
+        ClassificationTree(("a", "b"), "y", ONE, RARE, neighbours=Replace("person")),
+    ],
+    "decision-tree-regressor": [
+        RegressionTree(("a",), "y", ONE, max_depth=1),
+        RegressionTree(("a", "b"), "y", rho=HALF, max_rows=2, neighbours=Replace()),
     ],
     "sparse-regression": [
         SparseLeastSquares(("a", "b", "c"), "y", 1, ONE),
@@ -106,6 +118,10 @@ class OfRules(Declared, ExponentialLearner):
     """Rules about whatever classes there are."""
 
 
+class OfTree(Declared, DecisionTreeClassifier):
+    """Decision tree of whatever classes there are."""
+
+
 class OfFunctional(Declared, LogisticRegression):
     """Logistic regression by a quadratic: of two classes."""
 
@@ -128,6 +144,8 @@ ESTIMATORS: list[Any] = [
     StandardScaler(HUGE, bounds=(-1000, 1000)),
     OfBayes(HUGE, bounds=(-1000, 1000)),
     OfRules(HUGE, bounds=(-10, 10), cuts=100, terms=2),
+    OfTree(HUGE, bounds=(-10, 10), cuts=200),
+    DecisionTreeRegressor(HUGE, bounds=(-10, 10), label_bounds=(-300, 300), cuts=200),
     OfFunctional(HUGE, delta=0, bounds=(-10, 10), method="functional"),
     OfLogistic(**DEAR),
     OfLogistic(**DEAR, l1="0.1"),
