@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,7 +27,7 @@ from discreet.pictures import Picture
 from discreet.pictures.svg import safe
 from discreet.privacy import AddRemove
 from discreet.release import figures
-from discreet.release.axis import IN_OTHER, KeyAxis, NumberAxis, Side
+from discreet.release.axis import IN_OTHER, KeyAxis, NumberAxis, Side, sided
 from discreet.release.bins import Private
 from discreet.release.counting_mechanism import CellMechanism, Publication
 from discreet.release.counts_release import CountedRelease
@@ -34,6 +35,7 @@ from discreet.release.estimate import Estimate
 from discreet.release.histogram_kinds import CountsWish, axes_of, fits, side_of
 from discreet.release.kind import Kind, Option, Preview, part, register
 from discreet.release.marginals_kind import concentrated
+from discreet.release.never import read_follows, read_never, rules
 from discreet.release.release import Release, Sheet
 from discreet.release.synthetic import (
     CliqueTreeSynthesis,
@@ -56,6 +58,16 @@ METHODS: Mapping[str, type[Any]] = {
 _FEW = 256  # cells of all columns together, of which the one table is measured by itself
 _LINES = 12  # measured tables that are named one by one
 _DELTA = Option(label="delta, for Gaussian noise", usual="none")
+_NEVER = Option(
+    "What no row may be: 'sex=m & pregnant=yes; age=0:15 & status=married'.",
+    "RULES",
+    label="Never together",
+    usual="nothing",
+    tip="Values that no record can have together, as everybody knows: sex=m & pregnant=yes; age=0:15 & status=married",
+)
+_FOLLOWS = Option(
+    "What follows from another column: 'county=zip: 10115>Berlin, 20095>Hamburg'.", "COL=COL:A>B", many=True
+)
 _ROWS = Option("Rows to draw; else about as many as there are.", "N", int, label="Rows", usual="about as many")
 _LEFT = (
     "Not in the rows are records beyond the most that one {unit} may have. A value that is missing, no listed key or "
@@ -80,9 +92,12 @@ class SyntheticWish(CountsWish):
 
     delta: Number | None = part(_DELTA)  # noqa: RUF009  # a field
     rows: int | None = part(_ROWS)
+    never: object = field(default=(), hash=False, metadata={"option": _NEVER})
+    follows: Mapping[str, object] = part(_FOLLOWS, {})
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        settle(self, never=read_never(self.never, self.columns), follows=read_follows(self.follows, self.columns))
         if self.rho is None and self.delta is None:
             raise Refusal(
                 "synthetic rows have Gaussian noise, which needs a delta beside epsilon",
@@ -93,6 +108,18 @@ class SyntheticWish(CountsWish):
             settle(self, rows=None if self.rows is None else count(self.rows, "rows"))
             if self.rows is not None and self.rows > MOST_ROWS:
                 raise Refusal(f"at most {MOST_ROWS} rows are written out, got rows={shown(self.rows)}")
+
+    def respelled(self, spelling: Mapping[str, str]) -> dict[str, Any]:
+        """Bins and what no row may be, by columns so spelled."""
+        told: Any = self.never
+        never = [{spelling[name]: text for name, text in rule.items()} for rule in told]
+        follows = {spelling[name]: [spelling[parent], values] for name, (parent, values) in self.followed.items()}
+        return {**super().respelled(spelling), "never": never, "follows": follows}
+
+    @property
+    def followed(self) -> Mapping[str, Any]:
+        """For each column that follows the one it follows from, and which value from which."""
+        return self.follows
 
     @property
     def takes_delta(self) -> bool:
@@ -143,15 +170,21 @@ def _told(content: Synthesis, place: int) -> dict[str, Plain]:
     return {"columns": list(content.domain.names(table.axes)), "cells": table.counts.size, "error": f"{error:.6g}"}
 
 
-def _within(side: Side, places: Whole, rng: Entropy) -> Whole:
-    """How many steps from the lower edge of its bin each number is; 0 where there is no bin."""
+def _within(side: Side, places: Whole, rng: Entropy, asked: object = None) -> Whole:
+    """How many steps from the lower edge of its bin each number is; 0 where there is no bin.
+
+    Where a range was asked for, numbers are in it.
+    """
     steps = np.zeros(places.size, dtype=np.int64)
     if isinstance(side, KeyAxis):
         return steps
+    low, high = side.within(asked)
     for place in range(side.bins):
         own = np.flatnonzero(places == place)
-        width = side.steps[place + 1] - side.steps[place] + (side.closed and place == side.bins - 1)
-        steps[own] = belows(width, own.size, rng=rng)
+        first, end = side.steps[place], side.steps[place + 1] + (side.closed and place == side.bins - 1)
+        start = max(first, low)
+        if own.size:
+            steps[own] = start - first + belows(min(end, high) - start, own.size, rng=rng)
     return steps
 
 
@@ -200,10 +233,18 @@ class SyntheticRelease(CountedRelease):
         """The synthetic rows: keys as declared, numbers within their bins, and nothing where there is no cell."""
         return self._told(self.content.rows, self.steps)
 
-    def draw(self, rows: int, *, rng: Entropy = SECURE) -> pa.Table:
-        """So many other rows of the same model, free: nothing more is told by them."""
-        drawn = self.content.drawn(rows, rng)
-        return self._told(drawn, [_within(side, drawn[:, i], rng) for i, side in enumerate(self.axes)])
+    def draw(self, rows: int, *, where: Mapping[str, object] = MappingProxyType({}), rng: Entropy = SECURE) -> pa.Table:
+        """So many other rows of the same model, free: nothing more is told by them.
+
+        `where` asks for rows with some values, as `range` does: `{"job": "baker", "age": (18, 65)}`. Refused if the
+        model has none; fewer where hardly any of them keeps to what is impossible.
+        """
+        for name in where:
+            self.side(name)
+        asked = {i: where[side.column] for i, side in enumerate(self.axes) if side.column in where}
+        weights = {i: self.axes[i].weights(value)[0] for i, value in asked.items()}
+        drawn = self.content.drawn(rows, rng, weights)
+        return self._told(drawn, [_within(side, drawn[:, i], rng, asked.get(i)) for i, side in enumerate(self.axes)])
 
     def _told(self, places: Whole, steps: Sequence[Whole]) -> pa.Table:
         columns = {}
@@ -257,6 +298,11 @@ class SyntheticRelease(CountedRelease):
         more = f", and {len(measured) - _LINES:,} more tables" if len(measured) > _LINES else ""
         return [
             "that a value that is missing, no key or in no bin is missing in the rows",
+            *(
+                [f"that no row breaks {kept:,} rules of what is impossible"]
+                if (kept := len(self.content.never.rules))
+                else []
+            ),
             f"that rows follow from these noisy tables, each cell with this standard error: {', '.join(told)}{more}",
         ]
 
@@ -333,9 +379,14 @@ def _planned(outline: Outline, wish: SyntheticWish) -> SyntheticPublication:
     method = wish.method or AUTO
     if method == AUTO:
         method = "direct" if math.prod(sizes) <= _FEW else "clique-tree"
-    mechanism: CellMechanism = METHODS[method](
-        wish.columns, sizes, concentrated(wish), most, added, wish.rows or 0, along
-    )
+    both = zip(columns, axes, strict=True)
+    cells = [sided(column, axis if isinstance(axis, Bins) else None, other=True) for column, axis in both]
+    told: Any = wish.never
+    with about("never"):
+        never = rules(told, wish.followed, cells)
+        mechanism: CellMechanism = METHODS[method](
+            wish.columns, sizes, concentrated(wish), most, added, wish.rows or 0, along, never
+        )
     return SyntheticPublication(wish.kind, columns, axes, mechanism, caps, outline.neighbours, delta, IN_OTHER)
 
 
