@@ -81,8 +81,9 @@ def predict(
                 f"{str(model)!r} is the folder of a {release.kind}, and no model", hint="discreet release show"
             )
         rows = _rows(file)
-        names = outputs(release.model)
-        told = release.model.predict(features_of(rows, release.model.features)).reshape(rows.num_rows, len(names))
+        names, keys = outputs(release.model), getattr(release.model, "keys", ())
+        given = features_of(rows, release.model.features, keys)
+        told = release.model.predict(given).reshape(rows.num_rows, len(names))
     if out is None:
         print_rows(form, [*names], told.tolist(), right=[*names])
     else:
