@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.options import HOME, AtHome, NoHome, new_app, option, pairs, value_of
-from discreet.cli.printing import AsFormat, Format, busy, print_rows
+from discreet.cli.printing import AsFormat, Format, busy, print_rows, write_rows
 from discreet.errors import Refusal
 from discreet.exact import shown
 
@@ -104,19 +104,10 @@ def _rows(file: Path) -> pa.Table:
 
 def _write(out: Path, rows: pa.Table, told: dict[str, list[Any]]) -> None:
     import pyarrow as pa
-    from pyarrow import csv as pa_csv
-    from pyarrow import parquet
 
     from discreet.learn.rows import unlike
 
-    if out.suffix not in (".csv", ".parquet"):
-        raise Refusal(f"expected a file that ends with .csv or .parquet, got {str(out)!r}")
-    if out.exists():
-        raise Refusal(f"{str(out)!r} is there already", hint="name a file that is new")
     whole = rows
     for name, values in told.items():
         whole = whole.append_column(unlike(name, whole.column_names), pa.array(values))
-    try:
-        parquet.write_table(whole, out) if out.suffix == ".parquet" else pa_csv.write_csv(whole, out)
-    except OSError:
-        raise Refusal(f"{str(out)!r} cannot be written") from None
+    write_rows(out, whole)
