@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from survey.surveyed import ALBUMS, ONE, Survey, draft, sent
 
 from discreet.errors import Refusal
 from discreet.ledger.head import signing_key
-from discreet.local import Hadamard, HybridMean, LocalHashing, OptimizedUnary, Rappor, Reporter, Response, VectorMean
+from discreet.local import Hadamard, HybridMean, LocalHashing, OptimizedUnary, Reporter, Response, VectorMean
 from discreet.local.client import Tally
 from discreet.survey.collector import Collector
 from discreet.survey.intake import Seen
@@ -229,18 +228,6 @@ def test_fewer_than_a_batch_are_never_in_the_sums(tmp_path: Path) -> None:
         people.append(kept(survey).people)
     assert people == [0, 0, 27, 27, 27, 54, 54]
     assert tally(survey).people == 63  # at the end they join
-
-
-@pytest.mark.parametrize("reports", [1, 2])
-def test_several_reports_of_rappor_are_not_said_to_hide_that_a_text_changed(tmp_path: Path, reports: int) -> None:
-    """With these odds a report is the permanent response: two that differ are of two texts, and no ε bounds that."""
-    loud = Rappor(Fraction(4), 16, 2, 4, Fraction(0), Fraction(1))
-    survey = Survey(tmp_path, loud, reports=reports)
-    survey.send(["a"] * 10)
-    survey.collector.close(survey.task.id)
-    relation = survey.collector.collect(survey.task.id).body["promise"]["relation"]
-    assert ("that a text changed is not hidden" in relation) == (reports > 1)
-    assert relation.startswith("replace one person's value; that a person took part is not hidden; several versions of")
 
 
 def kept(survey: Survey) -> Tally:
