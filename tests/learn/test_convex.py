@@ -181,6 +181,13 @@ def test_a_certificate_bounds_the_true_gradient_and_is_refused_where_it_cannot()
         minimised(it, 1e-18)
 
 
+def test_a_certificate_counts_what_the_slope_of_each_row_is_off() -> None:
+    """Ten roundings of a double a row (docs/proofs/convex.md): where all slopes cancel, nothing else is left."""
+    rows, labels, nothing = np.ones((1000, 1)), np.arange(1000) % 2, np.zeros((1, 1))
+    it = Objective(Logistic(), rows, labels, 0.5, nothing, 1.0, nothing)
+    assert it.longest(nothing) == pytest.approx(1000 * 10 * 2.0**-53, rel=1e-9)
+
+
 def test_a_solver_goes_round_in_no_circle() -> None:
     """A hinge and little ridge: full steps once went to and fro between two points, one with half the other's slope."""
     rng = np.random.default_rng(1)
