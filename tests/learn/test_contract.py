@@ -167,7 +167,7 @@ def test_it_has_the_conventions_of_scikit_learn(estimator: Any, check: Any) -> N
 @pytest.mark.slow
 @parametrize_with_checks([one for one in ESTIMATORS if type(one).__name__ not in QUICK], expected_failed_checks=failing)  # type: ignore[untyped-decorator]
 def test_the_others_have_them_too(estimator: Any, check: Any) -> None:  # noqa: ANN401
-    chosen = type(estimator).__name__ in {"SparseRegression", "OfRules"}
+    chosen = type(estimator).__name__ in {"SparseRegression", "OfRules", "OfTree", "DecisionTreeRegressor"}
     if (estimator.epsilon != HUGE or chosen) and check.func.__name__ in NOISY:
         pytest.skip(NOISE)
     check(estimator)
@@ -180,6 +180,7 @@ def test_an_estimator_says_what_it_cost_and_needs_bounds(estimator: Any) -> None
     assert fitted.privacy_.loss <= estimator.mechanism(("a", "b"), "y").privacy
     assert fitted.privacy_.neighbours == AddRemove()
     assert "random_state" not in estimator.get_params()
-    bare = clone(estimator).set_params(bounds=None)
+    reach = {"bounds", "data_norm"} & {*estimator.get_params()}
+    bare = clone(estimator).set_params(**dict.fromkeys(reach))
     with pytest.raises(Refusal, match=f"{type(estimator).__name__} needs bounds=.*take them from what is known"):
         bare.fit(rows, label)

@@ -286,9 +286,12 @@ def test_what_was_begun_or_told_is_there_after_a_power_failure(tmp_path: Path, m
     disk, path = Disk(tmp_path, monkeypatch), tmp_path / "stages" / "3"
     paid: Any = SimpleNamespace(number=3, hash="ab")
     stages = StageFile.new(tmp_path, paid)
-    for line in (lambda: None, lambda: stages.begin(Fraction(1, 3), Fraction(2, 3)), lambda: stages.seal([1])):
-        line()
-        assert disk.left(path) == path.read_bytes()
+    assert disk.left(path) == path.read_bytes()
+    stages.begin(Fraction(1, 3), Fraction(2, 3))
+    assert disk.left(path) == path.read_bytes()
+    stages.seal([1])
+    assert disk.left(path) == path.read_bytes()
+    assert path.read_bytes().count(b"\n") == 3
 
 
 def test_two_programs_do_not_make_the_same_at_once(home: Path) -> None:

@@ -25,6 +25,7 @@ from discreet.learn.convex_risk import HingeRisk as HingeRisk
 from discreet.learn.convex_risk import HuberRisk as HuberRisk
 from discreet.learn.convex_risk import KernelRisk as KernelRisk
 from discreet.learn.convex_risk import LogisticRisk as LogisticRisk
+from discreet.learn.exponential_components import ExponentialComponents as ExponentialComponents
 from discreet.learn.functional import FunctionalLogistic as FunctionalLogistic
 from discreet.learn.least_squares import LeastSquares as LeastSquares
 from discreet.learn.model import LinearModel as LinearModel
@@ -32,14 +33,23 @@ from discreet.learn.model import Model as Model
 from discreet.learn.model_release import ModelRelease as ModelRelease
 from discreet.learn.moments import NaiveBayes as NaiveBayes
 from discreet.learn.moments import Standardize as Standardize
+from discreet.learn.principal_components import PrincipalComponents as PrincipalComponents
+from discreet.learn.projection_model import Projection as Projection
 from discreet.learn.rule_learner import RuleLearner as RuleLearner
 from discreet.learn.rule_model import Rule as Rule
 from discreet.learn.scaling_model import Scaling as Scaling
 from discreet.learn.sparse_regression import SparseLeastSquares as SparseLeastSquares
+from discreet.learn.tree_learner import ClassificationTree as ClassificationTree
+from discreet.learn.tree_learner import RegressionTree as RegressionTree
+from discreet.learn.tree_model import TreeClassifier as TreeClassifier
+from discreet.learn.tree_model import TreeRegressor as TreeRegressor
 
 _ESTIMATORS = {
+    "PCA": "decomposition",
     "PrivateEstimator": "estimator",
     "ConvexERM": "regressors",
+    "DecisionTreeClassifier": "trees",
+    "DecisionTreeRegressor": "trees",
     "ExponentialLearner": "exponential_learner",
     "GaussianNB": "naive_bayes",
     "HuberRegressor": "regressors",
@@ -59,6 +69,7 @@ if TYPE_CHECKING:
     from discreet.learn.classifiers import LinearSVC as LinearSVC
     from discreet.learn.classifiers import LogisticRegression as LogisticRegression
     from discreet.learn.classifiers import PrivateClassifier as PrivateClassifier
+    from discreet.learn.decomposition import PCA as PCA
     from discreet.learn.estimator import PrivateEstimator as PrivateEstimator
     from discreet.learn.estimator import PrivateTransformer as PrivateTransformer
     from discreet.learn.exponential_learner import ExponentialLearner as ExponentialLearner
@@ -69,6 +80,8 @@ if TYPE_CHECKING:
     from discreet.learn.naive_bayes import StandardScaler as StandardScaler
     from discreet.learn.regressors import ConvexERM as ConvexERM
     from discreet.learn.regressors import HuberRegressor as HuberRegressor
+    from discreet.learn.trees import DecisionTreeClassifier as DecisionTreeClassifier
+    from discreet.learn.trees import DecisionTreeRegressor as DecisionTreeRegressor
 else:  # a type checker should not believe in every name
 
     def __getattr__(name: str) -> type:

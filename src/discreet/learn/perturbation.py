@@ -23,6 +23,7 @@ METHODS = ("automatic", "objective", "gaussian", "output")
 _GRID_SHARE = Fraction(1, 64)  # of ε: for the noise that hides how far a solver is off
 _MOST_BENDING = Fraction(1, 2)  # of ε: what curvature may cost before the ridge grows
 _MOST = 50  # of ε: beyond it e^ε times next to nothing is something
+_STEEPEST = 1 << 20  # the square of a slope: 64 bits hold multiples of 2^-52 up to more than its root
 TOLERANCE = Fraction(1, 1 << 24)  # of the steepest slope of one row: how long a gradient may be where a solver stops
 
 Where = Literal["objective", "output"]
@@ -82,6 +83,11 @@ def planned(  # noqa: PLR0913, PLR0917  # what a fit is
     Guarantee: `price`, for what is told.
     Proof: docs/proofs/convex.md.
     """
+    if loss.steep > _STEEPEST:
+        raise Refusal(
+            f"expected a loss with steep <= {_STEEPEST}, the square of its slope, got {spoken(loss.steep)}",
+            hint="divide the loss by a number, and alpha too: that has the same minimum",
+        )
     reach = Reach.of(loss, length_squared, size, rows, neighbours)
     numbers = size * loss.scores
     dimensions = min(loss.rank * rows * (1 if isinstance(neighbours, AddRemove) else 2), numbers)

@@ -131,7 +131,8 @@ class Frame:
             known = known & numeric
         products = np.zeros((math.prod(shape[:-2]), *shape[-2:]), dtype=object)
         if len(products) == 1:
-            products[0] = gram(np.array(numbers)[:, known].T)
+            held = np.array(numbers)
+            products[0] = gram((held if known.all() else held[:, known]).T)
             return products.reshape(shape)
         order = np.flatnonzero(known)[np.argsort(place[known], kind="stable")]
         here, starts = np.unique(place[order], return_index=True)
