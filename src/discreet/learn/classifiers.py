@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from discreet.learn.classifier_model import chosen_of
 from discreet.learn.convex_risk import HingeRisk, KernelRisk, LogisticRisk
 from discreet.learn.estimator import ArgumentRefusal, PrivateEstimator, optional
 from discreet.learn.functional import FunctionalLogistic
+from discreet.mechanisms.memory_relation import places_of
 from discreet.privacy import AddRemove, Neighbours, Replace
 
 
@@ -37,7 +39,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
             raise ArgumentRefusal("Only binary classification is supported. The type of the target is multiclass.")
         self.classes_ = classes
         places = {name: place for place, name in enumerate(classes.tolist())}
-        return np.array([_place(places, cell) for cell in y.tolist()], dtype=np.int64)
+        return places_of(y, partial(_place, places))
 
     _most = 1000  # classes
 
