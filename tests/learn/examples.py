@@ -23,6 +23,7 @@ from discreet.learn import (
     LogisticRegression,
     LogisticRisk,
     NaiveBayes,
+    PrivateSearch,
     Ridge,
     RuleLearner,
     SparseLeastSquares,
@@ -61,6 +62,18 @@ EXAMPLES: dict[str, list[Any]] = {
     "exponential-learner": [
         RuleLearner(("a", "b"), "y", ONE, cuts=2, terms=2, max_rows=2),
         RuleLearner(("a",), "y", ONE, neighbours=Replace("person")),
+    ],
+    "private-search": [
+        PrivateSearch(
+            ("a",),
+            "y",
+            "naive-bayes",
+            ((("smoothing", "1/10"),), (("smoothing", 0),)),
+            ONE,
+            tries=Fraction(2),
+            max_rows=2,
+        ),
+        PrivateSearch(("a",), "y", "linear-regression", ((("alpha", 1),),), ONE, RARE, neighbours=Replace("person")),
     ],
     "sparse-regression": [
         SparseLeastSquares(("a", "b", "c"), "y", 1, ONE),

@@ -186,6 +186,15 @@ class Frame:
 
     def sample(self, rate: Number, /, *, rng: Entropy = SECURE) -> Frame:
         """The relation of a Poisson sample of the units: each is in it with this probability, by a fresh coin."""
+        return self._kept(self._heads(rate, rng))
+
+    def split(self, rate: Number, /, *, rng: Entropy = SECURE) -> tuple[Frame, Frame]:
+        """The relation of a Poisson sample of the units, and that of all others."""
+        heads = self._heads(rate, rng)
+        return self._kept(heads), self._kept(~heads)
+
+    def _heads(self, rate: Number, rng: Entropy) -> NDArray[np.bool_]:
+        """The coin of each row's unit."""
         chance = rate_of(rate)
         if self.owners is None and self.caps.rows > 1:
             raise Refusal(
@@ -193,9 +202,12 @@ class Frame:
                 hint="Frame.of(…, unit=COLUMN)",
             )
         owners = np.arange(self._size) if self.owners is None else np.unique(self.owners, return_inverse=True)[1]
-        heads = flips(chance, int(owners.max(initial=-1)) + 1, rng=rng)[owners]
-        kept = None if self.owners is None else self.owners[heads]
-        return replace(self, values=tuple(value[heads] for value in self.values), owners=kept)
+        heads: NDArray[np.bool_] = flips(chance, int(owners.max(initial=-1)) + 1, rng=rng)[owners]
+        return heads
+
+    def _kept(self, heads: NDArray[np.bool_]) -> Frame:
+        owners = None if self.owners is None else self.owners[heads]
+        return replace(self, values=tuple(value[heads] for value in self.values), owners=owners)
 
 
 def _numbered(owners: NDArray[np.generic]) -> NDArray[np.int64]:
