@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import ipaddress
 import os
 import shlex
 import signal
@@ -16,11 +14,7 @@ from pathlib import Path
 import clinic
 import psycopg
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
+from certificate import certificate_in
 from server.served import served
 from warm import finished, started
 
@@ -160,31 +154,9 @@ def test_it_ends_with_0_when_it_is_told_to(home: Path, number: signal.Signals) -
     assert "Traceback" not in server.journal.read_text()
 
 
-def certificate(folder: Path) -> tuple[Path, Path]:
-    """A certificate for this machine that nobody signed but itself."""
-    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "here")])
-    now = dt.datetime.now(dt.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - dt.timedelta(days=1))
-        .not_valid_after(now + dt.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    cert, private = folder / "cert.pem", folder / "key.pem"
-    cert.write_bytes(made.public_bytes(Encoding.PEM))
-    private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    return cert, private
-
-
 def test_with_a_certificate_both_doors_speak_tls(home: Path, tmp_path: Path) -> None:
     token = Custody(home).let_in("ann", "analyst")
-    cert, key = certificate(tmp_path)
+    cert, key = certificate_in(tmp_path)
     with served(home, "--tls-cert", str(cert), "--tls-key", str(key), doors=("http", "pg")) as server:
         assert "sslmode=require" in server.greeting
         url = f"https://127.0.0.1:{server.http}"

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from cli.test_serve import certificate
+from certificate import certificate_in
 from console.conftest import PLACES, Place, Watched, opened, settled, signed_in, watched, write
 from playwright.sync_api import Browser, expect
 from playwright.sync_api import TimeoutError as TooLate
@@ -169,7 +169,7 @@ def test_a_home_that_breaks_while_people_look_shows_nothing_of_it(chromium: Brow
 
 @pytest.mark.slow
 def test_through_tls_the_cookie_never_leaves_it(chromium: Browser, tmp_path: Path) -> None:
-    cert, key = certificate(tmp_path)
+    cert, key = certificate_in(tmp_path)
     with opened(tmp_path, "--tls-cert", str(cert), "--tls-key", str(key)) as place:
         context = chromium.new_context(ignore_https_errors=True)
         try:

@@ -15,10 +15,10 @@ from discreet.curator import Curator, postprocessing
 from discreet.curator.answer_formulas import Side
 from discreet.curator.explain import COVERED, STAGED, explained
 from discreet.curator.formula import Given, Rounded, every, leaves, rounded
-from discreet.curator.noise_sums import bar
 from discreet.curator.price import priced
 from discreet.errors import Refusal
 from discreet.mechanisms import GaussianVector
+from discreet.mechanisms.noise_sums import bar
 from discreet.privacy import AddRemove, Pure
 from discreet.sql.split_at_noise import question
 

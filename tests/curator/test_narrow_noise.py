@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.curator.noise_sums import Additive
 from discreet.curator.ratio_intervals import listed
 from discreet.mechanisms import GaussianVector, LaplaceVector
+from discreet.mechanisms.noise_sums import Additive
 
 NARROW, WIDE = LaplaceVector(Fraction(1, 2)), LaplaceVector(Fraction(40))
 

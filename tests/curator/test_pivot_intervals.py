@@ -10,9 +10,9 @@ import pytest
 
 from discreet.curator.aggregate_formulas import negative
 from discreet.curator.formula import Constant, Formula, Leaf, Noisy, Product, Quotient, Sum
-from discreet.curator.noise_sums import sums_of
 from discreet.curator.pivot_intervals import TwoRatios, VariancePivot, pivotal
 from discreet.mechanisms import LaplaceVector
+from discreet.mechanisms.noise_sums import sums_of
 
 RARE = Fraction(1, 20)
 LEAVES = [Leaf("#0", None, i) for i in range(4)]

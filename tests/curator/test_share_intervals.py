@@ -9,9 +9,9 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from discreet.curator.noise_sums import Additive
 from discreet.curator.share_intervals import ShareInterval, Tails, compatible
 from discreet.mechanisms import GaussianVector, LaplaceVector
+from discreet.mechanisms.noise_sums import Additive
 
 RARE = Fraction(1, 20)
 SMALL = [LaplaceVector(Fraction(1, 2)), LaplaceVector(Fraction(2)), GaussianVector(Fraction(1))]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from discreet.learn import (
+    PCA,
     ConvexERM,
     ExponentialLearner,
     FunctionalLogistic,
@@ -23,6 +24,7 @@ from discreet.learn import (
     LogisticRegression,
     LogisticRisk,
     NaiveBayes,
+    PrincipalComponents,
     PrivateSearch,
     Ridge,
     RuleLearner,
@@ -59,6 +61,11 @@ EXAMPLES: dict[str, list[Any]] = {
         NaiveBayes(("a", "b"), "y", ONE, RARE, neighbours=Replace("person")),
     ],
     "standard-scaler": [Standardize(("a", "b"), ONE), Standardize(("a",), rho=HALF, with_mean=False)],
+    "pca": [
+        PrincipalComponents(("a", "b"), 2, ONE, max_rows=2),
+        PrincipalComponents(("a",), 1, ONE, RARE, data_norm=Fraction(2), center=False),
+        PrincipalComponents(("a", "b"), 1, rho=HALF, center=False, neighbours=Replace("person")),
+    ],
     "exponential-learner": [
         RuleLearner(("a", "b"), "y", ONE, cuts=2, terms=2, max_rows=2),
         RuleLearner(("a",), "y", ONE, neighbours=Replace("person")),
@@ -139,6 +146,8 @@ ESTIMATORS: list[Any] = [
     Ridge(1, epsilon=HUGE, **NUMBERS),
     SparseRegression(2, epsilon=HUGE, **NUMBERS),
     StandardScaler(HUGE, bounds=(-1000, 1000)),
+    PCA(1, epsilon=HUGE, bounds=(-1000, 1000)),
+    PCA(epsilon=HUGE, delta="1e-6", bounds=(-1000, 1000), data_norm=10**4, center=False),
     OfBayes(HUGE, bounds=(-1000, 1000)),
     OfRules(HUGE, bounds=(-10, 10), cuts=100, terms=2),
     OfFunctional(HUGE, delta=0, bounds=(-10, 10), method="functional"),

@@ -180,6 +180,7 @@ def test_an_estimator_says_what_it_cost_and_needs_bounds(estimator: Any) -> None
     assert fitted.privacy_.loss <= estimator.mechanism(("a", "b"), "y").privacy
     assert fitted.privacy_.neighbours == AddRemove()
     assert "random_state" not in estimator.get_params()
-    bare = clone(estimator).set_params(bounds=None)
+    reach = {"bounds", "data_norm"} & {*estimator.get_params()}
+    bare = clone(estimator).set_params(**dict.fromkeys(reach))
     with pytest.raises(Refusal, match=f"{type(estimator).__name__} needs bounds=.*take them from what is known"):
         bare.fit(rows, label)

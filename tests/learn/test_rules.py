@@ -20,10 +20,10 @@ from discreet.privacy import AddRemove, Neighbours, Replace
 ONE, ALONE = Fraction(1), AddRemove()
 
 
-def frame(rows: Sequence[tuple[int, ...]], neighbours: Neighbours = ALONE) -> Frame:
+def frame(rows: Sequence[tuple[int, ...]], neighbours: Neighbours = ALONE, most: int = 1) -> Frame:
     columns = [Column("a", bounds=(0, 5), step=1), Column("b", bounds=(0, 3), step=1), Column("y", keys=(0, 1, 2))]
     data = {name: [row[i] for row in rows] for i, name in enumerate(("a", "b", "y"))}
-    return Frame.of(data, *columns, neighbours=neighbours)
+    return Frame.of(data, *columns, neighbours=neighbours, max_rows=most)
 
 
 @pytest.mark.parametrize("terms", [1, 2])
@@ -40,29 +40,30 @@ def test_a_score_is_how_many_rows_a_rule_is_right_about(terms: int) -> None:
     assert [int((rule.predict(x) == y).sum()) for rule in rules] == scores.tolist()
 
 
-def neighbours(relation: Neighbours) -> Iterator[tuple[list[Any], list[Any]]]:
+def neighbours(relation: Neighbours, rows: int) -> Iterator[tuple[list[Any], list[Any]]]:
     some = [(0, 0, 0), (5, 3, 1)]
     units = [(a, b, y) for a in (0, 2, 5) for b in (0, 3) for y in (0, 1)]
     for few in ([], some):
         for one in units:
             if relation == ALONE:
-                yield few, [*few, one]
+                yield few, [*few, *[one] * rows]
             else:
-                yield from (([*few, other], [*few, one]) for other in units)
+                yield from (([*few, *[other] * rows], [*few, *[one] * rows]) for other in units)
 
 
+@pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize("relation", [ALONE, Replace()])
-def test_the_law_of_the_choice_changes_by_no_more_than_was_paid_for(relation: Neighbours) -> None:
+def test_the_law_of_the_choice_changes_by_no_more_than_was_paid_for(relation: Neighbours, rows: int) -> None:
     """Exactly, over all neighbours of small tables: the density of what is told is a list of chances."""
-    learner = RuleLearner(("a",), "y", ONE, cuts=1, neighbours=relation)
-    choice = learner.choice(frame([], relation))
+    learner = RuleLearner(("a",), "y", ONE, cuts=1, max_rows=rows, neighbours=relation)
+    choice = learner.choice(frame([], relation, rows))
 
     @cache
-    def law(rows: tuple[Any, ...]) -> list[float]:
-        return [float(chance.up) for chance in choice.law(learner.scores(frame(list(rows), relation)))]
+    def law(held: tuple[Any, ...]) -> list[float]:
+        return [float(chance.up) for chance in choice.law(learner.scores(frame(list(held), relation, rows)))]
 
     worst = 0.0
-    for one, two in neighbours(relation):
+    for one, two in neighbours(relation, rows):
         worst = max(worst, *(abs(math.log(p / q)) for p, q in zip(law(tuple(one)), law(tuple(two)), strict=True)))
     assert 0.4 <= worst <= 1 + 1e-9
 

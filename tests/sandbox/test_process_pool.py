@@ -6,7 +6,9 @@ import mmap
 import operator
 import os
 import pickle
+import resource
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,8 +21,8 @@ from sqlglot import exp, parse_one, serde
 from discreet.errors import Exceeded, Fault, Ground, OverBudget, Refusal, Unsupported
 from discreet.sandbox import DIRECT, Limits, Processes, SharedValue
 from discreet.sandbox import process_pool as pool
-from discreet.sandbox.call_messages import heard, restored, said
-from discreet.sandbox.worker import read, written
+from discreet.sandbox.call_messages import Over, heard, receive, restored, said, send
+from discreet.sandbox.worker import read, unlimit, written
 
 SMALL = Limits(cpu_seconds=0.3, seconds=5.0, memory=64 << 20, reply=1 << 20, processes=3, each=1)
 
@@ -64,6 +66,7 @@ def test_a_tree_of_sql_comes_back_whole(processes: Processes) -> None:
     [
         (operator.mul, (b"x", 1 << 30)),  # more memory than there is
         (operator.mul, (b"x", 2 << 20)),  # more than a reply may hold
+        (operator.mul, (b"x", 1 << 20)),  # the same, by the few bytes around it
         (pow, (7, 10**8)),  # in one instruction of the interpreter, which no thread can interrupt
         (os._exit, (0,)),
         (os.abort, ()),
@@ -85,6 +88,17 @@ def test_the_kernel_is_told_how_long_a_call_may_take(processes: Processes) -> No
             left, again = processes.call("ann", signal.getitimer, which, rows=rows)
             assert 0 < left <= limit + 0.01  # the kernel counts in steps of its own
             assert again == 0
+
+
+def unlimited() -> tuple[list[tuple[float, float]], bool]:
+    """What is left of the clocks, and whether memory has no end, where a call is over."""
+    unlimit()
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    return [signal.getitimer(which) for which in (signal.ITIMER_PROF, signal.ITIMER_REAL)], soft == hard
+
+
+def test_who_waits_for_the_next_call_is_not_limited(processes: Processes) -> None:
+    assert processes.call("ann", unlimited) == ([(0, 0), (0, 0)], True)
 
 
 def stubborn(said: Path) -> None:
@@ -132,6 +146,91 @@ def test_calls_that_leave_addresses_behind_leave_no_more_memory_to_the_next_one(
     finally:
         processes.close()
     assert SMALL.memory < held[-1] <= SMALL.memory + SMALL.reserved
+
+
+def test_a_call_about_many_bought_rows_has_more_memory(processes: Processes) -> None:
+    size = SMALL.memory + SMALL.reserved
+    with pytest.raises(Exceeded):
+        processes.call("eve", reserved, size)
+    assert processes.call("ann", reserved, size, rows=1 << 17) == size
+
+
+def answered_by(pipe: Path) -> int:
+    """Which process this is, told when there is something in the pipe."""
+    pipe.read_text()
+    return os.getpid()
+
+
+def test_there_are_no_more_processes_than_may_be(tmp_path: Path) -> None:
+    """Bob waits until ann's call is over, and his is then answered by the process that answered hers."""
+    found, pipe = Processes((), replace(SMALL, processes=1)), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(2) as threads:
+        ann = threads.submit(found.call, "ann", answered_by, pipe)
+        writer = os.open(pipe, os.O_WRONLY)  # when her process has begun
+        try:
+            bob = threads.submit(found.call, "bob", os.getpid)
+            assert not found._places.acquire(blocking=False)
+        finally:
+            os.write(writer, b"now")
+            os.close(writer)
+        assert ann.result() == bob.result()
+    found.close()
+
+
+def test_who_grew_is_used_once_more_and_then_no_more() -> None:
+    """What a process keeps of one call, the next has no room for: another takes its place."""
+    found = Processes((), replace(SMALL, kept=48 << 20))
+    try:
+        first = found.call("ann", os.getpid)
+        assert found.call("ann", filled, 1 << 20) == first
+        assert found.call("ann", filled, 64 << 20) == first
+        assert found.call("ann", os.getpid) != first
+    finally:
+        found.close()
+
+
+_FILLED: list[bytes] = []
+
+
+def filled(size: int) -> int:
+    """Which process this is, that now keeps so much."""
+    _FILLED.append(b"x" * size)
+    return os.getpid()
+
+
+def test_a_process_at_work_ends_with_its_server(tmp_path: Path) -> None:
+    found, pipe, number = Processes((), SMALL), tmp_path / "pipe", tmp_path / "number"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as threads:
+        ann = threads.submit(found.call, "ann", deaf, number, pipe)
+        os.close(os.open(pipe, os.O_WRONLY))  # when it has said its number
+        found.close()
+        with pytest.raises(Exceeded):
+            ann.result()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(number.read_text()), 0)
+
+
+def deaf(said: Path, pipe: Path) -> None:
+    """Says which process it is, and works on whoever goes away: the kernel's clocks do not end it."""
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    said.write_text(str(os.getpid()))
+    with pipe.open() as _:
+        while True:
+            signal.pause()
+
+
+@pytest.mark.parametrize(("most", "heard"), [(10, True), (9, False)])
+def test_a_message_is_no_longer_than_may_be(most: int, *, heard: bool) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        send(theirs, b"ten bytes.")
+        if heard:
+            assert receive(ours, most) == b"ten bytes."
+        else:
+            with pytest.raises(Over):
+                receive(ours, most)
 
 
 def test_who_waits_makes_nobody_else_wait(processes: Processes, tmp_path: Path) -> None:

@@ -14,11 +14,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from certificate import certificate_in
 from server.http.conftest import Place, settled
 from server.http.test_listener import everything, head, opened, reply
 from server.pgwire.door import opened as opened_wire
 from server.pgwire.raw import Raw, errors
-from server.pgwire.test_door import COUNT, made_certificate
+from server.pgwire.test_door import COUNT
 from server.served import served
 from survey.surveyed import draft
 
@@ -176,7 +177,7 @@ def test_behind_a_trusted_proxy_the_cookie_is_secure() -> None:
 
 
 def test_sighup_reads_the_certificate_anew_and_keeps_it_if_that_fails(place: Place, tmp_path: Path) -> None:
-    cert, key = made_certificate(tmp_path)
+    cert, key = certificate_in(tmp_path)
     with served(place.home, "--tls-cert", str(cert), "--tls-key", str(key)) as server:
 
         def shown() -> str:
@@ -191,7 +192,7 @@ def test_sighup_reads_the_certificate_anew_and_keeps_it_if_that_fails(place: Pla
             raise TimeoutError(words)
 
         first = shown()
-        made_certificate(tmp_path)  # another one, in its place
+        certificate_in(tmp_path)  # another one, in its place
         told("the certificate was read anew")
         second = shown()
         assert second != first

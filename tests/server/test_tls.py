@@ -6,7 +6,7 @@ import ssl
 from pathlib import Path
 
 import pytest
-from server.pgwire.test_door import made_certificate
+from certificate import certificate_in
 
 from discreet.server.tls import ServerContext
 
@@ -34,7 +34,7 @@ def spoken(certificate: tuple[Path, Path], newest: ssl.TLSVersion) -> str | None
 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
 def test_old_versions_of_tls_are_not_spoken(tmp_path: Path) -> None:
-    certificate = made_certificate(tmp_path)
+    certificate = certificate_in(tmp_path)
     for old in (ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1):
         with pytest.raises(ssl.SSLError, match="UNSUPPORTED_PROTOCOL"):
             spoken(certificate, old)

@@ -16,6 +16,7 @@ import pytest
 from survey.surveyed import ALBUMS, ONE, Survey, draft, sent
 
 from discreet.errors import Refusal
+from discreet.ledger.head import signing_key
 from discreet.local import Hadamard, HybridMean, LocalHashing, OptimizedUnary, Reporter, Response, VectorMean
 from discreet.local.client import Tally
 from discreet.survey.collector import Collector
@@ -317,9 +318,16 @@ def test_a_change_of_keys_that_was_cut_off_is_finished_or_undone(
 
 def test_a_lost_key_is_not_replaced_in_silence(tmp_path: Path) -> None:
     survey = Survey(tmp_path)
-    (tmp_path / "surveys.key").unlink()
-    with pytest.raises(Refusal, match="not the key that signs here"):
-        survey.collector.publish(draft())
+    for how in (Path.unlink, another_key):
+        how(tmp_path / "surveys.key")
+        with pytest.raises(Refusal, match="not the key that signs here"):
+            survey.collector.publish(draft())
+
+
+def another_key(path: Path) -> None:
+    """In its place."""
+    path.unlink(missing_ok=True)
+    signing_key(path)
 
 
 def test_a_home_without_surveys_has_none(tmp_path: Path) -> None:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import socket
+import ssl
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
 import pytest
+from certificate import certificate_in
 
 from discreet.errors import Refusal
 from discreet.transport.courier import Courier, Unreached, _json, _message
@@ -25,6 +32,30 @@ def test_a_courier_does_not_shout_a_token() -> None:
 def test_a_courier_that_meets_nobody_says_so() -> None:
     with pytest.raises(Unreached, match="nobody answers"):
         Courier("http://127.0.0.1:9", seconds=2).task("0" * 32)
+
+
+def test_a_courier_goes_to_nobody_whom_no_authority_vouches_for(tmp_path: Path) -> None:
+    """A server with a certificate of its own: it is reached by whoever was told of that, and by nobody else."""
+    cert, key = certificate_in(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    asked: list[bytes] = []
+
+    def serve(listening: socket.socket) -> None:
+        for _ in range(2):
+            there, _ = listening.accept()
+            with there, suppress(OSError), context.wrap_socket(there, server_side=True) as safe:
+                asked.append(safe.recv(1000))
+                safe.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ntask")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as threads:
+        served = threads.submit(serve, listening)
+        url = f"https://127.0.0.1:{listening.getsockname()[1]}"
+        with pytest.raises(Unreached, match="nobody answers"):
+            Courier(url).task("0" * 32)
+        assert Courier(url, tls=ssl.create_default_context(cafile=str(cert))).task("0" * 32) == b"task"
+        served.result()
+    assert [request.split()[0] for request in asked] == [b"GET"]
 
 
 def test_a_courier_takes_no_nonsense() -> None:

@@ -11,8 +11,9 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from discreet import durable
 from discreet.cli.options import HOME, AtHome, NoHome, new_app, pairs
-from discreet.cli.printing import AsFormat, Format, busy, print_csv, print_json, print_rows
+from discreet.cli.printing import AsFormat, Format, busy, gauge, print_csv, print_json, print_rows
 from discreet.errors import Refusal
 
 if TYPE_CHECKING:
@@ -198,6 +199,42 @@ def ask(
     numbers = ["value", "standard_error", "low", "high"]
     print_rows(form, ["what", *numbers, "note"], rows, right=numbers)
     typer.echo(release.bounding, err=True)
+
+
+@app.command()
+def report(
+    folder: Folder,
+    records: Annotated[
+        str, typer.Argument(metavar="FILE", help="The records it was made from: Parquet, CSV, or FILE.duckdb::TABLE.")
+    ],
+    *,
+    out: Annotated[Path, typer.Option(metavar="FILE.html", help="A new file for the report, not in a release.")],
+    target: Annotated[str | None, typer.Option(metavar="COLUMN", help="What models are to predict.")] = None,
+    _home: NoHome = None,
+    form: AsFormat = Format.table,
+) -> None:
+    """How good made-up rows are, beside the records: for whoever may see these. Nothing of it is private."""
+    from discreet.engines.ingest import read_columns
+    from discreet.release.folder import CERTIFICATE, read
+    from discreet.release.quality import BANNER, HEADS, lines_of, page, quality
+
+    inside = out.absolute().resolve().parent
+    if out.exists() or not inside.is_dir():
+        raise Refusal(f"{str(out)!r} is there already, or its folder is not", hint="name a new file")
+    if any((above / CERTIFICATE).exists() for above in (inside, *inside.parents)):
+        raise Refusal(
+            f"{str(out)!r} lies in the folder of a release, which is handed on, and the report is secret",
+            hint="name a file elsewhere",
+        )
+    typer.echo(BANNER, err=True)
+    with busy("reading"):
+        release, _ = read(folder)
+        rows = read_columns(records, release.columns)
+    with gauge("comparing") as heard:
+        made = quality(release, rows, target=target, heard=heard or (lambda _: None))
+    durable.create(out, page(made).encode())
+    print_rows(form, [*HEADS], lines_of(made), right=HEADS[1:])
+    typer.echo(f"written to {out}", err=True)
 
 
 def _ends(estimate: Estimate) -> tuple[float | None, float | None]:

@@ -26,12 +26,12 @@ from discreet.curator.formula import (
     leaves,
 )
 from discreet.curator.intervals import Barred, Row
-from discreet.curator.noise_sums import Additive
 from discreet.curator.noisy_statistics import ends_of
 from discreet.curator.price import RARE
 from discreet.curator.purchase import BoughtTable
 from discreet.errors import Fault
 from discreet.mechanisms import GaussianVector, LaplaceVector
+from discreet.mechanisms.noise_sums import Additive
 
 Span = tuple[float, float] | None
 Cells = Sequence[object]

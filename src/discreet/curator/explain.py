@@ -10,12 +10,12 @@ from functools import lru_cache
 
 from discreet.curator.answer_formulas import Side, traced
 from discreet.curator.formula import Formula, ratio
-from discreet.curator.noise_sums import bar
 from discreet.curator.price import Priced
 from discreet.exact import spoken
 from discreet.ledger.entry import BudgetLoss
 from discreet.mechanisms import GaussianKeys, GaussianVector, LaplaceKeys, LaplaceVector
 from discreet.mechanisms.mechanism import USUAL
+from discreet.mechanisms.noise_sums import bar
 from discreet.sql.left_out import called, left_out
 from discreet.sql.plan import AggregateColumn, Question, Rank, Statistic
 from discreet.sql.rows import scanned

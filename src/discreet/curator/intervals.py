@@ -38,9 +38,9 @@ from discreet.curator.formula import (
     rounded,
     times,
 )
-from discreet.curator.noise_sums import Additive, bar, sums_of
 from discreet.curator.pivot_intervals import TwoRatios, VariancePivot, pivotal
 from discreet.curator.ratio_intervals import Fieller
+from discreet.mechanisms.noise_sums import Additive, bar, sums_of
 
 _BOX = Fraction(1, 5)  # of what may go wrong: the box around all statistics of a formula that is neither line nor ratio
 _MOST_ROWS = 512  # whose ratios are looked at together: more would only take memory

@@ -29,8 +29,8 @@ from discreet.curator.formula import (
     ratio,
     times,
 )
-from discreet.curator.noise_sums import SURE, Additive, Sums, sums_of
 from discreet.curator.ratio_intervals import Fieller
+from discreet.mechanisms.noise_sums import SURE, Additive, Sums, sums_of
 
 _BESIDE = Fraction(1, 6)  # of what may go wrong: that a number beside the pivot is not where it is taken to be
 _CELLS, _WIDEST_CELL = 12, 0.04  # of what one divisor gained and the other lost

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.curator.formula import Leaf, Range, Ratio
-from discreet.curator.noise_sums import SURE, UNSEEN, Additive, Flags, Floats, Sums, masses, reach, unlisted
 from discreet.mechanisms import LaplaceVector
+from discreet.mechanisms.noise_sums import SURE, UNSEEN, Additive, Flags, Floats, Sums, masses, reach, unlisted
 
 _OUTSIDE = Fraction(1, 10**12)
 _NARROW = 30  # what noise reaches, but for `_OUTSIDE`: Laplace noise of a scale of 1. Of wider, half a step is little

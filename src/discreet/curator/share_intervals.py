@@ -15,8 +15,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator.noise_sums import SURE, UNSEEN, Additive, masses, reach, smooth, unlisted
 from discreet.mechanisms import GaussianVector
+from discreet.mechanisms.noise_sums import SURE, UNSEEN, Additive, masses, reach, smooth, unlisted
 
 Floats = NDArray[np.float64]
 Sum = tuple[Additive, int]  # so many independent noises of one law

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 from sqlglot import exp
 
 from discreet.declared.column import Column
@@ -215,6 +216,21 @@ def read_source(connection: duckdb.DuckDBPyConnection, source: object) -> str:
             raise Refusal(
                 f"{path.name!r} is of no kind that is read here", hint="use .parquet, .csv or FILE.duckdb::TABLE"
             )
+
+
+def read_columns(source: object, columns: Sequence[str]) -> pa.Table:
+    """Some columns of a source as they stand there; of a file of text, as text."""
+    with duckdb.connect() as connection:
+        try:
+            text = read_source(connection, source)
+            known = [str(row[0]) for row in connection.execute(f"DESCRIBE SELECT * FROM {text}").fetchall()]
+            missing = [name for name in columns if name not in known]
+            if missing:
+                hint = f"these are wanted: {list(columns)}"
+                raise Refusal(f"there is no column {missing[0]!r} in {str(source)!r}", hint=hint)
+            return connection.sql(f"SELECT {', '.join(map(quoted, columns))} FROM {text}").to_arrow_table()
+        except duckdb.Error:
+            raise Refusal(f"{str(source)!r} cannot be read", hint="use .parquet, .csv or FILE.duckdb::TABLE") from None
 
 
 Progress = Callable[[float], None]  # hears a share, from 0 to 1

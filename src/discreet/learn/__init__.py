@@ -32,6 +32,8 @@ from discreet.learn.model import Model as Model
 from discreet.learn.model_release import ModelRelease as ModelRelease
 from discreet.learn.moments import NaiveBayes as NaiveBayes
 from discreet.learn.moments import Standardize as Standardize
+from discreet.learn.principal_components import PrincipalComponents as PrincipalComponents
+from discreet.learn.projection_model import Projection as Projection
 from discreet.learn.rule_learner import RuleLearner as RuleLearner
 from discreet.learn.rule_model import Rule as Rule
 from discreet.learn.scaling_model import Scaling as Scaling
@@ -40,6 +42,7 @@ from discreet.learn.searched_model import SearchedModel as SearchedModel
 from discreet.learn.sparse_regression import SparseLeastSquares as SparseLeastSquares
 
 _ESTIMATORS = {
+    "PCA": "decomposition",
     "PrivateEstimator": "estimator",
     "ConvexERM": "regressors",
     "ExponentialLearner": "exponential_learner",
@@ -62,6 +65,7 @@ if TYPE_CHECKING:
     from discreet.learn.classifiers import LinearSVC as LinearSVC
     from discreet.learn.classifiers import LogisticRegression as LogisticRegression
     from discreet.learn.classifiers import PrivateClassifier as PrivateClassifier
+    from discreet.learn.decomposition import PCA as PCA
     from discreet.learn.estimator import PrivateEstimator as PrivateEstimator
     from discreet.learn.estimator import PrivateTransformer as PrivateTransformer
     from discreet.learn.exponential_learner import ExponentialLearner as ExponentialLearner

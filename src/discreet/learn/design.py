@@ -121,6 +121,15 @@ class Design:
         centred = self.centred(moments, label)
         return centred[:-1, :-1], centred[:-1, -1]
 
+    def products(self, relation: Relation, rng: Entropy = SECURE) -> NDArray[np.object_]:
+        """The matrix Σ z zᵀ alone, exactly, over the rows in which every feature is a number."""
+        if self.norm is None:
+            return self.centred(relation.products([], self.names))
+        moments = np.zeros((len(self.names) + 1, len(self.names) + 1), dtype=object)
+        for features, _ in self.batches(relation, self.names[0], rng, number=True):
+            moments = moments + gram(np.column_stack([np.ones(len(features), dtype=np.int64), features]))
+        return self.centred(moments)
+
     def centred(self, moments: NDArray[np.object_], *more: Scale) -> NDArray[np.object_]:
         """Sums of products of the features and further columns, each from its middle, of those as they stand."""
         middles = np.array([0, *(each.middle for each in (*self.features, *more))], dtype=object)

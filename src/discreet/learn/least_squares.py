@@ -157,15 +157,15 @@ def noisy(
     scales, (matrix, vector) = design.scales, sums
     told, products = np.zeros(matrix.shape), np.zeros(vector.shape)
     for i, own in enumerate(scales):
-        products[i] = float(_with_noise(vector[i], spread.vector, own * target, spread, rng) / (own * target))
+        products[i] = float(with_noise(vector[i], spread.vector, own * target, spread, rng) / (own * target))
         for j in range(i, len(scales)):
             unit = own * scales[j]
             width = spread.matrix * (2 if i == j and spread.gaussian else 1)
-            told[i, j] = told[j, i] = float(_with_noise(matrix[i, j], width, unit, spread, rng) / unit)
+            told[i, j] = told[j, i] = float(with_noise(matrix[i, j], width, unit, spread, rng) / unit)
     return told, products
 
 
-def _with_noise(value: int, width: Fraction, unit: Fraction, spread: Spread, rng: Entropy) -> Fraction:
+def with_noise(value: int, width: Fraction, unit: Fraction, spread: Spread, rng: Entropy) -> Fraction:
     """A whole number with noise of so much in units of so many steps."""
     drawn = gaussian(width * unit**2, rng=rng) if spread.gaussian else laplace(width * unit, rng=rng)
     return Fraction(value + drawn)

@@ -36,6 +36,7 @@ class Takes(Enum):
     SCORES = "scores, one for each candidate"
     COUNTS = "counts, one for each key or cell"
     STREAM = "a stream of values, one for each question"
+    EVENTS = "a stream of counts of events, one for each step of time"
     ANSWER = "the value of one person"
 
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from discreet.exact import exact
 from discreet.ledger.entry import Plain
+from discreet.pictures import Picture
 from discreet.pictures.svg import safe
 from discreet.privacy import Approximate, Concentrated, epsilon_at
 from discreet.release.certificate import Certificate, letters
@@ -48,14 +49,19 @@ def written(release: Release, certificate: Certificate, tables: Mapping[str, pa.
         _verify(),
         _experts(certificate),
     )
-    body = "\n".join(part for part in parts if part)
+    return document(certificate.title, [part for part in parts if part], certificate.discreet)
+
+
+def document(title: str, parts: Iterable[str], version: str) -> str:
+    """A whole page of these parts, which are HTML."""
+    body = "\n".join(parts)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n<meta name="color-scheme" content="light dark">\n'
-        f"<title>{safe(certificate.title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
-        f"<main>\n{body}\n</main>\n<footer>Written by discreet {safe(certificate.discreet)}.</footer>\n"
+        f"<title>{safe(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<main>\n{body}\n</main>\n<footer>Written by discreet {safe(version)}.</footer>\n"
         "</body>\n</html>\n"
     )
 
@@ -82,12 +88,17 @@ def _promise(certificate: Certificate) -> str:
 
 
 def _gallery(release: Release) -> str:
-    figures = "\n".join(
+    figures = gallery(release.pictures())
+    return f"<section>\n<h2>{safe(release.heading)}</h2>\n{figures}\n</section>" if figures else ""
+
+
+def gallery(pictures: Iterable[Picture]) -> str:
+    """Pictures under each other, each with its title and what is said of it."""
+    return "\n".join(
         f'<figure>\n<h3>{safe(each.title)}</h3>\n<div class="wide">{each.wide}</div>\n'
         f'<div class="narrow">{each.narrow}</div>\n<figcaption>{safe(each.note)}</figcaption>\n</figure>'
-        for each in release.pictures()
+        for each in pictures
     )
-    return f"<section>\n<h2>{safe(release.heading)}</h2>\n{figures}\n</section>" if figures else ""
 
 
 def _rows(release: Release, tables: Mapping[str, pa.Table]) -> str:

@@ -14,9 +14,9 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from certificate import certificate_in
 from release.published import published, released
 from server.http.conftest import Place
-from server.pgwire.test_door import made_certificate
 from server.served import Server
 
 import discreet as dp
@@ -149,7 +149,7 @@ def test_prices_go_through_exactly(place: Place, server: Server) -> None:
 def test_a_token_is_not_sent_to_who_cannot_show_a_trusted_certificate(tmp_path: Path) -> None:
     heard: list[bytes] = []
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(*made_certificate(tmp_path))
+    tls.load_cert_chain(*certificate_in(tmp_path))
     listener = socket.create_server(("127.0.0.1", 0))
 
     def listen() -> None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from certificate import certificate_in
 from server.http.conftest import Place
-from server.pgwire.test_door import made_certificate
 
 from discreet.curator import Curator
 from discreet.desk import Desk
@@ -207,7 +207,7 @@ class Echo(asyncio.Protocol):
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    return made_certificate(tmp_path_factory.mktemp("tls"))
+    return certificate_in(tmp_path_factory.mktemp("tls"))
 
 
 def visited(certificate: tuple[Path, Path], visit: Visit, crowd: Crowd, seconds: float = 60.0) -> None:

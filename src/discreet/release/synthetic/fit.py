@@ -20,7 +20,7 @@ from discreet.release.synthetic.model import Calibration, GraphicalModel
 from discreet.release.synthetic.sums import SumPlan
 from discreet.release.tree import Reals, Whole
 
-_EVEN = 0.3  # λ in units of 1/σ, of the most exact table: what is fitted may be 0.3 |θ| deviations of its noise off
+_EVEN = 1.0  # λ in units of 1/σ, of the most exact table: what is fitted may be |θ| deviations of its noise off
 _STEPS = 600
 _STILL = 0.1  # of the gradient, where a cell with n records counts √n: nothing moves any more
 

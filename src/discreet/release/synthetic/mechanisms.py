@@ -314,7 +314,7 @@ class CliqueTreeSynthesis(_Synthesiser):
         (Zhang et al. 2021) and later work.
     """
 
-    cells: int = 300_000
+    cells: int = 1_200_000
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -326,22 +326,26 @@ class CliqueTreeSynthesis(_Synthesiser):
     @property
     def numbers(self) -> int:
         """The cells of the model, but for columns alone."""
-        return max(self.cells, sum(self.sizes))
+        return max(min(self.cells, math.prod(self.sizes)), sum(self.sizes))
 
     def _pairs(self) -> tuple[int, float]:
         return 3 * len(self.sizes), 0.4
 
-    def _first(self, measuring: Measuring) -> Fraction:
-        """The part of ρ for columns alone: more of it where noise hides pairs, by how many records there seem to be."""
-        total = max(1, int(measuring.table((), self.rho / 100).counts))
-        scarce = _PLENTY / (total / self._deviation())
+    def _first(self, plenty: float) -> Fraction:
+        """The part of ρ for columns alone: more of it where noise hides pairs."""
+        scarce = _PLENTY / plenty
         return Fraction(min(_MOST_FIRST, max(_LEAST_FIRST, round(_LEAST_FIRST * math.sqrt(scarce)))), 100)
+
+    def _room(self, plenty: float) -> int:
+        """The cells of the tree: more pairs and triples share the price there, so more only where noise is little."""
+        return min(self.cells, max(_FEWEST_CELLS, round(_CELLS * plenty)))
 
     def measured(self, measuring: Measuring) -> tuple[Compression, list[NoisyTable]]:
         """Columns alone, distances of all pairs, then pairs and triples in cliques."""
-        merging, singles = self._alone(measuring, self._first(measuring))
+        plenty = max(1, int(measuring.table((), self.rho / 100).counts)) / self._deviation()  # records a deviation
+        merging, singles = self._alone(measuring, self._first(plenty))
         domain, expected = merging.domain, _expected(singles, pairs_of(merging.domain))
-        tree = self._tree(measuring, domain, expected)
+        tree = self._tree(measuring, domain, expected, self._room(plenty))
         sets = [set(axes) for axes in tree.cliques]
         pairs = [axes for axes in expected if any(set(axes) <= clique for clique in sets)]
         if not pairs:
@@ -351,13 +355,13 @@ class CliqueTreeSynthesis(_Synthesiser):
         triples = [
             axes for axes in triples if domain.cells(axes) <= _TRIPLE and self.domain.cells(axes) <= _MOST_TRIPLE
         ]
-        part = measuring.left / 2 if triples else measuring.left
+        part = measuring.left * _OF_PAIRS if triples else measuring.left
         tables = _together(measuring, domain, pairs, _POWER, part)
         if triples:
             tables += _together(measuring, domain, triples, _POWER, measuring.left)
         return merging, [*singles, *tables]
 
-    def _tree(self, measuring: Measuring, domain: Domain, expected: Mapping[Axes, Reals]) -> JunctionTree:
+    def _tree(self, measuring: Measuring, domain: Domain, expected: Mapping[Axes, Reals], room: int) -> JunctionTree:
         if not expected:
             return JunctionTree.of(domain, [])
         part = self.rho / 20
@@ -365,12 +369,14 @@ class CliqueTreeSynthesis(_Synthesiser):
         noise = math.sqrt(len(expected) * self.most**2 / (2 * float(part)))
         told = zip(expected.items(), distances.tolist(), strict=True)
         gains = {axes: far - by_chance(table) for (axes, table), far in told}
-        return clique_tree(domain, {axes: gain for axes, gain in gains.items() if gain > _CLEAR * noise}, self.cells)
+        return clique_tree(domain, {axes: gain for axes, gain in gains.items() if gain > _CLEAR * noise}, room)
 
 
 _LEAST_FIRST, _MOST_FIRST, _PLENTY = 15, 60, 674  # hundredths; records a deviation, on Adult at ε = 1
+_FEWEST_CELLS, _CELLS = 50_000, 330  # of the tree; for each of these: measured on Adult at ε = 1 and 10
 _FEWEST_GROUPS, _MOST_GROUPS = 4, 64
 _IN_A_CELL = 3.4  # deviations: measured on Adult, where 14 groups are best at ε = 1
 _CLEAR = 2  # deviations of a distance, of which a gain must have more to be seen
 _TRIPLE = 3000  # cells of a triple that is measured
 _POWER = 0.67
+_OF_PAIRS = Fraction(1, 2)

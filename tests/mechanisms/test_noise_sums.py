@@ -9,8 +9,8 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from discreet.curator.noise_sums import Additive, bar, sums_of
 from discreet.mechanisms import GaussianVector, LaplaceVector
+from discreet.mechanisms.noise_sums import Additive, bar, sums_of
 
 RARE = Fraction(1, 20)
 

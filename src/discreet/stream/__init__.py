@@ -1,0 +1,6 @@
+"""Streams: what is counted while it happens, under one promise for all that is ever said."""
+
+from discreet.stream.counter import Counter as Counter
+from discreet.stream.gaussian_counters import BufferedCounter as BufferedCounter
+from discreet.stream.gaussian_counters import SquareRootCounter as SquareRootCounter
+from discreet.stream.tree_counter import TreeCounter as TreeCounter

@@ -1,0 +1,15 @@
+"""One or more small instances of every continual counter, for the audit that all of them must pass."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from discreet.privacy import Replace
+from discreet.stream import BufferedCounter, SquareRootCounter, TreeCounter
+
+EXAMPLES: dict[str, tuple[Any, ...]] = {
+    "tree-counter": (TreeCounter.of(1, 4), TreeCounter.of(2, 3, 2, Replace())),
+    "square-root-counter": (SquareRootCounter.of(Fraction(1, 2), 4),),
+    "buffered-counter": (BufferedCounter.of(Fraction(1, 2), 4),),
+}
