@@ -45,6 +45,8 @@ def rows(values: list[float], per_unit: int = 1) -> list[tuple[object, ...]]:
         ([-3.0] * 500 + [100.0] * 500, -4, 128),
         ([0.0] * 500, 0, 1),
         ([0.3] * 500, 0, Fraction(1, 2)),
+        ([8.0] * 500, 0, 8),  # what lies on an end is not beyond it
+        ([-8.0] * 500, -8, 0),
     ],
 )
 def test_suggested_bounds_hold_what_is_there(tmp_path: Path, values: list[float], low: int, high: int) -> None:
@@ -148,8 +150,9 @@ def test_what_is_told_of_extreme_values_is_true(
 
 def test_the_engine_puts_each_value_into_its_bar() -> None:
     edges = [2.0**power for power in range(-25, 110)]
-    values = [0.0, *edges, *(-edge * 1.5 for edge in edges), 5e-324, math.inf, -math.inf]
-    text = expression(Call("band", (Field("x", Type.DOUBLE),), Type.BIGINT))
+    near = [math.nextafter(edge, towards) for edge in edges for towards in (0, math.inf)]
+    values = [0.0, *edges, *near, *(-edge * 1.5 for edge in edges), 5e-324, math.inf, -math.inf]
+    text = expression(Call("closed band", (Field("x", Type.DOUBLE),), Type.BIGINT))
     with duckdb.connect() as engine:
         engine.register("given", pa.table({"x": [*values, math.nan, None]}))
         found = dict(enumerate(engine.execute(f"SELECT {text} FROM given").fetchall()))
@@ -159,8 +162,8 @@ def test_the_engine_puts_each_value_into_its_bar() -> None:
         sign = 1 if value > 0 else -1
         inner = abs(outer(bar - sign)) if bar else 0
         assert bar == 0 if not value else bar * sign > 0
-        assert (inner if abs(bar) > 1 else 0) <= abs(value), value
-        assert abs(bar) == BARS[-1] or abs(value) < abs(outer(bar)) or not value, value
+        assert not value or (float(inner) if abs(bar) > 1 else 0.0) < abs(value), value
+        assert abs(bar) == BARS[-1] or abs(value) <= abs(outer(bar)), value
 
 
 @pytest.mark.parametrize("scale", [1, 40])
@@ -184,8 +187,25 @@ def test_the_share_beyond_bounds_has_the_tails_of_bounds_that_noise_chose(first:
     far = [height for bar, height in heights.items() if not first <= bar <= 25]
     near = [height for bar, height in heights.items() if first <= bar <= 25]
     up = Fraction(547, 100_000) if first == 0 else Fraction(223, 1_000_000)
-    tails = Tails(Fraction(1, 200), up, 2 * noise.error(1 - Fraction(1, 500) / len(BARS)))
+    tails = Tails(Fraction(1, 200), up, 2 * noise.error(1 - Fraction(1, 500) / len(BARS)), 1 if first == 0 else 2)
     assert told == compatible(sum(far), sum(near), ((noise, len(far)), (noise, len(near))), tails)
+
+
+def test_numbers_up_to_1_are_within_0_to_1_where_only_0_stands_out() -> None:
+    """As many small numbers as zeros, in bars too low to be seen: none of them is beyond 1."""
+    histogram, _ = priced(bounds_parts(clinic.schema().tables["visits"], "cost"), Pure(10), AddRemove("patient"))
+    noise = histogram.charge(histogram.part.measurement.statistics[0]).mechanism
+    assert isinstance(noise, LaplaceVector)
+    low = standing_out(noise, len(BARS))
+    bought = NoisyGroups(
+        tuple((bar,) for bar in BARS), tuple((20 * low if bar == 0 else low if 1 <= bar <= 20 else 0,) for bar in BARS)
+    )
+    advice = advise_bounds(BoughtTable(histogram, bought, 1), None)
+    assert advice.low == 0
+    assert advice.high == 1
+    assert advice.beyond is not None
+    assert advice.beyond.low == 0
+    assert advice.beyond.high > 0.5
 
 
 def test_what_bounds_that_noise_chose_may_miss_adds_up_to_one_in_twenty() -> None:

@@ -78,10 +78,10 @@ def band(size: float) -> int | None:
     """The bar of a value, from the words that define it."""
     if math.isnan(size) or not size:
         return None if math.isnan(size) else 0
-    if abs(size) < 2**40:
-        place = max(1, 21 + math.floor(math.log2(abs(size))))
+    if abs(size) <= 2**40:
+        place = max(1, 20 + math.ceil(math.log2(abs(size))))
     else:
-        place = 68 if math.isinf(size) else min(68, 61 + math.floor((math.log2(abs(size)) - 40) / 8))
+        place = 68 if math.isinf(size) else min(68, 60 + math.ceil((math.log2(abs(size)) - 40) / 8))
     return int(math.copysign(place, size))
 
 
@@ -101,7 +101,7 @@ def outside_of(
     values: Sequence[float], low: Fraction, high: Fraction, known: dict[tuple[Fraction, Fraction], float]
 ) -> float:
     if (low, high) not in known:
-        known[low, high] = share(values, lambda x: not float(low) <= x < float(high))
+        known[low, high] = share(values, lambda x: not float(low) <= x <= float(high))
     return known[low, high]
 
 
@@ -173,6 +173,7 @@ VALUES: dict[str, list[float]] = {
     "moments": [1.7e15 + float(x) for x in _CHANCE.integers(0, 10**14, 3000)],
     "dust": [float(x) for x in _CHANCE.normal(0, 1e-8, 3000)],
     "endless": [5.0] * 2000 + [math.inf] * 500 + [1e35] * 500,
+    "on both ends": [float(n) for n in _CHANCE.integers(-15, 16, 900)] + [16.0] * 60 + [-16.0] * 60,
 }
 
 

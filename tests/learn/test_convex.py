@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 from doubles import Seeded
+from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression as Plain
 
 from discreet.errors import Fault, Refusal
@@ -24,7 +25,7 @@ from discreet.learn import (
     LogisticRisk,
 )
 from discreet.learn.classifier_model import lifted
-from discreet.learn.losses import Huber, Logistic, Loss, SmoothHinge, Softmax
+from discreet.learn.losses import Huber, Logistic, Loss, Reals, SmoothHinge, Softmax
 from discreet.learn.normals import exponential_vector, farther, normals
 from discreet.learn.perturbation import Perturbation
 from discreet.learn.solver import Objective, minimised
@@ -179,6 +180,45 @@ def test_a_certificate_bounds_the_true_gradient_and_is_refused_where_it_cannot()
     assert it.longest(at) < length + 1e-10
     with pytest.raises(Fault):
         minimised(it, 1e-18)
+
+
+@dataclass(frozen=True)
+class Steeper:
+    """A loss so many times the robust one."""
+
+    times: int
+    scores, rank, inner = 1, 1, Huber()
+
+    @property
+    def steep(self) -> Fraction:
+        return Fraction(self.times**2)
+
+    @property
+    def bent(self) -> Fraction:
+        return self.times * self.inner.bent
+
+    def value(self, scores: Reals, labels: NDArray[Any], /) -> Reals:
+        return self.times * self.inner.value(scores, labels)
+
+    def slope(self, scores: Reals, labels: NDArray[Any], /) -> Reals:
+        return self.times * self.inner.slope(scores, labels)
+
+    def curve(self, scores: Reals, labels: NDArray[Any], /) -> Reals:
+        return self.times * self.inner.curve(scores, labels)
+
+
+@pytest.mark.parametrize("times", [1, 100])
+def test_what_rounding_takes_from_a_minimum_is_certified_however_steep_the_loss_is(times: int) -> None:
+    """Where noise is added to it, a minimum is rounded by η‖Θ‖, up to η n R √steep/Λ; a tenth is left for that."""
+    it = objective(Steeper(times), [((1.0, 1.0), 1.0), ((1.0, 1.0), -1.0)] * 500, 1.0, 2)  # slopes cancel at zero
+    assert it.longest(np.zeros((2, 1))) >= 10 * 2.0**-53 * 1000 * it.reach * times
+
+
+def test_a_loss_too_steep_for_sums_in_64_bits_is_refused() -> None:
+    given: dict[str, Any] = {"bounds": (-1, 1), "label_bounds": (-1, 1)}
+    assert np.isfinite(ConvexERM(Steeper(1000), **given).fit([[0.0]], [0.0]).coef_).all()
+    with pytest.raises(Refusal, match="expected a loss with steep <= 1048576"):
+        ConvexERM(Steeper(1025), **given).fit([[0.0]], [0.0])
 
 
 def test_a_solver_goes_round_in_no_circle() -> None:

@@ -42,3 +42,9 @@ def test_the_questions_that_are_kept_between_calls_are_read_only(shape: tuple[in
     kept = MultiplicativeWeights(ONE, shape).questions
     assert len(kept) == 2 * len(shape)
     assert not any(ends.flags.writeable for ends in kept)
+
+
+def test_the_total_is_within_its_error_also_of_no_records() -> None:
+    mechanism = MultiplicativeWeights(Fraction(1000), (4,))
+    for counts in (np.zeros(4, dtype=np.int64), COUNTS):
+        assert abs(float(mechanism(counts).counts.sum()) - counts.sum()) <= mechanism.error()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -27,6 +28,7 @@ from discreet.release import (
     SpanningTreeSynthesis,
     Synthesis,
 )
+from discreet.release.estimate import error_bar
 from discreet.release.marginals.domain import Axes, Domain
 from discreet.release.synthetic import Records
 from discreet.release.synthetic.compression import Compression
@@ -310,6 +312,22 @@ def test_what_its_own_noise_told_apart_has_no_bar() -> None:
     told = IndependentSynthesis(COLUMNS, SIZES, Fraction(1))(people(), rng=Seeded(2))
     assert told.query(("a",), np.array([1.0, 0.0, 0.0])).barred is False
     assert told.query(("a",), np.ones(3)).barred
+
+
+def test_the_total_is_read_off_a_first_table_however_exact_later_ones_are() -> None:
+    """Which cells are merged follows from the noise of first tables, and with it how exact later ones are."""
+    told = SpanningTreeSynthesis(COLUMNS, SIZES, Fraction(1))(people(), rng=Seeded(2))
+    first = [one for one in told.tables if one.decided]
+    exact = [replace(one, variances=one.variances if one.decided else one.variances / 10**6) for one in told.tables]
+    assert 0 < len(first) < len(exact)
+    own = min(first, key=lambda one: float(one.variances.sum()))
+    wide = 2 * (error_bar(float(own.variances.sum()) ** 0.5) + abs(told.total - float(own.counts.sum())))
+    for columns in ((), ("a",), ("a", "b"), ("a", "d")):
+        bar = replace(told, tables=tuple(exact)).query(
+            columns, np.ones([SIZES[COLUMNS.index(name)] for name in columns])
+        )
+        assert bar.span is not None
+        assert bar.span[1] - bar.span[0] == pytest.approx(wide)
 
 
 # as text --------------------------------------------------------------------------------------------------------------

@@ -117,6 +117,15 @@ def test_the_total_is_within_its_error_as_often_as_is_told() -> None:
     assert Coverage(sum(each <= mechanism.error(HALF) // 3 for each in offs), runs).refuted(HALF)
 
 
+def test_the_total_is_within_its_error_also_of_no_records_and_where_its_noise_is_none() -> None:
+    """No records are told as one, and three equal cells of ten are no whole steps: at this price 0 was stated."""
+    mechanism = WeightedMarginals(("a",), (3,), (("a",),), Fraction(2000))
+    for counts in ([0, 0, 0], [10, 0, 0], [3, 4, 3]):
+        for seed in range(5):
+            told = mechanism({("a",): counts}, rng=Seeded(seed))
+            assert abs(told.total - sum(counts)) <= mechanism.error()
+
+
 def test_the_noise_of_a_table_is_that_of_half_a_round_and_no_other() -> None:
     """Two cells of a thousand each, an exact total: their difference is that of two noises of the scale."""
     mechanism = WeightedMarginals(("x",), (2,), (("x",),), Fraction(20), 1, Fraction(19, 20))

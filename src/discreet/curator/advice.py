@@ -28,8 +28,8 @@ from discreet.sql.shape import shape
 CONFIDENCE = Fraction(95, 100)  # of every share that is told
 RARE = Fraction(1, 1000)  # how often an empty bar may stand out of the noise, all of them together
 
-# Bar 0 holds 0, bar ±b the sizes from 2^(b−21) up to 2^(b−20), ±1 also those below; from ±61 on, which begins at 2^40,
-# a bar is eight doublings wide. The outermost, from 2^96 on, has no end, so no bounds hold it.
+# Bar 0 holds 0, bar ±b the sizes above 2^(b−21) up to 2^(b−20), which bounds there hold, ±1 also those below; from ±61
+# on, which holds what is above 2^40, a bar is eight doublings wide. The outermost has no end, so no bounds hold it.
 _LAST = 68
 BARS = tuple(range(-_LAST, _LAST + 1))
 _WIDE = 60  # the last bar of one doubling
@@ -137,7 +137,7 @@ def _bar(size: Expression) -> Expression:
 
 
 def _band(value: Expression) -> Expression:
-    return Call("band", (value,), Type.BIGINT)
+    return Call("closed band", (value,), Type.BIGINT)
 
 
 def _count(statistic: Statistic) -> tuple[AggregateColumn, ...]:
@@ -211,9 +211,12 @@ def advise_bounds(histogram: BoughtTable, share: BoughtTable | None) -> BoundsAd
         return BoundsAdvice(None, None, None, cut)
     first, last = min(seen[0], 0), max(seen[-1], 0)
     low, high = outer(first), outer(last)
-    tails = replace(_UPWARD if first == 0 else _BOTH_WAYS, excess=2 * bars.tallest)
+    chosen = len({first, last} - {0} or {0})  # bars that are ends because they stand out; else 0 is one anyway
+    tails = replace(_UPWARD if first == 0 else _BOTH_WAYS, excess=2 * bars.tallest, chosen=chosen)
     held = bars.beyond(lambda bar: not first <= bar <= last, tails)
-    return BoundsAdvice(low, high if high > low else low + 1, held, cut)
+    if low == high:  # only 0 stands out: numbers up to 1 are beyond it, and within what is suggested
+        return BoundsAdvice(low, low + 1, ShareInterval(0.0, held.high), cut)
+    return BoundsAdvice(low, high, held, cut)
 
 
 def advise_caps(sizes: BoughtTable, declared: int | None) -> CapsAdvice:

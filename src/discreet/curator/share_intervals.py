@@ -49,12 +49,13 @@ class ShareInterval:
 class Tails:
     """How rarely noise may make a share seem larger than it is, and smaller; and how far the rest may be beyond noise.
 
-    `excess` is what is added to the size of the rest at most, where that was chosen for being large.
+    `excess` is what is added to the rest at most, where so many of its noises were `chosen` for being large.
     """
 
     larger: Fraction
     smaller: Fraction
     excess: int = 0
+    chosen: int = 0
 
     @classmethod
     def even(cls, rare: Fraction) -> Tails:
@@ -114,14 +115,19 @@ class _Scene:
         slack = np.where(off.max(axis=1) < 0, cells[:, 1] * self.tails.excess, 0.0)
         size = np.where(off[:, 0] * off[:, 1] <= 0, 0.0, np.maximum(0.0, np.abs(off).min(axis=1) - slack)) / SURE
         rare = np.where(off.min(axis=1) > 0, float(self.tails.larger), float(self.tails.smaller))
-        return np.asarray(self._chances(cells, size) * SURE > 2 * rare)  # of either sign; one is half as likely
+        chances = self._chances(self.noise, cells, size)
+        if self.tails.chosen:  # those are in the excess: what is left has a law of its own
+            one, (law, many) = self.noise
+            others = self._chances((one, (law, many - self.tails.chosen)), cells, size)
+            chances = np.where(off.max(axis=1) < 0, others, chances)
+        return np.asarray(chances * SURE > 2 * rare)  # of either sign; one is half as likely
 
-    def _chances(self, cells: Floats, size: Floats) -> Floats:
+    def _chances(self, noise: tuple[Sum, Sum], cells: Floats, size: Floats) -> Floats:
         """How likely the noise is as large as this, at most, for every share in each cell."""
         weights = (np.ones(len(cells)) if self.part_of else 1 - cells[:, 0]), cells[:, 1]  # the largest in each
-        if any(unlisted(each) for each, _ in self.noise):
-            return _normal(self.noise, weights, size)
-        one, two = (_law(*each) for each in self.noise)
+        if any(unlisted(each) for each, _ in noise):
+            return _normal(noise, weights, size)
+        one, two = (_law(*each) for each in noise)
         left = size - weights[0] * one.slack - weights[1] * two.slack
         chances = np.where(left <= 0, 1.0, 2 * UNSEEN)
         near = (left > 0) & (left <= weights[0] * one.far + weights[1] * two.far)
@@ -177,6 +183,8 @@ class _Law:
 @lru_cache(maxsize=64)
 def _law(noise: Additive, many: int) -> _Law:
     """By a transform, and then on fewer points."""
+    if not many:
+        return _Law(1, np.ones(1), 0.0)
     far = min(many * reach(noise, _OUTSIDE / many), _chernoff(noise, many))
     step = max(1, math.ceil(2.1 * far / _POINTS))
     points = min(_POINTS, 1 << max(4, math.ceil(math.log2(2.1 * far / step + 4))))

@@ -53,7 +53,7 @@ class Loss(Protocol):
         ...
 
     def slope(self, scores: Reals, labels: NDArray[Any], /) -> Reals:
-        """Its first derivative, a column for each score; each entry within 8 units in the last place of 1."""
+        """Its first derivative, a column for each score; off by at most 2⁻⁵⁰ √max(scores, steep) in length."""
         ...
 
     def curve(self, scores: Reals, labels: NDArray[Any], /) -> Reals:

@@ -28,6 +28,7 @@ _SCORES = 2  # what noise may move a score by; less than that tells classes apar
 _BENT = 160  # rows in a box of uneven columns bend the objective about as a ridge of R²/(160 p) each
 _LEAST = 8  # where rows bend enough: of that ridge, for directions in which they do not
 _FAR = Fraction(1 << 60)  # a ridge beside which curvature costs nothing
+_STEEPEST = 1 << 20  # the square of a slope: 64 bits hold multiples of 2^-52 up to more than its root
 TOLERANCE = Fraction(1, 1 << 24)  # of the steepest slope of one row: how long a gradient may be where a solver stops
 
 Where = Literal["objective", "output"]
@@ -87,6 +88,11 @@ def planned(  # noqa: PLR0913, PLR0917  # what a fit is
     Guarantee: `price`, for what is told.
     Proof: docs/proofs/convex.md.
     """
+    if loss.steep > _STEEPEST:
+        raise Refusal(
+            f"expected a loss with steep <= {_STEEPEST}, the square of its slope, got {spoken(loss.steep)}",
+            hint="divide the loss by a number, and alpha too: that has the same minimum",
+        )
     reach = Reach.of(loss, length_squared, size, rows, neighbours)
     numbers = size * loss.scores
     dimensions = min(loss.rank * rows * (1 if isinstance(neighbours, AddRemove) else 2), numbers)

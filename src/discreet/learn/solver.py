@@ -96,7 +96,8 @@ class Objective:
             exactly += product(np.ldexp(rows, FEATURE_BITS).astype(np.int64), slopes)
         summed = (exactly / 2 ** (FEATURE_BITS + _SLOPE_BITS)).astype(np.float64)
         length = float(np.linalg.norm(at))
-        each = self.reach * math.sqrt(scores) * _UNIT * (10 + float(self.loss.bent) * (size + 2) * self.reach * length)
+        entries = math.sqrt(max(scores, float(self.loss.steep)))  # what else is rounded grows with slopes too
+        each = self.reach * entries * _UNIT * (10 + float(self.loss.bent) * (size + 2) * self.reach * length)
         sizes = self.ridge * length + float(np.linalg.norm(self.tilt)) + float(np.linalg.norm(self.corner))
         rest = 8 * _UNIT * (float(np.linalg.norm(summed)) + sizes)
         computed = float(np.linalg.norm(self.shortest(at, summed + self.ridge * at + self.tilt)))

@@ -55,8 +55,11 @@ class MultiplicativeWeights(Counts):
         return (1 - self.ratio) / (2 * rounds)
 
     def error(self, confidence: Number = USUAL) -> int:
-        """The smallest α with Pr[|noise of the total| ≤ α] ≥ confidence; for ranges there is no useful bound."""
-        return laplace_error(self.distance / (self.ratio * self.epsilon), confidence)
+        """An α that the total misses by at most, with this probability; for ranges there is no useful bound.
+
+        The smallest for its noise, but at least 1: no records at all are told as one.
+        """
+        return max(1, laplace_error(self.distance / (self.ratio * self.epsilon), confidence))
 
     @cached_property
     def questions(self) -> tuple[Whole, ...]:

@@ -135,15 +135,18 @@ def _bar(args: Sequence[str], _: Type) -> str:
 
 
 def _band(args: Sequence[str], _: Type) -> str:
-    """A band of a histogram of sizes: 0 of 0 alone, else 21 + ⌊log₂ |x|⌋ but at least 1, with the sign of x.
+    """A band of a histogram of sizes: 0 of 0 alone, else 20 + ⌈log₂ |x|⌉ but at least 1, with the sign of x.
 
-    From 2^40 on a band is eight doublings wide: 61 + ⌊(log₂ |x| − 40)/8⌋, at most 68. NaN is in none.
+    Beyond 2^40 a band is eight doublings wide: 60 + ⌈(log₂ |x| − 40)/8⌉, at most 68. NaN is in none. A logarithm may be
+    rounded to a whole number: so the power of two is compared with.
     """
     number = _double_of(args[0])
-    size, power = f"abs({number})", f"log2(greatest(abs({number}), 1e-300))"
-    near, far = f"greatest(21 + floor({power}), 1)", f"least(61 + floor(({power} - 40) / 8), 68)"
-    place = f"sign({number}) * (CASE WHEN {size} < power(2, 40) THEN {near} ELSE {far} END)"
-    return f"TRY_CAST(CASE WHEN NOT isnan({number}) THEN {place} END AS BIGINT)"
+    size = f"least(greatest(abs({number}), 1e-300), power(2, 100))"
+    near = f"ceil(log2({size}))"
+    further = f"CASE WHEN {size} > power(2, {near}) THEN 1 WHEN {size} <= power(2, {near} - 1) THEN -1 ELSE 0 END"
+    power = f"({near} + {further})"
+    place = f"CASE WHEN {power} <= 40 THEN greatest(20 + {power}, 1) ELSE least(60 + ceil(({power} - 40) / 8), 68) END"
+    return f"TRY_CAST(CASE WHEN NOT isnan({number}) THEN sign({number}) * {place} END AS BIGINT)"
 
 
 def _whole(name: str) -> Printing:
@@ -294,7 +297,7 @@ FUNCTIONS: dict[str, Function] = {
     "round": Function((1, 2), _number, _rounded, _rounded_range, _constants(1)),
     "sqrt": Function((1, 1), _double, _root, lambda r: r[0].sqrt()),
     "exp": Function((1, 1), _double, lambda args, _: f"exp({_double_of(args[0])})", lambda r: r[0].exp()),
-    "band": Function((1, 1), lambda types: Type.BIGINT if types[0].numeric else None, _band),
+    "closed band": Function((1, 1), lambda types: Type.BIGINT if types[0].numeric else None, _band),
     "bar": Function((1, 1), lambda types: Type.BIGINT if types[0].numeric else None, _bar),
     "ln": Function((1, 1), _double, lambda args, _: f"ln({_nonzero(f'greatest({_double_of(args[0])}, 0)')})"),
     "power": Function((2, 2), _double, _power, lambda r: r[0].power(r[1]), _constants(1)),

@@ -123,8 +123,11 @@ class WeightedMarginals:
         return 0
 
     def error(self, confidence: Number = USUAL) -> int:
-        """The smallest α with Pr[|noise of the total| ≤ α] ≥ confidence; for cells there is no useful bound."""
-        return laplace_error(self.most / (self.ratio * self.epsilon), confidence)
+        """An α that the total misses by at most, with this probability; for cells there is no useful bound.
+
+        No records at all are told as one, and 2^20 cells rounded by half a step of 2^−20 each may take half of another.
+        """
+        return max(1, laplace_error(self.most / (self.ratio * self.epsilon), confidence)) + 1
 
     def pairs(self) -> tuple[Pair[Tables], ...]:
         """No records and all of one unit's in one cell; and beside others."""

@@ -84,7 +84,10 @@ class Synthesis:
         value = float((table * weights).sum())
         axes = self.domain.axes(columns)
         ordered = weights.transpose([list(columns).index(name) for name in self.domain.names(axes)])
-        known = [told for one in self.tables if (told := self._noisy(one, axes, ordered)) is not None]
+        if total := bool(np.all(weights == weights.flat[0])):  # all records alike: any table has their sum
+            axes, ordered = (), np.asarray(weights.flat[0])
+        first = [one for one in self.tables if one.decided] if total else []  # widths that noise decides not
+        known = [told for one in first or self.tables if (told := self._noisy(one, axes, ordered)) is not None]
         if not known:
             return Estimate(value, None)
         noisy, error, largest = min(known, key=lambda told: told[1])
