@@ -9,7 +9,10 @@ import numpy as np
 
 from discreet.learn import (
     PCA,
+    ClassificationTree,
     ConvexERM,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
     ExponentialLearner,
     FunctionalLogistic,
     GaussianNB,
@@ -26,6 +29,7 @@ from discreet.learn import (
     NaiveBayes,
     PrincipalComponents,
     PrivateSearch,
+    RegressionTree,
     Ridge,
     RuleLearner,
     SparseLeastSquares,
@@ -82,6 +86,14 @@ EXAMPLES: dict[str, list[Any]] = {
         ),
         PrivateSearch(("a",), "y", "linear-regression", ((("alpha", 1),),), ONE, RARE, neighbours=Replace("person")),
     ],
+    "decision-tree-classifier": [
+        ClassificationTree(("a",), "y", ONE, max_depth=2, max_rows=2),
+        ClassificationTree(("a", "b"), "y", ONE, RARE, neighbours=Replace("person")),
+    ],
+    "decision-tree-regressor": [
+        RegressionTree(("a",), "y", ONE, max_depth=1),
+        RegressionTree(("a", "b"), "y", rho=HALF, max_rows=2, neighbours=Replace()),
+    ],
     "sparse-regression": [
         SparseLeastSquares(("a", "b", "c"), "y", 1, ONE),
         SparseLeastSquares(("a", "b"), "y", 1, ONE, RARE, fit_intercept=False, max_rows=2, neighbours=Replace()),
@@ -126,6 +138,10 @@ class OfRules(Declared, ExponentialLearner):
     """Rules about whatever classes there are."""
 
 
+class OfTree(Declared, DecisionTreeClassifier):
+    """Decision tree of whatever classes there are."""
+
+
 class OfFunctional(Declared, LogisticRegression):
     """Logistic regression by a quadratic: of two classes."""
 
@@ -150,6 +166,8 @@ ESTIMATORS: list[Any] = [
     PCA(epsilon=HUGE, delta="1e-6", bounds=(-1000, 1000), data_norm=10**4, center=False),
     OfBayes(HUGE, bounds=(-1000, 1000)),
     OfRules(HUGE, bounds=(-10, 10), cuts=100, terms=2),
+    OfTree(HUGE, bounds=(-10, 10), cuts=200),
+    DecisionTreeRegressor(HUGE, bounds=(-10, 10), label_bounds=(-300, 300), cuts=200),
     OfFunctional(HUGE, delta=0, bounds=(-10, 10), method="functional"),
     OfLogistic(**DEAR),
     OfLogistic(**DEAR, l1="0.1"),

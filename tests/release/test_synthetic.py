@@ -99,7 +99,8 @@ def test_what_is_told_follows_from_what_was_measured_and_costs_rho_in_all(
     monkeypatch.setattr(Recorded, "told", [])
     monkeypatch.setattr(Recorded, "prices", [])
     monkeypatch.setattr("discreet.release.synthetic.mechanisms.Measuring", Recorded)
-    mechanism = kind(COLUMNS, SIZES, Fraction(1, 7), 2)
+    never = (((0, (0,)), (1, (1, 2))), ((2, (1,)), (3, (0,))))
+    mechanism = kind(COLUMNS, SIZES, Fraction(1, 7), 2, never=never)
     once = mechanism(people(), rng=Seeded(5))
     assert sum(Recorded.prices) == mechanism.rho
     monkeypatch.setattr(Recorded, "again", True)

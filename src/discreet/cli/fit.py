@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.options import HOME, AtHome, NoHome, new_app, option, pairs, value_of
-from discreet.cli.printing import AsFormat, Format, busy, print_rows
+from discreet.cli.printing import AsFormat, Format, busy, print_rows, write_rows
 from discreet.errors import Refusal
 from discreet.exact import shown
 
@@ -98,8 +98,9 @@ def predict(
                 f"{str(model)!r} is the folder of a {release.kind}, and no model", hint="discreet release show"
             )
         rows = _rows(file)
-        names = outputs(release.model)
-        told = release.model.predict(features_of(rows, release.model.features)).reshape(rows.num_rows, len(names))
+        names, keys = outputs(release.model), getattr(release.model, "keys", ())
+        given = features_of(rows, release.model.features, keys)
+        told = release.model.predict(given).reshape(rows.num_rows, len(names))
     if out is None:
         print_rows(form, [*names], told.tolist(), right=[*names])
     else:
@@ -120,19 +121,10 @@ def _rows(file: Path) -> pa.Table:
 
 def _write(out: Path, rows: pa.Table, told: dict[str, list[Any]]) -> None:
     import pyarrow as pa
-    from pyarrow import csv as pa_csv
-    from pyarrow import parquet
 
     from discreet.learn.rows import unlike
 
-    if out.suffix not in (".csv", ".parquet"):
-        raise Refusal(f"expected a file that ends with .csv or .parquet, got {str(out)!r}")
-    if out.exists():
-        raise Refusal(f"{str(out)!r} is there already", hint="name a file that is new")
     whole = rows
     for name, values in told.items():
         whole = whole.append_column(unlike(name, whole.column_names), pa.array(values))
-    try:
-        parquet.write_table(whole, out) if out.suffix == ".parquet" else pa_csv.write_csv(whole, out)
-    except OSError:
-        raise Refusal(f"{str(out)!r} cannot be written") from None
+    write_rows(out, whole)

@@ -40,11 +40,17 @@ from discreet.learn.scaling_model import Scaling as Scaling
 from discreet.learn.search import PrivateSearch as PrivateSearch
 from discreet.learn.searched_model import SearchedModel as SearchedModel
 from discreet.learn.sparse_regression import SparseLeastSquares as SparseLeastSquares
+from discreet.learn.tree_learner import ClassificationTree as ClassificationTree
+from discreet.learn.tree_learner import RegressionTree as RegressionTree
+from discreet.learn.tree_model import TreeClassifier as TreeClassifier
+from discreet.learn.tree_model import TreeRegressor as TreeRegressor
 
 _ESTIMATORS = {
     "PCA": "decomposition",
     "PrivateEstimator": "estimator",
     "ConvexERM": "regressors",
+    "DecisionTreeClassifier": "trees",
+    "DecisionTreeRegressor": "trees",
     "ExponentialLearner": "exponential_learner",
     "GaussianNB": "naive_bayes",
     "HuberRegressor": "regressors",
@@ -77,6 +83,8 @@ if TYPE_CHECKING:
     from discreet.learn.regressors import ConvexERM as ConvexERM
     from discreet.learn.regressors import HuberRegressor as HuberRegressor
     from discreet.learn.search_cv import PrivateSearchCV as PrivateSearchCV
+    from discreet.learn.trees import DecisionTreeClassifier as DecisionTreeClassifier
+    from discreet.learn.trees import DecisionTreeRegressor as DecisionTreeRegressor
 else:  # a type checker should not believe in every name
 
     def __getattr__(name: str) -> type:

@@ -22,7 +22,7 @@ from discreet.declared.grid import cells
 from discreet.errors import Refusal
 from discreet.exact import Number, exact, shown
 from discreet.learn.model import Model
-from discreet.learn.rows import unlike
+from discreet.learn.rows import as_numbers, unlike
 from discreet.mechanisms import Frame, TableMechanism
 from discreet.privacy import Guarantee
 
@@ -121,8 +121,12 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn shi
     def _checked(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
         """Rows to predict for, as an array, if there is a model."""
         check_is_fitted(self)
-        rows: NDArray[np.float64] = validate_data(self, X, reset=False, ensure_all_finite=False, dtype=np.float64)
-        return rows
+        if not getattr(self, "categories", None):
+            rows: NDArray[np.float64] = validate_data(self, X, reset=False, ensure_all_finite=False, dtype=np.float64)
+            return rows
+        given = validate_data(self, _each_by_itself(X), reset=False, ensure_all_finite=False, dtype=None)
+        both = zip(given.T, self.model_.keys, strict=True)
+        return np.column_stack([as_numbers(own.tolist(), keys) for own, keys in both])
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401  # scikit-learn ships no types
         """What scikit-learn's checks may expect: what is no number is left out, not refused."""
@@ -163,8 +167,25 @@ def feature_names(estimator: Any, size: int) -> tuple[str, ...]:  # noqa: ANN401
     return tuple(getattr(estimator, "feature_names_in_", [f"x{i}" for i in range(size)]))
 
 
+def categories_of(estimator: Any, names: Sequence[str]) -> dict[str, tuple[Any, ...]]:  # noqa: ANN401  # as above
+    """The values of features that are no numbers, by name, as the estimator was given them by name or place."""
+    told: dict[str, tuple[Any, ...]] = {}
+    for which, values in dict(getattr(estimator, "categories", None) or {}).items():
+        name = names[which] if isinstance(which, int) and 0 <= which < len(names) else which
+        if name not in names:
+            raise Refusal(
+                f"categories has {shown(which)}, which is no feature",
+                hint=f"there are {', '.join(names)}, or places from 0",
+            )
+        told[name] = tuple(values)
+    return told
+
+
 def feature_columns(estimator: Any, names: Sequence[str]) -> tuple[Column, ...]:  # noqa: ANN401  # as above
-    """The features with the bounds that the estimator was given, or those that its norm implies."""
+    """The features with the values or bounds that the estimator was given, or those that its norm implies."""
+    categories = categories_of(estimator, names)
+    if categories and set(categories) == set(names):
+        return tuple(Column(name, keys=categories[name]) for name in names)
     bounds = estimator.bounds
     norm = getattr(estimator, "data_norm", None)
     if bounds is None and norm is not None:
@@ -176,7 +197,10 @@ def feature_columns(estimator: Any, names: Sequence[str]) -> tuple[Column, ...]:
             "in a home `discreet bounds TABLE COLUMN --epsilon E` buys them",
         )
     low, high = (_ends(end, len(names), "bounds") for end in _pair(bounds, "bounds"))
-    return tuple(Column(name, bounds=ends) for name, *ends in zip(names, low, high, strict=True))  # type: ignore[arg-type]
+    return tuple(
+        Column(name, keys=categories[name]) if name in categories else Column(name, bounds=ends)
+        for name, ends in zip(names, zip(low, high, strict=True), strict=True)
+    )
 
 
 def number_column(estimator: Any, name: str) -> Column:  # noqa: ANN401  # scikit-learn ships no types

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.declared.table import Outline, column_of, grid_of
+from discreet.declared.group_key import Key
+from discreet.declared.table import Outline, grid_of, keys_of
 from discreet.learn.convex_risk import classes_of, places_of_classes
-from discreet.learn.design import Design, Reals, Steps
-from discreet.learn.model import LinearModel, Model
+from discreet.learn.design import Reals, Steps
+from discreet.learn.model import Model
+from discreet.learn.rule_model import Rule
 from discreet.mechanisms import Relation
 from discreet.noise import SECURE, Entropy
+
+_ROWS = 1 << 16  # that are held at once
 
 
 @dataclass(frozen=True)
@@ -32,8 +37,7 @@ class RightRows:
     @classmethod
     def of(cls, known: Outline, label: str, model: Model) -> RightRows:
         """By what is declared of the label."""
-        without = column_of(known, label).keys is None and not hasattr(model, "classes")
-        numeric = isinstance(model, LinearModel) or without
+        numeric = not hasattr(model, "classes") and not isinstance(model, Rule)
         return cls(label, numeric, max(1, grid_of(known, label).span) if numeric else 1)
 
     def counted(self, relation: Relation, model: Model, rng: Entropy = SECURE) -> tuple[int, int]:
@@ -42,7 +46,7 @@ class RightRows:
         A row adds `worth` to both together and nothing negative to either, whatever the row and the model.
         """
         right = wrong = 0
-        for rows, labels in labelled(relation, model.features, self.label, rng, numeric=self.numeric):
+        for rows, labels in labelled(relation, model, self.label, rng, numeric=self.numeric):
             with np.errstate(all="ignore"):  # a warning would tell of somebody's row
                 each = (self._near if self.numeric else self._same)(relation, model, rows, labels)
             right += int(each.sum())
@@ -61,14 +65,31 @@ class RightRows:
 
 
 def labelled(
-    relation: Relation, features: tuple[str, ...], label: str, rng: Entropy, *, numeric: bool
+    relation: Relation, model: Model, label: str, rng: Entropy, *, numeric: bool
 ) -> Iterator[tuple[Reals, NDArray[Any]]]:
     """Rows as a model reads them, so many at once, with their labels: places among the classes, or steps."""
-    design = Design.of(relation, features, intercept=True, norm=None)
-    steps = np.array([float(scale.grid.step) for scale in design.features])
-    for columns, target in design.batches(relation, label, rng, number=numeric):
-        if numeric:
-            yield columns * steps, target
-        else:
-            places, there = places_of_classes(relation, label, target)
-            yield (columns * steps)[there], places[there]
+    keys = getattr(model, "keys", ()) or ((),) * len(model.features)
+    plain = [name for name, own in zip(model.features, keys, strict=True) if not own]
+    readers = [_reader(relation, name, own) for name, own in zip(model.features, keys, strict=True)]
+    for batch in relation.batches(_ROWS, [*plain, *[label] * numeric], rng=rng):
+        target, columns = batch.column(label), [batch.column(name) for name in model.features]
+        rows = np.column_stack([read(column) for read, column in zip(readers, columns, strict=True)])
+        labels = target.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        there = target.is_valid().to_numpy(zero_copy_only=False) & ~np.isnan(rows).any(axis=1)
+        if pa.types.is_int32(target.type):
+            there &= labels >= 0
+        rows, labels = rows[there], labels[there]
+        if not numeric:
+            labels, known = places_of_classes(relation, label, labels)
+            rows, labels = rows[known], labels[known]
+        yield rows, labels
+
+
+def _reader(known: Outline, name: str, keys: tuple[Key, ...]) -> Callable[[pa.Array], Reals]:
+    """How a column becomes what a model reads, not a number where there is nothing: of keys their places."""
+    if not keys:
+        step = float(grid_of(known, name).step)
+        return lambda steps: np.asarray(steps.cast(pa.float64()).to_numpy(zero_copy_only=False) * step)
+    named = {str(key): float(place) for place, key in enumerate(keys)}
+    places = np.array([*(named.get(str(key), np.nan) for key in keys_of(known, name)), np.nan])  # the last of none
+    return lambda codes: places[codes.to_numpy(zero_copy_only=False)]

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
+from discreet.declared.group_key import Key
 from discreet.learn.model import Model
 from discreet.mechanisms.by_name import as_json
 from discreet.mechanisms.registry import known
@@ -35,6 +36,11 @@ class SearchedModel:
     def outputs(self) -> tuple[str, ...]:
         """Those of the model."""
         return tuple(getattr(self.model, "outputs", ("prediction",)))
+
+    @property
+    def keys(self) -> tuple[tuple[Key, ...], ...]:
+        """Those of the features that the model reads as keys."""
+        return tuple(getattr(self.model, "keys", ()))
 
     def predict(self, rows: ArrayLike, /) -> NDArray[Any]:
         """What the model says of each row."""
