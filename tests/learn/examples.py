@@ -13,6 +13,7 @@ from discreet.learn import (
     ConvexERM,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
+    ExponentialComponents,
     ExponentialLearner,
     FunctionalLogistic,
     GaussianNB,
@@ -69,6 +70,10 @@ EXAMPLES: dict[str, list[Any]] = {
         PrincipalComponents(("a", "b"), 2, ONE, max_rows=2),
         PrincipalComponents(("a",), 1, ONE, RARE, data_norm=Fraction(2), center=False),
         PrincipalComponents(("a", "b"), 1, rho=HALF, center=False, neighbours=Replace("person")),
+    ],
+    "exponential-pca": [
+        ExponentialComponents(("a", "b"), 1, ONE, center=False, max_rows=2),
+        ExponentialComponents(("a", "b"), 2, ONE, RARE, data_norm=Fraction(2), neighbours=Replace("person")),
     ],
     "exponential-learner": [
         RuleLearner(("a", "b"), "y", ONE, cuts=2, terms=2, max_rows=2),
@@ -162,6 +167,7 @@ ESTIMATORS: list[Any] = [
     Ridge(1, epsilon=HUGE, **NUMBERS),
     SparseRegression(2, epsilon=HUGE, **NUMBERS),
     StandardScaler(HUGE, bounds=(-1000, 1000)),
+    PCA(1, method="exponential", epsilon=1000, bounds=(-10, 10)),
     PCA(1, epsilon=HUGE, bounds=(-1000, 1000)),
     PCA(epsilon=HUGE, delta="1e-6", bounds=(-1000, 1000), data_norm=10**4, center=False),
     OfBayes(HUGE, bounds=(-1000, 1000)),

@@ -25,6 +25,7 @@ from discreet.learn.convex_risk import HingeRisk as HingeRisk
 from discreet.learn.convex_risk import HuberRisk as HuberRisk
 from discreet.learn.convex_risk import KernelRisk as KernelRisk
 from discreet.learn.convex_risk import LogisticRisk as LogisticRisk
+from discreet.learn.exponential_components import ExponentialComponents as ExponentialComponents
 from discreet.learn.functional import FunctionalLogistic as FunctionalLogistic
 from discreet.learn.least_squares import LeastSquares as LeastSquares
 from discreet.learn.model import LinearModel as LinearModel
