@@ -58,7 +58,8 @@ def risk(kind: Any, features: int, **how: Any) -> tuple[Perturbation, Loss]:  # 
         Column("y", bounds=(-1, 1), step=1) if kind is HuberRisk else Column("y", keys=tuple(range(how.pop("k", 2))))
     )
     frame = Frame.of({name: [] for name in (*names, "y")}, *[Column(name, bounds=(-1, 1)) for name in names], label)
-    given: dict[str, Any] = {"epsilon": ONE, "delta": RARE, "method": "objective", "fit_intercept": False, **how}
+    given: dict[str, Any] = {"epsilon": ONE, "delta": RARE, "alpha": ONE, "method": "objective", "fit_intercept": False}
+    given |= how
     mechanism = kind(names, "y", **given)
     return mechanism.noise(frame), mechanism.loss(frame)
 
@@ -354,12 +355,33 @@ def test_one_class_constant_columns_and_missing_numbers_fit_like_any(y: list[int
     assert np.isfinite(wide.coef_).all()
 
 
+def test_a_ridge_that_nobody_named_follows_from_public_facts_and_a_bought_count() -> None:
+    """More noise or fewer rows call for more of it; the count and the fit cost together what was asked for."""
+    columns = [Column("a", bounds=(-1, 1)), Column("y", keys=(0, 1))]
+    known = Frame.of({"a": [], "y": []}, *columns)
+    free = LogisticRisk(("a",), "y", ONE, RARE)
+    named = replace(free, alpha=ONE)
+    assert free.counting == ONE / 64
+    assert named.counting == 0
+    assert free.privacy == named.privacy
+    ridges = [free.noise(known, n).ridge for n in (0, 1000, 10**6)]
+    assert ridges[0] > ridges[1] >= ridges[2] > 0
+    assert replace(free, epsilon=ONE / 10).noise(known, 0).ridge > ridges[0]
+    assert free.noise(known, 0) == replace(free, epsilon=ONE * 63 / 64, alpha=ridges[0]).noise(known)
+    output = replace(free, method="output")
+    assert output.noise(known, 10**6).ridge > output.noise(known, 100).ridge
+    whole = Frame.of({"a": np.zeros(5000), "y": np.zeros(5000, dtype=int)}, *columns)
+    told = [free.counted(whole, Seeded(seed)) - 5000 for seed in range(300)]
+    assert np.mean(np.abs(told)) == pytest.approx(64, rel=0.3)
+    assert named.counted(whole, Seeded(1)) == 0
+
+
 def test_rows_of_no_class_count_not_at_all() -> None:
     x, y = blobs(400)
     columns = [Column("a", bounds=(-1, 1)), Column("y", keys=("no", None, "yes"))]
     labels = np.array(["no", "yes"], dtype=object)[y]
     some = np.where(np.arange(400) % 3 == 0, None, labels)
-    mechanism = LogisticRisk(("a",), "y", Fraction(30), RARE, neighbours=AddRemove())
+    mechanism = LogisticRisk(("a",), "y", Fraction(30), RARE, ONE, neighbours=AddRemove())
     whole = Frame.of({"a": x[:, 0], "y": some}, *columns)
     kept = np.arange(400) % 3 != 0
     part = Frame.of({"a": x[kept, 0], "y": labels[kept]}, *columns)
