@@ -73,6 +73,16 @@ def test_csv_types_must_be_declared_and_the_proposal_works(tmp_path: Path) -> No
     assert found.rows == ((2, 40),)  # the row without a unit is dropped, 'x' is NULL
 
 
+@pytest.mark.parametrize("missing", ["NA", "", "N/A", "NULL", "-", "?"])
+def test_what_stands_for_a_missing_number_does_not_make_a_column_text(tmp_path: Path, missing: str) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text(f"id,age,weight,born,name\n1,40,{missing},2001-02-03,{missing}\n2,{missing},7.5,{missing},bo\n")
+    found_home(tmp_path / "home")
+    proposed = "id=bigint --types age=bigint --types weight=double --types born=date --types name=varchar"
+    with pytest.raises(Refusal, match=proposed):
+        Custody(tmp_path / "home").add("people", path, Declared(unit="id", epsilon=1, max_rows=1))
+
+
 def test_the_home_is_its_owner_s_alone(home: Path) -> None:
     Curator(home).query(COUNT, epsilon=1)
     for path in [home, *home.rglob("*")]:

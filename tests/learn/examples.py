@@ -9,7 +9,11 @@ import numpy as np
 
 from discreet.learn import (
     PCA,
+    ClassificationTree,
     ConvexERM,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExponentialComponents,
     ExponentialLearner,
     FunctionalLogistic,
     GaussianNB,
@@ -25,6 +29,8 @@ from discreet.learn import (
     LogisticRisk,
     NaiveBayes,
     PrincipalComponents,
+    PrivateSearch,
+    RegressionTree,
     Ridge,
     RuleLearner,
     SparseLeastSquares,
@@ -65,9 +71,33 @@ EXAMPLES: dict[str, list[Any]] = {
         PrincipalComponents(("a",), 1, ONE, RARE, data_norm=Fraction(2), center=False),
         PrincipalComponents(("a", "b"), 1, rho=HALF, center=False, neighbours=Replace("person")),
     ],
+    "exponential-pca": [
+        ExponentialComponents(("a", "b"), 1, ONE, center=False, max_rows=2),
+        ExponentialComponents(("a", "b"), 2, ONE, RARE, data_norm=Fraction(2), neighbours=Replace("person")),
+    ],
     "exponential-learner": [
         RuleLearner(("a", "b"), "y", ONE, cuts=2, terms=2, max_rows=2),
         RuleLearner(("a",), "y", ONE, neighbours=Replace("person")),
+    ],
+    "private-search": [
+        PrivateSearch(
+            ("a",),
+            "y",
+            "naive-bayes",
+            ((("smoothing", "1/10"),), (("smoothing", 0),)),
+            ONE,
+            tries=Fraction(2),
+            max_rows=2,
+        ),
+        PrivateSearch(("a",), "y", "linear-regression", ((("alpha", 1),),), ONE, RARE, neighbours=Replace("person")),
+    ],
+    "decision-tree-classifier": [
+        ClassificationTree(("a",), "y", ONE, max_depth=2, max_rows=2),
+        ClassificationTree(("a", "b"), "y", ONE, RARE, neighbours=Replace("person")),
+    ],
+    "decision-tree-regressor": [
+        RegressionTree(("a",), "y", ONE, max_depth=1),
+        RegressionTree(("a", "b"), "y", rho=HALF, max_rows=2, neighbours=Replace()),
     ],
     "sparse-regression": [
         SparseLeastSquares(("a", "b", "c"), "y", 1, ONE),
@@ -113,6 +143,10 @@ class OfRules(Declared, ExponentialLearner):
     """Rules about whatever classes there are."""
 
 
+class OfTree(Declared, DecisionTreeClassifier):
+    """Decision tree of whatever classes there are."""
+
+
 class OfFunctional(Declared, LogisticRegression):
     """Logistic regression by a quadratic: of two classes."""
 
@@ -133,10 +167,13 @@ ESTIMATORS: list[Any] = [
     Ridge(1, epsilon=HUGE, **NUMBERS),
     SparseRegression(2, epsilon=HUGE, **NUMBERS),
     StandardScaler(HUGE, bounds=(-1000, 1000)),
+    PCA(1, method="exponential", epsilon=1000, bounds=(-10, 10)),
     PCA(1, epsilon=HUGE, bounds=(-1000, 1000)),
     PCA(epsilon=HUGE, delta="1e-6", bounds=(-1000, 1000), data_norm=10**4, center=False),
     OfBayes(HUGE, bounds=(-1000, 1000)),
     OfRules(HUGE, bounds=(-10, 10), cuts=100, terms=2),
+    OfTree(HUGE, bounds=(-10, 10), cuts=200),
+    DecisionTreeRegressor(HUGE, bounds=(-10, 10), label_bounds=(-300, 300), cuts=200),
     OfFunctional(HUGE, delta=0, bounds=(-10, 10), method="functional"),
     OfLogistic(**DEAR),
     OfLogistic(**DEAR, l1="0.1"),

@@ -99,7 +99,8 @@ def test_what_is_told_follows_from_what_was_measured_and_costs_rho_in_all(
     monkeypatch.setattr(Recorded, "told", [])
     monkeypatch.setattr(Recorded, "prices", [])
     monkeypatch.setattr("discreet.release.synthetic.mechanisms.Measuring", Recorded)
-    mechanism = kind(COLUMNS, SIZES, Fraction(1, 7), 2)
+    never = (((0, (0,)), (1, (1, 2))), ((2, (1,)), (3, (0,))))
+    mechanism = kind(COLUMNS, SIZES, Fraction(1, 7), 2, never=never)
     once = mechanism(people(), rng=Seeded(5))
     assert sum(Recorded.prices) == mechanism.rho
     monkeypatch.setattr(Recorded, "again", True)
@@ -124,7 +125,7 @@ def test_noise_has_the_scale_that_is_proved(monkeypatch: pytest.MonkeyPatch) -> 
     asked: list[tuple[str, Any]] = []
 
     def gaussians(variance: Fraction, size: int, *, rng: Any) -> Whole:  # noqa: ANN401, ARG001
-        asked.append(("gaussian", variance))
+        asked.append(("gaussian", (variance, size)))  # as many as there are numbers
         return np.zeros(size, dtype=np.int64)
 
     def exponential(scores: Any, rate: Fraction, *, rng: Any) -> int:  # noqa: ANN401, ARG001
@@ -143,7 +144,7 @@ def test_noise_has_the_scale_that_is_proved(monkeypatch: pytest.MonkeyPatch) -> 
     assert distances.tolist() == [int(np.abs(people()(names) - n).sum()) for names, n in known]
     assert measuring.farthest(measuring.scores(dict(even)), [(0, 1), (2, 3)], rho) == even[int(np.argmax(distances))][0]
     assert measuring.farthest(measuring.scores(dict(even)), [(2, 3)], rho) == (2, 3)
-    assert asked[:2] == [("gaussian", Fraction(9, 1) / (2 * rho)), ("gaussian", Fraction(18, 1) / (2 * rho))]
+    assert asked[:2] == [("gaussian", (Fraction(9) / (2 * rho), 12)), ("gaussian", (Fraction(18) / (2 * rho), 2))]
     epsilon = asked[2][1] * 2 * 3
     assert Fraction(999, 1000) * rho < epsilon**2 / 8 <= rho
 

@@ -14,6 +14,19 @@ from discreet.declared.table import distinct_names
 from discreet.engines.ingest import read_source
 from discreet.errors import Refusal
 
+_MISSING = (
+    "",
+    "NA",
+    "N/A",
+    "NaN",
+    "NULL",
+    "null",
+    "None",
+    ".",
+    "-",
+    "?",
+)  # what people write in empty cells of numbers
+
 
 @dataclass(frozen=True)
 class SourceColumn:
@@ -80,11 +93,12 @@ def _own_names(connection: duckdb.DuckDBPyConnection, source: object) -> list[st
 
 
 def guessed(source: object) -> dict[str, str]:
-    """What a CSV file looks like. A proposal for the custodian's eyes, never used by itself."""
+    """What a CSV file looks like, whatever it writes where nothing is known. A proposal, never used by itself."""
     file = str(source).replace("'", "''")
+    read = f"read_csv('{file}', header = true, nullstr = {list(_MISSING)})"
     with duckdb.connect() as connection:
         try:
-            described = connection.execute(f"DESCRIBE SELECT * FROM read_csv('{file}', header = true)").fetchall()
+            described = connection.execute(f"DESCRIBE SELECT * FROM {read}").fetchall()
         except duckdb.Error as broken:
             raise _unreadable(source, broken) from None
     return {str(row[0]): type_of(str(row[1]), str(row[0])).value for row in described}

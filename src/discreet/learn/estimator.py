@@ -22,7 +22,7 @@ from discreet.declared.grid import cells
 from discreet.errors import Refusal
 from discreet.exact import Number, exact, shown
 from discreet.learn.model import Model
-from discreet.learn.rows import unlike
+from discreet.learn.rows import as_numbers, unlike
 from discreet.mechanisms import Frame, TableMechanism
 from discreet.privacy import Guarantee
 
@@ -53,17 +53,30 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn shi
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, units: ArrayLike | None = None) -> Self:  # noqa: N803  # as scikit-learn has it
         """Fit to rows, which are read once. `units` are whose the rows are, at most `max_rows` each."""
+        frame, names, label = self.frame(X, y, units)
+        mechanism = self.mechanism(names, label)
+        self.learn(mechanism(frame), Guarantee(mechanism.privacy, mechanism.neighbours))
+        return self
+
+    def frame(
+        self,
+        X: ArrayLike,  # noqa: N803
+        y: ArrayLike | None,
+        units: ArrayLike | None = None,
+    ) -> tuple[Frame, tuple[str, ...], str]:
+        """Rows as a mechanism takes them, with the names of the features and of the label."""
         X, y = self._read(X, y)  # noqa: N806
         names = feature_names(self, X.shape[1])
         label = unlike(_LABEL, names)
         columns, held = feature_columns(self, names), [*X.T]
         if self.labelled:
             columns, held = (*columns, self._label_column(label)), [*held, y]
-        mechanism = self.mechanism(names, label)
-        self.model_ = mechanism(self._frame(held, units, columns))
-        self.privacy_ = Guarantee(mechanism.privacy, mechanism.neighbours)
-        self._learnt(self.model_)
-        return self
+        return self._frame(held, units, columns), names, label
+
+    def learn(self, model: Any, privacy: Guarantee[Any]) -> None:  # noqa: ANN401  # each has its own kind of model
+        """Take over a model that was fitted, and what it cost."""
+        self.model_, self.privacy_ = model, privacy
+        self._learnt(model)
 
     def _read(self, X: ArrayLike, y: ArrayLike | None) -> tuple[NDArray[Any], NDArray[Any]]:  # noqa: N803
         """Rows and labels as arrays of one length. What is no number may be in either, and there may be none.
@@ -108,8 +121,12 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn shi
     def _checked(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
         """Rows to predict for, as an array, if there is a model."""
         check_is_fitted(self)
-        rows: NDArray[np.float64] = validate_data(self, X, reset=False, ensure_all_finite=False, dtype=np.float64)
-        return rows
+        if not getattr(self, "categories", None):
+            rows: NDArray[np.float64] = validate_data(self, X, reset=False, ensure_all_finite=False, dtype=np.float64)
+            return rows
+        given = validate_data(self, _each_by_itself(X), reset=False, ensure_all_finite=False, dtype=None)
+        both = zip(given.T, self.model_.keys, strict=True)
+        return np.column_stack([as_numbers(own.tolist(), keys) for own, keys in both])
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401  # scikit-learn ships no types
         """What scikit-learn's checks may expect: what is no number is left out, not refused."""
@@ -150,8 +167,25 @@ def feature_names(estimator: Any, size: int) -> tuple[str, ...]:  # noqa: ANN401
     return tuple(getattr(estimator, "feature_names_in_", [f"x{i}" for i in range(size)]))
 
 
+def categories_of(estimator: Any, names: Sequence[str]) -> dict[str, tuple[Any, ...]]:  # noqa: ANN401  # as above
+    """The values of features that are no numbers, by name, as the estimator was given them by name or place."""
+    told: dict[str, tuple[Any, ...]] = {}
+    for which, values in dict(getattr(estimator, "categories", None) or {}).items():
+        name = names[which] if isinstance(which, int) and 0 <= which < len(names) else which
+        if name not in names:
+            raise Refusal(
+                f"categories has {shown(which)}, which is no feature",
+                hint=f"there are {', '.join(names)}, or places from 0",
+            )
+        told[name] = tuple(values)
+    return told
+
+
 def feature_columns(estimator: Any, names: Sequence[str]) -> tuple[Column, ...]:  # noqa: ANN401  # as above
-    """The features with the bounds that the estimator was given, or those that its norm implies."""
+    """The features with the values or bounds that the estimator was given, or those that its norm implies."""
+    categories = categories_of(estimator, names)
+    if categories and set(categories) == set(names):
+        return tuple(Column(name, keys=categories[name]) for name in names)
     bounds = estimator.bounds
     norm = getattr(estimator, "data_norm", None)
     if bounds is None and norm is not None:
@@ -163,7 +197,10 @@ def feature_columns(estimator: Any, names: Sequence[str]) -> tuple[Column, ...]:
             "in a home `discreet bounds TABLE COLUMN --epsilon E` buys them",
         )
     low, high = (_ends(end, len(names), "bounds") for end in _pair(bounds, "bounds"))
-    return tuple(Column(name, bounds=ends) for name, *ends in zip(names, low, high, strict=True))  # type: ignore[arg-type]
+    return tuple(
+        Column(name, keys=categories[name]) if name in categories else Column(name, bounds=ends)
+        for name, ends in zip(names, zip(low, high, strict=True), strict=True)
+    )
 
 
 def number_column(estimator: Any, name: str) -> Column:  # noqa: ANN401  # scikit-learn ships no types

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.declared.table import Outline
 from discreet.errors import Refusal
 from discreet.exact import count, positive
 from discreet.learn.design import Design
@@ -71,6 +72,10 @@ class OfComponents(OverRows):
             raise Refusal(
                 f"expected components <= {len(self.features)}, the number of features, got components={self.components}"
             )
+
+    def refuse_unfit(self, known: Outline) -> None:
+        """Where a column has no bounds and step."""
+        Design.of(known, self.features, intercept=self.center, norm=self.data_norm)
 
     def pairs(self) -> tuple[Pair[Frame], ...]:
         """A few rows as long as may be, and those of one unit more, along them or across; or these for each other."""

@@ -6,7 +6,7 @@ a merged cell goes to one of its cells by what their noisy counts say, those bel
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,6 +73,17 @@ class Compression:
         place = self.places[table.axes[0]]
         counts, variances = (np.bincount(place, weights=own) for own in (table.counts, table.variances))
         return NoisyTable(table.axes, counts.astype(np.int64), variances.astype(np.float64), decided=True)
+
+    def given(self, weights: Mapping[int, Reals]) -> tuple[Compression, dict[int, Reals]]:
+        """The same for rows whose cells of some columns have these weights; and the weights of the merged cells."""
+        shares, merged = list(self.shares), {}
+        for i, own in weights.items():
+            place, size = self.places[i], self.domain.sizes[i]
+            weighed = self.shares[i] * own
+            sums = np.bincount(place, weights=weighed, minlength=size).astype(np.float64)
+            merged[i] = sums
+            shares[i] = np.where(sums[place] > 0, weighed, self.shares[i]) / np.where(sums > 0, sums, 1.0)[place]
+        return Compression(self.domain, self.places, tuple(shares)), merged
 
     def expanded(self, rows: Whole, rng: Entropy) -> Whole:
         """Rows of merged cells, each in one of those that were merged."""

@@ -29,15 +29,15 @@ from discreet.release.marginals.mechanisms import added_or_removed
 from discreet.release.marginals.plan import exactly
 from discreet.release.synthetic.compression import Compression
 from discreet.release.synthetic.fit import NoisyTable, total_of
+from discreet.release.synthetic.impossible import Impossible, Rule
 from discreet.release.synthetic.junction_tree import JunctionTree
 from discreet.release.synthetic.measuring import Measuring
 from discreet.release.synthetic.structure import as_if_independent, by_chance, clique_tree, pairs_of, spanning_tree
-from discreet.release.synthetic.synthesised import MOST_ROWS, Synthesis
+from discreet.release.synthetic.synthesised import MOST_MODEL, MOST_ROWS, Synthesis
 from discreet.release.tree import Reals, Whole
 
 MOST_COLUMNS = 128
 _MANY = 1 << 32  # parts of ρ, at most so small
-MOST_MODEL = 1 << 22  # cells of a model
 MOST_PAIRS = 1 << 26  # cells of all pairs of columns together: they are counted, and then some are merged
 _MOST_TRIPLE = 1 << 20  # cells of a triple that is counted: those are held as well, and what is merged is not known yet
 
@@ -74,13 +74,14 @@ class _Synthesiser(ABC):
     neighbours: Neighbours = AddRemove()
     rows: int = 0  # that are drawn; 0 for as many as there seem to be records
     along: tuple[int, ...] = ()  # for each column how many of its cells, the first ones, lie along a line; none else
+    never: tuple[Rule, ...] = ()  # which combinations of cells no row has
 
     def __post_init__(self) -> None:
         domain = Domain(self.columns, self.sizes)
         rho, most = positive(self.rho, "rho"), count(self.most, "most")
         settle(self, sizes=domain.sizes, rho=rho, most=most, neighbours=added_or_removed(self.neighbours))
         settle(self, rows=count(self.rows, "rows", least=0))
-        settle(self, along=_lines(self.along, domain))
+        settle(self, along=_lines(self.along, domain), never=Impossible(domain, self.never).rules)
         if len(domain.columns) > MOST_COLUMNS:
             raise Refusal(f"expected at most {MOST_COLUMNS} columns, got {len(domain.columns)}")
         if sum(domain.sizes) > MOST_MODEL:
@@ -148,7 +149,8 @@ class _Synthesiser(ABC):
         given = counts if callable(counts) else counts.__getitem__
         measuring = Measuring(self.domain, given, self.most, self.rho, rng, stages)
         merging, tables = self.measured(measuring)
-        return Synthesis.of(merging, tables, self.rows, rng=rng, heard=stages.hear)
+        never = Impossible(self.domain, self.never)
+        return Synthesis.of(merging, tables, self.rows, rng=rng, heard=stages.hear, never=never)
 
     @abstractmethod
     def measured(self, measuring: Measuring) -> tuple[Compression, list[NoisyTable]]:
@@ -314,7 +316,7 @@ class CliqueTreeSynthesis(_Synthesiser):
         (Zhang et al. 2021) and later work.
     """
 
-    cells: int = 1_200_000
+    cells: int = 2_000_000
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -337,7 +339,7 @@ class CliqueTreeSynthesis(_Synthesiser):
         return Fraction(min(_MOST_FIRST, max(_LEAST_FIRST, round(_LEAST_FIRST * math.sqrt(scarce)))), 100)
 
     def _room(self, plenty: float) -> int:
-        """The cells of the tree: more pairs and triples share the price there, so more only where noise is little."""
+        """The cells of the tree, only where noise is little as many as may be: in more, more tables share the price."""
         return min(self.cells, max(_FEWEST_CELLS, round(_CELLS * plenty)))
 
     def measured(self, measuring: Measuring) -> tuple[Compression, list[NoisyTable]]:
@@ -373,10 +375,10 @@ class CliqueTreeSynthesis(_Synthesiser):
 
 
 _LEAST_FIRST, _MOST_FIRST, _PLENTY = 15, 60, 674  # hundredths; records a deviation, on Adult at ε = 1
-_FEWEST_CELLS, _CELLS = 50_000, 330  # of the tree; for each of these: measured on Adult at ε = 1 and 10
+_FEWEST_CELLS, _CELLS = 50_000, 370  # of the tree; for each of these: measured on Adult at ε = 1 and 10
 _FEWEST_GROUPS, _MOST_GROUPS = 4, 64
 _IN_A_CELL = 3.4  # deviations: measured on Adult, where 14 groups are best at ε = 1
 _CLEAR = 2  # deviations of a distance, of which a gain must have more to be seen
 _TRIPLE = 3000  # cells of a triple that is measured
-_POWER = 0.67
+_POWER = 0.5
 _OF_PAIRS = Fraction(1, 2)
