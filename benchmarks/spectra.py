@@ -68,6 +68,7 @@ def components() -> None:
         methods: dict[str, Callable[[str, int], Reals]] = {
             "Analyze Gauss as published": lambda price, k: published(second, k, float(price), rng),
             "`PCA`": lambda price, k: ours(x, price, k, delta="1e-6"),
+            '`PCA(method="exponential")`, δ = 10⁻¹²': lambda price, k: ours(x, price, k, method="exponential"),
         }
         for name, fitted in methods.items():
             told = [shown((kept(fitted(price, k)) for _ in range(SEEDS)), 4) for price in PRICES]
@@ -100,6 +101,33 @@ def picture() -> None:
         axis.set(title=name, xticks=[], yticks=[])
     figure.tight_layout()
     figure.savefig(IMAGES / "components.png", dpi=110)
+
+
+def kept_picture() -> None:
+    """What the first component keeps against ε, as docs/images/components_kept.png, if matplotlib is installed."""
+    try:
+        plt: Any = importlib.import_module("matplotlib.pyplot")
+    except ImportError:
+        return
+    x, prices = digits(), ("0.03", "0.1", "0.3", "1", "3", "10", "30")
+    second = x.T @ x
+    figure, axes = plt.subplots(figsize=(6, 3.2))
+    ways: dict[str, dict[str, Any]] = {
+        "noise on sums, δ = 10⁻⁶": {"delta": "1e-6"},
+        "noise on sums, pure ε": {},
+        "exponential mechanism": {"method": "exponential"},
+    }
+    for name, given in ways.items():
+        shares = [
+            np.mean([v @ second @ v for v in (ours(x, price, 1, **given)[0] for _ in range(5))]) / np.trace(second)
+            for price in prices
+        ]
+        axes.plot([float(price) for price in prices], shares, "o-", label=name)
+    axes.axhline(np.linalg.eigvalsh(second)[-1] / np.trace(second), color="grey", linewidth=0.8)
+    axes.set(xscale="log", xlabel="ε, one row added or removed", ylabel="share kept", ylim=(0, 0.65))
+    axes.legend(frameon=False)
+    figure.tight_layout()
+    figure.savefig(IMAGES / "components_kept.png", dpi=110)
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -136,6 +164,7 @@ def main() -> None:
     """All tables."""
     components()
     picture()
+    kept_picture()
     speed()
 
 

@@ -123,7 +123,7 @@ def test_noise_has_the_scale_that_is_proved(monkeypatch: pytest.MonkeyPatch) -> 
     asked: list[tuple[str, Any]] = []
 
     def gaussians(variance: Fraction, size: int, *, rng: Any) -> Whole:  # noqa: ANN401, ARG001
-        asked.append(("gaussian", variance))
+        asked.append(("gaussian", (variance, size)))  # as many as there are numbers
         return np.zeros(size, dtype=np.int64)
 
     def exponential(scores: Any, rate: Fraction, *, rng: Any) -> int:  # noqa: ANN401, ARG001
@@ -142,7 +142,7 @@ def test_noise_has_the_scale_that_is_proved(monkeypatch: pytest.MonkeyPatch) -> 
     assert distances.tolist() == [int(np.abs(people()(names) - n).sum()) for names, n in known]
     assert measuring.farthest(measuring.scores(dict(even)), [(0, 1), (2, 3)], rho) == even[int(np.argmax(distances))][0]
     assert measuring.farthest(measuring.scores(dict(even)), [(2, 3)], rho) == (2, 3)
-    assert asked[:2] == [("gaussian", Fraction(9, 1) / (2 * rho)), ("gaussian", Fraction(18, 1) / (2 * rho))]
+    assert asked[:2] == [("gaussian", (Fraction(9) / (2 * rho), 12)), ("gaussian", (Fraction(18) / (2 * rho), 2))]
     epsilon = asked[2][1] * 2 * 3
     assert Fraction(999, 1000) * rho < epsilon**2 / 8 <= rho
 
