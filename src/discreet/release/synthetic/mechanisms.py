@@ -75,13 +75,15 @@ class _Synthesiser(ABC):
     rows: int = 0  # that are drawn; 0 for as many as there seem to be records
     along: tuple[int, ...] = ()  # for each column how many of its cells, the first ones, lie along a line; none else
     never: tuple[Rule, ...] = ()  # which combinations of cells no row has
+    quantiles: tuple[int, ...] = ()  # for each column how many groups of equal counts its line is cut into; 0 for none
 
     def __post_init__(self) -> None:
         domain = Domain(self.columns, self.sizes)
         rho, most = positive(self.rho, "rho"), count(self.most, "most")
         settle(self, sizes=domain.sizes, rho=rho, most=most, neighbours=added_or_removed(self.neighbours))
         settle(self, rows=count(self.rows, "rows", least=0))
-        settle(self, along=_lines(self.along, domain), never=Impossible(domain, self.never).rules)
+        settle(self, along=_lines(self.along, domain, "along"), quantiles=_lines(self.quantiles, domain, "quantiles"))
+        settle(self, never=Impossible(domain, self.never).rules)
         if len(domain.columns) > MOST_COLUMNS:
             raise Refusal(f"expected at most {MOST_COLUMNS} columns, got {len(domain.columns)}")
         if sum(domain.sizes) > MOST_MODEL:
@@ -174,7 +176,8 @@ class _Synthesiser(ABC):
         """The table of each column alone, at equal shares of a part of ρ, and the cells to be merged."""
         many = len(self.sizes)
         singles = [measuring.table((i,), part * self.rho / many) for i in range(many)]
-        merging = Compression.of(self.domain, singles, self.along, self._groups(total_of(singles)))
+        groups = self._groups(total_of(singles))
+        merging = Compression.of(self.domain, singles, self.along, groups, self.quantiles)
         measuring.merging = merging
         return merging, [merging.merged_table(table) for table in singles]
 
@@ -187,13 +190,13 @@ def _groups_of(total: float, deviation: float) -> int:
     return min(_MOST_GROUPS, max(_FEWEST_GROUPS, round(math.sqrt(total / (_IN_A_CELL * deviation)))))
 
 
-def _lines(given: object, domain: Domain) -> tuple[int, ...]:
-    """How many cells lie along a line, if that can be."""
+def _lines(given: object, domain: Domain, name: str) -> tuple[int, ...]:
+    """Some of the cells of each column, if there are as many."""
     if isinstance(given, tuple) and len(given) in (0, len(domain.sizes)):
-        lines = tuple(count(line, "along", least=0) for line in given)
+        lines = tuple(count(line, name, least=0) for line in given)
         if all(line <= size for line, size in zip(lines, domain.sizes, strict=False)):
             return lines
-    raise Refusal(f"expected along as a tuple, for each column at most its size, got along={shown(given)}")
+    raise Refusal(f"expected {name} as a tuple, for each column at most its size, got {name}={shown(given)}")
 
 
 def _expected(singles: Sequence[NoisyTable], pairs: Iterable[Axes]) -> dict[Axes, Reals]:
