@@ -31,6 +31,7 @@ from discreet.learn import (
     LogisticRisk,
     NaiveBayes,
     PrincipalComponents,
+    PrivateSearch,
     RegressionTree,
     Ridge,
     RuleLearner,
@@ -84,6 +85,18 @@ EXAMPLES: dict[str, list[Any]] = {
     "exponential-learner": [
         RuleLearner(("a", "b"), "y", ONE, cuts=2, terms=2, max_rows=2),
         RuleLearner(("a",), "y", ONE, neighbours=Replace("person")),
+    ],
+    "private-search": [
+        PrivateSearch(
+            ("a",),
+            "y",
+            "naive-bayes",
+            ((("smoothing", "1/10"),), (("smoothing", 0),)),
+            ONE,
+            tries=Fraction(2),
+            max_rows=2,
+        ),
+        PrivateSearch(("a",), "y", "linear-regression", ((("alpha", 1),),), ONE, RARE, neighbours=Replace("person")),
     ],
     "decision-tree-classifier": [
         ClassificationTree(("a",), "y", ONE, max_depth=2, max_rows=2),

@@ -40,6 +40,8 @@ from discreet.learn.projection_model import Projection as Projection
 from discreet.learn.rule_learner import RuleLearner as RuleLearner
 from discreet.learn.rule_model import Rule as Rule
 from discreet.learn.scaling_model import Scaling as Scaling
+from discreet.learn.search import PrivateSearch as PrivateSearch
+from discreet.learn.searched_model import SearchedModel as SearchedModel
 from discreet.learn.sparse_regression import SparseLeastSquares as SparseLeastSquares
 from discreet.learn.tree_learner import ClassificationTree as ClassificationTree
 from discreet.learn.tree_learner import RegressionTree as RegressionTree
@@ -61,6 +63,7 @@ _ESTIMATORS = {
     "LinearSVC": "classifiers",
     "LogisticRegression": "classifiers",
     "PrivateClassifier": "classifiers",
+    "PrivateSearchCV": "search_cv",
     "PrivateTransformer": "estimator",
     "Ridge": "linear_regression",
     "SparseRegression": "linear_regression",
@@ -84,6 +87,7 @@ if TYPE_CHECKING:
     from discreet.learn.naive_bayes import StandardScaler as StandardScaler
     from discreet.learn.regressors import ConvexERM as ConvexERM
     from discreet.learn.regressors import HuberRegressor as HuberRegressor
+    from discreet.learn.search_cv import PrivateSearchCV as PrivateSearchCV
     from discreet.learn.trees import DecisionTreeClassifier as DecisionTreeClassifier
     from discreet.learn.trees import DecisionTreeRegressor as DecisionTreeRegressor
 else:  # a type checker should not believe in every name
