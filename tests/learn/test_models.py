@@ -154,6 +154,7 @@ def test_a_wish_that_makes_no_sense_is_refused_before_anything_is_paid(home: Pat
         ("naive-bayes", {"features": ["days"], "label": "cost"}),
         ("standard-scaler", {"features": ["region"]}),
         ("pca", {"features": ["region"], "components": 1}),
+        ("k-means", {"features": ["region"], "clusters": 2}),
         ("decision-tree-classifier", {"features": ["days"], "label": "cost"}),
         ("decision-tree-regressor", {"features": ["days"], "label": "region"}),
     ],
