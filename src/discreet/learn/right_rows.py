@@ -48,7 +48,7 @@ class RightRows:
         right = wrong = 0
         for rows, labels in labelled(relation, model, self.label, rng, numeric=self.numeric):
             with np.errstate(all="ignore"):  # a warning would tell of somebody's row
-                each = (self._near if self.numeric else self._same)(relation, model, rows, labels)
+                each = (self.near if self.numeric else self._same)(relation, model, rows, labels)
             right += int(each.sum())
             wrong += self.worth * len(each) - int(each.sum())
         return right, wrong
@@ -56,7 +56,8 @@ class RightRows:
     def _same(self, known: Outline, model: Model, rows: Reals, places: Steps) -> Steps:
         return np.asarray(model.predict(rows) == np.array(classes_of(known, self.label))[places]).astype(np.int64)
 
-    def _near(self, known: Outline, model: Model, rows: Reals, labels: Steps) -> Steps:
+    def near(self, known: Outline, model: Model, rows: Reals, labels: Steps) -> Steps:
+        """Of each row how much is right."""
         grid = grid_of(known, self.label)
         told = np.nan_to_num(np.asarray(model.predict(rows), dtype=np.float64) / float(grid.step), nan=grid.low)
         off = np.abs(np.rint(np.clip(told, grid.low, grid.high)).astype(np.int64) - labels)
