@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -209,6 +210,19 @@ def test_the_price_is_within_what_was_asked_for() -> None:
     assert isinstance(asked.privacy, Concentrated)
     assert asked.privacy.delta_at(1) <= Fraction(1, 10**9)
     assert publication(rows, Wish.of("synthetic", ("sex", "age"), rho="0.25")).privacy == Concentrated("0.25")
+
+
+@pytest.mark.parametrize("method", ["clique-tree", "mst", "independent", "direct"])
+def test_what_is_said_beforehand_of_noise_is_the_most_that_a_column_alone_has(method: str) -> None:
+    rows = frame(SEX, AGE, neighbours=Replace("row"))
+    planned: Any = publication(rows, Wish.of("synthetic", ("sex", "age"), rho="0.5", bins={"age": 9}, method=method))
+    content = planned(rows, rng=Seeded(1)).content
+    first = next(one for one in content.tables if one.axes in ((0,), (0, 1)))
+    alone = math.sqrt(float(first.variances.min()) * (10 if method == "direct" else 1))  # as many cells are added up
+    assert planned.mechanism.deviation_alone >= alone - 1e-9
+    assert method == "clique-tree" or planned.mechanism.deviation_alone == pytest.approx(alone)
+    assert planned.alone >= 1.96 * alone
+    assert f"within ± {planned.alone:,}" in planned.preview.lines[-1]
 
 
 def test_replaced_people_are_hidden_as_twice_as_many() -> None:

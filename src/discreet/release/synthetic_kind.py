@@ -20,6 +20,7 @@ from discreet.privacy import AddRemove
 from discreet.release.axis import IN_OTHER, sided
 from discreet.release.bins import Private, spacious
 from discreet.release.counting_mechanism import CellMechanism, Publication
+from discreet.release.estimate import error_bar
 from discreet.release.histogram_kinds import CountsWish, axes_of, fits, side_of
 from discreet.release.kind import Kind, Option, Preview, part, register
 from discreet.release.marginals_kind import concentrated
@@ -125,8 +126,15 @@ class SyntheticPublication(Publication):
         lines = (
             "rows whose value is missing, no declared key or in no bin have nothing in that column",
             *known.lines[1:],
+            f"noise in a count of one column alone is within ± {self.alone:,}, 19 times in 20, if not interrupted",
         )
         return replace(known, lines=lines)
+
+    @property
+    def alone(self) -> int:
+        """How far noise may bring a count of one column alone, before a model evens it out."""
+        mechanism: Any = self.mechanism
+        return math.ceil(error_bar(mechanism.deviation_alone))
 
     def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE, stages: Stages = UNSEALED) -> SyntheticRelease:
         """The release. Spends `privacy`; each measurement is one of the `stages`."""

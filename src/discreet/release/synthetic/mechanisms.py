@@ -32,6 +32,7 @@ from discreet.release.synthetic.fit import NoisyTable, total_of
 from discreet.release.synthetic.impossible import Impossible, Rule
 from discreet.release.synthetic.junction_tree import JunctionTree
 from discreet.release.synthetic.measuring import Measuring
+from discreet.release.synthetic.records import Records
 from discreet.release.synthetic.structure import as_if_independent, by_chance, clique_tree, pairs_of, spanning_tree
 from discreet.release.synthetic.synthesised import MOST_MODEL, MOST_ROWS, Synthesis
 from discreet.release.tree import Reals, Whole
@@ -42,22 +43,6 @@ MOST_PAIRS = 1 << 26  # cells of all pairs of columns together: they are counted
 _MOST_TRIPLE = 1 << 20  # cells of a triple that is counted: those are held as well, and what is merged is not known yet
 
 Given = Callable[[Names], Any] | Mapping[Names, Any]
-
-
-@dataclass(frozen=True)
-class Records:
-    """Records by the places of their cells: the counts of any columns of them."""
-
-    columns: Names
-    sizes: tuple[int, ...]
-    cells: tuple[tuple[int, ...], ...]
-
-    def __call__(self, names: Names) -> Whole:
-        """The table of some columns."""
-        table = np.zeros([self.sizes[self.columns.index(name)] for name in names], dtype=np.int64)
-        for record in self.cells:
-            table[tuple(record[self.columns.index(name)] for name in names)] += 1
-        return table
 
 
 @dataclass(frozen=True)
@@ -112,6 +97,16 @@ class _Synthesiser(ABC):
     def tables(self, columns: Names) -> tuple[Names, ...]:
         """All columns together."""
         return (columns,)
+
+    @property
+    def deviation_alone(self) -> float:
+        """The largest that the noise in a count of one column alone may have, where no stage is forfeited."""
+        return self.most * math.sqrt(len(self.sizes) / (2 * float(self._least_alone * self.rho)))
+
+    @property
+    def _least_alone(self) -> Fraction:
+        """The part of ρ that measures columns alone, at least."""
+        return Fraction(1)
 
     def bins_at(self, place: int) -> int:  # noqa: ARG002  # of those that choose
         """No bins of its own."""
@@ -265,6 +260,11 @@ class DirectSynthesis(_Synthesiser):
         """The cells of the one table."""
         return math.prod(self.sizes)
 
+    @property
+    def deviation_alone(self) -> float:
+        """That of a sum over the cells of the most that have one value of a column in common."""
+        return self.most * math.sqrt(self.numbers / min(self.sizes) / (2 * float(self.rho)))
+
     def measured(self, measuring: Measuring) -> tuple[Compression, list[NoisyTable]]:
         """Everything at once; nothing is merged."""
         table = measuring.table(tuple(range(len(self.sizes))), self.rho)
@@ -288,12 +288,16 @@ class SpanningTreeSynthesis(_Synthesiser):
         super().__post_init__()
         _refuse_pairs(self.sizes)
 
+    @property
+    def _least_alone(self) -> Fraction:
+        return Fraction(1, 4)
+
     def _pairs(self) -> tuple[int, float]:
         return len(self.sizes) - 1, 0.6
 
     def measured(self, measuring: Measuring) -> tuple[Compression, list[NoisyTable]]:
         """Columns alone, then the pairs of a tree."""
-        merging, singles = self._alone(measuring, Fraction(1, 4))
+        merging, singles = self._alone(measuring, self._least_alone)
         pairs = pairs_of(merging.domain)
         if not pairs:
             return merging, singles
@@ -332,6 +336,10 @@ class CliqueTreeSynthesis(_Synthesiser):
     def numbers(self) -> int:
         """The cells of the model, but for columns alone."""
         return max(min(self.cells, math.prod(self.sizes)), sum(self.sizes))
+
+    @property
+    def _least_alone(self) -> Fraction:
+        return Fraction(_LEAST_FIRST, 100)
 
     def _pairs(self) -> tuple[int, float]:
         return 3 * len(self.sizes), 0.4
