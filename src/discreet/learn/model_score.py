@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from discreet.declared.table import grid_of
+from discreet.declared.table import Outline, grid_of
 from discreet.errors import Refusal
 from discreet.exact import count, shown
 from discreet.learn.convex_risk import classes_of
 from discreet.learn.design import Reals, Steps
 from discreet.learn.model import Model
 from discreet.learn.moments import Width
-from discreet.learn.right_rows import RightRows, labelled
+from discreet.learn.right_rows import RightRows, labelled, readers
 from discreet.learn.scores import ClassifierScore, NumberScore
 from discreet.learn.terms import Priced, settle_price
 from discreet.mechanisms import Column, Frame, Pair, Relation, registered
@@ -84,6 +84,14 @@ class ModelScore(Priced):
                 "expected fitted as JSON of an estimator's name and its model", hint="discreet score"
             ) from None
         return getattr(model, "model", model)
+
+    def refuse_unfit(self, known: Outline) -> None:
+        """Where the label is not declared as the model says it, or a feature not as it reads it."""
+        if RightRows.of(known, self.label, self.judged).numeric:
+            grid_of(known, self.label)
+        else:
+            classes_of(known, self.label)
+        readers(known, self.judged)
 
     def width(self, columns: int) -> Width:
         """How much noise there is on each number, by public facts alone."""
