@@ -22,6 +22,8 @@ from discreet.learn import (
     HuberRisk,
     KernelRisk,
     KernelSVC,
+    KMeans,
+    KMeansClusters,
     LeastSquares,
     LinearRegression,
     LinearSVC,
@@ -70,6 +72,11 @@ EXAMPLES: dict[str, list[Any]] = {
         PrincipalComponents(("a", "b"), 2, ONE, max_rows=2),
         PrincipalComponents(("a",), 1, ONE, RARE, data_norm=Fraction(2), center=False),
         PrincipalComponents(("a", "b"), 1, rho=HALF, center=False, neighbours=Replace("person")),
+    ],
+    "k-means": [
+        KMeansClusters(("a", "b"), 2, ONE, iterations=1, max_rows=2),
+        KMeansClusters(("a",), 1, ONE, RARE, data_norm=Fraction(2)),
+        KMeansClusters(("a", "b"), 2, rho=HALF, iterations=2, neighbours=Replace("person")),
     ],
     "exponential-pca": [
         ExponentialComponents(("a", "b"), 1, ONE, center=False, max_rows=2),
@@ -167,6 +174,7 @@ ESTIMATORS: list[Any] = [
     Ridge(1, epsilon=HUGE, **NUMBERS),
     SparseRegression(2, epsilon=HUGE, **NUMBERS),
     StandardScaler(HUGE, bounds=(-1000, 1000)),
+    KMeans(3, epsilon=HUGE, bounds=(-20, 20)),
     PCA(1, method="exponential", epsilon=1000, bounds=(-10, 10)),
     PCA(1, epsilon=HUGE, bounds=(-1000, 1000)),
     PCA(epsilon=HUGE, delta="1e-6", bounds=(-1000, 1000), data_norm=10**4, center=False),

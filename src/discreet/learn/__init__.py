@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from discreet.learn.bayes_model import BayesClassifier as BayesClassifier
 from discreet.learn.classifier_model import KernelClassifier as KernelClassifier
 from discreet.learn.classifier_model import LinearClassifier as LinearClassifier
+from discreet.learn.clusters_model import Clusters as Clusters
 from discreet.learn.convex_risk import ConvexRisk as ConvexRisk
 from discreet.learn.convex_risk import HingeRisk as HingeRisk
 from discreet.learn.convex_risk import HuberRisk as HuberRisk
@@ -27,6 +28,7 @@ from discreet.learn.convex_risk import KernelRisk as KernelRisk
 from discreet.learn.convex_risk import LogisticRisk as LogisticRisk
 from discreet.learn.exponential_components import ExponentialComponents as ExponentialComponents
 from discreet.learn.functional import FunctionalLogistic as FunctionalLogistic
+from discreet.learn.kmeans import KMeansClusters as KMeansClusters
 from discreet.learn.least_squares import LeastSquares as LeastSquares
 from discreet.learn.model import LinearModel as LinearModel
 from discreet.learn.model import Model as Model
@@ -55,6 +57,7 @@ _ESTIMATORS = {
     "ExponentialLearner": "exponential_learner",
     "GaussianNB": "naive_bayes",
     "HuberRegressor": "regressors",
+    "KMeans": "clustering",
     "KernelSVC": "classifiers",
     "LinearRegression": "linear_regression",
     "LinearSVC": "classifiers",
@@ -72,6 +75,7 @@ if TYPE_CHECKING:
     from discreet.learn.classifiers import LinearSVC as LinearSVC
     from discreet.learn.classifiers import LogisticRegression as LogisticRegression
     from discreet.learn.classifiers import PrivateClassifier as PrivateClassifier
+    from discreet.learn.clustering import KMeans as KMeans
     from discreet.learn.decomposition import PCA as PCA
     from discreet.learn.estimator import PrivateEstimator as PrivateEstimator
     from discreet.learn.estimator import PrivateTransformer as PrivateTransformer
