@@ -110,8 +110,8 @@ def scores(x: Reals, y: Reals, bounds: Any, epsilon: str, seed: int) -> dict[str
     classes = (False, True)
     given: dict[str, Any] = {"classes": classes, "bounds": bounds, "delta": "1e-6", "neighbours": "replace"}
     ours: dict[str, Any] = {
-        "ours": LogisticRegression(epsilon, **given, alpha="0.3"),
-        "ours, added": LogisticRegression(epsilon, **{**given, "neighbours": "add-remove"}, alpha="0.3"),
+        "ours": LogisticRegression(epsilon, **given),
+        "ours, added": LogisticRegression(epsilon, **{**given, "neighbours": "add-remove"}),
         "functional, added": LogisticRegression(
             epsilon, **{**given, "neighbours": "add-remove"}, alpha="0.1", method="functional"
         ),

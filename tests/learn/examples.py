@@ -17,6 +17,7 @@ from discreet.learn import (
     ConvexERM,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
+    ExponentialComponents,
     ExponentialLearner,
     FunctionalLogistic,
     GaussianNB,
@@ -25,6 +26,8 @@ from discreet.learn import (
     HuberRisk,
     KernelRisk,
     KernelSVC,
+    KMeans,
+    KMeansClusters,
     LeastSquares,
     LinearRegression,
     LinearSVC,
@@ -32,6 +35,7 @@ from discreet.learn import (
     LogisticRisk,
     NaiveBayes,
     PrincipalComponents,
+    PrivateSearch,
     RegressionTree,
     Ridge,
     RuleLearner,
@@ -73,6 +77,15 @@ EXAMPLES: dict[str, list[Any]] = {
         PrincipalComponents(("a",), 1, ONE, RARE, data_norm=Fraction(2), center=False),
         PrincipalComponents(("a", "b"), 1, rho=HALF, center=False, neighbours=Replace("person")),
     ],
+    "k-means": [
+        KMeansClusters(("a", "b"), 2, ONE, iterations=1, max_rows=2),
+        KMeansClusters(("a",), 1, ONE, RARE, data_norm=Fraction(2)),
+        KMeansClusters(("a", "b"), 2, rho=HALF, iterations=2, neighbours=Replace("person")),
+    ],
+    "exponential-pca": [
+        ExponentialComponents(("a", "b"), 1, ONE, center=False, max_rows=2),
+        ExponentialComponents(("a", "b"), 2, ONE, RARE, data_norm=Fraction(2), neighbours=Replace("person")),
+    ],
     "exponential-learner": [
         RuleLearner(("a", "b"), "y", ONE, cuts=2, terms=2, max_rows=2),
         RuleLearner(("a",), "y", ONE, neighbours=Replace("person")),
@@ -84,6 +97,17 @@ EXAMPLES: dict[str, list[Any]] = {
     "additive-regressor": [
         AdditiveRegression(("a",), "y", ONE, rounds=1),
         AdditiveRegression(("a", "b"), "y", rho=HALF, max_rows=2, neighbours=Replace()),
+    "private-search": [
+        PrivateSearch(
+            ("a",),
+            "y",
+            "naive-bayes",
+            ((("smoothing", "1/10"),), (("smoothing", 0),)),
+            ONE,
+            tries=Fraction(2),
+            max_rows=2,
+        ),
+        PrivateSearch(("a",), "y", "linear-regression", ((("alpha", 1),),), ONE, RARE, neighbours=Replace("person")),
     ],
     "decision-tree-classifier": [
         ClassificationTree(("a",), "y", ONE, max_depth=2, max_rows=2),
@@ -165,6 +189,8 @@ ESTIMATORS: list[Any] = [
     Ridge(1, epsilon=HUGE, **NUMBERS),
     SparseRegression(2, epsilon=HUGE, **NUMBERS),
     StandardScaler(HUGE, bounds=(-1000, 1000)),
+    KMeans(3, epsilon=HUGE, bounds=(-20, 20)),
+    PCA(1, method="exponential", epsilon=1000, bounds=(-10, 10)),
     PCA(1, epsilon=HUGE, bounds=(-1000, 1000)),
     PCA(epsilon=HUGE, delta="1e-6", bounds=(-1000, 1000), data_norm=10**4, center=False),
     OfBayes(HUGE, bounds=(-1000, 1000)),

@@ -16,7 +16,7 @@ from commandline import discreet as command
 from learn.examples import HUGE
 
 import discreet as dp
-from discreet.learn import LeastSquares, LinearModel, LinearRegression, ModelRelease
+from discreet.learn import LeastSquares, LinearModel, LinearRegression, ModelRelease, SearchedModel
 from discreet.learn.rows import features_of
 from discreet.privacy import Approximate
 from discreet.release.folder import checked, read
@@ -59,6 +59,20 @@ def test_a_fit_is_a_release_that_predicts_without_its_home(home: Path, tmp_path:
     ):
         done = command(tmp_path, *wrong)
         assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+def test_a_setting_is_chosen_privately_in_the_home_too(home: Path, tmp_path: Path) -> None:
+    tries = ["--try", "alpha=1,1e30", "--try", "fit_intercept=true", "--param", "tries=9", "--param", "data_norm=500"]
+    made = command(tmp_path, "fit", "linear-regression", ROWS, *ASKED, *tries, "--out", "model", "--home", str(home))
+    assert made.returncode == 0, made.stderr
+    release, certificate = read(tmp_path / "model")
+    assert isinstance(release, ModelRelease)
+    assert certificate.guarantee.epsilon == HUGE  # type: ignore[union-attr]
+    assert isinstance(release.model, SearchedModel)
+    assert dict(release.model.setting).keys() == {"alpha", "fit_intercept", "data_norm"}
+    assert "longer than 500" in (tmp_path / "model" / "index.html").read_text(encoding="utf-8")
+    (tmp_path / "new.csv").write_text("days\n1\n", encoding="utf-8")
+    assert "prediction" in command(tmp_path, "predict", "model", "new.csv").stdout
 
 
 def test_a_norm_that_may_cut_rows_is_told(home: Path, tmp_path: Path) -> None:

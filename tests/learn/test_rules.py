@@ -78,6 +78,19 @@ def test_it_finds_a_rule_that_is_there() -> None:
     assert fitted.decision_function(x[:5]).shape == (5,)
 
 
+@pytest.mark.parametrize(("excess", "confidence"), [("0.1", "0.95"), ("0.02", "0.8")])
+def test_how_many_rows_are_enough_is_what_the_proof_says(excess: str, confidence: str) -> None:
+    """docs/proofs/finite_class.md, "How many rows", in floats: the choice takes half of what may go wrong."""
+    learner, known = RuleLearner(("a", "b"), "y", Fraction(1, 2), cuts=3, terms=2), frame([])
+    alpha, beta, many = float(excess), 1 - float(confidence), len(learner.rules(known))
+    gap = int(learner.choice(known).error(1 - (1 - Fraction(confidence)) / 2))
+    for realizable, rare in ((True, math.log(2 * many / beta)), (False, math.log(2 * (many + 1) / beta))):
+        most = math.sqrt(2 * rare) + math.sqrt(2 * rare + 4 * gap * (1 if realizable else alpha))
+        rows = (most / 2) ** 2 / alpha if realizable else (most / (2 * alpha)) ** 2
+        found = learner.rows_needed(known, excess, confidence, realizable=realizable)
+        assert found == math.ceil(rows)
+
+
 @pytest.mark.slow
 def test_as_many_rows_as_it_says_are_enough() -> None:
     """At 90 %, over 60 draws: eighteen misses or more would come once in 10⁵ if a miss had a chance of a tenth."""

@@ -61,7 +61,7 @@ OTHERS: dict[str, list[Any]] = {
     ],
     "fourier-marginals": [FourierMarginals(("x", "y"), (2, 3), (("x",), ("y",)), ONE, most=2)],
     "independent-synthesis": [IndependentSynthesis(("x", "y"), (2, 3), ONE, 2)],
-    "direct-synthesis": [DirectSynthesis(("x", "y"), (2, 2), HALF, rows=5)],
+    "direct-synthesis": [DirectSynthesis(("x", "y"), (2, 2), HALF, rows=5, never=(((0, (0,)), (1, (1,))),))],
     "spanning-tree-synthesis": [SpanningTreeSynthesis(("x", "y", "z"), (2, 3, 2), HALF)],
     "clique-tree-synthesis": [CliqueTreeSynthesis(("x", "y", "z"), (2, 2, 2), ONE, 2, cells=64)],
 }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from discreet.cli.options import HOME, AtHome, NoHome, new_app, option, pairs, value_of
-from discreet.cli.printing import AsFormat, Format, busy, print_rows
+from discreet.cli.printing import AsFormat, Format, busy, print_rows, write_rows
 from discreet.errors import Refusal
 from discreet.exact import shown
 
@@ -30,6 +31,12 @@ def fit(  # noqa: PLR0913  # the terms of a fit
     rho: Annotated[str | None, option("R", "The price, in zCDP.")] = None,
     delta: Annotated[str | None, option("D", "Beside epsilon, for Gaussian noise.")] = None,
     param: Annotated[list[str] | None, option("NAME=VALUE", "A parameter. May be repeated.")] = None,
+    attempt: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--try", metavar="NAME=A,B", help="Values to choose a parameter from, privately. May be repeated."
+        ),
+    ] = None,
     max_rows: Annotated[int | None, option("N", "Rows of one unit that count, instead of as declared.")] = None,
     name: Annotated[str, option("TEXT", "What the model is called.")] = "",
     out: Annotated[Path | None, option("DIR", "A new folder to write it to.")] = None,
@@ -45,6 +52,8 @@ def fit(  # noqa: PLR0913  # the terms of a fit
     columns = [*next(csv.reader([features]), []), *([] if label is None else [label])]
     price = {"epsilon": epsilon, "rho": rho, "delta": delta, "max_rows": max_rows}
     parameters = {key: value_of(text) for key, text in pairs(param, "--param")}
+    if attempt:
+        estimator, parameters = "private-search", _searched(estimator, parameters, dict(pairs(attempt, "--try")))
     wish = Wish.of("model", columns, estimator=estimator, label=label, parameters=parameters, **price)
     order = ReleaseOrder.of(source, wish, name)
     if dry_run:
@@ -55,6 +64,14 @@ def fit(  # noqa: PLR0913  # the terms of a fit
         )
     else:
         publish(home, order, out, form)
+
+
+def _searched(estimator: str, fixed: dict[str, Any], tried: dict[str, str]) -> dict[str, Any]:
+    """What a search takes: of the parameters some are its own, and every setting has the others."""
+    own: dict[str, Any] = {name: fixed.pop(name) for name in ("tries", "holdout") if name in fixed}
+    values = [[(name, value_of(text)) for text in next(csv.reader([texts]), [])] for name, texts in tried.items()]
+    settings = [[[name, value] for name, value in (*fixed.items(), *each)] for each in product(*values)]
+    return {"estimator": estimator, "settings": settings, **own}
 
 
 @app.command()
@@ -104,19 +121,10 @@ def _rows(file: Path) -> pa.Table:
 
 def _write(out: Path, rows: pa.Table, told: dict[str, list[Any]]) -> None:
     import pyarrow as pa
-    from pyarrow import csv as pa_csv
-    from pyarrow import parquet
 
     from discreet.learn.rows import unlike
 
-    if out.suffix not in (".csv", ".parquet"):
-        raise Refusal(f"expected a file that ends with .csv or .parquet, got {str(out)!r}")
-    if out.exists():
-        raise Refusal(f"{str(out)!r} is there already", hint="name a file that is new")
     whole = rows
     for name, values in told.items():
         whole = whole.append_column(unlike(name, whole.column_names), pa.array(values))
-    try:
-        parquet.write_table(whole, out) if out.suffix == ".parquet" else pa_csv.write_csv(whole, out)
-    except OSError:
-        raise Refusal(f"{str(out)!r} cannot be written") from None
+    write_rows(out, whole)

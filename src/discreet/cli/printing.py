@@ -8,9 +8,15 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from discreet.errors import Refusal
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Format(StrEnum):
@@ -96,3 +102,18 @@ def print_rows(form: Format, head: Sequence[str], rows: Sequence[Sequence[object
         print_csv(head, rows)
     else:
         print_table(head, rows, right=right)
+
+
+def write_rows(out: Path, rows: pa.Table) -> None:
+    """Write a table to a new file, of the kind that its name ends with."""
+    from pyarrow import csv as text
+    from pyarrow import parquet
+
+    if out.suffix not in (".csv", ".parquet"):
+        raise Refusal(f"expected a file that ends with .csv or .parquet, got {str(out)!r}")
+    if out.exists():
+        raise Refusal(f"{str(out)!r} is there already", hint="name a file that is new")
+    try:
+        parquet.write_table(rows, out) if out.suffix == ".parquet" else text.write_csv(rows, out)
+    except OSError:
+        raise Refusal(f"{str(out)!r} cannot be written") from None

@@ -13,7 +13,7 @@ from typer.main import get_command
 
 from discreet import durable
 from discreet.cli.options import HOME, AtHome, NoHome, new_app, pairs
-from discreet.cli.printing import AsFormat, Format, busy, gauge, print_csv, print_json, print_rows
+from discreet.cli.printing import AsFormat, Format, busy, gauge, print_csv, print_json, print_rows, write_rows
 from discreet.errors import Refusal
 
 if TYPE_CHECKING:
@@ -199,6 +199,41 @@ def ask(
     numbers = ["value", "standard_error", "low", "high"]
     print_rows(form, ["what", *numbers, "note"], rows, right=numbers)
     typer.echo(release.bounding, err=True)
+
+
+@app.command()
+def draw(
+    folder: Folder,
+    where: Annotated[
+        list[str] | None, typer.Argument(metavar="[COL=FROM:TO|COL=a,b]...", help="Which rows; else any.")
+    ] = None,
+    *,
+    rows: Annotated[int, typer.Option(metavar="N", help="How many.")],
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="A new file, .csv or .parquet.")] = None,
+    _home: NoHome = None,
+    form: AsFormat = Format.table,
+) -> None:
+    """Draw more synthetic rows from the model of a release, or rows of some kind: free."""
+    from discreet.release import SyntheticRelease
+    from discreet.release.folder import read
+
+    with busy("reading"):
+        release, _ = read(folder)
+    if not isinstance(release, SyntheticRelease):
+        raise Refusal(
+            f"rows are drawn from a model, and {str(folder)!r} has a release of the kind {release.kind}",
+            hint="take a folder that discreet release synthetic wrote",
+        )
+    asked = {column: release.side(column).asked(text) for column, text in pairs(where, "which rows")}
+    with busy("drawing"):
+        drawn = release.draw(rows, where=asked)
+    if drawn.num_rows < rows:
+        typer.echo(f"note: {drawn.num_rows} rows: others would have been impossible", err=True)
+    if out is not None:
+        write_rows(out, drawn)
+        typer.echo(f"written to {out}", err=True)
+        return
+    print_rows(form, drawn.column_names, [list(row.values()) for row in drawn.to_pylist()])
 
 
 @app.command()

@@ -21,7 +21,7 @@ from discreet.learn.design import Design, Reals, Scale, Steps
 from discreet.learn.losses import Huber, Logistic, Loss, SmoothHinge, Softmax
 from discreet.learn.model import LinearModel
 from discreet.learn.normals import exponential_vector, normals
-from discreet.learn.perturbation import METHODS, Perturbation, planned
+from discreet.learn.perturbation import COUNT_SHARE, METHODS, Perturbation, planned, usual_ridge
 from discreet.learn.solver import Objective, minimised
 from discreet.learn.terms import OverRows, settle_columns
 from discreet.mechanisms import Column, Frame, Pair, Relation, registered
@@ -44,7 +44,7 @@ class _Risk(OverRows):
     label: str
     epsilon: Fraction
     delta: Fraction
-    alpha: Fraction = Fraction(1)
+    alpha: Fraction | None = None
     l1: Fraction = Fraction(0)
     method: str = "automatic"
     fit_intercept: bool = True
@@ -60,7 +60,7 @@ class _Risk(OverRows):
             self,
             epsilon=positive(self.epsilon, "epsilon"),
             delta=probability(self.delta, "delta"),
-            alpha=nonnegative(self.alpha, "alpha"),
+            alpha=None if self.alpha is None else nonnegative(self.alpha, "alpha"),
             l1=nonnegative(self.l1, "l1"),
             fit_intercept=yes_or_no(self.fit_intercept, "fit_intercept"),
             data_norm=None if self.data_norm is None else positive(self.data_norm, "data_norm"),
@@ -69,7 +69,7 @@ class _Risk(OverRows):
             raise Refusal(
                 "this fit needs a delta, if a tiny one: its solver computes in doubles", hint="say delta=1e-12"
             )
-        if self.method == "output" and not self.alpha:
+        if self.method == "output" and self.alpha == 0:
             raise Refusal("output perturbation needs a ridge", hint="say alpha=1, for one")
 
     @cached_property
@@ -86,11 +86,27 @@ class _Risk(OverRows):
         """How rows become numbers."""
         return Design.of(known, self.features, intercept=self.fit_intercept, norm=self.data_norm)
 
-    def noise(self, known: Outline) -> Perturbation:
-        """How much noise there is on what is fitted to rows of which this is declared, by public facts alone."""
+    @property
+    def counting(self) -> Fraction:
+        """Of ε what buys the number of rows, from which a ridge follows that nobody named."""
+        return self.epsilon * COUNT_SHARE if self.alpha is None else Fraction(0)
+
+    def noise(self, known: Outline, counted: int = 0) -> Perturbation:
+        """How much noise there is on what is fitted to rows of which this is declared, by public facts alone.
+
+        And by about how many rows were `counted`, where nobody named a ridge.
+        """
         size, length = self.shape(self.design(known))
-        price = self.privacy
-        return planned(self.loss(known), size, length, price, self.max_rows, self.neighbours, self.alpha, self.method)
+        price = Approximate(self.epsilon - self.counting, self.delta)
+        terms = (self.loss(known), size, length, price, self.max_rows, self.neighbours)
+        alpha = usual_ridge(*terms, counted, self.method) if self.alpha is None else self.alpha
+        return planned(*terms, alpha, self.method)
+
+    def counted(self, relation: Relation, rng: Entropy) -> int:
+        """About how many rows there are, at the price of `counting`; or 0, if that is nothing."""
+        if not self.counting:
+            return 0
+        return int(relation.counts([])) + laplace(self.max_rows / self.counting, rng=rng)
 
     def shape(self, design: Design) -> tuple[int, Fraction]:
         """How many numbers a row is in the end, and the largest square of their length."""
@@ -106,7 +122,8 @@ class _Risk(OverRows):
 
     def parameters(self, relation: Relation, rng: Entropy, lift: Callable[[Reals], Reals] | None = None) -> Reals:
         """Θ with noise, on a public grid. Spends `privacy`; docs/proofs/convex.md."""
-        design, loss, noise = self.design(relation), self.loss(relation), self.noise(relation)
+        design, loss = self.design(relation), self.loss(relation)
+        noise = self.noise(relation, self.counted(relation, rng))
         size, length = self.shape(design)
         shape, reach = (size, loss.scores), math.sqrt(length) * (1 + 2.0**-50)
         draw = exponential_vector if noise.exponential else normals
@@ -182,12 +199,17 @@ class _Classes(_Risk):
 
     def read(self, known: Outline, labels: Steps) -> tuple[Steps, NDArray[np.bool_]]:
         """Places among the classes, of places among keys or of steps."""
-        column = column_of(known, self.label)
-        if column.keys is None:
-            return labels - grid_of(known, self.label).low, np.ones(labels.size, dtype=np.bool_)
-        classes = classes_of(known, self.label)
-        places = np.array([-1 if key is None else classes.index(key) for key in column.keys])[labels]
-        return places, places >= 0
+        return places_of_classes(known, self.label, labels)
+
+
+def places_of_classes(known: Outline, label: str, labels: Steps) -> tuple[Steps, NDArray[np.bool_]]:
+    """The place of each label among the classes, of places among keys or of steps; and which are any."""
+    column = column_of(known, label)
+    if column.keys is None:
+        return labels - grid_of(known, label).low, np.ones(labels.size, dtype=np.bool_)
+    classes = classes_of(known, label)
+    places = np.array([-1 if key is None else classes.index(key) for key in column.keys])[labels]
+    return places, places >= 0
 
 
 def classes_of(known: Outline, label: str) -> tuple[Key, ...]:
@@ -210,8 +232,9 @@ class LogisticRisk(_Classes):
     """Logistic regression of a column with declared classes, of more than two by softmax.
 
     `alpha` is a ridge on the weights of features that are scaled to between −1 and 1, or to a length of `data_norm`;
-    the intercept is one of them. `method` is objective perturbation (with noise of density ∝ exp(−β‖b‖), or
-    `gaussian`), output perturbation, or whichever of the first two has less noise.
+    the intercept is one of them. Where nobody names it, it follows from the noise and a noisy count of rows. `method`
+    is objective perturbation (with noise of density ∝ exp(−β‖b‖), or `gaussian`), output perturbation, or whichever of
+    the first two has less noise.
 
     Guarantee: Approximate(epsilon, delta) when all rows of one unit, of which there are at most `max_rows`, are added
         or removed, or replaced if those are its neighbours; conditional on the end of the solver.

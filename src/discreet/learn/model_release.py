@@ -146,11 +146,12 @@ class ModelRelease(Release):
     def left_out(facts: Mapping[str, Plain], unit: str) -> tuple[str, ...]:  # noqa: ARG004  # of kinds that leave out
         """That long rows were shortened, if they were."""
         mechanism: Any = facts["mechanism"]
-        norm = mechanism["parameters"].get("data_norm")
-        if norm is None:
-            return ()
-        norm = spoken(exact(norm, "data_norm"))
-        return (f"Rows of which the features together were longer than {norm} counted as shorter ones of that length.",)
+        settings = mechanism["parameters"].get("settings", ())
+        said = [mechanism["parameters"].get("data_norm"), *(dict(each).get("data_norm") for each in settings)]
+        norms = sorted({exact(norm, "data_norm") for norm in said if norm is not None})
+        some = " or ".join(map(spoken, norms))
+        long = f"Rows of which the features together were longer than {some} counted as shorter ones of that length."
+        return (long,) if norms else ()
 
     def to_arrow(self) -> dict[str, pa.Table]:
         """Its numbers, one a row."""

@@ -54,4 +54,4 @@ from discreet.release.synthetic import IndependentSynthesis as IndependentSynthe
 from discreet.release.synthetic import SpanningTreeSynthesis as SpanningTreeSynthesis
 from discreet.release.synthetic import Synthesis as Synthesis
 from discreet.release.synthetic_kind import SYNTHETIC as SYNTHETIC
-from discreet.release.synthetic_kind import SyntheticRelease as SyntheticRelease
+from discreet.release.synthetic_release import SyntheticRelease as SyntheticRelease

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -169,6 +170,13 @@ class NumberAxis:
         taken[first], taken[last] = self._part(first, low, high), self._part(last, low, high)
         said = f"the range of {self.column} cuts through a bin, whose records are taken to be spread evenly"
         return taken, said if min(taken[first], taken[last]) < 1 else ""
+
+    def within(self, asked: object) -> tuple[int, int]:
+        """From which step to before which a range goes, as `weights` takes it; for all else all of the axis."""
+        low, high = asked if isinstance(asked, (list, tuple)) else (None, None)
+        first = self.steps[0] if low is None else math.ceil(self._inside(low))
+        end = self.steps[-1] if high is None else math.ceil(self._inside(high))
+        return first, end + (self.closed and end == self.steps[-1])
 
     def asked(self, text: str) -> object:
         """What `weights` takes, from text: FROM:TO, either of which may be left out, or the name of the other cell."""

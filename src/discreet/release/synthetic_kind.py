@@ -1,50 +1,38 @@
-"""Synthetic rows as a kind of release: what may be asked for, how it is made, and what is published."""
+"""Synthetic rows as a kind of release: what may be asked for, and how it is made."""
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.csv
-from numpy.typing import NDArray
 
 from discreet.declared.table import column_of
 from discreet.errors import Refusal, about
 from discreet.exact import Number, count, share, shown
-from discreet.mechanisms import Bins, Caps, Outline, Relation
+from discreet.mechanisms import Bins, Caps, Column, Outline, Relation
 from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.registry import Plain
 from discreet.mechanisms.stages import UNSEALED, Stages
-from discreet.noise import SECURE, Entropy, belows
-from discreet.pictures import Picture
-from discreet.pictures.svg import safe
+from discreet.noise import SECURE, Entropy
 from discreet.privacy import AddRemove
-from discreet.release import figures
-from discreet.release.axis import IN_OTHER, KeyAxis, NumberAxis, Side
-from discreet.release.bins import Private
+from discreet.release.axis import IN_OTHER, sided
+from discreet.release.bins import Private, spacious
 from discreet.release.counting_mechanism import CellMechanism, Publication
-from discreet.release.counts_release import CountedRelease
-from discreet.release.estimate import Estimate
+from discreet.release.estimate import error_bar
 from discreet.release.histogram_kinds import CountsWish, axes_of, fits, side_of
 from discreet.release.kind import Kind, Option, Preview, part, register
 from discreet.release.marginals_kind import concentrated
-from discreet.release.release import Release, Sheet
+from discreet.release.never import read_follows, read_never, rules
 from discreet.release.synthetic import (
     CliqueTreeSynthesis,
     DirectSynthesis,
     IndependentSynthesis,
     SpanningTreeSynthesis,
-    Synthesis,
 )
-from discreet.release.synthetic.packing import packed, unpacked
 from discreet.release.synthetic.synthesised import MOST_ROWS
-from discreet.release.tree import Reals, Whole
+from discreet.release.synthetic_release import SyntheticRelease, measured_table, steps_within
 
 AUTO = "auto"
 METHODS: Mapping[str, type[Any]] = {
@@ -54,19 +42,19 @@ METHODS: Mapping[str, type[Any]] = {
     "direct": DirectSynthesis,
 }
 _FEW = 256  # cells of all columns together, of which the one table is measured by itself
-_LINES = 12  # measured tables that are named one by one
+_FINE = 256  # cells of the public grid on which private bins are found
 _DELTA = Option(label="delta, for Gaussian noise", usual="none")
+_NEVER = Option(
+    "What no row may be: 'sex=m & pregnant=yes; age=0:15 & status=married'.",
+    "RULES",
+    label="Never together",
+    usual="nothing",
+    tip="Values that no record can have together, as everybody knows: sex=m & pregnant=yes; age=0:15 & status=married",
+)
+_FOLLOWS = Option(
+    "What follows from another column: 'county=zip: 10115>Berlin, 20095>Hamburg'.", "COL=COL:A>B", many=True
+)
 _ROWS = Option("Rows to draw; else about as many as there are.", "N", int, label="Rows", usual="about as many")
-_LEFT = (
-    "Not in the rows are records beyond the most that one {unit} may have. A value that is missing, no listed key or "
-    "in no bin is missing in the rows too; values beyond the declared bounds count as the nearer one, and numbers are "
-    "drawn anew within their bins."
-)
-_BOUNDING = (
-    "Synthetic rows are nobody's: they are drawn from a model that was fitted to noisy tables. What they say of "
-    "columns that were not measured together may be far from the truth, and is told without an error bar. Counts that "
-    "can be read off a measured table have one, for one number at a time."
-)
 
 
 @dataclass(frozen=True)
@@ -80,9 +68,12 @@ class SyntheticWish(CountsWish):
 
     delta: Number | None = part(_DELTA)  # noqa: RUF009  # a field
     rows: int | None = part(_ROWS)
+    never: object = field(default=(), hash=False, metadata={"option": _NEVER})
+    follows: Mapping[str, object] = part(_FOLLOWS, {})
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        settle(self, never=read_never(self.never, self.columns), follows=read_follows(self.follows, self.columns))
         if self.rho is None and self.delta is None:
             raise Refusal(
                 "synthetic rows have Gaussian noise, which needs a delta beside epsilon",
@@ -93,6 +84,18 @@ class SyntheticWish(CountsWish):
             settle(self, rows=None if self.rows is None else count(self.rows, "rows"))
             if self.rows is not None and self.rows > MOST_ROWS:
                 raise Refusal(f"at most {MOST_ROWS} rows are written out, got rows={shown(self.rows)}")
+
+    def respelled(self, spelling: Mapping[str, str]) -> dict[str, Any]:
+        """Bins and what no row may be, by columns so spelled."""
+        told: Any = self.never
+        never = [{spelling[name]: text for name, text in rule.items()} for rule in told]
+        follows = {spelling[name]: [spelling[parent], values] for name, (parent, values) in self.followed.items()}
+        return {**super().respelled(spelling), "never": never, "follows": follows}
+
+    @property
+    def followed(self) -> Mapping[str, Any]:
+        """For each column that follows the one it follows from, and which value from which."""
+        return self.follows
 
     @property
     def takes_delta(self) -> bool:
@@ -123,219 +126,73 @@ class SyntheticPublication(Publication):
         lines = (
             "rows whose value is missing, no declared key or in no bin have nothing in that column",
             *known.lines[1:],
+            f"noise in a count of one column alone is within ± {self.alone:,}, 19 times in 20, if not interrupted",
         )
         return replace(known, lines=lines)
+
+    @property
+    def alone(self) -> int:
+        """How far noise may bring a count of one column alone, before a model evens it out."""
+        mechanism: Any = self.mechanism
+        return math.ceil(error_bar(mechanism.deviation_alone))
 
     def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE, stages: Stages = UNSEALED) -> SyntheticRelease:
         """The release. Spends `privacy`; each measurement is one of the `stages`."""
         mechanism: Any = self.mechanism  # a synthesiser: only those are planned
         made: Any = self._released(relation, partial(mechanism.measure, stages=stages), rng)
-        drawn = [_within(side, made.content.rows[:, i], rng) for i, side in enumerate(made.sides)]
-        measured: list[Plain] = [_told(made.content, place) for place in range(len(made.content.tables))]
+        drawn = [steps_within(side, made.content.rows[:, i], rng) for i, side in enumerate(made.sides)]
+        measured: list[Plain] = [measured_table(made.content, place) for place in range(len(made.content.tables))]
         facts: dict[str, Plain] = {**made.facts, "measured": measured}
         return SyntheticRelease(facts, made.axes, made.content, tuple(drawn))
 
 
-def _told(content: Synthesis, place: int) -> dict[str, Plain]:
-    """Which columns a table was of, and how exact it is."""
-    table = content.tables[place]
-    error = math.sqrt(float(table.variances.min()))
-    return {"columns": list(content.domain.names(table.axes)), "cells": table.counts.size, "error": f"{error:.6g}"}
-
-
-def _within(side: Side, places: Whole, rng: Entropy) -> Whole:
-    """How many steps from the lower edge of its bin each number is; 0 where there is no bin."""
-    steps = np.zeros(places.size, dtype=np.int64)
-    if isinstance(side, KeyAxis):
-        return steps
-    for place in range(side.bins):
-        own = np.flatnonzero(places == place)
-        width = side.steps[place + 1] - side.steps[place] + (side.closed and place == side.bins - 1)
-        steps[own] = belows(width, own.size, rng=rng)
-    return steps
-
-
-@dataclass(frozen=True)
-class SyntheticRelease(CountedRelease):
-    """Published rows that nobody is, and the model that they were drawn from."""
-
-    heading: ClassVar[str] = "What the rows look like"
-
-    content: Synthesis
-    steps: tuple[Whole, ...] = ()  # of the number in each row, from the lower edge of its bin
-
-    @property
-    def own_bounding(self) -> str:
-        """Which numbers have no error bar."""
-        return _BOUNDING
-
-    # questions --------------------------------------------------------------------------------------------------------
-
-    def weighed(self, columns: Sequence[str], weights: Reals) -> Estimate:
-        """A weighted sum of the cells of the model's table of these columns."""
-        return self.content.query(columns, weights)
-
-    def counts(self, columns: Sequence[str] | None = None) -> NDArray[Any]:
-        """About how many records there are of each combination, as the model has it."""
-        return self.content.table(self.columns[:1] if columns is None else columns)
-
-    def errors(self, columns: Sequence[str] | None = None) -> Reals | None:  # noqa: ARG002  # none of them has one
-        """None: a count that has an error bar is asked for by itself."""
-        return None
-
-    def nonnegative(self) -> SyntheticRelease:
-        """The same: a model has no negative counts."""
-        return self
-
-    def whole(self) -> SyntheticRelease:
-        """Refused: whole counts are those of the rows."""
-        raise Refusal("a model's counts are not whole", hint="count the rows")
-
-    def fitted(self) -> None:
-        """There are no whole counts."""
-
-    # rows -------------------------------------------------------------------------------------------------------------
-
-    def rows(self) -> pa.Table:
-        """The synthetic rows: keys as declared, numbers within their bins, and nothing where there is no cell."""
-        return self._told(self.content.rows, self.steps)
-
-    def draw(self, rows: int, *, rng: Entropy = SECURE) -> pa.Table:
-        """So many other rows of the same model, free: nothing more is told by them."""
-        drawn = self.content.drawn(rows, rng)
-        return self._told(drawn, [_within(side, drawn[:, i], rng) for i, side in enumerate(self.axes)])
-
-    def _told(self, places: Whole, steps: Sequence[Whole]) -> pa.Table:
-        columns = {}
-        for i, side in enumerate(self.axes):
-            columns[side.column] = (
-                _keys(side, places[:, i]) if isinstance(side, KeyAxis) else _numbers(side, places[:, i], steps[i])
-            )
-        return pa.table(columns)
-
-    def table(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """The rows; or about how many records there are of each combination of some columns."""
-        return self.rows() if columns is None else self._rows(tuple(columns), None)
-
-    def to_arrow(self) -> dict[str, pa.Table]:
-        """Its one table."""
-        return {"rows": self.rows()}
-
-    def printed(self) -> list[pa.Table]:
-        """The rows."""
-        return [self.rows()]
-
-    def sheet(self, table: pa.Table, most: int) -> Sheet:
-        """The first rows."""
-        return Release.sheet(self, table, most)
-
-    def more_files(self) -> Mapping[str, bytes]:
-        """The rows as CSV."""
-        written_to = io.BytesIO()
-        pyarrow.csv.write_csv(self.rows(), written_to)
-        return {"rows.csv": written_to.getvalue()}
-
-    def pictures(self) -> list[Picture]:
-        """Each column alone, then pairs that were measured together, as the model has them."""
-        pairs = [self.content.domain.names(table.axes) for table in self.content.tables if len(table.axes) == 2]
-        return figures.of_model(self.axes, self.counts, list(dict.fromkeys(pairs)))
-
-    # what a page and a certificate say --------------------------------------------------------------------------------
-
-    def exactness(self, tables: Mapping[str, pa.Table]) -> str:
-        """That rows are made up, and of what."""
-        rows = next(iter(tables.values())).num_rows
-        return (
-            f"The {rows:,} rows are made up: none of them is a person's. They were drawn from a model that was fitted "
-            "to noisy tables, so what many of them have in common is about what many people have in common."
+def _quantiles(wish: SyntheticWish, columns: Sequence[Column]) -> dict[str, int]:
+    """The columns whose bins are to be chosen privately, and how many of them."""
+    parts = {name: cut.bins for name, cut in wish.cuts.items() if isinstance(cut, Private)}
+    for column in columns:
+        if column.name in parts and column.grid is None:
+            message = f"column {column.name!r} has keys, and bins are for numbers"
+            raise Refusal(message, hint="leave its bins out", field=column.name)
+    if parts and wish.method == "direct":
+        raise Refusal(
+            f"the method direct measures every cell, and bins of {next(iter(parts))!r} were to be chosen privately",
+            hint="take another method, or say which bins",
+            field=next(iter(parts)),
         )
-
-    def rules(self) -> list[str]:
-        """What becomes of records in no cell, and what was measured."""
-        measured: Any = self.facts["measured"]
-        told = [f"{safe(' by '.join(each['columns']))} (± {each['error']})" for each in measured[:_LINES]]
-        more = f", and {len(measured) - _LINES:,} more tables" if len(measured) > _LINES else ""
-        return [
-            "that a value that is missing, no key or in no bin is missing in the rows",
-            f"that rows follow from these noisy tables, each cell with this standard error: {', '.join(told)}{more}",
-        ]
-
-    @staticmethod
-    def left_out(facts: Mapping[str, Plain], unit: str) -> tuple[str, ...]:  # noqa: ARG004  # of kinds that look
-        """What is not in the rows."""
-        return (_LEFT.format(unit=unit),)
-
-    def unchecked(self) -> list[str]:
-        """Nothing: rows are part of the release."""
-        return []
-
-    # as text ----------------------------------------------------------------------------------------------------------
-
-    def body(self) -> dict[str, Any]:
-        """Axes, what was measured, the model and the rows."""
-        steps = [packed(each) for each in self.steps]
-        return {"axes": [axis.plain for axis in self.axes], "synthesis": self.content.plain, "steps": steps}
-
-    @classmethod
-    def read(cls, facts: Mapping[str, Plain], body: Mapping[str, Any]) -> SyntheticRelease:
-        """What `body` told of."""
-        content = Synthesis.read(body["synthesis"])
-        axes = cls.read_axes(facts, body, content.domain.sizes)
-        many = (len(content.rows),)
-        steps = tuple(unpacked(each, many, whole=True) for each in body["steps"])
-        if len(steps) != len(axes):
-            raise ValueError
-        release = cls(facts, axes, content, steps)
-        if facts["measured"] != [_told(content, place) for place in range(len(content.tables))]:
-            raise ValueError
-        release.rows()
-        return release
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SyntheticRelease) and self.to_json() == other.to_json()
-
-    def __hash__(self) -> int:
-        return hash((self.axes, self.content))
+    return parts
 
 
-def _keys(side: KeyAxis, places: Whole) -> pa.Array:
-    try:
-        keys = pa.array([*side.keys, None])
-    except (pa.ArrowInvalid, pa.ArrowTypeError):  # keys of several types
-        keys = pa.array([*(None if key is None else str(key) for key in side.keys), None], type=pa.string())
-    return keys.take(pa.array(places))
-
-
-def _numbers(side: NumberAxis, places: Whole, steps: Whole) -> pa.Array:
-    """Numbers in their own unit, whole ones where the step is."""
-    low = np.array([*side.steps[:-1], 0], dtype=np.int64)[places] + steps
-    none = places >= side.bins
-    if side.step.denominator == 1:
-        return pa.array(low * int(side.step), mask=none)
-    return pa.array(low * float(side.step.numerator) / float(side.step.denominator), mask=none)
+def _on_a_fine_grid(wish: SyntheticWish, parts: Mapping[str, int], columns: Sequence[Column]) -> SyntheticWish:
+    """The wish with many public bins where private ones are to be found."""
+    wanted = [column for column in columns if column.name in parts]
+    fine = {column.name: min(_FINE, spacious(column.name, column.grid) + 1) for column in wanted if column.grid}
+    return replace(wish, bins={**wish.bins, **fine})
 
 
 def _planned(outline: Outline, wish: SyntheticWish) -> SyntheticPublication:
     """The mechanism of a wish, for rows of which only what is declared is known."""
     columns = tuple(column_of(outline, name) for name in wish.columns)
-    if private := [name for name, cut in wish.cuts.items() if isinstance(cut, Private)]:
-        raise Refusal(
-            f"synthetic rows take declared bins, and those of {private[0]!r} were to be chosen privately",
-            hint=f"publish a histogram of {private[0]!r} with private bins, and give its edges here",
-            field=private[0],
-        )
-    axes, delta = axes_of(wish, columns), None if wish.delta is None else share(wish.delta, "delta")
+    parts = _quantiles(wish, columns)
+    axes, delta = axes_of(_on_a_fine_grid(wish, parts, columns), columns), None
+    if wish.delta is not None:
+        delta = share(wish.delta, "delta")
     caps = outline.caps if wish.max_rows is None else Caps(wish.max_rows)
     sizes = tuple(side_of(outline, axis) + 1 for axis in axes)  # and one cell for what is in none of them
     adding = isinstance(outline.neighbours, AddRemove)
     most, added = caps.rows if adding else 2 * caps.rows, AddRemove(outline.neighbours.unit)
+    quantiles = tuple(min(parts.get(column.name, 0), size - 1) for column, size in zip(columns, sizes, strict=True))
     along = tuple(len(axis) if isinstance(axis, Bins) else 0 for axis in axes)
     method = wish.method or AUTO
     if method == AUTO:
-        method = "direct" if math.prod(sizes) <= _FEW else "clique-tree"
-    mechanism: CellMechanism = METHODS[method](
-        wish.columns, sizes, concentrated(wish), most, added, wish.rows or 0, along
-    )
+        method = "direct" if math.prod(sizes) <= _FEW and not parts else "clique-tree"
+    both = zip(columns, axes, strict=True)
+    cells = [sided(column, axis if isinstance(axis, Bins) else None, other=True) for column, axis in both]
+    told: Any = wish.never
+    with about("never"):
+        never = rules(told, wish.followed, cells)
+        mechanism: CellMechanism = METHODS[method](
+            wish.columns, sizes, concentrated(wish), most, added, wish.rows or 0, along, never, quantiles
+        )
     return SyntheticPublication(wish.kind, columns, axes, mechanism, caps, outline.neighbours, delta, IN_OTHER)
 
 

@@ -8,10 +8,12 @@ the minimum of the dual, N log Z(θ) − ⟨θ, y⟩ + λ Σ σ² |θ|²/2, whic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.release.marginals.domain import Axes, Domain
 from discreet.release.synthetic.descent import Heard, descended, unheard
@@ -42,32 +44,59 @@ def total_of(tables: Sequence[NoisyTable]) -> float:
     return max(1.0, float(np.dot(weights, sums)) / sum(weights))
 
 
-def fitted(
-    domain: Domain, tree: JunctionTree, tables: Sequence[NoisyTable], total: float, heard: Heard = unheard
+def fitted(  # noqa: PLR0913  # what nothing is known of may be left out
+    domain: Domain,
+    tree: JunctionTree,
+    tables: Sequence[NoisyTable],
+    total: float,
+    heard: Heard = unheard,
+    *,
+    possible: Mapping[Axes, NDArray[np.bool_]] = MappingProxyType({}),
 ) -> GraphicalModel:
-    """The model that minimises the dual, or what is near it after `_STEPS` steps. `heard` is told how many of them."""
-    dual = _Dual(domain, tree, tables, total)
+    """The model that minimises the dual, or what is near it after `_STEPS` steps. `heard` is told how many of them.
+
+    What is not `possible` in a table of some columns of a clique has probability zero.
+    """
+    dual = _Dual(domain, tree, tables, total, possible)
     found = descended(dual, np.zeros(dual.size), _STEPS, _STILL, heard)
     return GraphicalModel(domain, tree, tuple(dual.beliefs(found)))
+
+
+def holder(tree: JunctionTree, axes: Axes, domain: Domain) -> int:
+    """The place of the clique that has these columns."""
+    place = tree.holding(axes, domain)
+    if place is None:
+        raise ValueError(f"no clique holds the table of columns {axes}")
+    return place
 
 
 class _Dual:
     """The dual and its gradient, by θ times the root of about what the second derivative is."""
 
-    def __init__(self, domain: Domain, tree: JunctionTree, tables: Sequence[NoisyTable], total: float) -> None:
+    def __init__(
+        self,
+        domain: Domain,
+        tree: JunctionTree,
+        tables: Sequence[NoisyTable],
+        total: float,
+        possible: Mapping[Axes, NDArray[np.bool_]] = MappingProxyType({}),
+    ) -> None:
         self._calibration, self._total = Calibration(domain, tree), total
         wanted: list[set[Axes]] = [set() for _ in tree.cliques]
         self._places = []
         begin = 0
         for table in tables:
-            place = tree.holding(table.axes, domain)
-            if place is None:
-                raise ValueError(f"no clique holds the table of columns {table.axes}")
+            place = holder(tree, table.axes, domain)
             wanted[place].add(table.axes)
             self._places.append((place, table.axes, table.counts.shape, slice(begin, begin + table.counts.size)))
             begin += table.counts.size
         self._plans = [SumPlan(domain, clique, axes) for clique, axes in zip(tree.cliques, wanted, strict=True)]
         self.size = begin
+        self._barred: dict[int, Reals] = {}  # by clique 0, or −∞ where nothing is possible
+        for axes, allowed in possible.items():
+            place = holder(tree, axes, domain)
+            spread = allowed.reshape([domain.sizes[i] if i in axes else 1 for i in tree.cliques[place]])
+            self._barred[place] = self._barred.get(place, np.zeros(())) + np.where(spread, 0.0, -np.inf)
         self._counts = np.concatenate([table.counts.ravel() for table in tables]).astype(np.float64)
         variances = np.concatenate([table.variances.ravel() for table in tables])
         self._pull = _EVEN * variances / variances.min() ** 0.5
@@ -79,7 +108,10 @@ class _Dual:
         for place, axes, shape, part in self._places:
             own = theta[part].reshape(shape)
             told[place][axes] = told[place][axes] + own if axes in told[place] else own
-        return [plan.spread(tables) for plan, tables in zip(self._plans, told, strict=True)]
+        potentials = [plan.spread(tables) for plan, tables in zip(self._plans, told, strict=True)]
+        for place, barred in self._barred.items():
+            potentials[place] = potentials[place] + barred
+        return potentials
 
     def beliefs(self, scaled: Reals) -> list[Reals]:
         """The model that the parameters stand for."""

@@ -6,7 +6,7 @@ tree, in logarithms; it is made once for a tree, and every step of a fit uses it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -53,11 +53,12 @@ class Calibration:
         for place in range(len(sums) - 1, -1, -1):
             own, _, _, above = self._steps[place]
             top = greatest(sums[place], own)
+            top = np.where(np.isneginf(top), 0.0, top)  # nothing is possible there
             weights = np.exp(sums[place] - top)
             total = summed(weights, own)
-            weights /= total
+            weights /= np.where(total > 0, total, 1.0)
             given[place] = weights
-            log_sum = np.log(total) + top
+            log_sum = np.log(total, out=np.full_like(total, -np.inf), where=total > 0) + top
             if place:
                 parent = self.tree.parents[place]
                 sums[parent] = sums[parent] + log_sum.reshape(above)
@@ -85,6 +86,22 @@ class GraphicalModel:
             names = list(self.domain.names(axes))
             raise Refusal(f"the table of {names} has more than {MOST_CELLS} cells", hint="ask for fewer columns")
         return self._eliminated(axes)
+
+    def given(self, weights: Mapping[int, Reals]) -> GraphicalModel:
+        """The model of those whose cells of some columns are these, each as likely as its weight says."""
+        left, potentials = dict(weights), []
+        for place, clique in enumerate(self.tree.cliques):
+            table = self.conditional(place)
+            for axis, i in enumerate(clique):
+                if i in left:
+                    shape = [1] * len(clique)
+                    shape[axis] = -1
+                    table = table * left.pop(i).reshape(shape)
+            potentials.append(np.log(table, out=np.full_like(table, -np.inf), where=table > 0))
+        beliefs, log_sum = Calibration(self.domain, self.tree).beliefs(potentials)
+        if np.isneginf(log_sum):
+            raise Refusal("the model has no such rows", hint="ask for others; what is rare may be lost in the noise")
+        return GraphicalModel(self.domain, self.tree, tuple(beliefs))
 
     def conditional(self, place: int) -> Reals:
         """The probabilities of a clique given what it shares with its parent."""

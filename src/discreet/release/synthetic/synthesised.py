@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import Refusal
 from discreet.exact import count, shown
@@ -16,6 +18,7 @@ from discreet.release.marginals.domain import Axes, Domain
 from discreet.release.synthetic.compression import Compression
 from discreet.release.synthetic.descent import Heard, unheard
 from discreet.release.synthetic.fit import NoisyTable, fitted, total_of
+from discreet.release.synthetic.impossible import Impossible
 from discreet.release.synthetic.junction_tree import JunctionTree
 from discreet.release.synthetic.measuring import MEASURED
 from discreet.release.synthetic.model import GraphicalModel
@@ -24,6 +27,8 @@ from discreet.release.synthetic.sampling import sampled
 from discreet.release.tree import Reals, Whole
 
 MOST_ROWS = 1 << 20  # that are written out: of a model anybody draws more
+MOST_MODEL = 1 << 22  # cells of a model
+_TRIES = 64  # at drawing a row that can be
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +44,10 @@ class Synthesis:
     tables: tuple[NoisyTable, ...]  # over merged cells
     total: float  # records, as measured
     rows: Whole  # one line each, the place of each column's cell
+    never: Impossible
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0913  # what nothing is known of may be left out
         cls,
         merging: Compression,
         tables: Sequence[NoisyTable],
@@ -49,27 +55,37 @@ class Synthesis:
         *,
         rng: Entropy,
         heard: Heard = unheard,
+        never: Impossible | None = None,
     ) -> Synthesis:
         """The model that fits tables, and so many rows of it; for 0 as many as there seem to be records.
 
-        `heard` is told how far that is.
+        `heard` is told how far that is. `never` says what no row can be.
         """
-        total = total_of(tables)
-        tree = JunctionTree.of(merging.domain, [table.axes for table in tables])
+        total, impossible = total_of(tables), never or Impossible(merging.original)
+        tree, possible = _tree(merging, [table.axes for table in tables], impossible)
         share = 0.9 - MEASURED  # of the work; then rows are drawn
-        model = fitted(merging.domain, tree, tables, total, lambda done: heard(MEASURED + share * done))
+        model = fitted(
+            merging.domain, tree, tables, total, lambda done: heard(MEASURED + share * done), possible=possible
+        )
         many = rows or min(round(total), MOST_ROWS)
-        drawn = merging.expanded(sampled(model, many, rng), rng)
-        return cls(merging.original, merging, model, tuple(tables), total, drawn)
+        drawn = _possible_rows(model, merging, many, rng, never=impossible)
+        return cls(merging.original, merging, model, tuple(tables), total, drawn, impossible)
 
-    def drawn(self, rows: int, rng: Entropy) -> Whole:
-        """So many other rows of the same model."""
-        return self.merging.expanded(sampled(self.model, count(rows, "rows", least=0), rng), rng)
+    def drawn(self, rows: int, rng: Entropy, weights: Mapping[int, Reals] = MappingProxyType({})) -> Whole:
+        """So many other rows of the same model; with weights for the cells of some columns, rows that have these.
+
+        Those that cannot be are drawn again, and left out if that does not help.
+        """
+        many, model, merging = count(rows, "rows", least=0), self.model, self.merging
+        if weights:
+            merging, merged = merging.given(weights)
+            model = model.given(merged)
+        return _possible_rows(model, merging, many, rng, never=self.never, weights=weights)
 
     def table(self, columns: Sequence[str]) -> Reals:
         """About how many records there are of each combination, one axis a column, in the order that is given."""
         axes = self.domain.axes(columns)
-        table = self.total * self.merging.expanded_table(self.model.marginal(axes), axes)
+        table = self.total * self.merging.expanded_table(self.model.marginal(axes), axes) * self.never.possible(axes)
         return table.transpose([axes.index(self.domain.columns.index(name)) for name in columns])
 
     def query(self, columns: Sequence[str], weights: Reals) -> Estimate:
@@ -142,6 +158,11 @@ class Synthesis:
                 for one in self.tables
             ],
             "rows": [packed(self.rows[:, i]) for i in range(self.rows.shape[1])],
+            **(
+                {"never": [[[i, list(cells)] for i, cells in rule] for rule in self.never.rules]}
+                if self.never.rules
+                else {}
+            ),
         }
 
     @classmethod
@@ -177,13 +198,52 @@ class Synthesis:
         total = float(told["total"])
         if not np.isfinite(total):
             raise ValueError
-        return cls(domain, Compression(merged, places, shares), model, tuple(tables), total, rows)
+        never = Impossible(domain, tuple(told.get("never", ())))
+        return cls(domain, Compression(merged, places, shares), model, tuple(tables), total, rows, never)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Synthesis) and self.plain == other.plain
 
     def __hash__(self) -> int:
         return hash((self.domain, self.total, self.rows.tobytes()))
+
+
+def _tree(
+    merging: Compression, tables: Sequence[Axes], never: Impossible
+) -> tuple[JunctionTree, dict[Axes, NDArray[np.bool_]]]:
+    """A tree that holds all tables, and those of what is impossible that still fit; rows keep to the others as well."""
+    tree, held = JunctionTree.of(merging.domain, tables), dict[Axes, NDArray[np.bool_]]()
+    for axes, table in never.merged(merging).items():
+        larger = JunctionTree.of(merging.domain, [*tables, *held, axes])
+        if table.any() and larger.cells(merging.domain) <= max(MOST_MODEL, tree.cells(merging.domain)):
+            tree, held[axes] = larger, table
+    return tree, held
+
+
+def _possible_rows(  # noqa: PLR0913  # a model is three of them
+    model: GraphicalModel,
+    merging: Compression,
+    many: int,
+    rng: Entropy,
+    *,
+    never: Impossible,
+    weights: Mapping[int, Reals] = MappingProxyType({}),
+) -> Whole:
+    """So many rows that can be, by drawing those that cannot anew; fewer where that does not help."""
+    rows = merging.expanded(sampled(model, many, rng), rng)
+    for _ in range(_TRIES):
+        wrong = np.flatnonzero(_wrong(rows, never, weights))
+        if not wrong.size:
+            return rows
+        rows[wrong] = merging.expanded(sampled(model, wrong.size, rng), rng)
+    return rows[~_wrong(rows, never, weights)]
+
+
+def _wrong(rows: Whole, never: Impossible, weights: Mapping[int, Reals]) -> NDArray[np.bool_]:
+    wrong = never.broken(rows)
+    for i, own in weights.items():
+        wrong |= own[rows[:, i]] <= 0
+    return wrong
 
 
 def _axes(given: object, domain: Domain) -> Axes:
