@@ -97,6 +97,7 @@ EXAMPLES: dict[str, list[Any]] = {
     "additive-regressor": [
         AdditiveRegression(("a",), "y", ONE, rounds=1),
         AdditiveRegression(("a", "b"), "y", rho=HALF, max_rows=2, neighbours=Replace()),
+    ],
     "private-search": [
         PrivateSearch(
             ("a",),

@@ -147,14 +147,14 @@ def test_of_few_rows_it_uses_the_features_that_tell_most() -> None:
 def test_a_change_is_the_likeliest_of_a_random_walk() -> None:
     rng = np.random.default_rng(2)
     sums, weight, deviation = rng.normal(size=6), rng.uniform(1, 3, size=6), 0.7
-    told = smoothed(sums, weight, deviation, apart=False)
+    told = smoothed(sums, weight, deviation, 2.0, apart=False)
 
     def unlikely(u: Any) -> float:  # noqa: ANN401
-        walk = np.sum(np.diff(u) ** 2) * 6 / 2.0**2 + np.sum(u**2) / 6
+        walk = np.sum(np.diff(u) ** 2) * 6 / 2.0**2 + 4 * np.sum(u**2) / (2.0**2 * 6)
         return float(np.sum((sums - weight * u) ** 2) / deviation**2 + walk)
 
     assert all(unlikely(told) < unlikely(told + rng.normal(size=6) / 100) for _ in range(50))
-    assert smoothed(sums, weight, 1e-9, apart=True) == pytest.approx(sums / weight, abs=1e-3)
+    assert smoothed(sums, weight, 1e-9, 2.0, apart=True) == pytest.approx(sums / weight, abs=1e-3)
 
 
 def test_categories_have_an_effect_each_and_what_is_none_has_none() -> None:

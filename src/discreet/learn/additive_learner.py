@@ -31,7 +31,7 @@ MOST_ROUNDS = 1000
 
 _SIZE, _COUNTS = Fraction(1, 20), Fraction(1, 10)  # shares: of the whole price, and of that of the fit
 _ONE = 1 << 16  # a residual of one, as a whole number
-_WALK, _LEVEL = 2.0, 1.0  # how far an effect is thought to move over all its bins, and as a whole
+_ODDS, _SHARE = 2.0, 0.5  # how far an effect is thought to move over all its bins: log-odds, or a share of the range
 _MUCH, _SOME = 0.3, 0.2  # noise on the sum over a feature's bins, as a share of rows: of all rounds, and of one
 
 
@@ -199,8 +199,8 @@ class _Boosted:
         exact = np.bincount(places, weights=self.residuals(reach), minlength=len(axis)).astype(np.int64)
         noisy = np.array([float(each) / _ONE for each in self.plan.sum.noisy(exact.tolist(), reach, rng)])
         weight = self.rows[place] * (0.25 if self.odds else 1.0)
-        rate = 1.0 if self.plan.rounds == 1 else 0.5
-        moved = rate * smoothed(noisy, weight, self.plan.sum.deviation(reach) / _ONE, bool(axis.keys))
+        rate, wide = 1.0 if self.plan.rounds == 1 else 0.5, _ODDS if self.odds else _SHARE
+        moved = rate * smoothed(noisy, weight, self.plan.sum.deviation(reach) / _ONE, wide, bool(axis.keys))
         self.effects[place] = self.effects[place] + moved
         self.scores += moved[places]
 
@@ -219,17 +219,18 @@ class _Boosted:
         return intercept, tuple(told)
 
 
-def smoothed(sums: Reals, weight: Reals, deviation: float, apart: bool) -> Reals:  # noqa: FBT001
+def smoothed(sums: Reals, weight: Reals, deviation: float, wide: float, apart: bool) -> Reals:  # noqa: FBT001
     """The likeliest u for sums = weight · u + noise of that deviation, if u is a random walk from bin to bin.
 
-    Bins of keys (`apart`) are no neighbours of each other.
+    Over all bins it moves about as far as `wide`, and begins within half of that. Bins of keys (`apart`) are no
+    neighbours of each other.
     """
     size = len(sums)
     deviation = max(deviation, 1e-3)
     band = np.zeros((2, size))
-    band[1] = (weight / deviation) ** 2 + (1.0 / _WALK**2 if apart else 1 / (_LEVEL**2 * size))
+    band[1] = (weight / deviation) ** 2 + (1 / wide**2 if apart else 4 / (wide**2 * size))
     if size > 1 and not apart:
-        stiff = size / _WALK**2
+        stiff = size / wide**2
         band[0, 1:] = -stiff
         band[1, :-1] += stiff
         band[1, 1:] += stiff
