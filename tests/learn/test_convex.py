@@ -222,6 +222,30 @@ def test_what_rounding_takes_from_a_minimum_is_certified_however_steep_the_loss_
     assert it.longest(np.zeros((2, 1))) >= 10 * 2.0**-53 * 1000 * it.reach * times
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [HingeRisk, LogisticRisk, HuberRisk])
+@pytest.mark.parametrize("method", [{"method": "output"}, {"epsilon": Fraction(50)}, {"method": "gaussian"}])
+def test_every_table_that_was_tried_is_fitted(kind: Any, method: dict[str, Any]) -> None:  # noqa: ANN401
+    """With next to no ridge and the narrowest width, on tables that can be told apart and ones that cannot."""
+    given = {"epsilon": ONE, "delta": RARE, "alpha": Fraction(1, 10**9), **method}
+    given |= {} if kind is LogisticRisk else {"width": Fraction(1, 10)}
+    label = Column("y", bounds=(-1, 1), step=1) if kind is HuberRisk else Column("y", keys=(0, 1))
+    for seed, (n, k) in itertools.product(range(4), ((0, 2), (1, 2), (5, 3), (60, 1), (300, 3), (2000, 4))):
+        coins = np.random.default_rng(seed)
+        x, names = coins.uniform(-1, 1, (n, k)), tuple("abcd"[:k])
+        apart, mixed = (x[:, 0] > 0).astype(int), coins.integers(0, 2, n)
+        for rows, y in ((x, apart), (x, mixed), (np.sign(x), apart), (x / 1000, apart)):
+            held = dict(zip(names, rows.T, strict=True)) | {"y": y}
+            table = Frame.of(held, *[Column(name, bounds=(-1, 1), step="0.0001") for name in names], label)
+            kind(names, "y", **given)(table, rng=Seeded(seed))
+
+
+def test_where_no_step_can_be_solved_for_nothing_but_a_constant_sentence_is_told() -> None:
+    it = objective(Logistic(), [((1.0, 1.0), 1)] * 9, 0.0, 2)
+    with pytest.raises(Fault):
+        minimised(it, 1e-9)
+
+
 def test_a_loss_too_steep_for_sums_in_64_bits_is_refused() -> None:
     given: dict[str, Any] = {"bounds": (-1, 1), "label_bounds": (-1, 1)}
     assert np.isfinite(ConvexERM(Steeper(1000), **given).fit([[0.0]], [0.0]).coef_).all()
@@ -338,6 +362,8 @@ def test_what_makes_no_sense_is_refused() -> None:
         ({"epsilon": 80}, "promises nothing"),
         ({"method": "output", "alpha": 0}, "needs a ridge"),
         ({"neighbours": "both"}, "expected neighbours"),
+        ({"alpha": "1e400"}, "alpha from 0 to"),
+        ({"l1": "1e400"}, "l1 from 0 to"),
         ({"bounds": (0,)}, "as a pair"),
         ({"bounds": ([0, 0, 0], [1, 1, 1])}, "of 2 features"),
     ):

@@ -139,6 +139,38 @@ def test_a_wish_that_makes_no_sense_is_refused_before_anything_is_paid(home: Pat
     assert db.budget("patient").spent == before
 
 
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("linear-regression", {"features": ["days"], "label": "nothing"}),
+        ("linear-regression", {"features": ["region"], "label": "cost"}),
+        ("sparse-regression", {"features": ["days", "nothing"], "label": "cost", "keep": 1}),
+        ("functional-logistic", {"features": ["days"], "label": "cost"}),
+        ("logistic-regression", {"features": ["days"], "label": "region", "delta": "1e-40"}),
+        ("linear-svc", {"features": ["days"], "label": "region", "delta": "1e-6"}),
+        ("linear-svc", {"features": ["days"], "label": "region", "delta": "1e-6", "width": "1e-400"}),
+        ("huber-regression", {"features": ["days"], "label": "region", "delta": "1e-6"}),
+        ("exponential-learner", {"features": ["cost"], "label": "region", "cuts": 1500}),
+        ("naive-bayes", {"features": ["days"], "label": "cost"}),
+        ("standard-scaler", {"features": ["region"]}),
+        ("pca", {"features": ["region"], "components": 1}),
+        ("k-means", {"features": ["region"], "clusters": 2}),
+        ("decision-tree-classifier", {"features": ["days"], "label": "cost"}),
+        ("decision-tree-regressor", {"features": ["days"], "label": "region"}),
+    ],
+)
+def test_what_public_facts_forbid_is_refused_before_it_is_paid_and_puts_nobody_on_hold(
+    home: Path, name: str, parameters: dict[str, Any]
+) -> None:
+    db = dp.open(home)
+    before = db.budget("patient").spent
+    rows = ROWS.replace("FROM", ", region FROM")
+    with pytest.raises(dp.Refusal) as said:
+        db.run(name, rows, epsilon=1, **parameters)
+    assert "maintenance" not in str(said.value)
+    assert db.budget("patient").spent == before
+
+
 def test_rows_to_predict_for_have_numbers_in_columns_of_these_names() -> None:
     table = pa.table({"a": [1, None], "b": ["1.5", "x"]})
     assert np.array_equal(features_of(table, ("A",)), [[1.0], [np.nan]], equal_nan=True)

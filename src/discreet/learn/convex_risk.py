@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from discreet.declared.group_key import Key
 from discreet.declared.table import Outline, column_of, grid_of
 from discreet.errors import Refusal
-from discreet.exact import count, nonnegative, positive, probability, shown
+from discreet.exact import count, nonnegative, positive, probability, shown, spoken
 from discreet.learn.classifier_model import KernelClassifier, LinearClassifier, lifted
 from discreet.learn.design import Design, Reals, Scale, Steps
 from discreet.learn.losses import Huber, Logistic, Loss, SmoothHinge, Softmax
@@ -30,6 +30,8 @@ from discreet.noise import SECURE, Entropy, laplace
 from discreet.privacy import AddRemove, Approximate, Neighbours
 
 _MOST_CLASSES = 1000
+_NARROWEST, _WIDEST = Fraction(1, 100), 1000  # of what is rounded of a loss; beyond doubles find few minima
+_MOST_WEIGHT = 10**9
 _ZERO = 24  # times the scale of the noise on the grid: beyond it is less often than once in e²⁴
 _CERTIFIED = 0.875  # of what a solver may be off: the rest is for adding noise to what it found, in doubles
 
@@ -65,6 +67,8 @@ class _Risk(OverRows):
             fit_intercept=yes_or_no(self.fit_intercept, "fit_intercept"),
             data_norm=None if self.data_norm is None else positive(self.data_norm, "data_norm"),
         )
+        _least_and_most(self.alpha or Fraction(0), "alpha", Fraction(0), _MOST_WEIGHT)
+        _least_and_most(self.l1, "l1", Fraction(0), _MOST_WEIGHT)
         if not self.delta:
             raise Refusal(
                 "this fit needs a delta, if a tiny one: its solver computes in doubles", hint="say delta=1e-12"
@@ -81,6 +85,10 @@ class _Risk(OverRows):
     def numbers(self) -> int:
         """A coefficient for each feature, and an intercept; so many for each class, where there are more than two."""
         return len(self.features) + self.fit_intercept
+
+    def refuse_unfit(self, known: Outline) -> None:
+        """Where the label or a feature is not declared as this needs it, or the price buys no noise."""
+        self.noise(known)
 
     def design(self, known: Outline) -> Design:
         """How rows become numbers."""
@@ -226,6 +234,12 @@ def classes_of(known: Outline, label: str) -> tuple[Key, ...]:
     return classes
 
 
+def _least_and_most(value: Fraction, name: str, low: Fraction, high: int) -> None:
+    """Refuse what makes sums that doubles do not hold, or minima that they do not find."""
+    if not low <= value <= high:
+        raise Refusal(f"expected {name} from {spoken(low)} to {high}, got {name}={spoken(value)}")
+
+
 @registered("logistic-regression")
 @dataclass(frozen=True)
 class LogisticRisk(_Classes):
@@ -267,6 +281,7 @@ class HingeRisk(_Classes):
     def __post_init__(self) -> None:
         super().__post_init__()
         settle(self, width=positive(self.width, "width"))
+        _least_and_most(self.width, "width", _NARROWEST, _WIDEST)
 
     def loss(self, known: Outline) -> Loss:
         """The smooth hinge."""
@@ -319,6 +334,7 @@ class HuberRisk(_Numbers):
     def __post_init__(self) -> None:
         super().__post_init__()
         settle(self, width=positive(self.width, "width"))
+        _least_and_most(self.width, "width", _NARROWEST, _WIDEST)
 
     def loss(self, known: Outline) -> Loss:
         """Of the distance from a number."""
@@ -364,6 +380,7 @@ class KernelRisk(HingeRisk):
     def __post_init__(self) -> None:
         super().__post_init__()
         settle(self, components=count(self.components, "components"), gamma=positive(self.gamma, "gamma"))
+        _least_and_most(self.gamma, "gamma", Fraction(0), _MOST_WEIGHT)
 
     @property
     def numbers(self) -> int:

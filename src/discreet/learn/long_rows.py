@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from discreet.declared.table import Outline
+from discreet.learn.design import Design
 from discreet.learn.terms import OverRows
 from discreet.mechanisms import Column, Frame, Pair
 from discreet.privacy import AddRemove
@@ -15,6 +17,10 @@ class LongRows(OverRows):
     features: tuple[str, ...]
     data_norm: Any
     neighbours: Any
+
+    def refuse_unfit(self, known: Outline) -> None:
+        """Where a column has no bounds and step, or none that the norm can measure."""
+        Design.of(known, self.features, intercept=False, norm=self.data_norm)
 
     def pairs(self) -> tuple[Pair[Frame], ...]:
         """A few rows as long as may be, and those of one unit more, along them or across; or these for each other."""

@@ -113,6 +113,11 @@ class Fit:
             "says nothing of its own error",
         )
 
+    def refuse_unfit(self, known: Outline) -> None:
+        """What the mechanism refuses, if it does so before it runs."""
+        if hasattr(self.mechanism, "refuse_unfit"):
+            self.mechanism.refuse_unfit(known)
+
     def error(self, confidence: Number = USUAL) -> None:
         """How far off a model is depends on the rows."""
         self.mechanism.error(confidence)

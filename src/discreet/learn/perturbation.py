@@ -23,6 +23,7 @@ METHODS = ("automatic", "objective", "gaussian", "output")
 _GRID_SHARE = Fraction(1, 64)  # of ε: for the noise that hides how far a solver is off
 _MOST_BENDING = Fraction(1, 2)  # of ε: what curvature may cost before the ridge grows
 _MOST = 50  # of ε: beyond it e^ε times next to nothing is something
+LEAST_RIDGE = Fraction(1, 1 << 10)  # below it minima lie so far off that doubles do not find them on every table
 COUNT_SHARE = Fraction(1, 64)  # of ε: for how many rows there are, where nobody names a ridge
 _SCORES = 2  # what noise may move a score by; less than that tells classes apart
 _BENT = 160  # rows in a box of uneven columns bend the objective about as a ridge of R²/(160 p) each
@@ -94,7 +95,7 @@ def planned(  # noqa: PLR0913, PLR0917  # what a fit is
             hint="divide the loss by a number, and alpha too: that has the same minimum",
         )
     reach = Reach.of(loss, length_squared, size, rows, neighbours)
-    numbers = size * loss.scores
+    alpha, numbers = max(alpha, LEAST_RIDGE), size * loss.scores
     dimensions = min(loss.rank * rows * (1 if isinstance(neighbours, AddRemove) else 2), numbers)
     rare = _left(price, 2 * numbers + 1)
     spent = price.epsilon * (1 - _GRID_SHARE)

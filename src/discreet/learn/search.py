@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
+from discreet.declared.table import Outline
 from discreet.errors import Refusal
 from discreet.exact import exact, positive, probability, shown
 from discreet.interval import exp, simpler_down
@@ -118,6 +119,13 @@ class PrivateSearch(OverRows):
     def numbers(self) -> int:
         """Those of a model, which setting it has, and how right it is."""
         return int(max(each.numbers for each in self.candidates)) + 2
+
+    def refuse_unfit(self, known: Outline) -> None:
+        """What any of its candidates refuses."""
+        super().refuse_unfit(known)
+        for each in self.candidates:
+            if hasattr(each, "refuse_unfit"):
+                each.refuse_unfit(known)
 
     def pairs(self) -> tuple[Pair[Frame], ...]:
         """Those of its first candidate."""

@@ -110,7 +110,10 @@ def minimised(objective: Objective, tolerance: float) -> Reals:
     The gradient of a strongly convex objective has one root, and Newton's method with halved steps comes to it. A bound
     on its rounds over all rows is not proved: promises of what uses it are conditional on its end.
     """
-    at = descended(objective, _start(objective), tolerance / 16)
+    try:
+        at = descended(objective, _start(objective), tolerance / 16)
+    except np.linalg.LinAlgError:
+        raise Fault from None
     if not objective.longest(at) <= tolerance:
         raise Fault
     return at

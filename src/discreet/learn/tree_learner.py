@@ -147,6 +147,11 @@ class _Trees(RowsAtBounds, Priced):
             raise Refusal(f"no feature can be split: each of {list(self.features)} has one value alone")
         return axes
 
+    def refuse_unfit(self, known: Outline) -> None:
+        """Where no feature can be split."""
+        super().refuse_unfit(known)
+        self.axes(known)
+
     def grown(self, relation: Relation, target: Target, rng: Entropy) -> tuple[tuple[Split, ...], Counts]:
         """The splits, and the sums of each leaf with noise. Spends `privacy`."""
         axes, price = self.axes(relation), self.row_price
@@ -212,6 +217,11 @@ class ClassificationTree(_Trees):
     max_rows: int = 1
     neighbours: Neighbours = AddRemove()
 
+    def refuse_unfit(self, known: Outline) -> None:
+        """Where no feature can be split, or the label is not declared as this needs it."""
+        super().refuse_unfit(known)
+        ClassTarget.of(known, self.label)
+
     def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE) -> TreeClassifier:
         """The model. Spends `privacy`."""
         target = ClassTarget.of(relation, self.label)
@@ -245,6 +255,11 @@ class RegressionTree(_Trees):
     max_rows: int = 1
     neighbours: Neighbours = AddRemove()
     numeric: ClassVar[bool] = True
+
+    def refuse_unfit(self, known: Outline) -> None:
+        """Where no feature can be split, or the label is not declared as this needs it."""
+        super().refuse_unfit(known)
+        NumberTarget.of(known, self.label)
 
     def __call__(self, relation: Relation, /, *, rng: Entropy = SECURE) -> TreeRegressor:
         """The model. Spends `privacy`."""
