@@ -37,6 +37,7 @@ from discreet.learn.least_squares import LeastSquares as LeastSquares
 from discreet.learn.model import LinearModel as LinearModel
 from discreet.learn.model import Model as Model
 from discreet.learn.model_release import ModelRelease as ModelRelease
+from discreet.learn.model_score import ModelScore as ModelScore
 from discreet.learn.moments import NaiveBayes as NaiveBayes
 from discreet.learn.moments import Standardize as Standardize
 from discreet.learn.principal_components import PrincipalComponents as PrincipalComponents
@@ -44,6 +45,8 @@ from discreet.learn.projection_model import Projection as Projection
 from discreet.learn.rule_learner import RuleLearner as RuleLearner
 from discreet.learn.rule_model import Rule as Rule
 from discreet.learn.scaling_model import Scaling as Scaling
+from discreet.learn.scores import ClassifierScore as ClassifierScore
+from discreet.learn.scores import NumberScore as NumberScore
 from discreet.learn.search import PrivateSearch as PrivateSearch
 from discreet.learn.searched_model import SearchedModel as SearchedModel
 from discreet.learn.sparse_regression import SparseLeastSquares as SparseLeastSquares
@@ -74,6 +77,7 @@ _ESTIMATORS = {
     "Ridge": "linear_regression",
     "SparseRegression": "linear_regression",
     "StandardScaler": "naive_bayes",
+    "evaluate": "evaluation",
 }
 
 if TYPE_CHECKING:
@@ -87,6 +91,7 @@ if TYPE_CHECKING:
     from discreet.learn.decomposition import PCA as PCA
     from discreet.learn.estimator import PrivateEstimator as PrivateEstimator
     from discreet.learn.estimator import PrivateTransformer as PrivateTransformer
+    from discreet.learn.evaluation import evaluate as evaluate
     from discreet.learn.exponential_learner import ExponentialLearner as ExponentialLearner
     from discreet.learn.linear_regression import LinearRegression as LinearRegression
     from discreet.learn.linear_regression import Ridge as Ridge
