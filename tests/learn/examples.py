@@ -33,6 +33,8 @@ from discreet.learn import (
     LinearSVC,
     LogisticRegression,
     LogisticRisk,
+    LowRank,
+    MatrixFactors,
     NaiveBayes,
     PrincipalComponents,
     PrivateSearch,
@@ -76,6 +78,10 @@ EXAMPLES: dict[str, list[Any]] = {
         PrincipalComponents(("a", "b"), 2, ONE, max_rows=2),
         PrincipalComponents(("a",), 1, ONE, RARE, data_norm=Fraction(2), center=False),
         PrincipalComponents(("a", "b"), 1, rho=HALF, center=False, neighbours=Replace("person")),
+    ],
+    "low-rank": [
+        MatrixFactors(("a", "b"), "y", 1, ONE, RARE, iterations=0, max_rows=2),
+        MatrixFactors(("a", "b"), "y", 2, rho=HALF, coherence=ONE, neighbours=Replace("person")),
     ],
     "k-means": [
         KMeansClusters(("a", "b"), 2, ONE, iterations=1, max_rows=2),
@@ -190,6 +196,7 @@ ESTIMATORS: list[Any] = [
     Ridge(1, epsilon=HUGE, **NUMBERS),
     SparseRegression(2, epsilon=HUGE, **NUMBERS),
     StandardScaler(HUGE, bounds=(-1000, 1000)),
+    LowRank(2, epsilon=HUGE, bounds=(-1000, 1000)),
     KMeans(3, epsilon=HUGE, bounds=(-20, 20)),
     PCA(1, method="exponential", epsilon=1000, bounds=(-10, 10)),
     PCA(1, epsilon=HUGE, bounds=(-1000, 1000)),

@@ -34,6 +34,8 @@ from discreet.learn.exponential_components import ExponentialComponents as Expon
 from discreet.learn.functional import FunctionalLogistic as FunctionalLogistic
 from discreet.learn.kmeans import KMeansClusters as KMeansClusters
 from discreet.learn.least_squares import LeastSquares as LeastSquares
+from discreet.learn.low_rank import MatrixFactors as MatrixFactors
+from discreet.learn.low_rank_model import LowRankMatrix as LowRankMatrix
 from discreet.learn.model import LinearModel as LinearModel
 from discreet.learn.model import Model as Model
 from discreet.learn.model_release import ModelRelease as ModelRelease
@@ -58,6 +60,7 @@ from discreet.learn.tree_model import TreeRegressor as TreeRegressor
 _ESTIMATORS = {
     "AdditiveClassifier": "additive",
     "AdditiveRegressor": "additive",
+    "LowRank": "decomposition",
     "PCA": "decomposition",
     "PrivateEstimator": "estimator",
     "ConvexERM": "regressors",
@@ -89,6 +92,7 @@ if TYPE_CHECKING:
     from discreet.learn.classifiers import PrivateClassifier as PrivateClassifier
     from discreet.learn.clustering import KMeans as KMeans
     from discreet.learn.decomposition import PCA as PCA
+    from discreet.learn.decomposition import LowRank as LowRank
     from discreet.learn.estimator import PrivateEstimator as PrivateEstimator
     from discreet.learn.estimator import PrivateTransformer as PrivateTransformer
     from discreet.learn.evaluation import evaluate as evaluate
